@@ -1,0 +1,379 @@
+"""The contract of the Rust engine: types, units and failures of every call.
+
+Every time is in nanoseconds on CLOCK_MONOTONIC unless its name says otherwise. Kernel errors are raised as OSError with
+errno and path. A ValueError means that an argument breaks the contract. All long calls release the GIL.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Literal, final
+
+__all__ = [
+    "BUILD_PROFILE",
+    "OPS",
+    "Engine",
+    "Finding",
+    "Histogram",
+    "Interval",
+    "Outcome",
+    "Plan",
+    "Row",
+    "Sandbox",
+    "Space",
+    "Stuck",
+    "Task",
+    "Transaction",
+    "confinement",
+    "evict_machine_caches",
+]
+
+BUILD_PROFILE: Final[str]
+"""``release`` or ``debug``; a debug engine may not measure."""
+
+OPS: Final[tuple[str, ...]]
+"""Every op an engine knows, as named in plan format 1."""
+
+def confinement() -> Literal["jailed", "guarded"]:
+    """How path calls are kept inside the run's folder in this process.
+
+    ``jailed``: each native thread has the run's folder as its root (needs CAP_SYS_CHROOT), one system call per op.
+    ``guarded``: each path is resolved with openat2(RESOLVE_BENEATH) first, two to three system calls per op.
+    """
+
+def evict_machine_caches() -> bool:
+    """Sync and drop the machine's page, dentry and inode caches; False when that is not permitted."""
+
+@final
+class Plan:
+    """A plan of format 1 (see replayer/plan/FORMAT.md), checked and ready to run."""
+
+    def __new__(cls, document: bytes) -> Plan:
+        """Parse a JSON document.
+
+        Raises:
+            ValueError: With the place in the document, the value and the bound.
+        """
+    @property
+    def transactions(self) -> tuple[str, ...]: ...
+    @property
+    def datasets(self) -> tuple[str, ...]: ...
+
+@final
+class Space:
+    """What statfs says of a target."""
+
+    @property
+    def bytes_total(self) -> int: ...
+    @property
+    def bytes_free(self) -> int:
+        """Available to this user."""
+    @property
+    def inodes_total(self) -> int:
+        """0 where the file system does not count them."""
+    @property
+    def inodes_free(self) -> int: ...
+    @property
+    def block_bytes(self) -> int: ...
+    @property
+    def read_only(self) -> bool: ...
+    @property
+    def kind(self) -> int:
+        """The f_type magic number."""
+
+@final
+class Finding:
+    """The result of a task: what was done, and what did not fit."""
+
+    @property
+    def files(self) -> int: ...
+    @property
+    def directories(self) -> int: ...
+    @property
+    def links(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def mismatches(self) -> int:
+        """Entries that are missing or differ in type, size, mode or target (verify only)."""
+    @property
+    def first_mismatch(self) -> str | None:
+        """Path and reason, for a person."""
+    @property
+    def elapsed_ns(self) -> int: ...
+
+@final
+class Task:
+    """Work under way on native threads: poll it, cancel it, collect its result."""
+
+    @property
+    def done_entries(self) -> int: ...
+    @property
+    def total_entries(self) -> int:
+        """0 while not known yet (removal)."""
+    @property
+    def done_bytes(self) -> int: ...
+    @property
+    def total_bytes(self) -> int: ...
+    @property
+    def finished(self) -> bool: ...
+    def cancel(self) -> None:
+        """Stop soon, between two entries; ``result`` then raises InterruptedError."""
+    def result(self) -> Finding:
+        """Wait, then return the finding or raise the first error (OSError with the path that failed)."""
+
+@final
+class Sandbox:
+    """A run's own folder, PATH/replayer-RUN, seen through one mount point."""
+
+    @staticmethod
+    def create(parent: str, run: str, note: str) -> Sandbox:
+        """Create the folder (mode 0700) and in it the marker file ``.replayer-run`` that holds ``note`` (JSON).
+
+        Raises:
+            OSError: Parent missing, not a directory, not writable, folder exists.
+            ValueError: ``run`` is not ``[A-Za-z0-9_-]+``.
+        """
+    @staticmethod
+    def open(path: str) -> Sandbox:
+        """Open a folder made by ``create``; one without the marker is refused.
+
+        Raises:
+            OSError: ENOENT, ENOTDIR, ELOOP (a symlink).
+            ValueError: It has no marker, or the marker is not a regular file.
+        """
+    @property
+    def path(self) -> str: ...
+    @property
+    def note(self) -> str: ...
+    @property
+    def device(self) -> int:
+        """st_dev of the folder."""
+    def space(self) -> Space: ...
+    def lay_out(self, plan: Plan, threads: int) -> Task:
+        """Create every laid-out dataset (and the empty directories of the others): directories first, then files in parallel.
+
+        Never overwrites: an existing file is the error EEXIST. Files are created O_EXCL, filled, given their mode and closed.
+        """
+    def verify(self, plan: Plan, threads: int) -> Task:
+        """Compare what is there with the plan's datasets (type, size, mode, link); extra entries are mismatches too."""
+    def warm(self, plan: Plan, threads: int) -> Task:
+        """Read every laid-out file once, and stat every entry."""
+    def evict(self, plan: Plan, threads: int) -> Task:
+        """fsync and posix_fadvise(DONTNEED) every laid-out file."""
+    def wipe(self, threads: int) -> Task:
+        """Remove everything inside but the marker (used between rounds and before a new layout)."""
+    def remove(self, threads: int) -> Task:
+        """Remove everything inside, then the marker, then the folder itself. Crosses neither symlinks nor mount points."""
+
+@final
+class Histogram:
+    """An HDR histogram of nanoseconds, 3 significant digits, 1 ns to 24 h."""
+
+    def __new__(cls, v2: bytes | None = None) -> Histogram:
+        """An empty one, or one from its compressed V2 form (HdrHistogram V2 + zlib)."""
+    def record(self, value_ns: int, count: int = 1) -> None: ...
+    def add(self, other: Histogram) -> None: ...
+    def copy(self) -> Histogram: ...
+    def to_v2(self) -> bytes:
+        """The compressed V2 form."""
+    def percentile(self, percent: float) -> int:
+        """The highest value equivalent to the one at that percentile; 0 when empty."""
+    def buckets(self) -> list[tuple[int, int]]:
+        """(value, count) of every recorded bucket, ascending; the value is the bucket's highest equivalent."""
+    @property
+    def count(self) -> int: ...
+    @property
+    def min(self) -> int: ...
+    @property
+    def max(self) -> int: ...
+    @property
+    def mean(self) -> float: ...
+    @property
+    def stdev(self) -> float: ...
+
+@final
+class Row:
+    """What was measured of one key in one interval."""
+
+    @property
+    def target(self) -> int: ...
+    @property
+    def round(self) -> int: ...
+    @property
+    def phase(self) -> Literal["warm-up", "measured"]: ...
+    @property
+    def transaction(self) -> str: ...
+    @property
+    def op(self) -> str:
+        """An op of OPS, or ``transaction`` (latency: end - intended), ``transaction.service`` (end - start), ``transaction.lag`` (start - intended)."""
+    @property
+    def outcome(self) -> str:
+        """``ok``, an errno name, ``SHORT``, ``failed`` (transactions) or ``cancelled`` (transactions)."""
+    @property
+    def expected(self) -> bool:
+        """False when it counts as an error."""
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def histogram(self) -> Histogram: ...
+
+@final
+class Interval:
+    """One second (or what is left of one at a boundary) of recordings."""
+
+    @property
+    def start_ns(self) -> int:
+        """Since the engine's begin."""
+    @property
+    def end_ns(self) -> int: ...
+    @property
+    def users(self) -> int:
+        """Users running at its end."""
+    @property
+    def rows(self) -> list[Row]: ...
+
+@final
+class Transaction:
+    """One finished transaction, for event listeners."""
+
+    @property
+    def user(self) -> int: ...
+    @property
+    def target(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def end_ns(self) -> int:
+        """Since the engine's begin."""
+    @property
+    def latency_ns(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def error(self) -> str | None:
+        """None, or 'op errno path' of the op that failed."""
+
+@final
+class Stuck:
+    """An op that has been in the kernel for longer than the limit."""
+
+    @property
+    def user(self) -> int: ...
+    @property
+    def target(self) -> int: ...
+    @property
+    def op(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def age_ns(self) -> int: ...
+
+@final
+class Outcome:
+    """The answer to one submitted command of an interactive user."""
+
+    @property
+    def ticket(self) -> int: ...
+    @property
+    def value(self) -> int:
+        """What the call returned (bytes, offset; for stat and fstat the size), 0 where it returns nothing."""
+    @property
+    def outcome(self) -> str:
+        """``ok``, an errno name or ``SHORT``."""
+    @property
+    def service_ns(self) -> int: ...
+
+@final
+class Engine:
+    """The users of one plan on one or more targets: native threads, recorded natively."""
+
+    def __new__(
+        cls,
+        plan: Plan,
+        targets: Sequence[Sequence[Sandbox]],
+        *,
+        record: str | None = None,
+        interval_ns: int = 1_000_000_000,
+        stuck_after_ns: int = 5_000_000_000,
+        null: bool = False,
+    ) -> Engine:
+        """Make an engine; nothing runs yet.
+
+        Args:
+            plan: What to run.
+            targets: For each target the run's folder through each of its mount points; user u uses number u % n.
+            record: An existing directory into which histograms.hlog, timeline.csv and events.jsonl are written each interval.
+            interval_ns: Length of an interval, at least 1 ms.
+            stuck_after_ns: An op longer than this is reported while it hangs.
+            null: Make no system call at all: measures the engine's own cost.
+
+        Raises:
+            RuntimeError: This is a debug build.
+        """
+    @property
+    def doorbell(self) -> int:
+        """An eventfd (non-blocking): readable when transactions, outcomes, intervals or finished users wait to be drained."""
+    @property
+    def begin_epoch_ns(self) -> int:
+        """Wall-clock time (for reports only) of the engine's begin."""
+    def now_ns(self) -> int:
+        """Monotonic nanoseconds since the engine's begin."""
+    def begin_segment(self, target: int, round: int, warm_up_ns: int) -> None:
+        """Let the users run on a target; their streams restart at (seed, round, user). Recorded as ``warm-up`` for that long, then as ``measured``.
+
+        Raises:
+            RuntimeError: A segment is open.
+        """
+    def measure(self) -> None:
+        """End the warm-up now (all users are there)."""
+    def end_segment(self, grace_ns: int) -> list[Stuck]:
+        """Ask every user to finish its transaction; cancel those that have not after the grace; give up on those still in the kernel 2 s later.
+
+        Returns the users given up on; they take no further part. Idle when it returns. Cancelled transactions are recorded as ``cancelled``.
+        """
+    def start_user(self, user: int) -> None:
+        """Start the native thread of a user; it runs as soon as a segment is open."""
+    def stop_user(self, user: int) -> None:
+        """Let it finish its transaction, then end its thread. Unknown or finished users are no error."""
+    def cancel_user(self, user: int) -> None:
+        """End it before its next op, and interrupt a waiting call (EINTR) with a signal."""
+    def running_users(self) -> int:
+        """Users whose thread has not ended."""
+    def busy_users(self) -> int:
+        """Users in a transaction or with more to do in this segment; 0 when all have used up ``stop.transactions``."""
+    def stuck(self) -> list[Stuck]:
+        """Ops in the kernel for longer than the limit, longest first, at most 100."""
+    def drain_transactions(self) -> tuple[list[Transaction], int]:
+        """Finished transactions since the last call, oldest first (a queue of 65,536; nothing is recorded unless ``watch_transactions``), and how many were dropped because it was full."""
+    def watch_transactions(self, *, watched: bool) -> None:
+        """Queue finished transactions for ``drain_transactions`` or not (the default)."""
+    def drain_finished(self) -> list[int]:
+        """Users whose thread has ended since the last call."""
+    def drain_intervals(self) -> list[Interval]:
+        """Intervals since the last call, oldest first. At most 600 wait; then the two oldest of the same segment and phase are merged."""
+    def totals(self) -> list[Row]:
+        """Everything recorded since the engine's begin, per key."""
+    def start_interactive(self, user: int, target: int) -> None:
+        """Start a user that does what ``submit`` says (for locustfiles in Python) and nothing else."""
+    def submit(self, user: int, command: bytes) -> int:
+        """Queue a command (at most 1,024 wait) and return its ticket.
+
+        A command is JSON: ``{"begin": "checkout"}``, ``{"end": "checkout", "failed": false}``, or a timed step of plan format 1 in which ``path`` and ``to`` are strings (relative, resolved inside the
+        sandbox) and ``file`` is the slot that an ``open`` with ``"slot": k`` filled; draws are constants. Ops outside of a transaction are recorded under the transaction ``-``.
+        Transaction names are free (at most 256 different ones).
+
+        Raises:
+            ValueError: It is no command; the message says where.
+            RuntimeError: The user is not interactive, or its queue is full.
+        """
+    def drain_outcomes(self) -> list[Outcome]:
+        """Answers since the last call, oldest first."""
+    def overhead_ns(self, ops: int) -> float:
+        """The engine's own mean cost of an op, measured now on a null target by one thread with all recording on."""
+    def run_queue_delay_ns(self) -> int:
+        """Time that the users' threads were ready to run but had no CPU, since the begin (sampled: at most 64 threads, scaled up)."""
+    def in_call_ns(self) -> int:
+        """Time that the users spent in calls since the begin, all users together."""
+    def interrupt(self) -> None:
+        """Wake and cancel every user at once (second Ctrl-C)."""
+    def close(self) -> list[Stuck]:
+        """End all users (cancelling them), write the last interval, flush and close the files. Idempotent."""
