@@ -127,6 +127,7 @@ pub(crate) fn write(
         "counts": counts,
         "labels": labels,
         "tree": tree,
+        "requests": by_label(&requests),
         "tables": checksums(directory)?,
     });
     let text = serde_json::to_string_pretty(&document).unwrap_or_default();
@@ -135,6 +136,24 @@ pub(crate) fn write(
     let place = directory.join("README.md");
     fs::write(&place, readme::render(&document)).map_err(TraceError::io(&place))?;
     Ok(text)
+}
+
+/// Requests and their events, by label.
+fn by_label(requests: &[crate::requests::Request]) -> Value {
+    let mut labels: std::collections::BTreeMap<&str, (std::collections::BTreeSet<u32>, u64)> =
+        std::collections::BTreeMap::new();
+    for request in requests {
+        let numbered = request.label.strip_prefix("request-");
+        let unnamed = numbered.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+        let label = if unnamed { "(not named)" } else { &request.label };
+        let entry = labels.entry(label).or_default();
+        entry.0.insert(request.number);
+        entry.1 += request.events;
+    }
+    labels
+        .iter()
+        .map(|(label, (numbers, events))| json!({"label": label, "count": numbers.len(), "events": events}))
+        .collect()
 }
 
 fn reasons(by_reason: &std::collections::BTreeMap<Reason, u64>) -> Value {

@@ -53,18 +53,22 @@ impl Spec {
         }
     }
 
+    pub(crate) fn physical(self) -> Physical {
+        match self.kind {
+            Kind::Int32 => Physical::INT32,
+            Kind::Int64 => Physical::INT64,
+            Kind::Text => Physical::BYTE_ARRAY,
+        }
+    }
+
     pub(crate) fn schema(self) -> Result<Arc<Type>> {
-        let (physical, logical) = match self.kind {
-            Kind::Int32 => (Physical::INT32, None),
-            Kind::Int64 => (Physical::INT64, None),
-            Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        };
+        let logical = (self.kind == Kind::Text).then_some(LogicalType::String);
         let repetition = if self.nullable {
             Repetition::OPTIONAL
         } else {
             Repetition::REQUIRED
         };
-        Type::primitive_type_builder(self.name, physical)
+        Type::primitive_type_builder(self.name, self.physical())
             .with_repetition(repetition)
             .with_logical_type(logical)
             .build()

@@ -151,8 +151,10 @@ pub(crate) fn parse_result(text: &[u8]) -> Option<ResultText<'_>> {
         result.shown = Some(cut(shown, 0, end));
         return Some(result);
     }
-    if value < 0 {
-        result.errno = take_errno(skip_blanks(rest));
+    let rest = skip_blanks(rest);
+    if value < 0 && !rest.is_empty() {
+        // A name that is not known must not pass for success.
+        result.errno = Some(take_errno(rest)?);
     }
     Some(result)
 }
