@@ -6,5 +6,6 @@ A scenario comes in, a document of plan format 1 (FORMAT.md) goes out to an engi
 from replayer.plan.compile import compile_plan
 from replayer.plan.document import Plan
 from replayer.plan.refusal import PlanError
+from replayer.plan.summary import PlanSummary, describe_plan
 
-__all__ = ["Plan", "PlanError", "compile_plan"]
+__all__ = ["Plan", "PlanError", "PlanSummary", "compile_plan", "describe_plan"]
