@@ -23,7 +23,7 @@ from replayer.measure.summary import (
     TransactionSummary,
 )
 
-__all__ = ["statistics_of", "summarise"]
+__all__ = ["Of", "samples_of", "statistics_of", "summarise"]
 
 LATENCY = "transaction"
 SERVICE = "transaction.service"
@@ -59,6 +59,29 @@ def summarise(record: RunRecord) -> Summary:
         targets=tuple(
             _target(target.index, target.name, samples, seconds) for target in record.run.targets
         )
+    )
+
+
+@dataclass(frozen=True)
+class Of:
+    """Which samples: of a target, and there of a transaction, an op, or an op in a transaction."""
+
+    target: int
+    transaction: str | None
+    op: str
+
+
+def samples_of(record: RunRecord, of: Of) -> Histogram:
+    """Return the times of the measured calls or transactions that succeeded."""
+    return Histogram.merged(
+        histogram
+        for key, histogram in record.log.histograms.items()
+        if key.segment.phase == "measured"
+        and key.segment.target == of.target
+        and key.op == of.op
+        and of.transaction in {None, key.transaction}
+        and key.expected
+        and key.outcome != _CANCELLED
     )
 
 
