@@ -19,7 +19,8 @@ def main() -> None:
     options = _parse()
     results: dict[str, Any] = {"machine": _machine(), "turns": options.turns}
     with tempfile.TemporaryDirectory() as scratch:
-        options.binary = contenders.build_yardstick(Path(scratch))
+        options.scratch = Path(scratch)
+        options.binary = contenders.build_yardstick(options.scratch)
         for part in options.parts or PARTS:
             results[part] = RUNNERS[part](options)
             options.output.parent.mkdir(parents=True, exist_ok=True)
@@ -51,14 +52,14 @@ def _machine() -> dict[str, object]:
 
 
 def _races(
-    options: argparse.Namespace, run: Callable[[tuple[str, Path], int], list[race.Duel]]
+    options: argparse.Namespace, run: Callable[[race.Place, int], list[race.Duel]]
 ) -> list[dict[str, object]]:
     documents = []
     print(race.HEADER)
     for name in options.arena:
         for users in options.users:
             with arena.ARENAS[name]() as folder:
-                duels = run((name, folder), users)
+                duels = run(race.Place(name, folder, options.scratch), users)
             for duel in duels:
                 print(duel.row(), flush=True)
             documents += [duel.document() for duel in duels]
@@ -68,13 +69,13 @@ def _races(
 def _run_c(options: argparse.Namespace) -> object:
     print("\nengine against C, the same system calls (ratio: engine / rival, above 1 is faster)")
     return _races(
-        options, lambda where, users: race.race_c(where, users, options.turns, options.binary)
+        options, lambda place, users: race.race_c(place, users, options.turns, options.binary)
     )
 
 
 def _run_fio(options: argparse.Namespace) -> object:
     print("\nengine against fio's file engines")
-    return _races(options, lambda where, users: race.race_fio(where, users, options.turns))
+    return _races(options, lambda place, users: race.race_fio(place, users, options.turns))
 
 
 def _run_null(options: argparse.Namespace) -> object:
@@ -96,12 +97,15 @@ def _run_hub(options: argparse.Namespace) -> object:
 
 
 def _run_crowd(options: argparse.Namespace) -> object:
-    with arena.tmpfs() as folder:
-        found = crowd.crowd(folder, options.crowd)
-    print(f"\ncrowd of {found.users:,} users: {_word(passes=found.passes())}")
-    print(f"  ramped in {found.ramp_s:.1f} s, {found.rss_bytes / 2**20:,.0f} MiB,", end=" ")
-    print(f"stopped in {found.stop_s:.1f} s, {found.transactions:,} transactions")
-    return found.document()
+    documents = {}
+    for name, measure in (("engine", crowd.engine_crowd), ("replayer run", crowd.whole_crowd)):
+        with arena.tmpfs() as folder:
+            found = measure(folder, options.crowd)
+        print(f"\n{name}, crowd of {found.users:,} users: {_word(passes=found.passes())}")
+        print(f"  ramped in {found.ramp_s:.1f} s, {found.rss_bytes / 2**20:,.0f} MiB,", end=" ")
+        print(f"stopped in {found.stop_s:.1f} s, {found.transactions:,} transactions", flush=True)
+        documents[name] = found.document()
+    return documents
 
 
 def _run_untar(options: argparse.Namespace) -> object:

@@ -56,31 +56,45 @@ class Duel:
 HEADER = "where    n  work       rival      engine/s    rival/s   ratio"
 
 
-def race_c(arena: tuple[str, Path], users: int, turns: int, binary: Path) -> list[Duel]:
+@dataclass(frozen=True)
+class Place:
+    """Where a race takes place.
+
+    Attributes:
+        arena: Name of the file system.
+        folder: On it.
+        record: Where the engine records: elsewhere.
+    """
+
+    arena: str
+    folder: Path
+    record: Path
+
+
+def race_c(place: Place, users: int, turns: int, binary: Path) -> list[Duel]:
     """Let the engine and both forms of the C program create, stat, read and unlink in turns."""
-    name, folder = arena
-    record = folder / "record"
-    record.mkdir(exist_ok=True)
-    native = contenders.Native(folder, record)
-    field = [native, *(contenders.Yardstick(binary, folder, clock) for clock in ("timed", "bare"))]
+    native = contenders.Native(place.folder, place.record)
+    yardsticks = [contenders.Yardstick(binary, place.folder, clock) for clock in ("timed", "bare")]
+    field: list[contenders.Contender] = [native, *yardsticks]
     rates = _take_turns(field, users, turns)
     native.leave()
-    return [duel for work in LIFE for duel in _duels(rates[work.name], (name, users, work.name))]
+    return [
+        duel for work in LIFE for duel in _duels(rates[work.name], (place.arena, users, work.name))
+    ]
 
 
-def race_fio(arena: tuple[str, Path], users: int, turns: int) -> list[Duel]:
+def race_fio(place: Place, users: int, turns: int) -> list[Duel]:
     """Let the engine and fio's file engines create, stat and delete files in turns."""
-    name, folder = arena
-    record = folder / "record"
-    record.mkdir(exist_ok=True)
-    native, fio = contenders.Native(folder, record), contenders.Fio(folder)
+    native, fio = contenders.Native(place.folder, place.record), contenders.Fio(place.folder)
     rates: dict[str, dict[str, list[float]]] = {}
     for _ in range(turns):
         for work in (plans.FIO_CREATE, plans.STAT, plans.UNLINK):
             heat = contenders.Heat(work, users, TOTAL_FILES // users)
             _measure([native, fio], heat, rates.setdefault(work.name, {}))
     native.leave()
-    return [duel for work, found in rates.items() for duel in _duels(found, (name, users, work))]
+    return [
+        duel for work, found in rates.items() for duel in _duels(found, (place.arena, users, work))
+    ]
 
 
 def _take_turns(
