@@ -112,15 +112,15 @@ def _target(
     return TargetSummary(
         index=index,
         name=name,
-        overall=_round(own, sum(rounds.values())),
-        rounds={
-            number: _round([item for item in own if item.key.segment.round == number], length)
+        overall=_round(None, own, sum(rounds.values())),
+        rounds=tuple(
+            _round(number, [item for item in own if item.key.segment.round == number], length)
             for number, length in rounds.items()
-        },
+        ),
     )
 
 
-def _round(samples: list[_Sample], seconds: float) -> RoundSummary:
+def _round(number: int | None, samples: list[_Sample], seconds: float) -> RoundSummary:
     by_name = _grouped((sample.key.transaction, sample) for sample in samples)
     by_op = _grouped((sample.key.op, sample) for sample in samples)
     transactions = tuple(
@@ -132,6 +132,7 @@ def _round(samples: list[_Sample], seconds: float) -> RoundSummary:
     outside = sum(_errors(own) for own in [_ops_of(by_name.get(OUTSIDE, []))])
     failed = sum(found.errors for found in transactions)
     return RoundSummary(
+        number=number,
         measured_s=seconds,
         errors=max(failed + outside, sum(found.errors for found in ops)),
         transactions=transactions,

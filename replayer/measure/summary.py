@@ -103,6 +103,8 @@ class TransactionSummary(Frozen):
 class RoundSummary(Frozen):
     """One turn of a target, or all of them together."""
 
+    number: int | None
+    """Which round; null: all of them together."""
     measured_s: float
     errors: int
     """Failed transactions, or failed calls if those are more."""
@@ -117,7 +119,7 @@ class TargetSummary(Frozen):
     index: int
     name: str
     overall: RoundSummary
-    rounds: dict[int, RoundSummary]
+    rounds: tuple[RoundSummary, ...]
 
 
 class Summary(Frozen):
