@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,7 +103,7 @@ class Stage:
     null: bool = False
 
     def engine(self) -> engine.Engine:
-        record = str(self.record)
+        record = tempfile.mkdtemp(dir=self.record)
         return engine.Engine(self.plan, [[self.sandbox]], record=record, null=self.null)
 
 
