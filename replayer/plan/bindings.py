@@ -1,11 +1,13 @@
 """Compiles how steps name paths: places, templates and picks become ``bind`` steps."""
 
+import fnmatch
 from typing import Any
 
 from replayer.plan.pickers import candidates_of
 from replayer.plan.refusal import PlanError
 from replayer.plan.scope import Book, Scope
 from replayer.scenario.document import Key
+from replayer.scenario.flow import names_in
 from replayer.scenario.manifests import check_path
 from replayer.scenario.places import Place, template_parts
 from replayer.scenario.refusals import show_key
@@ -26,8 +28,7 @@ def compile_place(
     if place.in_ is None:
         return []
     slot = scope.slot(place.slot)
-    scope.sized.pop(place.slot, None)
-    scope.whole.pop(place.slot, None)
+    scope.unbind(place.slot)
     if place.name is None:
         return [{"do": "bind", "slot": slot, "dataset": scope.book.numbers[place.in_]}]
     return [compile_template(scope, place.slot, place.in_, (*key, "name"), place.name)]
@@ -42,10 +43,14 @@ def compile_template(
     """
     book = scope.book
     bind: dict[str, Any] = {"do": "bind", "slot": scope.slot(name)}
-    scope.sized.pop(name, None)
-    scope.whole.pop(name, None)
+    scope.unbind(name)
+    if template == ".":
+        scope.exists[name] = True
+        return {**bind, "dataset": book.numbers[dataset]}
     _check_literal(book, key, template)
     index = book.position(dataset, template)
+    if not names_in(template) and "{" not in template:
+        scope.exists[name] = index is not None and book.scenario.datasets[dataset].layout
     if index is not None:
         if book.stays(dataset) and book.entries[dataset][index].type == "f":
             scope.sized[name] = dataset
@@ -98,12 +103,36 @@ def _pick(scope: Scope, step: StepPart, place: Place, key: Key) -> dict[str, Any
     if place.pick == "own" and candidates < book.users:
         message = f"gives every user files of its own, but {dataset} has {candidates} for {book.users} users"
         raise refuse(book, (*key, "pick"), message, f"at most {candidates} users, or a larger dataset")
-    scope.whole.pop(place.slot, None)
-    scope.sized.pop(place.slot, None)
+    scope.unbind(place.slot)
     if types == "f" and book.stays(dataset):
         scope.sized[place.slot] = dataset
-    pick = book.pickers.add(book.numbers[dataset], types, place.pick or "uniform", candidates)
+    number = book.numbers[dataset]
+    if place.match is None:
+        pick = book.pickers.add(number, types, place.pick or "uniform", candidates)
+    else:
+        pick = book.pickers.add_segments(number, types, _matching(book, dataset, types, place, key))
     return {"do": "bind", "slot": scope.slot(place.slot), "pick": pick}
+
+
+def _matching(book: Book, dataset: str, types: str, place: Place, key: Key) -> list[list[int]]:
+    """Return the runs of neighbouring candidates whose last component matches a pattern."""
+    patterns = place.match or ()
+    runs: list[list[int]] = []
+    rank = 0
+    for entry in book.entries[dataset]:
+        if entry.type not in types:
+            continue
+        name = entry.path.rpartition("/")[2]
+        if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns):
+            if runs and runs[-1][1] + runs[-1][2] == rank:
+                runs[-1][2] += 1
+                runs[-1][0] += 1
+            else:
+                runs.append([1, rank, 1])
+        rank += 1
+    if not runs:
+        raise refuse(book, (*key, "match"), f"matches nothing in {dataset}")
+    return runs
 
 
 def _usual_kind(step: StepPart) -> str:

@@ -58,6 +58,8 @@ def _compile_step(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
             return [_compile_block(scope, step, inside)]
         case s.For():
             return _unroll(scope, step, inside)
+        case s.Script():
+            return _play(scope, step, inside)
         case s.Use():
             name = step.sequence
             return compile_steps(scope, scope.book.scenario.sequences[name], ("sequences", name))
@@ -127,6 +129,15 @@ def _unroll(scope: Scope, step: s.For, key: Key) -> list[PlanStep]:
     return found
 
 
+def _play(scope: Scope, step: s.Script, key: Key) -> list[PlanStep]:
+    found: list[PlanStep] = []
+    sequences = scope.book.scenario.sequences
+    for line in step.lines:
+        found.append(compile_template(scope, step.as_, step.in_, key, line.name))
+        found += compile_steps(scope, sequences[line.sequence], ("sequences", line.sequence))
+    return found
+
+
 def _calls(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
     if isinstance(step, s.Bind):
         return []
@@ -134,26 +145,40 @@ def _calls(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
         message = f"no compiler for the step {step.do}"
         raise TypeError(message)
     if isinstance(step, s.List):
-        return _list(scope, step)
+        return _list(scope, step, key)
+    expect = _expect(scope, step, key)
     op, operands = _operands(scope, step, key)
-    return [_call(step, op, operands)]
+    return [_call(expect, op, operands)]
 
 
-def _call(step: s.Timed, op: str, operands: PlanStep) -> PlanStep:
-    return {"do": "call", "op": op, "expect": list(step.expect), **operands}
+def _expect(scope: Scope, step: s.Timed, key: Key) -> list[str]:
+    """Return the allowed outcomes; ``layout`` becomes what the dataset says of the name."""
+    if step.expect != ("layout",):
+        return list(step.expect)
+    slot = step.slot if isinstance(step, s.OfPath) else ""
+    if slot not in scope.exists:
+        hint = "bind it with in: and a name: without placeholders"
+        message = "is layout, but nothing says whether the dataset holds this name"
+        raise refuse(scope.book, (*key, "expect"), message, hint)
+    return ["ok"] if scope.exists[slot] else ["ENOENT"]
 
 
-def _list(scope: Scope, step: s.List) -> list[PlanStep]:
+def _call(expect: list[str], op: str, operands: PlanStep) -> PlanStep:
+    return {"do": "call", "op": op, "expect": expect, **operands}
+
+
+def _list(scope: Scope, step: s.List, key: Key) -> list[PlanStep]:
     if step.file is not None:
-        return [_call(step, "getdents", {"file": scope.slot(step.file)})]
+        return [_call(list(step.expect), "getdents", {"file": scope.slot(step.file)})]
     slot = scope.slot(step.slot)
+    expect = _expect(scope, step, key)
     scope.whole.pop(step.slot, None)
     opening = {"path": slot, "flags": DIRECTORY_FLAGS, "mode": 0}
-    found = [_call(step, "open", opening)]
-    if not {"ok", "any"} & set(step.expect):
+    found = [_call(expect, "open", opening)]
+    if not {"ok", "any"} & set(expect):
         return found  # it is not there, so there is nothing to list
     # Without a descriptor (an allowed failure of open) the two others fail with EBADF.
-    after = ["ok"] if step.expect == ("ok",) else ["ok", "EBADF"]
+    after = ["ok"] if expect == ["ok"] else ["ok", "EBADF"]
     rest: list[PlanStep] = [
         {"do": "call", "op": op, "expect": after, "file": slot} for op in ("getdents", "close")
     ]

@@ -122,6 +122,9 @@ def _flat(scenario: Scenario, steps: tuple[s.StepPart, ...]) -> Iterator[s.StepP
         yield step
         if isinstance(step, s.Use):
             yield from _flat(scenario, scenario.sequences[step.sequence])
+        if isinstance(step, s.Script):
+            for used in {line.sequence: None for line in step.lines}:
+                yield from _flat(scenario, scenario.sequences[used])
 
 
 def _homes(step: s.StepPart) -> Iterator[tuple[str, str]]:
@@ -131,7 +134,7 @@ def _homes(step: s.StepPart) -> Iterator[tuple[str, str]]:
             yield place.slot, dataset
     if isinstance(step, s.Each):
         yield step.as_, step.of
-    if isinstance(step, s.For):
+    if isinstance(step, s.For | s.Script):
         yield step.as_, step.in_
 
 

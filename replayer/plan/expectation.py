@@ -53,6 +53,8 @@ class _Walker:
         self.left: dict[int, Spread] = {}
         """What is left to read of each open file."""
         self.opened: set[int] = set()
+        self.listed: set[int] = set()
+        """Open directories that have been read to their end."""
         self.places: dict[int, int] = {}
         """How many entries the directory bound to a slot has, where known."""
 
@@ -144,6 +146,7 @@ class _Walker:
         if slot in self.opened:
             self.tally.ops["close"] += times
         self.opened.add(slot)
+        self.listed.discard(slot)
         fresh = step["flags"] & O_CREAT
         self.tally.created += times * bool(fresh)
         self.left[slot] = ZERO if fresh else self.sizes.get(slot, ZERO)
@@ -189,13 +192,16 @@ class _Walker:
     def call_lseek(self, step: Mapping[str, Any], times: float) -> None:
         self.tally.ops["lseek"] += times
         if step["whence"] == 0:
+            self.listed.discard(step["file"])
             at = self.draw(step["offset"]).mean
             whole = self.sizes.get(step["file"], ZERO)
             self.left[step["file"]] = whole.map(lambda values: (values - at).clip(0))
 
     def call_getdents(self, step: Mapping[str, Any], times: float) -> None:
         entries = self.places.get(step["file"], 1)
-        self.tally.ops["getdents"] += times * (1 + max(1, -(-entries // ENTRIES_PER_GETDENTS)))
+        calls = max(1, -(-entries // ENTRIES_PER_GETDENTS))
+        self.tally.ops["getdents"] += times * (1 + calls * (step["file"] not in self.listed))
+        self.listed.add(step["file"])
 
     def call_copy_file_range(self, step: Mapping[str, Any], times: float) -> None:
         self.transfer(step, times)

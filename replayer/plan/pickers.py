@@ -30,6 +30,11 @@ class Pickers:
             row["shuffle"] = mix64(self._seed + GAMMA * (dataset + 1))
         return self._intern(row)
 
+    def add_segments(self, dataset: int, types: str, segments: list[list[int]]) -> int:
+        """Return the index of a picker over some of the candidates."""
+        row = {"dataset": dataset, "types": types, "kind": "segments"}
+        return self._intern({**row, "segments": segments, "shuffle": None})
+
     def add_single(self, dataset: int, entry: int) -> int:
         """Return the index of a picker that always picks the same entry."""
         segments = [[1, entry, 1]]

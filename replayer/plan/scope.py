@@ -61,6 +61,13 @@ class Scope:
     """Of each open file: whether its entry's size is known and nothing of it has been read."""
     sized: dict[str, str] = field(default_factory=dict)
     """The dataset of the entry that each name is bound to, where its size is that of the file."""
+    exists: dict[str, bool] = field(default_factory=dict)
+    """Whether the dataset lays out what each name is bound to, where that is known."""
+
+    def unbind(self, name: str) -> None:
+        """Know nothing of a name any more: it gets a new meaning."""
+        for known in (self.whole, self.sized, self.exists):
+            known.pop(name, None)
 
     def slot(self, name: str) -> int:
         """Return the number of a name's slot."""
@@ -80,3 +87,4 @@ class Scope:
         """Know nothing of open files any more: a loop may have come here before."""
         self.whole.clear()
         self.sized.clear()
+        self.exists.clear()

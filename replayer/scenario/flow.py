@@ -20,6 +20,7 @@ from replayer.scenario.steps import (
     OfFile,
     Open,
     Repeat,
+    Script,
     StepPart,
     Symlink,
     Use,
@@ -59,6 +60,8 @@ class _Judge:
             case Use():
                 name = step.sequence
                 return self.block(self.scenario.sequences[name], ("sequences", name), state)
+            case Script():
+                return self.script(step, key, state)
             case Repeat() | Choose() | Each() | For():
                 return self.nested(step, key, state)
             case _:
@@ -79,6 +82,15 @@ class _Judge:
                 end = self.block(steps, block_key, end)  # the second time round
             ends.append(end)
         return _joined(step, state, ends)
+
+    def script(self, step: Script, key: Key, state: _State) -> _State:
+        for line in step.lines:
+            for name in names_in(line.name):
+                self.need(name, (*key, "script"), state.bound, "bound")
+            inside = replace(state, bound=state.bound | {step.as_})
+            steps = self.scenario.sequences[line.sequence]
+            state = self.block(steps, ("sequences", line.sequence), inside)
+        return state
 
     def call(self, step: StepPart, key: Key, state: _State) -> _State:
         for place_key, place in places_of(step, key):
@@ -165,8 +177,11 @@ def names_of(sequences: Mapping[str, Sequence[StepPart]], steps: Sequence[StepPa
         for _, place in places_of(step, ()):
             if not (isinstance(step, OfEither) and step.file is not None):
                 found.setdefault(place.slot)
-        if isinstance(step, Each | For):
+        if isinstance(step, Each | For | Script):
             found.setdefault(step.as_)
+        if isinstance(step, Script):
+            for used in {line.sequence: None for line in step.lines}:
+                found.update(dict.fromkeys(names_of(sequences, sequences[used])))
     return list(found)
 
 

@@ -13,6 +13,7 @@ from replayer.scenario.overrides import apply_overrides
 from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.references import check_references
 from replayer.scenario.refusals import explain
+from replayer.scenario.scripts import load_scripts
 from replayer.scenario.shipped import shipped_folder, shipped_scenarios
 
 __all__ = ["load_scenario", "parse_scenario"]
@@ -73,6 +74,7 @@ def _build(document: Document, folder: Path, overrides: Sequence[str]) -> Scenar
         raise explain(error, document) from None
     scenario = scenario.located(document, {})
     check_references(scenario)
+    load_scripts(scenario, folder)
     check_flow(scenario)
     return scenario.located(document, _load_entries(scenario, folder))
 

@@ -113,6 +113,7 @@ class Place(Part):
     from_: Name | None = Field(None, alias="from")
     pick: Pick | None = None
     kind: EntryKind | None = None
+    match: tuple[Template, ...] | None = None
     as_: SlotName | None = Field(None, alias="as")
 
     @model_validator(mode="after")
@@ -128,6 +129,9 @@ class Place(Part):
         self._refuse_alone("name", "in", self.name, self.in_)
         self._refuse_alone("pick", "from", self.pick, self.from_)
         self._refuse_alone("kind", "from", self.kind, self.from_)
+        self._refuse_alone("match", "from", self.match, self.from_)
+        if self.match is not None and self.pick not in {None, "uniform"}:
+            raise PydanticCustomError("place", "match goes with the picker uniform only", {})
         if self.as_ is not None and not (self.in_ or self.from_):
             message = "as goes with in or from; without them the name stays as it is"
             raise PydanticCustomError("place", message, {})

@@ -9,12 +9,13 @@ from replayer.scenario.model import Scenario
 from replayer.scenario.places import Place
 from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.refusals import show_key
-from replayer.scenario.steps import Each, For, StepPart, Use
+from replayer.scenario.steps import Each, For, Script, StepPart, Use
 from replayer.scenario.walk import walk_steps
 
 __all__ = ["check_references", "refuse"]
 
-_SUBJECT = re.compile(r"\s*([A-Za-z0-9_-]+)\.")
+_SUBJECT = re.compile(r"\s*(?:[^:<>=!\s]+:)?([A-Za-z0-9_-]+)(?:/[a-z_]+)?\.")
+_METRICS = re.compile(r"service|lag|p[0-9]+")
 
 
 def check_references(scenario: Scenario) -> None:
@@ -89,7 +90,7 @@ def _check_step(scenario: Scenario, key: Key, step: StepPart) -> None:
     match step:
         case Each():
             _check_dataset(scenario, (*inside, "of"), step.of)
-        case For():
+        case For() | Script():
             _check_dataset(scenario, (*inside, "in"), step.in_)
         case Use() if step.sequence not in scenario.sequences:
             hint = nearest_hint(step.sequence, scenario.sequences, kind="sequences")
@@ -147,8 +148,8 @@ def _visit(
 def _check_thresholds(scenario: Scenario) -> None:
     for index, threshold in enumerate(scenario.thresholds):
         match = _SUBJECT.match(threshold)
-        known = {*scenario.transactions, *OPS, "all"}
-        if match is not None and match[1] not in known:
+        known = {*scenario.transactions, *OPS}
+        if match is not None and match[1] not in known and not _METRICS.fullmatch(match[1]):
             hint = nearest_hint(match[1], scenario.transactions, kind="transactions")
             message = f"({threshold}) names the transaction {match[1]}, which does not exist"
             raise refuse(scenario, ("thresholds", index), message, hint)

@@ -5,9 +5,11 @@ form. What the steps mean together (names bound, files open) is judged in ``repl
 """
 
 import errno
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from replayer.scenario.draws import CountDraw, DurationDraw, SizeDraw
@@ -18,7 +20,8 @@ from replayer.scenario.units import Count, Mode, Size, show_value
 
 __all__ = ["STEPS", "Step", "StepPart"]
 
-OUTCOMES = frozenset({"ok", "any", *errno.errorcode.values()})
+OUTCOMES = frozenset({"ok", "any", "layout", *errno.errorcode.values()})
+"""What a call may come to; ``layout`` is ok where the dataset holds the name, and ENOENT where it does not."""
 
 
 def _read_expect(value: object) -> object:
@@ -31,6 +34,8 @@ def _read_expect(value: object) -> object:
             hint = nearest_hint(str(name), OUTCOMES, kind="outcomes")
             message = "{value} is neither ok, any nor the name of an errno"
             raise PydanticCustomError("expect", message, {"value": show_value(name), "hint": hint})
+    if "layout" in names and len(names) > 1:
+        raise PydanticCustomError("expect", "layout stands alone: it decides by itself", {})
     return tuple(names)
 
 
@@ -361,6 +366,33 @@ class For(StepPart):
     steps: "Steps"
 
 
+@dataclass(frozen=True)
+class ScriptLine:
+    """A line of a script: run a sequence on a path."""
+
+    sequence: str
+    name: str
+    place: str
+
+
+class Script(StepPart):
+    do: Literal["script"]
+    in_: Name = Field(alias="in")
+    file: str
+    as_: SlotName = Field("file", alias="as")
+
+    _lines: tuple[ScriptLine, ...] = PrivateAttr(())
+
+    @property
+    def lines(self) -> tuple[ScriptLine, ...]:
+        """What the script's file says, in order."""
+        return self._lines
+
+    def give_lines(self, lines: Sequence[ScriptLine]) -> None:
+        """Keep what the file says (loading is apart from the model)."""
+        self._lines = tuple(lines)
+
+
 class Use(StepPart):
     SHORT: ClassVar[str] = "sequence"
     do: Literal["use"]
@@ -371,7 +403,7 @@ AnyStep = (
     Bind | Open | Close | Read | Pread | Pwrite | Write | Append | Lseek | Fsync | Fdatasync | Fstat | Stat | Lstat
     | Access | List | Mkdir | Rmdir | Unlink | Rename | Link | Symlink | Readlink | Truncate | Fallocate | Chmod
     | Chown | Utimens | Flock | Lock | Getxattr | Setxattr | Listxattr | Removexattr | CopyRange | Sendfile
-    | MmapRead | Think | Repeat | Choose | Each | For | Use
+    | MmapRead | Think | Repeat | Choose | Each | For | Script | Use
 )  # fmt: skip
 
 STEPS: dict[str, type[StepPart]] = {
