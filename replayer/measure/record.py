@@ -161,15 +161,17 @@ def _event(line: bytes) -> Event | None:
 def _stretched(spans: Mapping[Segment, Span], events: tuple[Event, ...]) -> dict[Segment, Span]:
     """Return when each segment was measured; time in which nothing ended left no line, but passed.
 
-    A segment begins with its own phase event and lasts until the next one, if the log has them.
+    A segment begins with its own phase event and lasts until an event that ends it, where there are any.
     """
     found = dict(spans)
-    phases = sorted(_phases(events), key=lambda phase: phase[0])
-    for (begin, segment), following in zip(phases, [*phases[1:], (None, None)], strict=True):
+    ends = [*_phases(events), None][1:]
+    for (begin, segment), following in zip(_phases(events), ends, strict=True):
         if segment is None:
             continue
         known = found.get(segment, Span(begin, begin))
-        end = following[0] if following[0] is not None else known.end_s
+        # Between the end of one segment and the begin of the next lies work that is not measured.
+        ended = following is not None and following[1] is None
+        end = following[0] if following is not None and ended else known.end_s
         found[segment] = known.joined(Span(begin, max(begin, end)))
     return found
 
