@@ -7,7 +7,6 @@ from replayer.plan.pickers import candidates_of
 from replayer.plan.refusal import PlanError
 from replayer.plan.scope import Book, Scope
 from replayer.scenario.document import Key
-from replayer.scenario.flow import names_in
 from replayer.scenario.manifests import check_path
 from replayer.scenario.places import Place, template_parts
 from replayer.scenario.refusals import show_key
@@ -48,11 +47,11 @@ def compile_template(
         scope.exists[name] = True
         return {**bind, "dataset": book.numbers[dataset]}
     _check_literal(book, key, template)
+    if "{" not in template:
+        scope.exists[name] = book.holds(dataset, template)
     index = book.position(dataset, template)
-    if not names_in(template) and "{" not in template:
-        scope.exists[name] = index is not None and book.scenario.datasets[dataset].layout
-    if index is not None:
-        if book.stays(dataset) and book.entries[dataset][index].type == "f":
+    if index is not None and book.entries[dataset][index].type == "f":
+        if book.stays(dataset):
             scope.sized[name] = dataset
         return {**bind, "pick": book.pickers.add_single(book.numbers[dataset], index)}
     parts = compile_parts(scope, template)

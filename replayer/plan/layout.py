@@ -9,7 +9,7 @@ from replayer.plan.refusal import PlanError
 from replayer.plan.tables import tabulate
 from replayer.scenario.document import Key
 from replayer.scenario.draws import SizeDraw
-from replayer.scenario.manifests import Entry, check_path
+from replayer.scenario.manifests import Entry, check_link, check_path
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.refusals import show_key
 
@@ -17,6 +17,7 @@ __all__ = ["compile_entries"]
 
 FILE_MODE = 0o644
 DIRECTORY_MODE = 0o755
+LINK_MODE = 0o777
 
 
 def compile_entries(scenario: Scenario, seed: int) -> Mapping[str, tuple[Entry, ...]]:
@@ -36,7 +37,19 @@ def _resolve(scenario: Scenario, name: str, seed: int) -> tuple[Entry, ...]:
         entries = _generate(scenario, name, seed)
     else:
         entries = scenario.entries.get(name, ())
-    return _moved(scenario, name, entries)
+    return (*_moved(scenario, name, entries), *_links(scenario, name))
+
+
+def _links(scenario: Scenario, name: str) -> list[Entry]:
+    """Return the symbolic links that a dataset has beside the entries of its source."""
+    found = []
+    for path, target in scenario.datasets[name].links.items():
+        entry = Entry(path, "l", 0, LINK_MODE, target)
+        problem = check_path(path) or check_link(entry)
+        if problem is not None:
+            raise _refuse(scenario, ("datasets", name, "links", path), problem)
+        found.append(entry)
+    return found
 
 
 def _moved(scenario: Scenario, name: str, entries: tuple[Entry, ...]) -> tuple[Entry, ...]:

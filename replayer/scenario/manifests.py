@@ -14,7 +14,7 @@ from typing import IO, Literal, TypeAlias, cast
 
 from replayer.scenario.problems import ScenarioError
 
-__all__ = ["Entry", "EntryType", "check_path", "load_manifest", "load_tar", "sort_entries"]
+__all__ = ["Entry", "EntryType", "check_link", "check_path", "load_manifest", "load_tar", "sort_entries"]
 
 HEADER = ("path", "type", "size", "mode", "link")
 MAX_ENTRIES = 10_000_000
@@ -156,18 +156,22 @@ def _checked(entry: Entry, place: str) -> Entry:
     if problem is not None:
         raise ScenarioError(place, f"the path {entry.path!r} {problem}")
     if entry.type == "l":
-        _check_link(entry, place)
+        problem = check_link(entry)
+        if problem is not None:
+            hint = "only relative links that stay inside are laid out"
+            raise ScenarioError(place, f"the link {entry.path} {problem}", hint=hint)
         return Entry(entry.path, "l", 0, 0o777, entry.link)
     return Entry(entry.path, entry.type, entry.size if entry.type == "f" else 0, entry.mode)
 
 
-def _check_link(entry: Entry, place: str) -> None:
+def check_link(entry: Entry) -> str | None:
+    """Return what is wrong with a symbolic link's target, or None."""
     depth = entry.path.count("/")
     for part in entry.link.split("/"):
         depth += -1 if part == ".." else int(part not in {"", "."})
         if depth < 0 or entry.link.startswith("/") or not entry.link:
-            message = f"the link {entry.path} points to {entry.link!r}, outside of the dataset"
-            raise ScenarioError(place, message, hint="only relative links that stay inside are laid out")
+            return f"points to {entry.link!r}, outside of the dataset"
+    return None
 
 
 def _members(archive: tarfile.TarFile, source: str) -> Iterator[Entry]:

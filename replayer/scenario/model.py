@@ -80,6 +80,7 @@ class Dataset(Part):
     depth: Annotated[Count, Field(ge=0, le=16)] | None = None
     names: str | None = None
     under: str | None = None
+    links: Mapping[str, str] = {}
     layout: bool = True
     per: Literal["shared", "user"] = "shared"
     content: Content = "random"

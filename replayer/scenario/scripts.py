@@ -36,7 +36,8 @@ def load_scripts(scenario: Scenario, folder: Path) -> None:
     for name, steps in scenario.transactions.items():
         for key, step in walk_steps(steps, ("transactions", name)):
             if isinstance(step, Script):
-                step.give_lines(_load(scenario, (*key, "script"), step, folder))
+                lines = _load(scenario, (*key, "script"), step, folder)
+                step.give_lines(line.below(step.below) for line in lines)
 
 
 def parse_script(text: str, source: str, sequences: Mapping[str, object]) -> list[ScriptLine]:

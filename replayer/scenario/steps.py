@@ -5,7 +5,7 @@ form. What the steps mean together (names bound, files open) is judged in ``repl
 """
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -374,11 +374,19 @@ class ScriptLine:
     name: str
     place: str
 
+    def below(self, directory: str | None) -> "ScriptLine":
+        """Return the same line for a tree that is in a directory of the dataset."""
+        if directory is None:
+            return self
+        name = directory if self.name == "." else f"{directory}/{self.name}"
+        return ScriptLine(self.sequence, name, self.place)
+
 
 class Script(StepPart):
     do: Literal["script"]
     in_: Name = Field(alias="in")
     file: str
+    below: str | None = None
     as_: SlotName = Field("file", alias="as")
 
     _lines: tuple[ScriptLine, ...] = PrivateAttr(())
@@ -388,7 +396,7 @@ class Script(StepPart):
         """What the script's file says, in order."""
         return self._lines
 
-    def give_lines(self, lines: Sequence[ScriptLine]) -> None:
+    def give_lines(self, lines: Iterable[ScriptLine]) -> None:
         """Keep what the file says (loading is apart from the model)."""
         self._lines = tuple(lines)
 
