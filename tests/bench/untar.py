@@ -80,7 +80,9 @@ def _run_tar(arena: Path, tarball: Path) -> float:
     folder.mkdir()
     os.sync()
     begin = time.monotonic()
-    subprocess.run(["tar", "-xf", str(tarball), "-C", str(folder)], check=True)
+    subprocess.run(
+        ["tar", "-xf", str(tarball), "-C", str(folder)], check=True, capture_output=True
+    )
     elapsed_s = time.monotonic() - begin
     shutil.rmtree(folder)
     return elapsed_s
@@ -101,5 +103,6 @@ def _members() -> Iterator[tarfile.TarInfo]:
             path, kind, size, mode, link = line.rstrip("\n").split("\t")
             member = tarfile.TarInfo(path)
             member.type, member.linkname = types[kind], link
-            member.size, member.mode = int(size), int(mode, 8)
+            member.size = int(size) if kind == "f" else 0
+            member.mode = int(mode, 8)
             yield member
