@@ -88,7 +88,9 @@ class Op:
 
     def next_data(self, size: int) -> bytes:
         """Make what the user's next write writes."""
-        return written(self.user.document, self.user.number, self.user.writes, size)
+        number = self.user.writes
+        self.user.writes += 1
+        return written(self.user.document, self.user.number, number, size)
 
 
 def run_call(user: User, step: Step) -> None:

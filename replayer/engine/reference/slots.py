@@ -19,6 +19,11 @@ class Binding:
     mode: int = 0o644
     link: str = ""
 
+    @property
+    def within(self) -> str:
+        """The path within the dataset, "" where it is not valid."""
+        return self.path if is_valid(self) else ""
+
 
 NOTHING = Binding("", "")
 

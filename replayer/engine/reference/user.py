@@ -88,7 +88,6 @@ class User:
             outcome = errno_name(error)
         except ShortError as short:
             outcome, value = "SHORT", short.moved
-        self.writes += step["op"] in WRITES
         self._note(step, outcome, value if step["op"] in COUNTED_BYTES else 0)
         return value if outcome == "ok" else 0
 
@@ -131,9 +130,9 @@ class User:
             case {"hex": int(digits)}:
                 return f"{self.stream.draw():016x}"[:digits]
             case {"path_of": int(slot)}:
-                return self.slots[slot].entry.path
+                return self.slots[slot].entry.within
             case {"name_of": int(slot)}:
-                return self.slots[slot].entry.path.rpartition("/")[2]
+                return self.slots[slot].entry.within.rpartition("/")[2]
             case _:
                 return str(self._number(part))
 
