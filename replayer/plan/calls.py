@@ -237,6 +237,7 @@ def _of_path(scope: Scope, step: s.OfPath, key: Key) -> PlanStep:
         case s.Symlink():
             return {"target": _target(scope, step, key)}
         case s.Setxattr():
+            scope.book.writes(scope.book.largest(step.size))
             return {"name": step.attribute, "size": scope.draw(step.size)}
         case s.Getxattr() | s.Removexattr():
             return {"name": step.attribute}
@@ -279,14 +280,13 @@ def _read(scope: Scope, step: s.Read) -> tuple[str, PlanStep]:
 
 def _write(scope: Scope, step: s.Write | s.Append) -> tuple[str, PlanStep]:
     book = scope.book
-    largest = min(book.largest(step.size), book.largest(step.block))
-    book.largest_write = max(book.largest_write, largest)
+    book.writes(min(book.largest(step.size), book.largest(step.block)))
     return step.do, {"total": scope.draw(step.size), "block": scope.draw(step.block)}
 
 
 def _at(scope: Scope, step: s.Pread | s.Pwrite) -> tuple[str, PlanStep]:
     if isinstance(step, s.Pwrite):
-        scope.book.largest_write = max(scope.book.largest_write, scope.book.largest(step.size))
+        scope.book.writes(scope.book.largest(step.size))
     size = {"size": scope.draw(step.size)}
     if isinstance(step.offset, str):
         return f"{step.do}_random", {**size, "align": step.align}

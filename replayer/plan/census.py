@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from replayer.plan.links import find_through_links
 from replayer.plan.randomness import Stream
 from replayer.plan.spread import ZERO, Spread, equally, uniform, weighted
 
@@ -88,6 +89,13 @@ class Census:
 
     def _positions(self, dataset: int) -> dict[str, int]:
         return {entry[0]: index for index, entry in enumerate(self.entries(dataset))}
+
+    def find(self, dataset: int, path: str) -> int | None:
+        """Return the index of the entry that a path leads to, also through links, or None."""
+        entries = self.entries(dataset)
+        return find_through_links(
+            path, self.positions(dataset).get, lambda index: entries[index][4] or None
+        )
 
     def copies(self, dataset: int) -> int:
         """Return how many copies of a dataset are laid out."""

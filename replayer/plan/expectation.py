@@ -4,6 +4,7 @@ The plan's steps are walked once; distributions stay distributions (``Spread``),
 10 KiB counts as the two writes that it is. What cannot be known before a run (how large a directory has become) is estimated.
 """
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,6 +53,10 @@ class _Walker:
         self.sizes: dict[int, Spread] = {}
         self.left: dict[int, Spread] = {}
         """What is left to read of each open file."""
+        self.names: dict[int, str] = {}
+        """What each slot bound by name is called, so that the same name is known again."""
+        self.written: dict[str, Spread] = {}
+        """Sizes of the files that this transaction has written, by name."""
         self.opened: set[int] = set()
         self.listed: set[int] = set()
         """Open directories that have been read to their end."""
@@ -87,6 +92,7 @@ class _Walker:
     def bind(self, step: Mapping[str, Any]) -> None:
         slot = step["slot"]
         self.places.pop(slot, None)
+        self.names.pop(slot, None)
         if "pick" in step:
             picker = self.census.body["pickers"][step["pick"]]
             dataset = picker["dataset"]
@@ -97,12 +103,14 @@ class _Walker:
             self.sizes[slot] = ZERO
             self.places[slot] = len(self.census.entries(step["dataset"]))
         else:
-            self.sizes[slot] = self.size_of_name(step["name"])
+            self.names[slot] = json.dumps(step["name"])
+            known = self.written.get(self.names[slot])
+            self.sizes[slot] = self.size_of_name(step["name"]) if known is None else known
 
     def size_of_name(self, name: Mapping[str, Any]) -> Spread:
         parts = name["parts"]
         if len(parts) == 1 and isinstance(parts[0], str):
-            index = self.census.positions(name["dataset"]).get(parts[0])
+            index = self.census.find(name["dataset"], parts[0])
             if index is not None:
                 self.touch(name["dataset"], [index])
                 return constant(self.census.entries(name["dataset"])[index][2])
@@ -149,7 +157,9 @@ class _Walker:
         self.listed.discard(slot)
         fresh = step["flags"] & O_CREAT
         self.tally.created += times * bool(fresh)
-        self.left[slot] = ZERO if fresh else self.sizes.get(slot, ZERO)
+        self.left[slot] = self.sizes.get(slot, ZERO)
+        if fresh and slot in self.names:
+            self.left[slot] = self.written[self.names[slot]] = ZERO
 
     def call_close(self, step: Mapping[str, Any], times: float) -> None:
         self.tally.ops["close"] += times
@@ -180,8 +190,17 @@ class _Walker:
         total = self.draw(step["total"])
         self.tally.ops[step["op"]] += times * ratio_up(total, self.draw(step["block"]))
         self.tally.bytes_written += times * total.mean
+        name = self.names.get(step["file"])
+        if name is not None:
+            self.written[name] = self.sizes[step["file"]] = total
 
     call_append = call_write
+
+    def call_rename(self, step: Mapping[str, Any], times: float) -> None:
+        self.tally.ops["rename"] += times
+        self.sizes[step["to"]] = self.sizes.get(step["path"], ZERO)
+        if step["to"] in self.names:
+            self.written[self.names[step["to"]]] = self.sizes[step["to"]]
 
     def call_pwrite(self, step: Mapping[str, Any], times: float) -> None:
         self.tally.ops[step["op"]] += times

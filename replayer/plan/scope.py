@@ -1,10 +1,10 @@
 """What a compiler knows while it goes through the steps of one transaction: slots, datasets, what stands in which slot."""
 
-import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from replayer.plan.links import find_through_links
 from replayer.plan.pickers import Pickers
 from replayer.plan.tables import Tables, tabulate
 from replayer.scenario.draws import Draw
@@ -12,8 +12,6 @@ from replayer.scenario.manifests import Entry
 from replayer.scenario.model import Scenario
 
 __all__ = ["Book", "Scope"]
-
-MAX_LINKS = 40  # MAXSYMLINKS of Linux
 
 
 @dataclass
@@ -43,25 +41,17 @@ class Book:
         """Whether a dataset lays a path out, also through its symbolic links."""
         if not self.scenario.datasets[dataset].layout:
             return False
-        for _ in range(MAX_LINKS):
-            if self.position(dataset, path) is not None:
-                return True
-            followed = self._follow(dataset, path)
-            if followed is None:
-                return False
-            path = followed
-        return False
+        entries = self.entries[dataset]
+        number = find_through_links(
+            path,
+            lambda inner: self.position(dataset, inner),
+            lambda index: entries[index].link or None,
+        )
+        return number is not None
 
-    def _follow(self, dataset: str, path: str) -> str | None:
-        """Replace the first component of a path that is a link by what it points to."""
-        parts = path.split("/")
-        for end in range(1, len(parts)):
-            index = self.position(dataset, "/".join(parts[:end]))
-            if index is not None and self.entries[dataset][index].type == "l":
-                target = self.entries[dataset][index].link
-                joined = posixpath.join(*parts[: end - 1], target, *parts[end:])
-                return posixpath.normpath(joined)
-        return None
+    def writes(self, size_bytes: int) -> None:
+        """Take note of a single write of that size."""
+        self.largest_write = max(self.largest_write, size_bytes)
 
     def stays(self, dataset: str) -> bool:
         """Whether the files of a dataset are laid out and keep their sizes during a run."""
