@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote
 
 import numpy as np
 
@@ -153,11 +154,11 @@ def _parse_line(raw: bytes) -> _Line | None:
 
 
 def _parse_tag(tag: str) -> Key:
-    """Split a tag; a transaction's name may hold slashes itself, its neighbours may not."""
+    """Split a tag; a transaction's name is percent-encoded where it is not a plain word."""
     target, number, phase, rest = tag.split("/", 3)
-    transaction, op, outcome, expected = rest.rsplit("/", 3)
+    name, op, outcome, expected = rest.rsplit("/", 3)
     if phase not in {"warm-up", "measured"} or expected not in {"expected", "unexpected"}:
         message = f"no such tag: {tag}"
         raise ValueError(message)
     segment = Segment(int(target), int(number), "measured" if phase == "measured" else "warm-up")
-    return Key(segment, transaction, op, outcome, expected == "expected")
+    return Key(segment, unquote(name), op, outcome, expected == "expected")

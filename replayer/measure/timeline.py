@@ -56,17 +56,31 @@ def read_timeline(path: Path) -> Iterator[Row | None]:
     if not path.exists():
         return
     with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        for line in islice(file, 1, None):  # the first is the header
-            yield _parsed(line)
+        whole = _Whole(islice(file, 1, None))  # the first line is the header
+        records = csv.reader(whole)
+        while True:
+            try:
+                yield _parse_row(next(records))
+            except StopIteration:
+                break
+            except (ValueError, csv.Error):
+                yield None
+        if whole.cut:
+            yield None
 
 
-def _parsed(line: str) -> Row | None:
-    if not line.endswith("\n"):
-        return None
-    try:
-        return _parse_row(next(csv.reader([line])))
-    except (ValueError, StopIteration, csv.Error):
-        return None
+class _Whole:
+    """The lines that end as lines do; remembers whether the last one does not."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self.cut = False
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.cut = not line.endswith("\n")
+            if not self.cut:
+                yield line
 
 
 def _parse_row(cells: list[str]) -> Row:

@@ -6,7 +6,7 @@ Reads nothing but the record; prints nothing.
 from collections import Counter
 from collections.abc import Iterator
 
-from replayer.measure import Event, RunRecord, summarise
+from replayer.measure import Event, RunRecord, RunWarning, summarise
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import rank
 from replayer.verdict import judge
@@ -39,7 +39,7 @@ def compose(record: RunRecord) -> Document:
         targets=run.targets,
         machine=run.machine,
         health=run.health,
-        warnings=run.warnings,
+        warnings=(*run.warnings, *_recorded_warnings(record)),
         lost=LostLines(
             histograms=record.losses.histograms,
             timeline=record.losses.timeline,
@@ -49,6 +49,16 @@ def compose(record: RunRecord) -> Document:
         ranking=rank(summary),
         incidents=tuple(_chosen(record)),
     )
+
+
+def _recorded_warnings(record: RunRecord) -> Iterator[RunWarning]:
+    """Yield warnings that stand in events.jsonl only: a killed run has no others."""
+    known = {warning.message for warning in record.run.warnings}
+    for event in record.events:
+        message, hint = event.get("message"), event.get("hint", "")
+        if event.get("kind") == "warning" and isinstance(message, str) and message not in known:
+            known.add(message)
+            yield RunWarning(kind="other", message=message, hint=str(hint))
 
 
 def _chosen(record: RunRecord) -> Iterator[Incident]:

@@ -56,7 +56,8 @@ def _verdict(document: Document, style: Style) -> Iterator[str]:
         yield from _wrapped("  failure", document.failure, 12, style)
     for warning in document.warnings:
         yield from _wrapped("  warning", warning.message, 12, style)
-        yield from _wrapped("  hint", warning.hint, 12, style)
+        if warning.hint:
+            yield from _wrapped("  hint", warning.hint, 12, style)
 
 
 def _described(document: Document, style: Style) -> Iterator[str]:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from replayer import measure
 
@@ -64,14 +65,15 @@ class RunWriter:
     ) -> None:
         """Add one key of one interval; the tag is that of the log."""
         start, end = span
+        target, number, phase, rest = tag.split("/", 3)
+        transaction, op, outcome, expected = rest.rsplit("/", 3)
+        tag = "/".join((target, number, phase, quote(transaction, safe=""), op, outcome, expected))
         blob = base64.b64encode(encode(samples)).decode()
         top = max(samples, default=0) / 1e6
         self.lines.append(f"Tag={tag},{start:.3f},{end - start:.3f},{top:.3f},{blob}\n")
-        target, number, phase, rest = tag.split("/", 3)
-        transaction, op, outcome, expected = rest.rsplit("/", 3)
         flag = "true" if expected == "expected" else "false"
         self.rows.append(
-            f"{start},{end},{target},{number},{phase},4,{transaction},{op},{outcome},{flag},"
+            f'{start},{end},{target},{number},{phase},4,"{transaction}",{op},{outcome},{flag},'
             f"{len(samples)},{moved},0,0,0,0,0\n"
         )
 

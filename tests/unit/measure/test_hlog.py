@@ -36,12 +36,14 @@ def test_intervals_of_a_key_are_added_and_spans_joined(tmp_path: Path) -> None:
     assert log.spans == {MEASURED: Span(0, 2.5)}
 
 
-def test_a_transaction_may_have_slashes_in_its_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["front_page", "/wp-admin/edit", "GET a, b", "50 % ü\nx"])
+def test_a_transaction_may_have_any_name(tmp_path: Path, name: str) -> None:
     writer = RunWriter(tmp_path)
-    writer.record("1/2/warm-up//wp-admin/edit/open/ok/expected", [1])
-    log = read_log(writer.write(make_run()) / "histograms.hlog")
-    key = Key(Segment(1, 2, "warm-up"), "/wp-admin/edit", "open", "ok", expected=True)
-    assert list(log.histograms) == [key]
+    writer.record(f"1/2/warm-up/{name}/open/ok/expected", [1])
+    folder = writer.write(make_run())
+    key = Key(Segment(1, 2, "warm-up"), name, "open", "ok", expected=True)
+    assert list(read_log(folder / "histograms.hlog").histograms) == [key]
+    assert [row and row.key for row in read_timeline(folder / "timeline.csv")] == [key]
 
 
 def test_a_log_cut_at_every_byte_keeps_its_whole_lines(tmp_path: Path) -> None:
