@@ -92,7 +92,13 @@ impl Dataset {
     }
 
     /// Add an entry; `None` when the texts of a dataset exceed 4 GiB.
-    pub(crate) fn push(&mut self, path: &str, kind: EntryKind, facts: (u64, u32), link: &str) -> Option<()> {
+    pub(crate) fn push(
+        &mut self,
+        path: &str,
+        kind: EntryKind,
+        facts: (u64, u32),
+        link: &str,
+    ) -> Option<()> {
         let start = u32::try_from(self.text.len()).ok()?;
         self.text.extend_from_slice(self.directory.as_bytes());
         self.text.push(b'/');
@@ -116,7 +122,9 @@ impl Dataset {
 
     fn slice(&self, start: u32, len: u32) -> &[u8] {
         let start = start as usize;
-        self.text.get(start..start + len as usize).unwrap_or_default()
+        self.text
+            .get(start..start + len as usize)
+            .unwrap_or_default()
     }
 
     /// `directory/path` with its NUL (for scope `shared`: the path below the run's folder).
@@ -215,13 +223,20 @@ pub(crate) enum Draw {
 impl Draw {
     /// The value that a stream gives; `size_of` looks up the entry bound to a slot.
     #[inline]
-    pub(crate) fn value(self, tables: &[Box<[u64]>], stream: &mut Stream, size_of: impl Fn(u8) -> u64) -> u64 {
+    pub(crate) fn value(
+        self,
+        tables: &[Box<[u64]>],
+        stream: &mut Stream,
+        size_of: impl Fn(u8) -> u64,
+    ) -> u64 {
         match self {
             Draw::Const(value) => value,
             Draw::Uniform(_, 0) => stream.next(),
             Draw::Uniform(low, count) => low + stream.below(count),
             Draw::Table(index) => {
-                let table = tables.get(usize::from(index)).map_or(&[][..], |table| table);
+                let table = tables
+                    .get(usize::from(index))
+                    .map_or(&[][..], |table| table);
                 let rank = scale(stream.next(), table.len() as u64);
                 let rank = usize::try_from(rank).unwrap_or(0);
                 table.get(rank).copied().unwrap_or(0)
@@ -240,11 +255,27 @@ pub(crate) enum Pace {
 
 #[derive(Debug)]
 pub(crate) enum Step {
-    Pick { slot: u8, picker: u16 },
-    Name { slot: u8, dataset: u16, parts: Box<[Part]> },
-    Root { slot: u8, dataset: u16 },
-    Repeat { times: Draw, steps: Steps },
-    Choose { weights: Weights, branches: Box<[Steps]> },
+    Pick {
+        slot: u8,
+        picker: u16,
+    },
+    Name {
+        slot: u8,
+        dataset: u16,
+        parts: Box<[Part]>,
+    },
+    Root {
+        slot: u8,
+        dataset: u16,
+    },
+    Repeat {
+        times: Draw,
+        steps: Steps,
+    },
+    Choose {
+        weights: Weights,
+        branches: Box<[Steps]>,
+    },
     Each(Box<Each>),
     Think(Draw),
     Call(Box<Timed>),
@@ -297,6 +328,11 @@ impl Expect {
         self
     }
 
+    pub(crate) fn or(self, other: Expect) -> Expect {
+        let ([a, b, c], [d, e, f]) = (self.0, other.0);
+        Expect([a | d, b | e, c | f])
+    }
+
     #[inline]
     pub(crate) fn allows(self, outcome: u8) -> bool {
         self.0
@@ -329,46 +365,178 @@ pub(crate) enum LinkTarget {
 /// Operands of each op; `path`, `to` and `file` are slots.
 #[derive(Debug)]
 pub(crate) enum Call {
-    Open { path: u8, flags: u32, mode: Mode },
-    Close { file: u8 },
-    Read { file: u8, size: Draw, until_end: bool, check_size: bool },
-    Pread { file: u8, size: Draw, offset: Draw },
-    PreadRandom { file: u8, size: Draw, align: u64 },
+    Open {
+        path: u8,
+        file: u8,
+        flags: u32,
+        mode: Mode,
+    },
+    Close {
+        file: u8,
+    },
+    Read {
+        file: u8,
+        size: Draw,
+        until_end: bool,
+        check_size: bool,
+    },
+    Pread {
+        file: u8,
+        size: Draw,
+        offset: Draw,
+    },
+    PreadRandom {
+        file: u8,
+        size: Draw,
+        align: u64,
+    },
     /// `write` and `append`.
-    Write { file: u8, total: Draw, block: Draw },
-    Pwrite { file: u8, size: Draw, offset: Draw },
-    PwriteRandom { file: u8, size: Draw, align: u64 },
-    Lseek { file: u8, offset: Draw, whence: u32 },
-    Fsync { file: u8 },
-    Fdatasync { file: u8 },
-    Fstat { file: u8 },
-    Ftruncate { file: u8, size: Draw },
-    Fallocate { file: u8, offset: Draw, size: Draw, mode: u32 },
-    Fchmod { file: u8, mode: Mode },
-    Fchown { file: u8, uid: Option<u32>, gid: Option<u32> },
-    Futimens { file: u8, mtime_ns: Option<Draw> },
-    Flock { file: u8, kind: LockKind, wait: bool },
-    FcntlLock { file: u8, kind: LockKind, wait: bool, offset: Draw, size: Draw },
-    Getdents { file: u8 },
-    CopyFileRange { file: u8, to: u8, size: Draw },
-    Sendfile { file: u8, size: Draw },
-    MmapRead { file: u8 },
-    Stat { path: u8 },
-    Lstat { path: u8 },
-    Access { path: u8, mode: u32 },
-    Mkdir { path: u8, mode: Mode },
-    Rmdir { path: u8 },
-    Unlink { path: u8 },
-    Rename { path: u8, to: u8, flags: u32 },
-    Link { path: u8, to: u8 },
-    Symlink { path: u8, target: LinkTarget },
-    Readlink { path: u8 },
-    Truncate { path: u8, size: Draw },
-    Chmod { path: u8, mode: Mode },
-    Chown { path: u8, uid: Option<u32>, gid: Option<u32> },
-    Utimens { path: u8, mtime_ns: Option<Draw> },
-    Getxattr { path: u8, name: std::ffi::CString },
-    Setxattr { path: u8, name: std::ffi::CString, size: Draw },
-    Removexattr { path: u8, name: std::ffi::CString },
-    Listxattr { path: u8 },
+    Write {
+        file: u8,
+        total: Draw,
+        block: Draw,
+    },
+    Pwrite {
+        file: u8,
+        size: Draw,
+        offset: Draw,
+    },
+    PwriteRandom {
+        file: u8,
+        size: Draw,
+        align: u64,
+    },
+    Lseek {
+        file: u8,
+        offset: Draw,
+        whence: u32,
+    },
+    Fsync {
+        file: u8,
+    },
+    Fdatasync {
+        file: u8,
+    },
+    Fstat {
+        file: u8,
+    },
+    Ftruncate {
+        file: u8,
+        size: Draw,
+    },
+    Fallocate {
+        file: u8,
+        offset: Draw,
+        size: Draw,
+        mode: u32,
+    },
+    Fchmod {
+        file: u8,
+        mode: Mode,
+    },
+    Fchown {
+        file: u8,
+        uid: Option<u32>,
+        gid: Option<u32>,
+    },
+    Futimens {
+        file: u8,
+        mtime_ns: Option<Draw>,
+    },
+    Flock {
+        file: u8,
+        kind: LockKind,
+        wait: bool,
+    },
+    FcntlLock {
+        file: u8,
+        kind: LockKind,
+        wait: bool,
+        offset: Draw,
+        size: Draw,
+    },
+    Getdents {
+        file: u8,
+    },
+    CopyFileRange {
+        file: u8,
+        to: u8,
+        size: Draw,
+    },
+    Sendfile {
+        file: u8,
+        size: Draw,
+    },
+    MmapRead {
+        file: u8,
+    },
+    Stat {
+        path: u8,
+    },
+    Lstat {
+        path: u8,
+    },
+    Access {
+        path: u8,
+        mode: u32,
+    },
+    Mkdir {
+        path: u8,
+        mode: Mode,
+    },
+    Rmdir {
+        path: u8,
+    },
+    Unlink {
+        path: u8,
+    },
+    Rename {
+        path: u8,
+        to: u8,
+        flags: u32,
+    },
+    Link {
+        path: u8,
+        to: u8,
+    },
+    Symlink {
+        path: u8,
+        target: LinkTarget,
+    },
+    Readlink {
+        path: u8,
+    },
+    Truncate {
+        path: u8,
+        size: Draw,
+    },
+    Chmod {
+        path: u8,
+        mode: Mode,
+    },
+    Chown {
+        path: u8,
+        uid: Option<u32>,
+        gid: Option<u32>,
+    },
+    Utimens {
+        path: u8,
+        mtime_ns: Option<Draw>,
+    },
+    Getxattr {
+        path: u8,
+        name: std::ffi::CString,
+    },
+    Setxattr {
+        path: u8,
+        name: std::ffi::CString,
+        size: Draw,
+    },
+    Removexattr {
+        path: u8,
+        name: std::ffi::CString,
+    },
+    Listxattr {
+        path: u8,
+    },
 }
