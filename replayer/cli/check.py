@@ -94,7 +94,8 @@ def _transaction(transaction: TransactionSummary) -> Iterator[str]:
     line = (
         f"{transaction.name:<13} {transaction.share * 100:5.1f} %  {_number(ops)} ops,"
         f" {_number(failing)} look-ups meant to fail,"
-        f" reads {format_bytes(transaction.bytes_read)}, writes {format_bytes(transaction.bytes_written)}"
+        f" reads {format_bytes(transaction.bytes_read)},"
+        f" writes {format_bytes(transaction.bytes_written)}"
     )
     yield line
     row = " " * 15
@@ -119,7 +120,9 @@ def _dataset(dataset: DatasetSummary) -> str:
 
 
 def _needs(summary: PlanSummary) -> str:
-    text = f"{format_bytes(summary.space_bytes)} of free space, {format_count(summary.inodes)} inodes"
+    text = (
+        f"{format_bytes(summary.space_bytes)} of free space, {format_count(summary.inodes)} inodes"
+    )
     grows = any(t.bytes_written and t.share for t in summary.transactions)
     if grows and not summary.growth_known:
         return f"{text}, and what the transactions write"

@@ -27,8 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     width = max((len(name) for name in loaded), default=0)
     print(f"{'scenario':<{width}}  users  runs for  about")
     for name, scenario in loaded.items():
-        end = show_end(scenario)
-        print(f"{name:<{width}}  {scenario.users.count:>5}  {end:<8}  {first_sentence(scenario.about)}")
+        end, about = show_end(scenario), first_sentence(scenario.about)
+        print(f"{name:<{width}}  {scenario.users.count:>5}  {end:<8}  {about}")
     print("\nreplayer run NAME --target PATH   replayer check NAME", file=sys.stderr)
     return 0
 

@@ -18,9 +18,7 @@ TYPES = {"file": "f", "directory": "d", "link": "l", "any": "fdl"}
 RANDOM_DIGITS = 8
 
 
-def compile_place(
-    scope: Scope, step: StepPart, place: Place, key: Key
-) -> list[dict[str, Any]]:
+def compile_place(scope: Scope, step: StepPart, place: Place, key: Key) -> list[dict[str, Any]]:
     """Return the ``bind`` step of a place: none for a name that is bound already."""
     if place.from_ is not None:
         return [_pick(scope, step, place, key)]
@@ -38,7 +36,7 @@ def compile_template(
 ) -> dict[str, Any]:
     """Return the ``bind`` step of a name in a dataset.
 
-    A name that is that of an entry becomes a pick of this very entry, so that its size and mode are known.
+    The name of an entry becomes a pick of this very entry, so that its size and mode are known.
     """
     book = scope.book
     bind: dict[str, Any] = {"do": "bind", "slot": scope.slot(name)}
@@ -100,8 +98,12 @@ def _pick(scope: Scope, step: StepPart, place: Place, key: Key) -> dict[str, Any
         hint = "give the dataset entries, or take in: and name: for files that are made later"
         raise refuse(book, (*key, "from"), f"picks from {dataset}, which has no {kind} entry", hint)
     if place.pick == "own" and candidates < book.users:
-        message = f"gives every user files of its own, but {dataset} has {candidates} for {book.users} users"
-        raise refuse(book, (*key, "pick"), message, f"at most {candidates} users, or a larger dataset")
+        message = (
+            f"wants files for each user, but {dataset} has {candidates} for {book.users} users"
+        )
+        raise refuse(
+            book, (*key, "pick"), message, f"at most {candidates} users, or a larger dataset"
+        )
     scope.unbind(place.slot)
     if types == "f" and book.stays(dataset):
         scope.sized[place.slot] = dataset

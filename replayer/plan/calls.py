@@ -74,7 +74,7 @@ def _compile_step(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
             return [*binds, *_calls(scope, step, inside)]
 
 
-def _compile_block(scope: Scope, step: s.StepPart, key: Key) -> PlanStep:
+def _compile_block(scope: Scope, step: s.Repeat | s.Choose | s.Each, key: Key) -> PlanStep:
     """Compile a step whose blocks may run any number of times, or not at all."""
     scope.forget()
     compiled: PlanStep
@@ -226,19 +226,25 @@ def _of_path(scope: Scope, step: s.OfPath, key: Key) -> PlanStep:
     match step:
         case s.Open():
             return _open(scope, step)
+        case s.Symlink():
+            return {"target": _target(scope, step, key)}
+        case s.Rename():
+            return {"to": scope.slot(step.to.slot), "flags": RENAME[step.existing]}
+        case s.Setxattr():
+            scope.book.writes(scope.book.largest(step.size))
+            return {"name": step.attribute, "size": scope.draw(step.size)}
+        case _:
+            return _plain_path(scope, step)
+
+
+def _plain_path(scope: Scope, step: s.OfPath) -> PlanStep:
+    match step:
         case s.Access():
             return {"mode": ACCESS[step.check]}
         case s.Mkdir():
             return {"mode": step.mode}
-        case s.Rename():
-            return {"to": scope.slot(step.to.slot), "flags": RENAME[step.existing]}
         case s.Link():
             return {"to": scope.slot(step.to.slot)}
-        case s.Symlink():
-            return {"target": _target(scope, step, key)}
-        case s.Setxattr():
-            scope.book.writes(scope.book.largest(step.size))
-            return {"name": step.attribute, "size": scope.draw(step.size)}
         case s.Getxattr() | s.Removexattr():
             return {"name": step.attribute}
         case _:

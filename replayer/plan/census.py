@@ -109,9 +109,9 @@ class Census:
         sizes = np.array([entry[2] for entry in self.entries(dataset)] or [0], dtype=np.int64)
         blocks = -(-sizes // BLOCK_BYTES)
         directories = sum(entry[1] == "d" for entry in self.entries(dataset)) + 1
-        return (int(blocks.sum()) + directories) * BLOCK_BYTES * self.copies(dataset)
+        return int((int(blocks.sum()) + directories) * BLOCK_BYTES * self.copies(dataset))
 
     def inodes(self, dataset: int) -> int:
         """Return how many files, directories and links a dataset makes, all copies."""
-        laid_out = self.body["datasets"][dataset]["laid_out"]
+        laid_out = bool(self.body["datasets"][dataset]["laid_out"])
         return (len(self.entries(dataset)) * laid_out + 1) * self.copies(dataset)

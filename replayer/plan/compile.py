@@ -21,7 +21,7 @@ from replayer.scenario.walk import walk_steps
 __all__ = ["compile_plan"]
 
 POOL_BYTES = 4 * 1024 * 1024
-"""Chosen: larger than the windows of the compressors that file systems use (at most 128 KiB records)."""
+"""Chosen: larger than what file systems compress at once (records of 128 KiB)."""
 
 POOL_MARGIN = 4096  # plan format 1
 NANOSECONDS = 1_000_000_000

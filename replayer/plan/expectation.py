@@ -1,11 +1,12 @@
-"""What one transaction of a plan is expected to do: ops by kind, bytes, failing look-ups, files made.
+"""What one transaction is expected to do: ops by kind, bytes, failing look-ups, files made.
 
-The plan's steps are walked once; distributions stay distributions (``Spread``), so that a file of 11 KiB written in blocks of
-10 KiB counts as the two writes that it is. What cannot be known before a run (how large a directory has become) is estimated.
+The plan's steps are walked once; distributions stay distributions (``Spread``), so that a file of
+11 KiB written in blocks of 10 KiB counts as the two writes that it is. What cannot be known before
+a run (how large a directory has become) is estimated.
 """
 
 import json
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,8 +19,11 @@ __all__ = ["Tally", "expect_transaction"]
 O_CREAT = 0o100
 ENTRIES_PER_GETDENTS = 800  # 32 KiB of entries of about 40 bytes
 PATH_OPS = frozenset(
-    "open stat lstat access mkdir rmdir unlink rename link symlink readlink truncate chmod chown utimens"
-    " getxattr setxattr removexattr listxattr".split()
+    (
+        *("open", "stat", "lstat", "access", "mkdir", "rmdir", "unlink", "rename", "link"),
+        *("symlink", "readlink", "truncate", "chmod", "chown", "utimens"),
+        *("getxattr", "setxattr", "removexattr", "listxattr"),
+    )
 )
 
 
@@ -27,7 +31,7 @@ PATH_OPS = frozenset(
 class Tally:
     """Expected amounts of one transaction."""
 
-    ops: Counter[str] = field(default_factory=Counter)
+    ops: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     failing_lookups: float = 0.0
     bytes_read: float = 0.0
     bytes_written: float = 0.0
@@ -116,7 +120,8 @@ class _Walker:
                 return constant(self.census.entries(name["dataset"])[index][2])
         for part in parts:
             if isinstance(part, dict) and ("path_of" in part or "name_of" in part):
-                return self.sizes.get(part.get("path_of", part.get("name_of")), ZERO)
+                slot: int = part["path_of"] if "path_of" in part else part["name_of"]
+                return self.sizes.get(slot, ZERO)
         return ZERO
 
     def touch(self, dataset: int, indexes: Sequence[int]) -> None:

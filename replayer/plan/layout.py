@@ -122,7 +122,7 @@ def _row(draw: SizeDraw) -> list[int]:
 
 
 def _directories(dataset: Dataset, count: int) -> list[str]:
-    """Return the directory of each block of ``per_directory`` files; empty when all are at the top."""
+    """Return the directory of each ``per_directory`` files; empty when all are at the top."""
     depth = 1 if dataset.depth is None else dataset.depth
     if dataset.per_directory is None or depth == 0:
         return []

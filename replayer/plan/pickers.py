@@ -55,7 +55,7 @@ def candidates_of(entries: Sequence[Entry], types: str) -> int:
 
 
 def zipf_segments(exponent: float, candidates: int) -> list[list[int]]:
-    """Return segments of ranks that grow by a quarter each, weighted by the sum of rank ** -exponent.
+    """Return segments of ranks, each a quarter longer, weighted by the sum of rank ** -exponent.
 
     The first ranks stand alone, so that the head, where Zipf matters, is exact.
     """

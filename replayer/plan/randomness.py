@@ -38,7 +38,7 @@ class Stream:
         return (self.following() * bound) >> 64
 
     def shuffle(self, items: MutableSequence[T]) -> None:
-        """Shuffle in place (Fisher–Yates, from the last item down)."""
+        """Shuffle in place (Fisher-Yates, from the last item down)."""
         for index in range(len(items) - 1, 0, -1):
             other = self.below(index + 1)
             items[index], items[other] = items[other], items[index]

@@ -1,4 +1,4 @@
-"""What a compiler knows while it goes through the steps of one transaction: slots, datasets, what stands in which slot."""
+"""What a compiler knows while it goes through the steps of a transaction: datasets and slots."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""What a plan would do, for people and for the check of free space: counts, bytes, working set, space."""
+"""What a plan would do, for people and for the check of free space."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -64,10 +64,13 @@ class PlanSummary:
     laid_out_bytes: int
     """Written before the clock starts."""
     space_bytes: int
-    """Free space needed: what is laid out, in blocks of 4 KiB, and what is written where that is bounded."""
+    """Free space needed: what is laid out, in blocks of 4 KiB, and what transactions write."""
     inodes: int
     growth_known: bool
-    """Whether what the transactions write is in ``space_bytes`` and ``inodes``: only a number of transactions bounds it."""
+    """Whether ``space_bytes`` and ``inodes`` hold what the transactions write.
+
+    Only a number of transactions bounds it.
+    """
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -167,11 +170,11 @@ def _laid_out_bytes(census: Census, number: int) -> int:
     row = census.body["datasets"][number]
     if not row["laid_out"]:
         return 0
-    return census.copies(number) * sum(entry[2] for entry in row["entries"])
+    return census.copies(number) * int(sum(entry[2] for entry in row["entries"]))
 
 
 def _sum_touched(census: Census, touched: set[tuple[int, int]], what: str) -> int:
-    total = 0
+    total: int = 0
     for dataset, index in touched:
         entry = census.entries(dataset)[index]
         if entry[1] == "f":

@@ -10,7 +10,7 @@ from replayer.scenario.draws import Draw, Lognormal
 __all__ = ["RESOLUTION", "PlanDraw", "Tables", "tabulate"]
 
 RESOLUTION = 4096
-"""Chosen: the largest value of a table is its 99.988th percentile; a table has 32 KiB in an engine."""
+"""Chosen: a table reaches to its 99.988th percentile and takes 32 KiB in an engine."""
 
 PlanDraw = dict[str, Any]
 """A draw of plan format 1."""
@@ -33,7 +33,7 @@ class Tables:
 
 
 def tabulate(draw: Draw[int]) -> list[int] | None:
-    """Return a distribution's table, or None for what needs none (constants, uniform, sizes of files)."""
+    """Return a distribution's table, or None for constants, uniform draws and sizes of files."""
     if draw.lognormal is not None:
         return _lognormal(draw.lognormal)
     if draw.exponential is not None:

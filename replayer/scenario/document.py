@@ -1,7 +1,8 @@
 """YAML with a memory: plain values, and for each of them the file and line it came from.
 
-Scalars follow the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema), so that ``12:30`` is not a number
-in base 60 and ``on`` is not a boolean. What is read here is judged by the models, never here.
+Scalars follow the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-core-schema), so that
+``12:30`` is not a number in base 60 and ``on`` is not a boolean. What is read here is judged by the
+models, never here.
 """
 
 import re
@@ -104,7 +105,9 @@ def load_text(path: Path) -> str:
     """
     try:
         if path.stat().st_size > MAX_TEXT_BYTES:
-            message = f"a scenario must be at most 16 MiB, this file has {path.stat().st_size} bytes"
+            message = (
+                f"a scenario must be at most 16 MiB, this file has {path.stat().st_size} bytes"
+            )
             raise ScenarioError(str(path), message, hint="put file lists into a manifest")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
@@ -118,7 +121,7 @@ def _compose(text: str, source: str) -> yaml.Node | None:
         message = f"a scenario must be at most 16 MiB, got {len(text)} characters"
         raise ScenarioError(source, message, hint="put file lists into a manifest")
     try:
-        # The parser written in C overflows its stack on deep nesting; this one raises RecursionError.
+        # The parser in C overflows its stack on deep nesting; this one raises RecursionError.
         return yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -147,7 +150,10 @@ class _Reader:
         self.origins.setdefault(key, Origin(self.source, node.start_mark.line + 1))
         inside = (*around, id(node))
         if isinstance(node, yaml.MappingNode):
-            return {name: self.read(child, (*key, name), inside) for name, child in self._pairs(node, key)}
+            return {
+                name: self.read(child, (*key, name), inside)
+                for name, child in self._pairs(node, key)
+            }
         if isinstance(node, yaml.SequenceNode):
             return [self.read(child, (*key, i), inside) for i, child in enumerate(node.value)]
         return self._scalar(node)
@@ -162,14 +168,20 @@ class _Reader:
             if name in seen:
                 self._refuse(name_node, f"{name} is given twice, first on line {seen[name]}")
             if name == "<<":
-                self._refuse(name_node, "merge keys (<<) are not supported", "use sequences: for steps used twice")
+                self._refuse(
+                    name_node,
+                    "merge keys (<<) are not supported",
+                    "use sequences: for steps used twice",
+                )
             seen[name] = line
             self.origins[(*key, name)] = Origin(self.source, line)
             yield name, child
 
     def _scalar(self, node: yaml.Node) -> object:
         text = node.value
-        if node.style is not None:  # quoted or a block: a string whatever it looks like
+        if (
+            getattr(node, "style", None) is not None
+        ):  # quoted or a block: a string whatever it looks like
             return str(text)
         if text in _WORDS:
             return _WORDS[text]

@@ -3,6 +3,7 @@
 Only their description lives here; ``replayer.plan.tables`` turns it into tables of integers.
 """
 
+from itertools import pairwise
 from typing import Annotated, ClassVar, Generic, Self, TypeVar
 
 from pydantic import Field, model_validator
@@ -73,7 +74,7 @@ class Draw(Part, Generic[T]):
     @model_validator(mode="after")
     def _is_ordered(self) -> Self:
         row = self.uniform or self.quantiles or ()
-        if any(low > high for low, high in zip(row, row[1:], strict=False)):  # type: ignore[operator]
+        if any(low > high for low, high in pairwise(row)):  # type: ignore[operator]
             raise PydanticCustomError("bound", "must be in ascending order", {})
         return self
 

@@ -1,10 +1,9 @@
-"""Judges the steps of a transaction in order: every name is bound and every file open before it is used."""
+"""Judges the steps of a transaction in order: names are bound and files open before their use."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from replayer.scenario.document import Key
-from replayer.scenario.draws import Draw
 from replayer.scenario.model import Scenario
 from replayer.scenario.places import Place, template_parts
 from replayer.scenario.problems import ScenarioError, nearest_hint
@@ -15,7 +14,6 @@ from replayer.scenario.steps import (
     CopyRange,
     Each,
     For,
-    List,
     OfEither,
     OfFile,
     Open,
@@ -121,13 +119,11 @@ class _Judge:
             self.need(step.to, (*key, "to"), state.opened, "open")
         if isinstance(step, Close):
             return replace(state, opened=state.opened - {step.file})
-        if isinstance(step, List) and step.binds:
-            return state
         return state
 
     def draws(self, step: StepPart, key: Key, state: _State) -> None:
         for draw_key, draw in draws_of(step, key):
-            if isinstance(draw, Draw) and draw.size_of is not None:
+            if draw.size_of is not None:
                 self.need(draw.size_of, (*draw_key, "size_of"), state.bound, "bound")
 
     def template(self, text: str, key: Key, state: _State) -> None:
@@ -142,16 +138,21 @@ class _Judge:
     def unmet(self, name: str, key: Key, have: frozenset[str], what: str) -> ScenarioError:
         if what == "open":
             hint = nearest_hint(name, sorted(have), kind="open files")
-            return refuse(self.scenario, key, f"uses the file {name} before an open step has opened it", hint)
+            return refuse(
+                self.scenario, key, f"uses the file {name} before an open step has opened it", hint
+            )
         hint = nearest_hint(name, sorted(have), kind="names")
-        return refuse(self.scenario, key, f"uses the name {name}, which no step before it has bound", hint)
+        return refuse(
+            self.scenario, key, f"uses the name {name}, which no step before it has bound", hint
+        )
 
 
 def check_flow(scenario: Scenario) -> None:
     """Check the steps of every transaction in order.
 
     Raises:
-        ScenarioError: A name is used before it is bound, a file before it is open, or there are too many names.
+        ScenarioError: A name is used before it is bound, a file before it is open, or there are
+            too many names.
     """
     judge = _Judge(scenario)
     for name, steps in scenario.transactions.items():
@@ -164,12 +165,14 @@ def check_flow(scenario: Scenario) -> None:
 
 def names_in(template: str) -> list[str]:
     """Return the names that a template takes from steps, in order."""
-    words = [text.removesuffix(".name") for kind, text in template_parts(template) if kind == "part"]
+    words = [
+        text.removesuffix(".name") for kind, text in template_parts(template) if kind == "part"
+    ]
     return [word for word in words if word not in BUILT_IN]
 
 
 def names_of(sequences: Mapping[str, Sequence[StepPart]], steps: Sequence[StepPart]) -> list[str]:
-    """Return every name that steps bind or open, in order of first appearance, sequences included."""
+    """Return every name that steps and their sequences bind or open, in order of appearance."""
     found: dict[str, None] = {}
     for _, step in walk_steps(steps, ()):
         if isinstance(step, Use):

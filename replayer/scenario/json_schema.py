@@ -1,7 +1,7 @@
 """The JSON Schema of scenario files, so that editors complete and check them.
 
-It is made from the models; only the short forms (``close: session``, ``size: 4KiB``), which the models read before they
-validate, are added here.
+It is made from the models; only the short forms (``close: session``, ``size: 4KiB``), which the
+models read before they validate, are added here.
 """
 
 from typing import Any
@@ -26,8 +26,13 @@ def scenario_schema() -> Schema:
         definitions[draw.__name__] = _draw(definitions[draw.__name__])
     for step in STEPS.values():
         _take_word_away(definitions[step.__name__])
-    definitions["Place"] = {"anyOf": [{"type": "string"}, {**definitions["Place"], "title": "Place"}]}
-    definitions["Hot"]["properties"]["hot"] = {"type": "string", "pattern": "^[0-9]{1,2}/[0-9]{1,2}$"}
+    definitions["Place"] = {
+        "anyOf": [{"type": "string"}, {**definitions["Place"], "title": "Place"}]
+    }
+    definitions["Hot"]["properties"]["hot"] = {
+        "type": "string",
+        "pattern": "^[0-9]{1,2}/[0-9]{1,2}$",
+    }
     definitions["Step"] = _step(definitions)
     _replace_unions(schema)
     return {"$schema": DIALECT, **schema, "title": "A scenario of replayer"}
@@ -92,7 +97,7 @@ def _operands(word: str, definitions: Schema) -> Schema:
 
 
 def _replace_unions(schema: Any) -> None:  # noqa: ANN401 - any part of a schema
-    """Put a reference to the definition of a step wherever the models have the union of all steps."""
+    """Refer to the definition of a step wherever the models have the union of all steps."""
     if isinstance(schema, list):
         for item in schema:
             _replace_unions(item)

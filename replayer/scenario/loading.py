@@ -60,7 +60,9 @@ def _find(path_or_name: str) -> Path:
     if path.exists():
         raise ScenarioError(path_or_name, "is not a file")
     hint = nearest_hint(name, shipped, kind="scenarios")
-    raise ScenarioError(path_or_name, "there is no such scenario, neither as a file nor by name", hint=hint)
+    raise ScenarioError(
+        path_or_name, "there is no such scenario, neither as a file nor by name", hint=hint
+    )
 
 
 def _build(document: Document, folder: Path, overrides: Sequence[str]) -> Scenario:
@@ -90,7 +92,9 @@ def _load_entries(scenario: Scenario, folder: Path) -> Mapping[str, tuple[Entry,
     return found
 
 
-def _load_archive(scenario: Scenario, name: str, dataset: Dataset, folder: Path) -> tuple[Entry, ...]:
+def _load_archive(
+    scenario: Scenario, name: str, dataset: Dataset, folder: Path
+) -> tuple[Entry, ...]:
     path = folder / Path(str(dataset.tar)).expanduser()
     if not path.is_file():
         place = str(scenario.document.origin(("datasets", name, "tar")))

@@ -1,6 +1,7 @@
-"""Lists of files: read from manifests (tab-separated, maybe compressed) and from the headers of tar archives.
+"""Lists of files: read from manifests (tab-separated) and from the headers of tar archives.
 
-Nothing is ever extracted. Every entry is checked: relative, inside the dataset, not a device, not there twice.
+Nothing is ever extracted. Every entry is checked: relative, inside the dataset, not a device, not
+there twice.
 """
 
 import gzip
@@ -14,7 +15,15 @@ from typing import IO, Literal, TypeAlias, cast
 
 from replayer.scenario.problems import ScenarioError
 
-__all__ = ["Entry", "EntryType", "check_link", "check_path", "load_manifest", "load_tar", "sort_entries"]
+__all__ = [
+    "Entry",
+    "EntryType",
+    "check_link",
+    "check_path",
+    "load_manifest",
+    "load_tar",
+    "sort_entries",
+]
 
 HEADER = ("path", "type", "size", "mode", "link")
 MAX_ENTRIES = 10_000_000
@@ -37,7 +46,7 @@ class Entry:
 
 
 def load_manifest(path: Path) -> tuple[Entry, ...]:
-    """Read a manifest: a header line, then path, type, size, mode and link of every entry, separated by tabs.
+    """Read a manifest: a header line, then path, type, size, mode and link of every entry.
 
     Raises:
         ScenarioError: It cannot be read, or a line is wrong; the message names file and line.
@@ -53,7 +62,8 @@ def load_tar(path: Path) -> tuple[Entry, ...]:
     """Read names, sizes, modes and links of an archive's members; its data stay where they are.
 
     Raises:
-        ScenarioError: It is no archive, or holds a name that leaves the directory, a device or a pipe.
+        ScenarioError: It is no archive, or holds a name that leaves the directory, a device or a
+        pipe.
     """
     try:
         with tarfile.open(path, "r:*") as archive:
@@ -93,7 +103,9 @@ def sort_entries(entries: list[Entry], source: str) -> tuple[Entry, ...]:
     for entry in entries:
         parent = entry.path.rpartition("/")[0]
         if kinds.get(parent, "d") != "d":
-            raise ScenarioError(source, f"{entry.path} lies below {parent}, which is not a directory")
+            raise ScenarioError(
+                source, f"{entry.path} lies below {parent}, which is not a directory"
+            )
     seen: set[str] = {""}
     for entry in entries:
         parent = entry.path.rpartition("/")[0]

@@ -1,6 +1,7 @@
-"""A scenario as written: users, datasets, transactions, mix. Frozen, in integers of bytes and nanoseconds.
+"""A scenario as written: users, datasets, transactions, mix. Frozen; in bytes and nanoseconds.
 
-The model judges what one value can tell; what needs several (names, files, datasets) is judged in ``references`` and ``flow``.
+The model judges what one value can tell; what needs several (names, files, datasets) is judged in
+``references`` and ``flow``.
 """
 
 from collections.abc import Mapping
@@ -125,7 +126,7 @@ class Scenario(Part):
     about: str = ""
     assumptions: tuple[str, ...] = ()
     seed: Annotated[Count, Field(lt=2**64)] = 1
-    users: Users = Users()
+    users: Users = Users.model_validate({})
     arrivals: Arrivals | None = None
     duration_ns: Annotated[Duration, Field(ge=1)] | None = Field(None, alias="duration")
     iterations: Annotated[Count, Field(ge=1)] | None = None
@@ -167,12 +168,12 @@ class Scenario(Part):
 
     @property
     def transactions_per_user(self) -> int | None:
-        """How many transactions a user makes before it stops; None when only the duration ends a run."""
+        """After how many transactions a user stops; None when only the duration ends a run."""
         return self.iterations
 
     def located(self, document: Document, entries: Mapping[str, tuple[Entry, ...]]) -> Self:
         """Return the same scenario, knowing where it was written and what its manifests hold."""
         twin = self.model_copy()
-        twin._document = document
-        twin._entries = entries
+        twin._document = document  # noqa: SLF001 - its own kind
+        twin._entries = entries  # noqa: SLF001
         return twin

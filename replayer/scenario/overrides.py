@@ -1,6 +1,7 @@
 """Changes to a scenario from the command line: ``--set docroot.files=5000``.
 
-They are made on the plain values before the models see them, so an override can do whatever the file could, and no more.
+They are made on the plain values before the models see them, so an override can do whatever the
+file could, and no more.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,8 @@ def apply_overrides(document: Document, overrides: Sequence[str]) -> Document:
     """Return the document with ``KEY.KEY=VALUE`` applied in order; values are YAML.
 
     Raises:
-        ScenarioError: An override has no ``=``, is no YAML or leads nowhere; the message names the option.
+        ScenarioError: An override has no ``=``, is no YAML or leads nowhere; the message names the
+        option.
     """
     for override in overrides:
         document = _apply(document, override)
@@ -49,7 +51,9 @@ def _resolve(document: Document, names: list[str], option: str) -> Key:
     if names[0] in known:
         return ("datasets", *names)
     hint = nearest_hint(names[0], [*TOP, *known], kind="keys")
-    raise ScenarioError(option, f"{names[0]} is neither a key nor a dataset of the scenario", hint=hint)
+    raise ScenarioError(
+        option, f"{names[0]} is neither a key nor a dataset of the scenario", hint=hint
+    )
 
 
 def _with(value: object, key: Key, new: object, option: str) -> object:
@@ -60,7 +64,9 @@ def _with(value: object, key: Key, new: object, option: str) -> object:
         index = int(first) if str(first).isdecimal() else -1
         if not 0 <= index < len(value):
             raise ScenarioError(option, f"{first} is not a place in a list of {len(value)}")
-        return [_with(item, rest, new, option) if i == index else item for i, item in enumerate(value)]
+        return [
+            _with(item, rest, new, option) if i == index else item for i, item in enumerate(value)
+        ]
     if value is None or isinstance(value, dict):
         inside = value or {}
         return {**inside, first: _with(inside.get(first), rest, new, option)}
@@ -68,7 +74,7 @@ def _with(value: object, key: Key, new: object, option: str) -> object:
 
 
 def _rooted(key: Key, value: object) -> object:
-    """Paths given on the command line are relative to the current directory, not to the scenario."""
+    """Make paths of the command line relative to the current directory, not to the scenario."""
     is_path = isinstance(value, str) and ("/" in value or Path(value).exists())
     if is_path and key[0] == "datasets" and key[-1] in {"tar", "manifest"}:
         return str(Path(str(value)).expanduser().absolute())
@@ -76,12 +82,12 @@ def _rooted(key: Key, value: object) -> object:
 
 
 def _without_other_sources(value: object, key: Key) -> object:
-    """A dataset has one source: naming another one replaces it, with all that shaped it."""
+    """Let the source of a dataset replace the one it had, with all that shaped it."""
     depth = len(("datasets", "NAME", "SOURCE"))
     if len(key) != depth or key[0] != "datasets" or key[2] not in Dataset.SOURCES:
         return value
     shape = () if key[2] == "files" else ("sizes", "bytes", "per_directory", "depth", "names")
     gone = {*Dataset.SOURCES, *shape} - {key[2]}
-    datasets = dict(value["datasets"])  # type: ignore[index, call-overload]
+    datasets = dict(value["datasets"])  # type: ignore[index]
     datasets[key[1]] = {k: v for k, v in datasets[key[1]].items() if k not in gone}
     return {**value, "datasets": datasets}  # type: ignore[dict-item]

@@ -1,4 +1,4 @@
-"""What every part of a scenario has in common: frozen, and refusing what it does not know, by name."""
+"""What every part of a scenario has in common: frozen, and refusing keys it does not know."""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -45,7 +45,9 @@ def _read_name(value: object) -> str:
 def _read_lower_name(value: object) -> str:
     name = _read_name(value)
     if name != name.lower() or not name[0].isalnum():
-        message = "must be a name of a-z, 0-9, _ and - that starts with a letter or digit, got {value}"
+        message = (
+            "must be a name of a-z, 0-9, _ and - that starts with a letter or digit, got {value}"
+        )
         raise PydanticCustomError("name", message, {"value": show_value(value)})
     return name
 

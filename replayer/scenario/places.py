@@ -1,4 +1,4 @@
-"""How a step says which path it means: a name bound before, a name in a dataset, or a pick from a dataset."""
+"""How a step says which path it means: by a name bound before, in a dataset, or picked from one."""
 
 import re
 from typing import Annotated, Literal, Self
@@ -85,7 +85,9 @@ def _read_template(value: object) -> str:
     if not isinstance(value, str) or not value or len(value) > MAX_PATH:
         message = "must be a file name, got {value}"
         raise PydanticCustomError("template", message, {"value": show_value(value)})
-    if any(brace in text for kind, text in template_parts(value) if kind == "text" for brace in "{}"):
+    if any(
+        brace in text for kind, text in template_parts(value) if kind == "text" for brace in "{}"
+    ):
         message = "{value} has a brace without its partner"
         raise PydanticCustomError("template", message, {"value": show_value(value)})
     if "\0" in value or value.startswith("/"):
@@ -99,7 +101,7 @@ Template = Annotated[
     BeforeValidator(_read_template),
     WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_PATH}),
 ]
-"""Text with ``{user}``, ``{round}``, ``{seq}``, ``{next}``, ``{random}``, ``{NAME}`` and ``{NAME.name}``."""
+"""Text with ``{user} {round} {seq} {next} {random}``, and ``{NAME}`` or ``{NAME.name}``."""
 
 EntryKind = Literal["file", "directory", "link", "any"]
 

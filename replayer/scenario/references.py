@@ -101,7 +101,7 @@ def _check_step(scenario: Scenario, key: Key, step: StepPart) -> None:
 
 
 def places_of(step: StepPart, key: Key) -> list[tuple[Key, Place]]:
-    """Return the places that a step names, each with its key, in the order in which they are bound."""
+    """Return the places that a step names, each with its key, in the order of binding."""
     own = [(key, step)] if isinstance(step, Place) else []
     to = getattr(step, "to", None)
     return [*own, ((*key, "to"), to)] if isinstance(to, Place) else [*own]
@@ -156,9 +156,13 @@ def _check_thresholds(scenario: Scenario) -> None:
 
 
 OPS = frozenset(
-    "open close read pread pread_random write append pwrite pwrite_random lseek fsync fdatasync fstat ftruncate"
-    " fallocate fchmod fchown futimens flock fcntl_lock getdents copy_file_range sendfile mmap_read stat lstat access"
-    " mkdir rmdir unlink rename link symlink readlink truncate chmod chown utimens getxattr setxattr removexattr"
-    " listxattr".split()
+    (
+        *("open", "close", "read", "pread", "pread_random", "write", "append", "pwrite"),
+        *("pwrite_random", "lseek", "fsync", "fdatasync", "fstat", "ftruncate", "fallocate"),
+        *("fchmod", "fchown", "futimens", "flock", "fcntl_lock", "getdents", "copy_file_range"),
+        *("sendfile", "mmap_read", "stat", "lstat", "access", "mkdir", "rmdir", "unlink"),
+        *("rename", "link", "symlink", "readlink", "truncate", "chmod", "chown", "utimens"),
+        *("getxattr", "setxattr", "removexattr", "listxattr"),
+    )
 )
 """The ops of plan format 1: thresholds may name them as well."""

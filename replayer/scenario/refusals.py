@@ -50,7 +50,9 @@ def show_key(key: Key) -> str:
     return text.removeprefix(".")
 
 
-def _explain_one(details: ErrorDetails, document: Document) -> tuple[tuple[int, int], ScenarioError]:
+def _explain_one(
+    details: ErrorDetails, document: Document
+) -> tuple[tuple[int, int], ScenarioError]:
     context = details.get("ctx", {})
     key = _key_of(details["loc"], document.value)
     missing = details["type"] == "missing"

@@ -1,11 +1,11 @@
 """Scripts: lists of paths that a transaction goes through, kept beside the scenario as a table.
 
-A script has a header line ``use<TAB>name``; every other line names a sequence of the scenario and a path in the dataset.
-It keeps a page view of five hundred paths, in the order of the application, out of the YAML.
+A script has a header line ``use<TAB>name``; every other line names a sequence of the scenario and a
+path in the dataset. It keeps a page view of five hundred paths, in the order of the application,
+out of the YAML.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from replayer.scenario.document import Key
@@ -52,7 +52,9 @@ def parse_script(text: str, source: str, sequences: Mapping[str, object]) -> lis
         raise ScenarioError(f"{source}:1", "not a script", hint=hint)
     if len(lines) > MAX_LINES:
         raise ScenarioError(source, f"must have at most {MAX_LINES} lines, got {len(lines)}")
-    return [_parse_line(row, f"{source}:{n}", sequences) for n, row in enumerate(lines[1:], start=2)]
+    return [
+        _parse_line(row, f"{source}:{n}", sequences) for n, row in enumerate(lines[1:], start=2)
+    ]
 
 
 def _parse_line(row: str, place: str, sequences: Mapping[str, object]) -> ScriptLine:

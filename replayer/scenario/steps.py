@@ -1,7 +1,8 @@
 """The steps of a transaction: one class for each word that may stand in a list of steps.
 
-A step is written as a word (``close``) or as a mapping with one key (``close: session``); ``read_step`` brings both into one
-form. What the steps mean together (names bound, files open) is judged in ``replayer.scenario.flow``.
+A step is written as a word (``close``) or as a mapping with one key (``close: session``);
+``read_step`` brings both into one form. What the steps mean together (names bound, files open) is
+judged in ``replayer.scenario.flow``.
 """
 
 import errno
@@ -21,7 +22,7 @@ from replayer.scenario.units import Count, Mode, Size, show_value
 __all__ = ["STEPS", "Step", "StepPart"]
 
 OUTCOMES = frozenset({"ok", "any", "layout", *errno.errorcode.values()})
-"""What a call may come to; ``layout`` is ok where the dataset holds the name, and ENOENT where it does not."""
+"""What a call may come to; ``layout`` is ok where the dataset holds the name, ENOENT elsewhere."""
 
 
 def _read_expect(value: object) -> object:
@@ -408,15 +409,15 @@ class Use(StepPart):
 
 
 AnyStep = (
-    Bind | Open | Close | Read | Pread | Pwrite | Write | Append | Lseek | Fsync | Fdatasync | Fstat | Stat | Lstat
-    | Access | List | Mkdir | Rmdir | Unlink | Rename | Link | Symlink | Readlink | Truncate | Fallocate | Chmod
-    | Chown | Utimens | Flock | Lock | Getxattr | Setxattr | Listxattr | Removexattr | CopyRange | Sendfile
-    | MmapRead | Think | Repeat | Choose | Each | For | Script | Use
+    Bind | Open | Close | Read | Pread | Pwrite | Write | Append | Lseek | Fsync | Fdatasync | Fstat
+    | Stat | Lstat | Access | List | Mkdir | Rmdir | Unlink | Rename | Link | Symlink | Readlink |
+    Truncate | Fallocate | Chmod | Chown | Utimens | Flock | Lock | Getxattr | Setxattr | Listxattr
+    | Removexattr | CopyRange | Sendfile | MmapRead | Think | Repeat | Choose | Each | For | Script
+    | Use
 )  # fmt: skip
 
 STEPS: dict[str, type[StepPart]] = {
-    step.model_fields["do"].annotation.__args__[0]: step  # type: ignore[union-attr]
-    for step in AnyStep.__args__
+    step.model_fields["do"].annotation.__args__[0]: step for step in AnyStep.__args__
 }
 """Every word that may stand in a list of steps."""
 
@@ -426,7 +427,9 @@ def read_step(value: object) -> object:
     word, operands = _split(value)
     if word not in STEPS:
         hint = nearest_hint(word, STEPS, kind="steps")
-        raise PydanticCustomError("unknown_step", "unknown step {word}", {"word": word, "hint": hint})
+        raise PydanticCustomError(
+            "unknown_step", "unknown step {word}", {"word": word, "hint": hint}
+        )
     short = STEPS[word].SHORT
     if operands is None:
         return {"do": word}

@@ -1,7 +1,8 @@
 """Words with units, read into integers: bytes, nanoseconds, rates, permission bits, percentages.
 
-Each type here is an annotated ``int`` or ``float`` for the models; each reader raises a ``PydanticCustomError`` that says what
-was expected and what was written, in words that a person can act on.
+Each type here is an annotated ``int`` or ``float`` for the models; each reader raises a
+``PydanticCustomError`` that says what was expected and what was written, in words that a person can
+act on.
 """
 
 import re
@@ -12,7 +13,17 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-__all__ = ["Count", "Duration", "Mode", "Percent", "Rate", "Size", "read_duration", "read_rate", "read_size"]
+__all__ = [
+    "Count",
+    "Duration",
+    "Mode",
+    "Percent",
+    "Rate",
+    "Size",
+    "read_duration",
+    "read_rate",
+    "read_size",
+]
 
 SIZES: Mapping[str, int] = {
     "B": 1,
@@ -40,6 +51,10 @@ RATES: Mapping[str, int] = {"/s": 1, "/min": 60, "/m": 60, "/h": 3600}
 
 MAX_VALUE = 2**62
 """What fits into a signed 64-bit number of the kernel with room for sums."""
+
+ALL_BITS = 0o7777
+SHOWN = 60
+"""Chosen: how much of a wrong value fits into a line."""
 
 _MEASURE = re.compile(r"(?P<sign>-?)(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<unit>[^\s0-9.]*)")
 
@@ -77,18 +92,19 @@ def _read(value: object, units: Mapping[str, int], wanted: str) -> int:
 def _split(value: object, units: Mapping[str, int], wanted: str) -> tuple[Fraction, str]:
     match = _MEASURE.fullmatch(str(value).strip()) if isinstance(value, str | int | float) else None
     if match is None or isinstance(value, bool):
-        raise _unit_error("must be {wanted}, got {value}", value, wanted, "")
+        raise _unit_error(value, wanted, "", "")
     unit = match["unit"]
     if unit not in units:
-        known = ", ".join(units)
         reason = f"has the unknown unit {unit!r}" if unit else "has no unit"
-        raise _unit_error("{value} " + reason + ", expected {wanted}", value, wanted, f"known units: {known}")
+        known = f"known units: {', '.join(units)}"
+        raise _unit_error(value, wanted, reason, known)
     return Fraction(match["sign"] + match["number"]), unit
 
 
-def _unit_error(message: str, value: object, wanted: str, hint: str) -> PydanticCustomError:
-    shown = repr(value) if isinstance(value, str) else show_value(value)
-    return PydanticCustomError("unit", message, {"value": shown, "wanted": wanted, "hint": hint})  # type: ignore[arg-type]
+def _unit_error(value: object, wanted: str, reason: str, hint: str) -> PydanticCustomError:
+    context = {"value": show_value(value), "wanted": wanted, "reason": reason, "hint": hint}
+    message = "{value} {reason}, expected {wanted}" if reason else "must be {wanted}, got {value}"
+    return PydanticCustomError("unit", message, context)
 
 
 def show_value(value: object) -> str:
@@ -103,7 +119,7 @@ def show_value(value: object) -> str:
         case list() | tuple():
             return "a list"
         case str():
-            return repr(value if len(value) <= 60 else value[:57] + "...")  # noqa: PLR2004 - chosen: one line
+            return repr(value if len(value) <= SHOWN else value[: SHOWN - 3] + "...")
         case _:
             return str(value)
 
@@ -111,7 +127,7 @@ def show_value(value: object) -> str:
 def _read_mode(value: object) -> int:
     """Read permission bits as chmod(1) does: octal digits, with or without 0o."""
     text = str(value).removeprefix("0o") if isinstance(value, str | int) else ""
-    if isinstance(value, bool) or not re.fullmatch(r"[0-7]{1,5}", text) or int(text, 8) > 0o7777:  # noqa: PLR2004
+    if isinstance(value, bool) or not re.fullmatch(r"[0-7]{1,5}", text) or int(text, 8) > ALL_BITS:
         message = "must be octal permission bits such as 0o644, got {value}"
         raise PydanticCustomError("unit", message, {"value": show_value(value)})
     return int(text, 8)
@@ -136,8 +152,10 @@ def _read_count(value: object) -> int:
     return value
 
 
-def _typed(reader: Callable[[object], object], pattern: str, example: str, *kinds: str) -> tuple[BeforeValidator, WithJsonSchema]:
-    words = {"type": "string", "pattern": pattern, "examples": [example]}
+def _typed(
+    reader: Callable[[object], object], pattern: str, example: str, *kinds: str
+) -> tuple[BeforeValidator, WithJsonSchema]:
+    words: dict[str, object] = {"type": "string", "pattern": pattern, "examples": [example]}
     forms: list[dict[str, object]] = [words, *({"type": kind, "minimum": 0} for kind in kinds)]
     return BeforeValidator(reader), WithJsonSchema({"anyOf": forms} if kinds else words)
 
