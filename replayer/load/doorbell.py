@@ -18,10 +18,11 @@ from replayer.load.mailbox import Mailbox
 from replayer.load.roster import Roster
 from replayer.load.statistics import Statistics
 
-__all__ = ["Doorbell"]
+__all__ = ["Courier", "Doorbell"]
 
 READABLE = 1
 BATCH = 500  # chosen: listeners at 10 µs each hold the hub for 5 ms
+LISTEN_S = 0.1
 REST_S = 0.02  # chosen: fifty rounds a second are live enough, and leave the hub to the users' code
 
 
@@ -69,13 +70,18 @@ class Courier:
         self._statistics = statistics
         self.dropped = 0
         self._watched = False
+        self._over = False
 
     def run(self, doorbell: Doorbell) -> None:
-        """Carry for ever."""
-        while True:
-            doorbell.wait(1.0)
+        """Carry until it is over."""
+        while not self._over:
+            doorbell.wait(LISTEN_S)
             self.carry()
             gevent.sleep(REST_S)
+
+    def finish(self) -> None:
+        """Let ``run`` return when it has carried what it holds."""
+        self._over = True
 
     def carry(self) -> None:
         """Carry what is there."""

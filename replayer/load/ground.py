@@ -16,7 +16,6 @@ import gevent
 
 from replayer.engine import Finding, Plan, Sandbox, Task
 from replayer.errors import ReplayerError
-from replayer.load.demand import Demand
 from replayer.load.interruption import Interruption
 from replayer.load.progress import Progress
 from replayer.load.targets import MountError, Target, explain
@@ -88,20 +87,19 @@ class Ground:
         self.sandboxes.clear()
         return folders
 
-    def require(self, demand_for: Callable[[int], Demand]) -> None:
-        """Refuse a target without room for the plan.
+    def require(self, size_bytes: int, inodes: int) -> None:
+        """Refuse a target without room for what the plan lays out and is known to write.
 
         Raises:
             MountError: Bytes or inodes are missing.
         """
         where = self.target.paths[0]
         space = _ask(where, self.sandboxes[0].space)
-        demand = demand_for(space.block_bytes)
         hint = "make room, use another target, or a smaller scenario (--set)"
-        if demand.bytes > space.bytes_free:
-            need, have = f"{demand.bytes:,} bytes", f"{space.bytes_free:,}"
-        elif space.inodes_total and demand.inodes > space.inodes_free:
-            need, have = f"{demand.inodes:,} inodes", f"{space.inodes_free:,}"
+        if size_bytes > space.bytes_free:
+            need, have = f"{size_bytes:,} bytes", f"{space.bytes_free:,}"
+        elif space.inodes_total and inodes > space.inodes_free:
+            need, have = f"{inodes:,} inodes", f"{space.inodes_free:,}"
         else:
             return
         message = f"{where}: the scenario needs {need}, only {have} are free"

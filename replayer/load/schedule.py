@@ -36,9 +36,8 @@ def make_schedule(targets: int, rounds: int, duration_ns: int | None) -> tuple[S
     Args:
         targets: How many targets.
         rounds: Turns of each.
-        duration_ns: Measured time per target over all rounds, or None.
+        duration_ns: Measured time of each segment, or None.
     """
-    share = None if duration_ns is None else max(duration_ns // rounds, 1)
     return tuple(
-        Segment(target, turn, share) for turn in range(rounds) for target in range(targets)
+        Segment(target, turn, duration_ns) for turn in range(rounds) for target in range(targets)
     )

@@ -4,6 +4,7 @@ Nothing is timed here. The conductor runs the segments of a session; the listene
 Locust.
 """
 
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from replayer.engine import Plan as EnginePlan
 from replayer.errors import ReplayerError
 from replayer.load.caches import Procedure, Remounted, choose_procedure, remount
 from replayer.load.chronicle import Chronicle, Ending, marker_note
-from replayer.load.demand import changes_files, demand_of
+from replayer.load.effects import changes_files
 from replayer.load.ground import Ground, Works
 from replayer.load.interruption import InterruptedRunError, Interruption, Level
 from replayer.load.options import Settings
@@ -25,6 +26,7 @@ from replayer.load.targets import Target, TargetError, check_target, explain, pa
 from replayer.load.threads import call_in_thread, call_within
 from replayer.load.workload import Workload
 from replayer.measure.runfolder import create_run_folder
+from replayer.plan import describe_plan
 
 __all__ = ["Request", "Session", "chosen_targets", "open_session", "put_away"]
 
@@ -126,30 +128,44 @@ def open_session(request: Request) -> Session:
     )
 
 
-def put_away(session: Session, *, hung: bool) -> list[str]:
-    """Remove the run's folders, or leave them for another run; returns what must be known.
+@dataclass(frozen=True)
+class Leavings:
+    """What is still on the targets, each in a line.
+
+    Attributes:
+        kept: As it was asked for.
+        left: Because it could not be removed.
+    """
+
+    kept: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+def put_away(session: Session, *, hung: bool) -> Leavings:
+    """Remove the run's folders, or leave them for another run.
 
     Args:
         session: The run, whose engine is closed.
         hung: Calls hang on a target: nothing more is asked of it.
     """
     settings = session.request.settings
-    lines: list[str] = []
+    kept: list[str] = []
+    left: list[str] = []
     for ground in session.grounds:
         if hung:
-            lines.extend(_left_behind(ground, "calls hang there"))
+            left.extend(_left_behind(ground, "calls hang there"))
         elif settings.keep or settings.reuse:
-            lines.append(_keep(session, ground))
+            kept.append(_keep(session, ground))
         else:
-            lines.extend(_remove(ground))
+            left.extend(_remove(ground))
     _remove_default_folder(settings)
-    return lines
+    return Leavings(tuple(kept), tuple(left))
 
 
 def _prepare(
     request: Request, chronicle: Chronicle, grounds: Sequence[Ground], procedure: Procedure
 ) -> None:
-    body = request.workload.plan.body
+    needs = describe_plan(request.workload.plan)
     note = marker_note(
         chronicle.folder.id, request.workload.plan.fingerprint, request.workload.source
     )
@@ -159,7 +175,7 @@ def _prepare(
             ground.verify()
         else:
             ground.create(chronicle.folder.id, note)
-            ground.require(lambda block_bytes: demand_of(body, block_bytes))
+            ground.require(needs.space_bytes, needs.inodes)
     for ground in grounds:
         ground.lay_out()
     if isinstance(procedure, Remounted) and request.settings.remount_command is not None:
@@ -183,7 +199,7 @@ def _abandon(
     for ground in grounds:
         if ground.sandboxes and not request.settings.reuse:
             for line in _remove(ground):
-                request.progress.say(line)
+                sys.stderr.write(f"{line}\n")
     _remove_default_folder(request.settings)
 
 

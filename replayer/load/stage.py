@@ -5,6 +5,7 @@ import os
 import sys
 
 import gevent
+from gevent import Greenlet
 from locust.env import Environment
 
 from replayer.errors import ReplayerError, in_lines
@@ -52,6 +53,7 @@ class Stage:
         band = Band(self._roster, self._ledger, self._courier, self._gauge)
         self.conductor = Conductor(session, environment, band)
         sessions.join(environment, Crew(engine, self._roster, mailbox, len(names)))
+        self._carrier: Greenlet[[Doorbell], None] | None = None
         self._code = 0
         self._hung = False
 
@@ -62,7 +64,7 @@ class Stage:
         interruption.watch()
         interruption.on_urgent(self._session.engine.interrupt)
         self._doorbell.start()
-        gevent.spawn(self._courier.run, self._doorbell)
+        self._carrier = gevent.spawn(self._courier.run, self._doorbell)
         self.conductor.start()
 
     def close(self) -> int:
@@ -73,11 +75,13 @@ class Stage:
         request.progress.close()
         self._session.chronicle.end(self._make_ending())
         self._code = self._show()
-        left_behind = put_away(self._session, hung=self._hung)
+        leavings = put_away(self._session, hung=self._hung)
         request.progress.close()
         request.interruption.unwatch()
-        if left_behind and not self._code:
+        if leavings.left and not self._code:
             self._code = EXIT_ENVIRONMENT
+        for line in (*leavings.kept, *leavings.left):
+            _say(line)
         return self._code
 
     def end_process(self) -> None:
@@ -92,6 +96,9 @@ class Stage:
         stuck = call_in_thread(self._session.engine.close)
         self.conductor.given_up += stuck
         self._hung = bool(self.conductor.given_up or hung_calls())
+        self._courier.finish()
+        if self._carrier is not None:
+            self._carrier.join()
         self._courier.carry()
         self._doorbell.stop()
 

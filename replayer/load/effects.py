@@ -1,13 +1,12 @@
-"""What a plan asks of a target: room, and whether running it changes what was laid out.
+"""Whether running a plan changes what was laid out, so that the next segment needs it anew.
 
-Pure: read off the plan's document. The ground compares it with what the target has.
+Pure: read off the plan's document.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Demand", "changes_files", "demand_of"]
+__all__ = ["changes_files"]
 
 Document = Mapping[str, Any]  # JSON: its shape is plan/FORMAT.md's
 
@@ -19,32 +18,6 @@ CHANGING_OPS = frozenset(
         *("mkdir", "rmdir", "unlink", "rename", "link", "symlink", "setxattr", "removexattr"),
     }
 )
-
-
-@dataclass(frozen=True)
-class Demand:
-    """Space that laying out takes.
-
-    Attributes:
-        bytes: Contents of files, each rounded up to whole blocks.
-        inodes: Files, directories and links.
-    """
-
-    bytes: int
-    inodes: int
-
-
-def demand_of(plan: Document, block_bytes: int) -> Demand:
-    """Return what the plan's datasets take on a file system with such blocks."""
-    size_bytes = inodes = 0
-    for dataset in plan["datasets"]:
-        copies = plan["users"] if dataset["scope"] == "user" else 1
-        inodes += copies
-        if dataset["laid_out"]:
-            sizes = [entry[2] for entry in dataset["entries"]]
-            inodes += copies * len(sizes)
-            size_bytes += copies * sum(-(-size // block_bytes) * block_bytes for size in sizes)
-    return Demand(size_bytes, inodes)
 
 
 def changes_files(plan: Document) -> bool:
