@@ -6,11 +6,11 @@
 use crate::clock;
 use crate::health::RunQueue;
 use crate::lock::hold;
-use crate::record_event::{Event, Journal};
+use crate::record_event::{Event, Journal, SlowSample};
 use crate::record_files::Files;
 use crate::record_names::Names;
 use crate::record_shard::{Shard, Table};
-use crate::record_slow::{SlowBoard, SlowSample};
+use crate::record_slow::SlowBoard;
 use crate::record_state::{Segment, State};
 use std::collections::VecDeque;
 use std::io;

@@ -2,7 +2,7 @@
 
 use crate::ops::{op_name, outcome_name};
 use crate::record_names::Names;
-use crate::record_slow::SlowSample;
+pub(crate) use crate::record_slow::SlowSample;
 use crate::record_state::Segment;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -13,29 +13,35 @@ const FIRST_ERRORS: u32 = 20;
 /// Bytes of lines that wait for the next cut; beyond them lines are counted only (chosen).
 const WAITING_BYTES: usize = 4 << 20;
 
-/// What happened to an op.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EventKind {
+/// What happened to an op of a user, and when: nanoseconds since the engine's begin.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
     /// An unexpected outcome; the first 20 of each (transaction, op, outcome) are written.
-    Error { outcome: u8 },
+    Error {
+        t_ns: u64,
+        user: u32,
+        target: u16,
+        transaction: u16,
+        op: u8,
+        outcome: u8,
+        path: Vec<u8>,
+    },
     /// It has been in the kernel for longer than the limit.
-    Stall { age_ns: u64 },
+    Stall(Hang),
     /// It has come back after that.
-    StallOver { age_ns: u64 },
+    StallOver(Hang),
     /// Its user was given up on at the end of a segment.
-    Abandoned { age_ns: u64 },
+    Abandoned(Hang),
 }
 
-/// An event of a user's op.
+/// An op that takes or took long.
 #[derive(Clone, Debug)]
-pub(crate) struct Event {
-    pub(crate) kind: EventKind,
-    /// Since the engine's begin.
+pub(crate) struct Hang {
     pub(crate) t_ns: u64,
     pub(crate) user: u32,
     pub(crate) target: u16,
-    pub(crate) transaction: u16,
     pub(crate) op: u8,
+    pub(crate) age_ns: u64,
     pub(crate) path: Vec<u8>,
 }
 
@@ -57,61 +63,53 @@ impl Journal {
 
     /// Add the line of an event.
     pub(crate) fn log(&mut self, event: &Event, names: &Names) {
-        let (kind, rest) = match event.kind {
-            EventKind::Error { outcome } => {
+        match event {
+            Event::Error {
+                t_ns,
+                user,
+                target,
+                transaction,
+                op,
+                outcome,
+                path,
+            } => {
                 let count = self
                     .errors
-                    .entry((event.transaction, event.op, outcome))
+                    .entry((*transaction, *op, *outcome))
                     .or_default();
                 if *count == FIRST_ERRORS {
                     return;
                 }
                 *count += 1;
-                ("error", format!(r#""outcome":"{}""#, outcome_name(outcome)))
+                let call = call(*user, *target, *op, path);
+                let (transaction, outcome) =
+                    (quoted(&names.name(*transaction)), outcome_name(*outcome));
+                let rest = format!(r#"{call},"transaction":{transaction},"outcome":"{outcome}""#);
+                self.line(*t_ns, "error", &rest);
             }
-            EventKind::Stall { age_ns } => ("stall", format!(r#""age_ns":{age_ns}"#)),
-            EventKind::StallOver { age_ns } => ("stall_over", format!(r#""age_ns":{age_ns}"#)),
-            EventKind::Abandoned { age_ns } => ("abandoned", format!(r#""age_ns":{age_ns}"#)),
-        };
-        let Event {
-            t_ns,
-            user,
-            target,
-            transaction,
-            op,
-            ref path,
-            ..
-        } = *event;
-        let call = Call {
-            user,
-            target,
-            transaction,
-            op,
-            path,
-        };
-        self.line(t_ns, kind, &format!("{},{rest}", call.render(names)));
+            Event::Stall(hang) => self.hang("stall", hang),
+            Event::StallOver(hang) => self.hang("stall_over", hang),
+            Event::Abandoned(hang) => self.hang("abandoned", hang),
+        }
+    }
+
+    fn hang(&mut self, kind: &str, hang: &Hang) {
+        let call = call(hang.user, hang.target, hang.op, &hang.path);
+        self.line(
+            hang.t_ns,
+            kind,
+            &format!(r#"{call},"age_ns":{}"#, hang.age_ns),
+        );
     }
 
     /// Add the line of a slow op.
     pub(crate) fn slow(&mut self, sample: &SlowSample, names: &Names) {
-        let SlowSample {
-            user,
-            target,
-            transaction,
-            op,
-            ref path,
-            ..
-        } = *sample;
-        let call = Call {
-            user,
-            target,
-            transaction,
-            op,
-            path,
-        }
-        .render(names);
+        let call = call(sample.user, sample.target, sample.op, &sample.path);
         let (outcome, service_ns) = (outcome_name(sample.outcome), sample.service_ns);
-        let rest = format!(r#"{call},"outcome":"{outcome}","service_ns":{service_ns}"#);
+        let transaction = quoted(&names.name(sample.transaction));
+        let rest = format!(
+            r#"{call},"transaction":{transaction},"outcome":"{outcome}","service_ns":{service_ns}"#
+        );
         self.line(sample.t_ns, "slow", &rest);
     }
 
@@ -162,22 +160,15 @@ impl Journal {
     }
 }
 
-struct Call<'a> {
-    user: u32,
-    target: u16,
-    transaction: u16,
-    op: u8,
-    path: &'a [u8],
+fn quoted(text: &str) -> Value {
+    Value::from(text)
 }
 
-impl Call<'_> {
-    fn render(&self, names: &Names) -> String {
-        let Self { user, target, .. } = self;
-        let transaction = Value::from(&*names.name(self.transaction));
-        let path = Value::from(String::from_utf8_lossy(self.path));
-        let op = op_name(self.op);
-        format!(
-            r#""user":{user},"target":{target},"transaction":{transaction},"op":"{op}","path":{path}"#
-        )
-    }
+/// Who called what on which path.
+fn call(user: u32, target: u16, op: u8, path: &[u8]) -> String {
+    let path = quoted(&String::from_utf8_lossy(path));
+    format!(
+        r#""user":{user},"target":{target},"op":"{}","path":{path}"#,
+        op_name(op)
+    )
 }

@@ -1,7 +1,7 @@
 use super::*;
 use crate::histogram;
 use crate::ops::{FAILED, LAG, Op, TRANSACTION};
-use crate::record_event::EventKind;
+use crate::record_event::Hang;
 use base64::Engine as _;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::path::Path;
@@ -270,22 +270,27 @@ fn files_hold_every_interval_in_the_standard_formats() {
 fn the_first_errors_and_the_slowest_ops_get_lines() {
     let directory = tempfile::tempdir().unwrap();
     let recorder = hour(Some(directory.path()));
-    let event = |kind| Event {
-        kind,
+    let error = |outcome| Event::Error {
         t_ns: 1_500_000_000,
         user: 4,
         target: 0,
         transaction: 1,
         op: STAT,
+        outcome,
         path: b"a\"\xff".to_vec(),
     };
     for _ in 0..30 {
-        recorder.log(&event(EventKind::Error { outcome: 28 }));
+        recorder.log(&error(28));
     }
     assert!(!recorder.error_wanted(1, STAT, 28));
     assert!(recorder.error_wanted(1, STAT, 5));
-    recorder.log(&event(EventKind::Stall {
+    recorder.log(&Event::Stall(Hang {
+        t_ns: 1_500_000_000,
+        user: 4,
+        target: 0,
+        op: STAT,
         age_ns: 6_000_000_000,
+        path: Vec::new(),
     }));
     let slow = |target, service_ns| SlowSample {
         t_ns: 2,
@@ -326,7 +331,7 @@ fn the_first_errors_and_the_slowest_ops_get_lines() {
     assert_eq!(of("error")[0]["path"], "a\"\u{fffd}");
     assert_eq!(of("stall")[0]["age_ns"], 6_000_000_000_u64);
     assert_eq!(of("stall")[0]["t_s"], 1.5);
-    assert_eq!(of("stall")[0]["transaction"], "login");
+    assert_eq!(of("error")[0]["transaction"], "login");
     let mut slowest: Vec<u64> = of("slow")
         .iter()
         .map(|line| line["service_ns"].as_u64().unwrap())
