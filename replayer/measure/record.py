@@ -161,7 +161,7 @@ def _event(line: bytes) -> Event | None:
 def _stretched(spans: Mapping[Segment, Span], events: tuple[Event, ...]) -> dict[Segment, Span]:
     """Return when each segment was measured; time in which nothing ended left no line, but passed.
 
-    A segment begins with its own phase event and lasts until an event that ends it, where there are any.
+    A segment begins with its own phase event and lasts until one that ends it, if there are any.
     """
     found = dict(spans)
     ends = [*_phases(events), None][1:]

@@ -38,7 +38,8 @@ def describe_verdict(document: Document) -> str:
 
 def describe_judgement(judgement: Judgement, targets: int) -> str:
     """Return one judged threshold in one line, naming the target where there are several."""
-    where = f" on {judgement.target}" if targets > 1 else ""
+    named = targets == 1 or judgement.threshold.startswith(f"{judgement.target}:")
+    where = "" if named else f" on {judgement.target}"
     return f"{judgement.threshold}{where}: {judgement.says}  ({judgement.source})"
 
 
@@ -70,7 +71,8 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
 def describe_incident(incident: Incident) -> str:
     """Return an incident in one line."""
     within = f"{incident.transaction}/" if incident.transaction else ""
-    how = incident.outcome or (format_time_ns(incident.time_ns) if incident.time_ns else "")
+    took = None if incident.time_ns is None else format_time_ns(incident.time_ns)
+    how = "  ".join(found for found in (incident.outcome, took) if found is not None)
     return (
         f"{incident.at_s:9.3f} s  {incident.target}  {within}{incident.op}  {how}  {incident.path}"
     )

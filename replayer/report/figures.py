@@ -3,7 +3,7 @@
 One row per transaction, then one per op of it. A figure that there is none of is a dash.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from replayer.measure import (
@@ -11,15 +11,17 @@ from replayer.measure import (
     Performance,
     RoundSummary,
     Statistics,
+    TargetSummary,
     TransactionSummary,
     format_bytes,
     format_count,
     format_rate,
     format_time_ns,
 )
+from replayer.report.document import Place, Ranked
 from replayer.report.grid import Column
 
-__all__ = ["COLUMNS", "DASH", "FigureRow", "figure_rows", "format_optional_time"]
+__all__ = ["COLUMNS", "DASH", "FigureRow", "error_rows", "figure_rows", "ranking_rows"]
 
 DASH = "\N{EN DASH}"
 
@@ -62,9 +64,55 @@ def figure_rows(part: RoundSummary, load: LoadFacts) -> Iterator[FigureRow]:
             yield FigureRow(op.op, 0, _cells(op, op.time))
 
 
-def format_optional_time(value_ns: float | None) -> str:
-    """Return a time, or a dash."""
-    return DASH if value_ns is None else format_time_ns(value_ns)
+def error_rows(target: TargetSummary) -> Iterator[tuple[str, ...]]:
+    """Yield what failed on a target: where, how, how often, mean and longest time."""
+    overall = target.overall
+    inside = [(f"{found.name}/", op) for found in overall.transactions for op in found.ops]
+    ops = inside or [("", op) for op in overall.ops]
+    for prefix, op in ops:
+        for outcome in op.outcomes:
+            if not outcome.expected:
+                yield (
+                    f"{prefix}{op.op}",
+                    target.name,
+                    outcome.outcome,
+                    format_count(outcome.count),
+                    format_time_ns(outcome.mean_ns),
+                    format_time_ns(outcome.max_ns),
+                )
+
+
+def ranking_rows(ranking: Iterable[Ranked]) -> Iterator[tuple[str, ...]]:
+    """Yield every place: figure, target, value, ratio, spread, and what is claimed."""
+    for ranked in ranking:
+        for number, place in enumerate(ranked.places):
+            yield (
+                f"{ranked.subject} {ranked.figure}",
+                place.target,
+                _value(ranked, place.value),
+                f"\N{MULTIPLICATION SIGN}{place.ratio:.2f}",
+                _spread(ranked, place),
+                _claim(number, place),
+            )
+
+
+def _value(ranked: Ranked, value: float) -> str:
+    return format_time_ns(value) if ranked.unit == "ns" else format_rate(value)
+
+
+def _spread(ranked: Ranked, place: Place) -> str:
+    """Return the lowest and highest round, with the unit once where it is the same."""
+    if place.low is None or place.high is None:
+        return DASH
+    low, high = _value(ranked, place.low), _value(ranked, place.high)
+    number, blank, unit = low.partition(" ")
+    return f"{number if high.endswith(blank + unit) else low}{DASH}{high}"
+
+
+def _claim(number: int, place: Place) -> str:
+    if number == 0:
+        return "best"
+    return "differs" if place.differs else "no difference shown"
 
 
 def _transaction_row(transaction: TransactionSummary) -> FigureRow:
@@ -95,4 +143,4 @@ def _times(times: Statistics) -> tuple[str, ...]:
         times.p99_9_ns,
         times.max_ns,
     )
-    return tuple(format_optional_time(figure) for figure in figures)
+    return tuple(DASH if figure is None else format_time_ns(figure) for figure in figures)

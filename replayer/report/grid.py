@@ -13,6 +13,7 @@ __all__ = ["Column", "Grid", "lay_out_grid"]
 _GAP = 2
 _NARROWEST = 80  # below this a table is cut by the terminal, not by us
 _SHORTEST_NAME = 12
+_WIDEST_CELL = 30  # chosen: the widest figure takes 14; longer are names of targets only
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ class Grid:
 
 def lay_out_grid(columns: Sequence[Column], rows: Sequence[Sequence[str]], style: Style) -> Grid:
     """Align rows under their columns: the first to the left, the others to the right."""
-    cells = [[clean(cell) for cell in row] for row in rows]
+    cells = [
+        [clean(row[0]), *(_cut(clean(cell), _WIDEST_CELL) for cell in row[1:])] for row in rows
+    ]
     widths = [
         max(text_width(column.title), *(text_width(row[place]) for row in cells), 1)
         for place, column in enumerate(columns)

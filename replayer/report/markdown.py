@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from replayer.measure import format_rate, format_time_ns
 from replayer.report.description import describe_run, describe_verdict, footnotes
-from replayer.report.document import Document, Place, Ranked
-from replayer.report.figures import COLUMNS, DASH, figure_rows
+from replayer.report.document import Document
+from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
 from replayer.report.style import clean
 
 __all__ = ["render_markdown"]
@@ -20,6 +19,7 @@ def render_markdown(document: Document) -> str:
         *_verdict(document),
         *_described(document),
         *_figures(document),
+        *_errors(document),
         *_ranking(document),
         "",
         *(f"- {_text(note)}" for note in footnotes(document)),
@@ -33,7 +33,8 @@ def _verdict(document: Document) -> Iterator[str]:
         for found in document.verdict.judgements
     ]
     if rows:
-        yield from _table(("outcome", "threshold", "target", "measured", "stated in"), rows)
+        titles = ("outcome", "threshold", "target", "measured", "stated in")
+        yield from _table(titles, "lllrl", rows)
     notes = [*document.verdict.reasons, *(item.message for item in document.warnings)]
     if document.failure is not None:
         notes.insert(0, document.failure)
@@ -46,7 +47,7 @@ def _described(document: Document) -> Iterator[str]:
     yield ""
     yield "## What was measured"
     rows = [(label.strip(), text) for label, text in describe_run(document)]
-    yield from _table(("", ""), rows)
+    yield from _table(("", ""), "ll", rows)
 
 
 def _figures(document: Document) -> Iterator[str]:
@@ -58,33 +59,30 @@ def _figures(document: Document) -> Iterator[str]:
             (f"{'· ' * row.depth}{row.name}", *row.cells)
             for row in figure_rows(target.overall, document.load)
         ]
-        yield from _table(titles, rows) if rows else ["", "Nothing was measured."]
+        sides = "l" + "r" * (len(titles) - 1)
+        yield from _table(titles, sides, rows) if rows else ["", "Nothing was measured."]
+
+
+def _errors(document: Document) -> Iterator[str]:
+    rows = [row for target in document.summary.targets for row in error_rows(target)]
+    if rows:
+        yield from ("", "## Errors")
+        titles = ("where", "target", "outcome", "count", "mean", "max")
+        yield from _table(titles, "lllrrr", rows)
 
 
 def _ranking(document: Document) -> Iterator[str]:
-    if not document.ranking:
-        return
-    yield ""
-    yield "## Ranking"
-    rows = [
-        (
-            f"{ranked.subject} {ranked.figure}",
-            place.target,
-            _value(ranked, place.value),
-            f"{place.ratio:.2f}",
-            _spread(ranked, place),
-            "best" if number == 0 else "differs" if place.differs else "no difference shown",
-        )
-        for ranked in document.ranking
-        for number, place in enumerate(ranked.places)
-    ]
-    yield from _table(("figure", "target", "value", "ratio", "rounds", ""), rows)
+    if document.ranking:
+        yield from ("", "## Ranking")
+        titles = ("figure", "target", "value", "ratio", "rounds", "")
+        yield from _table(titles, "llrrrl", list(ranking_rows(document.ranking)))
 
 
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _table(titles: Sequence[str], sides: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a table; ``sides`` has an l or an r for each column."""
     yield ""
     yield _row(titles)
-    yield _row(["---", *("---:" for _ in titles[1:])])
+    yield _row(["---:" if side == "r" else "---" for side in sides])
     yield from (_row([_text(cell) for cell in row]) for row in rows)
 
 
@@ -94,13 +92,3 @@ def _row(cells: Sequence[str]) -> str:
 
 def _text(text: str) -> str:
     return clean(text).translate(_ESCAPED)
-
-
-def _value(ranked: Ranked, value: float) -> str:
-    return format_time_ns(value) if ranked.unit == "ns" else format_rate(value)
-
-
-def _spread(ranked: Ranked, place: Place) -> str:
-    if place.low is None or place.high is None:
-        return DASH
-    return f"{_value(ranked, place.low)} {DASH} {_value(ranked, place.high)}"

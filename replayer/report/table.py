@@ -3,7 +3,6 @@
 import textwrap
 from collections.abc import Iterator
 
-from replayer.measure import format_rate, format_time_ns
 from replayer.report.description import (
     describe_incident,
     describe_judgement,
@@ -11,8 +10,8 @@ from replayer.report.description import (
     describe_verdict,
     footnotes,
 )
-from replayer.report.document import Document, Place, Ranked
-from replayer.report.figures import COLUMNS, figure_rows
+from replayer.report.document import Document
+from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
 from replayer.report.grid import Column, lay_out_grid
 from replayer.report.style import PLAIN, Style, clean
 
@@ -35,6 +34,7 @@ def render_table(document: Document, style: Style = PLAIN) -> str:
         *_verdict(document, style),
         *_described(document, style),
         *_figures(document, style),
+        *_errors(document, style),
         *_ranking(document, style),
         *_incidents(document, style),
         "",
@@ -48,8 +48,10 @@ def _verdict(document: Document, style: Style) -> Iterator[str]:
     yield style.paint(clean(describe_verdict(document)), verdict.outcome)
     targets = len(document.targets)
     for judgement in verdict.judgements:
+        first, *others = _wrapped("", describe_judgement(judgement, targets), 16, style)
         mark = style.paint(f"{judgement.outcome:12}", judgement.outcome)
-        yield f"  {mark}  {clean(describe_judgement(judgement, targets))}"
+        yield f"  {mark}  {first.lstrip()}"
+        yield from others
     for reason in verdict.reasons:
         yield from _wrapped("  because", reason, 12, style)
     if document.failure is not None:
@@ -92,25 +94,24 @@ def _figures(document: Document, style: Style) -> Iterator[str]:
         )
 
 
+def _errors(document: Document, style: Style) -> Iterator[str]:
+    rows = [row for target in document.summary.targets for row in error_rows(target)]
+    if rows:
+        yield from _heading("Errors", style)
+        columns = [Column(title, 9) for title in ("", "target", "outcome", "count", "mean", "max")]
+        yield from lay_out_grid(columns, rows, style).lines
+
+
 def _ranking(document: Document, style: Style) -> Iterator[str]:
     if not document.ranking:
         return
     yield from _heading("Ranking: ratio to the best, lowest and highest round", style)
-    rows = [
-        (
-            f"{ranked.subject} {ranked.figure}" if number == 0 else "",
-            place.target,
-            _value(ranked, place.value),
-            f"\N{MULTIPLICATION SIGN}{place.ratio:.2f}",
-            _spread(ranked, place),
-            _claim(number, place),
-        )
-        for ranked in document.ranking
-        for number, place in enumerate(ranked.places)
-    ]
+    rows = list(ranking_rows(document.ranking))
+    # Only the best of each figure names it.
+    shown = [(row[0] if row[5] == "best" else "", *row[1:]) for row in rows]
     titles = ("", "target", "value", "ratio", "rounds", "")
     columns = [Column(title, need) for title, need in zip(titles, (9, 8, 7, 6, 1, 5), strict=True)]
-    yield from lay_out_grid(columns, rows, style).lines
+    yield from lay_out_grid(columns, shown, style).lines
     if document.load.rounds == 1:
         yield from _note(
             "one round has no spread: repeat with --rounds 3 to see differences", style
@@ -127,22 +128,6 @@ def _incidents(document: Document, style: Style) -> Iterator[str]:
             yield clean(describe_incident(incident))
         if len(found) > _MOST_LINES:
             yield from _note("more in events.jsonl and in --json", style)
-
-
-def _value(ranked: Ranked, value: float) -> str:
-    return format_time_ns(value) if ranked.unit == "ns" else format_rate(value)
-
-
-def _spread(ranked: Ranked, place: Place) -> str:
-    if place.low is None or place.high is None:
-        return ""
-    return f"{_value(ranked, place.low)} \N{EN DASH} {_value(ranked, place.high)}"
-
-
-def _claim(number: int, place: Place) -> str:
-    if number == 0:
-        return "best"
-    return "differs" if place.differs else "no difference shown"
 
 
 def _heading(text: str, style: Style) -> Iterator[str]:

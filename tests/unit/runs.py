@@ -1,6 +1,6 @@
-"""Run folders as an engine writes them, made here from samples, by an encoder of our own.
+"""Run folders as an engine writes them, made from samples by an encoder of our own.
 
-The encoder is written from HdrHistogram's description and shares nothing with the decoder under test.
+It is written from the description of HdrHistogram and shares nothing with the decoder under test.
 """
 
 import base64
@@ -23,7 +23,7 @@ HEADER = (
 
 
 def bucket(value: int) -> int:
-    """The index of a value: 1 ns, three digits, so 2,048 steps in the first bucket, 1,024 in each other."""
+    """The index of a value: 2,048 steps of 1 ns, then 1,024 for each doubling."""
     shift = max(value.bit_length() - 11, 0)
     return (shift << 10) + (value >> shift)
 
@@ -103,7 +103,7 @@ class RunWriter:
         return self.path
 
 
-def make_mount(**changes: Any) -> measure.MountFacts:
+def make_mount(**changes: object) -> measure.MountFacts:
     """A local ext4."""
     facts: dict[str, Any] = {
         "path": "/srv/data",
@@ -123,10 +123,10 @@ def make_mount(**changes: Any) -> measure.MountFacts:
             read_only=False,
         ),
     }
-    return measure.MountFacts(**{**facts, **changes})
+    return measure.MountFacts.model_validate({**facts, **changes})
 
 
-def make_target(index: int = 0, name: str = "local", **changes: Any) -> measure.Target:
+def make_target(index: int = 0, name: str = "local", **changes: object) -> measure.Target:
     """A target on one mount."""
     mount = make_mount(**changes)
     return measure.Target(
@@ -138,7 +138,7 @@ def make_target(index: int = 0, name: str = "local", **changes: Any) -> measure.
     )
 
 
-def make_health(**changes: Any) -> measure.Health:
+def make_health(**changes: object) -> measure.Health:
     """A harness at rest."""
     facts: dict[str, Any] = {
         "client_cpu_share": 0.2,
@@ -147,10 +147,10 @@ def make_health(**changes: Any) -> measure.Health:
         "overhead_ns": 61.0,
         "users_given_up": 0,
     }
-    return measure.Health(**{**facts, **changes})
+    return measure.Health.model_validate({**facts, **changes})
 
 
-def make_load(**changes: Any) -> measure.LoadFacts:
+def make_load(**changes: object) -> measure.LoadFacts:
     """Four users in a closed loop."""
     facts: dict[str, Any] = {
         "users": 4,
@@ -162,7 +162,7 @@ def make_load(**changes: Any) -> measure.LoadFacts:
         "warm_up_s": 0.0,
         "ramp_up_s": 0.0,
     }
-    return measure.LoadFacts(**{**facts, **changes})
+    return measure.LoadFacts.model_validate({**facts, **changes})
 
 
 def make_machine() -> measure.MachineFacts:
@@ -182,7 +182,7 @@ def make_machine() -> measure.MachineFacts:
     )
 
 
-def make_run(**changes: Any) -> measure.Run:
+def make_run(**changes: object) -> measure.Run:
     """A finished run on one target."""
     facts: dict[str, Any] = {
         "id": "20261121T024839-ab12",
@@ -200,4 +200,4 @@ def make_run(**changes: Any) -> measure.Run:
         "targets": (make_target(),),
         "health": make_health(),
     }
-    return measure.Run(**{**facts, **changes})
+    return measure.Run.model_validate({**facts, **changes})

@@ -1,5 +1,4 @@
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -110,9 +109,9 @@ def test_run_json_is_whole_at_any_moment(tmp_path: Path) -> None:
     folder = measure.create_run_folder(tmp_path / "run")
     run = make_run(status="running")
     folder.write_run(run)
-    before = os.stat(folder.path / "run.json").st_ino
+    before = (folder.path / "run.json").stat().st_ino
     folder.write_run(measure.finish(run, "finished"))
-    assert os.stat(folder.path / "run.json").st_ino != before  # replaced, not rewritten
+    assert (folder.path / "run.json").stat().st_ino != before  # replaced, not rewritten
     assert [found.name for found in folder.path.iterdir()] == ["run.json"]
 
 

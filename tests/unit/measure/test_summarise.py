@@ -127,9 +127,9 @@ def test_targets_and_rounds_are_kept_apart(tmp_path: Path) -> None:
     run = make_run(targets=(make_target(), make_target(1, "nfs")), load=make_load(rounds=3))
     summary = summarised(writer.write(run))
     assert [target.name for target in summary.targets] == ["local", "nfs"]
-    for place, target in enumerate(summary.targets):
-        assert [part.number for part in target.rounds] == [0, 1, 2]
-        for number, part in enumerate(target.rounds):
+    for place, found in enumerate(summary.targets):
+        assert [part.number for part in found.rounds] == [0, 1, 2]
+        for number, part in enumerate(found.rounds):
             assert part.transactions[0].latency.min_ns == 1000 * (1 + place) + number
 
 

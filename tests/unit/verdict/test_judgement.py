@@ -12,7 +12,7 @@ from replayer.verdict import Verdict, judge
 from tests.unit.runs import RunWriter, make_health, make_run, make_target
 
 
-def judged(writer: RunWriter, *thresholds: str, **changes: Any) -> Verdict:
+def judged(writer: RunWriter, *thresholds: str, **changes: object) -> Verdict:
     stated = tuple(measure.StatedThreshold(text=text, source="--threshold") for text in thresholds)
     record = measure.load_run(writer.write(make_run(thresholds=stated, **changes)))
     return judge(record, measure.summarise(record))

@@ -1,3 +1,5 @@
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,6 +7,11 @@ from hypothesis import strategies as st
 from replayer.errors import ReplayerError
 from replayer.verdict import Names, check_names, parse_threshold
 from replayer.verdict.threshold import Metric, Subject
+
+
+def p(percent: float) -> Metric:
+    return Metric("percentile", percent=percent)
+
 
 NAMES = Names(
     targets=("local", "nfs"), transactions=("page_view", "login"), ops=("open", "read", "fsync")
@@ -14,12 +21,12 @@ NAMES = Names(
 @pytest.mark.parametrize(
     ("text", "subject", "metric", "limit", "unit"),
     [
-        ("page_view.p95 < 200ms", Subject("page_view"), Metric("percentile", percent=95), 2e8, "ns"),
-        ("page_view.p99.9<=1.5s", Subject("page_view"), Metric("percentile", percent=99.9), 1.5e9, "ns"),
-        ("open.p99 <= 5 ms", Subject("open"), Metric("percentile", percent=99), 5e6, "ns"),
-        ("front/open.p95 < 3ms", Subject("front", "open"), Metric("percentile", percent=95), 3e6, "ns"),
+        ("page_view.p95 < 200ms", Subject("page_view"), p(95), 2e8, "ns"),
+        ("page_view.p99.9<=1.5s", Subject("page_view"), p(99.9), 1.5e9, "ns"),
+        ("open.p99 <= 5 ms", Subject("open"), p(99), 5e6, "ns"),
+        ("front/open.p95 < 3ms", Subject("front", "open"), p(95), 3e6, "ns"),
         ("page_view.lag.max < 1s", Subject("page_view"), Metric("max", "lag"), 1e9, "ns"),
-        ("page_view.service.mean < 70µs", Subject("page_view"), Metric("mean", "service"), 7e4, "ns"),
+        ("login.service.mean < 70µs", Subject("login"), Metric("mean", "service"), 7e4, "ns"),
         ("page_view.errors == 0", Subject("page_view"), Metric("errors"), 0, "count"),
         ("errors == 0", None, Metric("errors"), 0, "count"),
         ("errors < 0.5%", None, Metric("errors"), 0.005, "share"),
@@ -75,10 +82,8 @@ def test_a_refusal_names_the_place_and_the_way_out(
 
 @given(st.text(max_size=60))
 def test_any_text_is_parsed_or_refused_and_never_crashes(text: str) -> None:
-    try:
-        parse_threshold(text, "--threshold")
-    except ReplayerError as refusal:
-        assert refusal.hint
+    with suppress(ReplayerError):
+        assert parse_threshold(text, "--threshold").text == text.strip()
 
 
 @given(
