@@ -14,9 +14,9 @@ from gevent.hub import get_hub
 
 from replayer.engine import Engine, Transaction
 from replayer.load.ledger import Ledger
+from replayer.load.locust_statistics import Statistics
 from replayer.load.mailbox import Mailbox
 from replayer.load.roster import Roster
-from replayer.load.statistics import Statistics
 
 __all__ = ["Courier", "Doorbell"]
 

@@ -26,7 +26,9 @@ class Mailbox:
         answer: AsyncResult[Outcome] = AsyncResult()
         self._waiting[ticket] = answer
         try:
-            return answer.get()
+            outcome = answer.get()
+            assert outcome is not None  # noqa: S101 - only deliver() sets it, to an outcome
+            return outcome
         finally:
             self._waiting.pop(ticket, None)
 

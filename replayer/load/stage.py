@@ -16,6 +16,7 @@ from replayer.load.doorbell import Courier, Doorbell
 from replayer.load.gauge import Gauge
 from replayer.load.interruption import Interruption, Level
 from replayer.load.ledger import Ledger
+from replayer.load.locust_statistics import Statistics
 from replayer.load.mailbox import Mailbox
 from replayer.load.options import Settings, options_of
 from replayer.load.progress import make_progress
@@ -24,7 +25,6 @@ from replayer.load.roster import Roster
 from replayer.load.schedule import default_rounds
 from replayer.load.session import Request, Session, chosen_targets, open_session, put_away
 from replayer.load.sessions import Crew
-from replayer.load.statistics import Statistics
 from replayer.load.threads import call_in_thread, hung_calls
 from replayer.load.users import ScenarioUser
 from replayer.load.workload import Load, Workload, make_workload

@@ -10,7 +10,7 @@ import pytest
 from tests.behaviour.shell import Shell, Until
 
 
-def runs(home: Path) -> list[dict]:
+def runs(home: Path) -> list[dict[str, object]]:
     return [json.loads(path.read_text()) for path in (home / "replayer-runs").glob("*/run.json")]
 
 

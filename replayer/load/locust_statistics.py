@@ -112,7 +112,8 @@ class Statistics:
 
 
 def _is_whole(row: Row) -> bool:
-    return row.op.startswith("transaction")
+    op: str = row.op
+    return op.startswith("transaction")
 
 
 def _set_locust_aside(environment: Environment) -> Handler:
