@@ -39,6 +39,8 @@ MAX_DEPTH = 64
 Key: TypeAlias = tuple[str | int, ...]
 """Where a value is: the keys and indexes that lead to it from the top."""
 
+_KINDS = ("null", "bool", "int", "float", "str", "seq", "map", "timestamp", "value", "merge")
+_TAGS = frozenset(f"tag:yaml.org,2002:{kind}" for kind in _KINDS)
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _WORDS: Mapping[str, object] = {
@@ -199,7 +201,7 @@ class _Reader:
             self._refuse(node, f"nested deeper than {MAX_DEPTH} levels")
         if id(node) in around:
             self._refuse(node, "an alias that contains itself")
-        if not node.tag.startswith("tag:yaml.org,2002:"):
+        if node.tag not in _TAGS:
             self._refuse(node, f"the tag {node.tag} is not supported")
 
     def _refuse(self, node: yaml.Node, message: str, hint: str = "") -> None:

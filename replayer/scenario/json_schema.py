@@ -4,6 +4,7 @@ It is made from the models; only the short forms (``close: session``, ``size: 4K
 models read before they validate, are added here.
 """
 
+import json
 from typing import Any
 
 from replayer.scenario.draws import CountDraw, DurationDraw, SizeDraw
@@ -15,6 +16,7 @@ __all__ = ["scenario_schema"]
 Schema = dict[str, Any]
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+GENERIC = "Lognormal"
 DRAWS = (SizeDraw, DurationDraw, CountDraw)
 
 
@@ -35,7 +37,33 @@ def scenario_schema() -> Schema:
     }
     definitions["Step"] = _step(definitions)
     _replace_unions(schema)
-    return {"$schema": DIALECT, **schema, "title": "A scenario of replayer"}
+    tidy = _tidy(_with_short_names(schema))
+    return {"$schema": DIALECT, **tidy, "title": "A scenario of replayer"}
+
+
+def _with_short_names(schema: Schema) -> Schema:
+    """Give the definitions of generic models names that a person can read."""
+    text = json.dumps(schema)
+    long = [name for name in schema["$defs"] if GENERIC in name]
+    for number, name in enumerate(sorted(long, key=len, reverse=True), start=1):
+        text = text.replace(json.dumps(name), f'"{GENERIC}{number}"')
+        text = text.replace(f"#/$defs/{name}", f"#/$defs/{GENERIC}{number}")
+    found: Schema = json.loads(text)
+    return found
+
+
+def _tidy(schema: Any) -> Any:  # noqa: ANN401 - any part of a schema
+    """Take away what only the models need: nulls that stand for 'not given', generated titles."""
+    if isinstance(schema, list):
+        return [_tidy(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    found = _without_null(schema) if isinstance(schema.get("anyOf"), list) else dict(schema)
+    if isinstance(found.get("title"), str):
+        del found["title"]
+    if found.get("default", 0) is None:
+        del found["default"]
+    return {str(key): _tidy(value) for key, value in found.items()}
 
 
 def _draw(model: Schema) -> Schema:

@@ -15,7 +15,7 @@ from replayer.scenario.draws import DurationDraw, SizeDraw
 from replayer.scenario.manifests import Entry
 from replayer.scenario.part import Name, Part
 from replayer.scenario.steps import Steps
-from replayer.scenario.units import Count, Duration, Percent, Rate, Size, show_value
+from replayer.scenario.units import Count, Duration, Percent, Positive, Rate, Size, show_value
 
 __all__ = ["Arrivals", "Compressible", "Content", "Dataset", "Role", "Scenario", "Users"]
 
@@ -45,7 +45,7 @@ Content = Annotated[Literal["random", "zeros"] | Compressible, BeforeValidator(_
 class Users(Part):
     """How many users there are and how their transactions follow each other."""
 
-    count: Annotated[Count, Field(ge=1, le=MAX_USERS)] = 1
+    count: Annotated[Positive, Field(le=MAX_USERS)] = 1
     ramp_up_ns: Duration = Field(0, alias="ramp_up")
     think_time: DurationDraw | None = None
     every: DurationDraw | None = None
@@ -72,12 +72,12 @@ class Dataset(Part):
 
     manifest: str | None = None
     tar: str | None = None
-    files: Annotated[Count, Field(ge=1, le=MAX_FILES)] | None = None
+    files: Annotated[Positive, Field(le=MAX_FILES)] | None = None
     directory: Literal[True] | None = None
     copy_of: Name | None = None
     sizes: SizeDraw | None = None
     bytes_: Size | None = Field(None, alias="bytes")
-    per_directory: Annotated[Count, Field(ge=1)] | None = None
+    per_directory: Positive | None = None
     depth: Annotated[Count, Field(ge=0, le=16)] | None = None
     names: str | None = None
     under: str | None = None
@@ -115,7 +115,7 @@ class Dataset(Part):
 class Role(Part):
     """Some users who do something else than the others."""
 
-    users: Annotated[Count, Field(ge=1)] = 1
+    users: Positive = 1
     mix: Annotated[Mapping[Name, Count], Field(min_length=1)]
 
 
@@ -128,8 +128,8 @@ class Scenario(Part):
     seed: Annotated[Count, Field(lt=2**64)] = 1
     users: Users = Users.model_validate({})
     arrivals: Arrivals | None = None
-    duration_ns: Annotated[Duration, Field(ge=1)] | None = Field(None, alias="duration")
-    iterations: Annotated[Count, Field(ge=1)] | None = None
+    duration_ns: Annotated[Duration, Field(gt=0)] | None = Field(None, alias="duration")
+    iterations: Positive | None = None
     warm_up_ns: Duration = Field(0, alias="warm_up")
     cache: Literal["as-is", "cold", "warm"] = "as-is"
     written: Content = "random"
@@ -152,8 +152,9 @@ class Scenario(Part):
             message = "has no end: duration and iterations are both missing"
             raise PydanticCustomError("end", message, {"hint": hint})
         if self.arrivals and (self.users.think_time or self.users.every):
-            message = "arrivals decide when a transaction begins: take think_time or every away"
-            raise PydanticCustomError("pace", message, {})
+            message = "has arrivals, which decide when a transaction begins, and users that wait"
+            hint = "take think_time and every away, or arrivals"
+            raise PydanticCustomError("pace", message, {"hint": hint})
         return self
 
     @property

@@ -45,7 +45,7 @@ def _apply(document: Document, override: str) -> Document:
 def _resolve(document: Document, names: list[str], option: str) -> Key:
     """Return the full key; the word ``datasets`` may be left out."""
     if names[0] in TOP:
-        return tuple(names)
+        return _numbered(names, document.value)
     datasets = document.value.get("datasets") if isinstance(document.value, dict) else None
     known = list(datasets) if isinstance(datasets, dict) else []
     if names[0] in known:
@@ -54,6 +54,20 @@ def _resolve(document: Document, names: list[str], option: str) -> Key:
     raise ScenarioError(
         option, f"{names[0]} is neither a key nor a dataset of the scenario", hint=hint
     )
+
+
+def _numbered(names: list[str], value: object) -> Key:
+    """Turn the names that count items of a list into numbers."""
+    key: Key = ()
+    for name in names:
+        inside = isinstance(value, list) and name.isdecimal() and int(name) < len(value)
+        part = int(name) if inside else name
+        key = (*key, part)
+        try:
+            value = value[part]  # type: ignore[index]
+        except (KeyError, TypeError, IndexError):
+            value = None
+    return key
 
 
 def _with(value: object, key: Key, new: object, option: str) -> object:

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Discriminator, Field, Tag, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from replayer.scenario.part import Name, Part, SlotName
@@ -53,14 +53,17 @@ def _read_pick(value: object) -> object:
 
 
 def _kind_of_pick(value: object) -> str:
-    if isinstance(value, str):
-        return "word"
-    key = next(iter(value)) if isinstance(value, dict) else type(value).__name__.lower()
-    return str(key)
+    """Return the tag of a picker: its key, or ``word``."""
+    if isinstance(value, Hot):
+        return "hot"
+    return str(next(iter(value))) if isinstance(value, dict) else "word"
 
 
 Pick = Annotated[
-    Literal["uniform", "sequential", "own"] | Hot | Zipf,
+    Annotated[Literal["uniform", "sequential", "own"], Tag("word")]
+    | Annotated[Hot, Tag("hot")]
+    | Annotated[Zipf, Tag("zipf")],
+    Discriminator(_kind_of_pick),
     BeforeValidator(_read_pick),
 ]
 

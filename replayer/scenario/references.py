@@ -151,7 +151,7 @@ def _check_thresholds(scenario: Scenario) -> None:
         known = {*scenario.transactions, *OPS}
         if match is not None and match[1] not in known and not _METRICS.fullmatch(match[1]):
             hint = nearest_hint(match[1], scenario.transactions, kind="transactions")
-            message = f"({threshold}) names the transaction {match[1]}, which does not exist"
+            message = f"({threshold}) names {match[1]}, a transaction which does not exist"
             raise refuse(scenario, ("thresholds", index), message, hint)
 
 

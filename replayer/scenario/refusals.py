@@ -87,7 +87,7 @@ def _phrase(details: ErrorDetails) -> str:
     template = PHRASES.get(details["type"])
     if details["type"] == "too_short":
         context = details["ctx"]
-        return f"must have at least {context['min_length']}, got {context['actual_length']}"
+        return f"must have at least {context['min_length']} entry, got {context['actual_length']}"
     if template is None:
         return details["msg"]
     values = {**details.get("ctx", {}), "input": show_value(details["input"])}

@@ -65,6 +65,26 @@ Flag = Literal[
     "dsync",
     "direct",
 ]
+
+
+def _read_entry_mode(value: object) -> object:
+    return None if value == "entry" else value
+
+
+EntryMode = Annotated[
+    Mode | None,
+    BeforeValidator(_read_entry_mode),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": "^((0o)?[0-7]{1,5}|entry)$"},
+                {"type": "integer", "minimum": 0},
+            ]
+        }
+    ),
+]
+"""Permission bits, or ``entry`` (None): those of what the name is bound to."""
+
 ZERO = SizeDraw.model_validate(0)
 
 
@@ -114,20 +134,28 @@ class OfEither(OfPath):
 
 
 class Bind(StepPart, Place):
+    """Only give a path a name; no call."""
+
     do: Literal["bind"]
 
 
 class Open(OfPath):
+    """open(2); the name then stands for the open file as well."""
+
     do: Literal["open"]
     flags: tuple[Flag, ...] = ("rdonly",)
     mode: Mode = 0o644
 
 
 class Close(OfFile):
+    """close(2)."""
+
     do: Literal["close"]
 
 
 class Read(OfFile):
+    """read(2): one call, or with ``until: end`` calls until one returns nothing."""
+
     do: Literal["read"]
     size: SizeDraw = _size("64KiB")
     until: Literal["end"] | None = None
@@ -145,70 +173,100 @@ class _At(OfFile):
 
 
 class Pread(_At):
+    """pread(2) at an offset, or at a random place of the file."""
+
     do: Literal["pread"]
 
 
 class Pwrite(_At):
+    """pwrite(2) at an offset, or at a random place of the file."""
+
     do: Literal["pwrite"]
 
 
 class Write(OfFile):
+    """write(2) until ``size`` bytes are written, at most ``block`` a call."""
+
     do: Literal["write"]
     size: SizeDraw = _size("4KiB")
     block: SizeDraw = _size("1MiB")
 
 
 class Append(OfFile):
+    """As write, for a file opened with the flag append."""
+
     do: Literal["append"]
     size: SizeDraw = _size("4KiB")
     block: SizeDraw = _size("1MiB")
 
 
 class Lseek(OfFile):
+    """lseek(2)."""
+
     do: Literal["lseek"]
     offset: SizeDraw = ZERO
     whence: Literal["set", "cur", "end"] = "set"
 
 
 class Fsync(OfFile):
+    """fsync(2)."""
+
     do: Literal["fsync"]
 
 
 class Fdatasync(OfFile):
+    """fdatasync(2)."""
+
     do: Literal["fdatasync"]
 
 
 class Fstat(OfFile):
+    """fstat(2)."""
+
     do: Literal["fstat"]
 
 
 class Stat(OfPath):
+    """stat(2)."""
+
     do: Literal["stat"]
 
 
 class Lstat(OfPath):
+    """lstat(2)."""
+
     do: Literal["lstat"]
 
 
 class Access(OfPath):
+    """access(2)."""
+
     do: Literal["access"]
     check: Literal["exists", "read", "write", "execute"] = "exists"
 
 
 class List(OfEither):
+    """Read a directory to its end: open, getdents, close; with ``file`` getdents only."""
+
     do: Literal["list"]
 
 
 class Mkdir(OfPath):
+    """mkdir(2)."""
+
     do: Literal["mkdir"]
-    mode: Mode | None = 0o755
+    mode: EntryMode = 0o755
 
 
 class Rmdir(OfPath):
+    """rmdir(2)."""
+
     do: Literal["rmdir"]
 
 
 class Unlink(OfPath):
+    """unlink(2)."""
+
     do: Literal["unlink"]
 
 
@@ -220,67 +278,85 @@ To = Annotated[Place, BeforeValidator(_read_to)]
 
 
 class Rename(OfPath):
+    """rename(2), or renameat2(2) that refuses or exchanges what exists."""
+
     do: Literal["rename"]
     to: To
     existing: Literal["replace", "refuse", "exchange"] = "replace"
 
 
 class Link(OfPath):
+    """link(2): a hard link."""
+
     do: Literal["link"]
     to: To
 
 
 class Symlink(OfPath):
+    """symlink(2); without a target that of the dataset's entry."""
+
     do: Literal["symlink"]
     target: Template | None = None
 
 
 class Readlink(OfPath):
+    """readlink(2)."""
+
     do: Literal["readlink"]
 
 
 class Truncate(OfEither):
+    """truncate(2), or with ``file`` ftruncate(2)."""
+
     do: Literal["truncate"]
     size: SizeDraw = ZERO
 
 
 class Fallocate(OfFile):
+    """fallocate(2)."""
+
     do: Literal["fallocate"]
     offset: SizeDraw = ZERO
     size: SizeDraw
     how: Literal["allocate", "keep_size", "punch_hole", "zero_range"] = "allocate"
 
 
-def _read_entry_mode(value: object) -> object:
-    return None if value == "entry" else value
-
-
 class Chmod(OfEither):
+    """chmod(2), or with ``file`` fchmod(2); ``entry`` is the mode in the dataset."""
+
     do: Literal["chmod"]
-    mode: Annotated[Mode | None, BeforeValidator(_read_entry_mode)]
+    mode: EntryMode
 
 
 Owner = Annotated[int, Field(ge=-1, le=2**32 - 2)]
 
 
 class Chown(OfEither):
+    """lchown(2), or with ``file`` fchown(2); -1 leaves it."""
+
     do: Literal["chown"]
     uid: Owner = -1
     gid: Owner = -1
 
 
 class Utimens(OfEither):
+    """utimensat(2), or with ``file`` futimens(3); without ``mtime`` now."""
+
     do: Literal["utimens"]
     mtime: DurationDraw | None = None
 
 
 class Flock(OfFile):
+    """flock(2)."""
+
     do: Literal["flock"]
     kind: Literal["shared", "exclusive", "unlock"] = "exclusive"
     wait: bool = True
 
 
 class Lock(OfFile):
+    """fcntl(2) record locks."""
+
     do: Literal["lock"]
     kind: Literal["shared", "exclusive", "unlock"] = "exclusive"
     wait: bool = True
@@ -292,64 +368,88 @@ Attribute = Annotated[str, Field(pattern=r"^user\.[^\x00]{1,250}$")]
 
 
 class Getxattr(OfPath):
+    """getxattr(2)."""
+
     do: Literal["getxattr"]
     attribute: Attribute
 
 
 class Setxattr(OfPath):
+    """setxattr(2) of so many bytes."""
+
     do: Literal["setxattr"]
     attribute: Attribute
     size: SizeDraw = _size("64B")
 
 
 class Listxattr(OfPath):
+    """listxattr(2)."""
+
     do: Literal["listxattr"]
 
 
 class Removexattr(OfPath):
+    """removexattr(2)."""
+
     do: Literal["removexattr"]
     attribute: Attribute
 
 
 class CopyRange(OfFile):
+    """copy_file_range(2) until the end of the file."""
+
     do: Literal["copy_range"]
     to: SlotName
     size: SizeDraw = _size("1GiB")
 
 
 class Sendfile(OfFile):
+    """sendfile(2) until the end of the file."""
+
     do: Literal["sendfile"]
     size: SizeDraw = _size("1GiB")
 
 
 class MmapRead(OfFile):
+    """Map a file and touch every page."""
+
     do: Literal["mmap_read"]
 
 
 class Think(StepPart):
+    """Wait; part of the latency of the transaction, not of its file time."""
+
     SHORT: ClassVar[str] = "time"
     do: Literal["think"]
     time: DurationDraw
 
 
 class Repeat(StepPart):
+    """Do steps several times."""
+
     do: Literal["repeat"]
     times: CountDraw
     steps: "Steps"
 
 
 class Branch(Part):
+    """A way of a choice."""
+
     weight: Count = 1
     steps: "Steps"
 
 
 class Choose(StepPart):
+    """Do the steps of one of several branches, drawn by weight."""
+
     SHORT: ClassVar[str] = "branches"
     do: Literal["choose"]
     branches: Annotated[tuple[Branch, ...], Field(min_length=1)]
 
 
 class Each(StepPart):
+    """Do steps for every entry of a dataset, in the order of its entries."""
+
     do: Literal["each"]
     of: Name
     as_: SlotName = Field("entry", alias="as")
@@ -360,6 +460,8 @@ class Each(StepPart):
 
 
 class For(StepPart):
+    """Do steps for each of some names."""
+
     do: Literal["for"]
     in_: Name = Field(alias="in")
     names: Annotated[tuple[Template, ...], Field(min_length=1)]
@@ -384,6 +486,8 @@ class ScriptLine:
 
 
 class Script(StepPart):
+    """Do a sequence for each path of a table beside the scenario."""
+
     do: Literal["script"]
     in_: Name = Field(alias="in")
     file: str
@@ -403,6 +507,8 @@ class Script(StepPart):
 
 
 class Use(StepPart):
+    """Do the steps of a sequence."""
+
     SHORT: ClassVar[str] = "sequence"
     do: Literal["use"]
     sequence: Name
@@ -428,7 +534,7 @@ def read_step(value: object) -> object:
     if word not in STEPS:
         hint = nearest_hint(word, STEPS, kind="steps")
         raise PydanticCustomError(
-            "unknown_step", "unknown step {word}", {"word": word, "hint": hint}
+            "unknown_step", "is the unknown step {word}", {"word": word, "hint": hint}
         )
     short = STEPS[word].SHORT
     if operands is None:
@@ -448,7 +554,7 @@ def _split(value: object) -> tuple[str, object]:
         return value, None
     if isinstance(value, dict) and len(value) == 1:
         return next(iter(value.items()))
-    message = "a step must be a word or a mapping with one key, got {value}"
+    message = "must be a word or a mapping with one key, got {value}"
     shown = f"the keys {', '.join(value)}" if isinstance(value, dict) else show_value(value)
     raise PydanticCustomError("step", message, {"value": shown})
 

@@ -18,6 +18,7 @@ __all__ = [
     "Duration",
     "Mode",
     "Percent",
+    "Positive",
     "Rate",
     "Size",
     "read_duration",
@@ -55,6 +56,8 @@ MAX_VALUE = 2**62
 ALL_BITS = 0o7777
 SHOWN = 60
 """Chosen: how much of a wrong value fits into a line."""
+
+_Type = tuple[BeforeValidator, WithJsonSchema]
 
 _MEASURE = re.compile(r"(?P<sign>-?)(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<unit>[^\s0-9.]*)")
 
@@ -145,27 +148,25 @@ def _read_count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         message = "must be a whole number, got {value}"
         raise PydanticCustomError("unit", message, {"value": show_value(value)})
-    if value < 0:
-        raise PydanticCustomError("bound", "must be at least 0, got {value}", {"value": value})
-    if value > MAX_VALUE:
-        raise PydanticCustomError("bound", "is too large: {value}", {"value": value})
     return value
 
 
-def _typed(
-    reader: Callable[[object], object], pattern: str, example: str, *kinds: str
-) -> tuple[BeforeValidator, WithJsonSchema]:
-    words: dict[str, object] = {"type": "string", "pattern": pattern, "examples": [example]}
-    forms: list[dict[str, object]] = [words, *({"type": kind, "minimum": 0} for kind in kinds)]
-    return BeforeValidator(reader), WithJsonSchema({"anyOf": forms} if kinds else words)
+def _typed(reader: Callable[[object], object], *forms: Mapping[str, object]) -> _Type:
+    return BeforeValidator(reader), WithJsonSchema({"anyOf": list(forms)})
+
+
+def _text(pattern: str, example: str) -> Mapping[str, object]:
+    return {"type": "string", "pattern": pattern, "examples": [example]}
 
 
 _NUMBER = r"^[0-9]+(\.[0-9]+)?\s*"
-_SIZE = _typed(read_size, _NUMBER + "(" + "|".join(SIZES) + ")$", "4KiB")
-_DURATION = _typed(read_duration, _NUMBER + "(" + "|".join(DURATIONS) + ")$", "250ms")
-_RATE = _typed(read_rate, _NUMBER + "(" + "|".join(RATES) + ")$", "50/s")
-_MODE = _typed(_read_mode, "^(0o)?[0-7]{1,5}$", "0o644", "integer")
-_PERCENT = _typed(_read_percent, "^[0-9]{1,3}\\s*%$", "50%")
+_ZERO: Mapping[str, object] = {"const": 0}
+_SIZE = _typed(read_size, _text(_NUMBER + f"({'|'.join(SIZES)})$", "4KiB"), _ZERO)
+_DURATION = _typed(read_duration, _text(_NUMBER + f"({'|'.join(DURATIONS)})$", "250ms"), _ZERO)
+_RATE = _typed(read_rate, _text(_NUMBER + f"({'|'.join(RATES)})$", "50/s"))
+_OCTAL: Mapping[str, object] = {"type": "integer", "minimum": 0}
+_MODE = _typed(_read_mode, _text("^(0o)?[0-7]{1,5}$", "0o644"), _OCTAL)
+_PERCENT = _typed(_read_percent, _text(r"^[0-9]{1,3}\s*%$", "50%"))
 
 Size = Annotated[int, _SIZE[0], _SIZE[1]]
 """Bytes."""
@@ -179,3 +180,5 @@ Percent = Annotated[int, _PERCENT[0], _PERCENT[1]]
 """0 to 100."""
 Count = Annotated[int, BeforeValidator(_read_count), Field(ge=0)]
 """A whole number, not negative."""
+Positive = Annotated[int, BeforeValidator(_read_count), Field(ge=1)]
+"""A whole number, at least 1."""
