@@ -13,9 +13,9 @@ from gevent.event import Event
 from gevent.hub import get_hub
 
 from replayer.engine import Engine, Transaction
+from replayer.load.answers import Mailbox
 from replayer.load.ledger import Ledger
 from replayer.load.locust_statistics import Statistics
-from replayer.load.mailbox import Mailbox
 from replayer.load.roster import Roster
 
 __all__ = ["Courier", "Doorbell"]

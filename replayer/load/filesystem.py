@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Literal, Self
 
-from replayer.load.mailbox import Mailbox
+from replayer.load.answers import Mailbox
 
 __all__ = ["File", "FileSystem", "LockKind"]
 

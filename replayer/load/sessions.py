@@ -7,7 +7,7 @@ from locust.env import Environment
 
 from replayer.engine import Engine
 from replayer.errors import ReplayerError
-from replayer.load.mailbox import Mailbox
+from replayer.load.answers import Mailbox
 from replayer.load.roster import Roster
 
 __all__ = ["Crew", "crew_of", "join"]

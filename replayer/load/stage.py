@@ -10,6 +10,7 @@ from locust.env import Environment
 
 from replayer.errors import ReplayerError, in_lines
 from replayer.load import sessions
+from replayer.load.answers import Mailbox
 from replayer.load.chronicle import Ending
 from replayer.load.conductor import Band, Conductor
 from replayer.load.doorbell import Courier, Doorbell
@@ -17,7 +18,6 @@ from replayer.load.gauge import Gauge
 from replayer.load.interruption import Interruption, Level
 from replayer.load.ledger import Ledger
 from replayer.load.locust_statistics import Statistics
-from replayer.load.mailbox import Mailbox
 from replayer.load.options import Settings, options_of
 from replayer.load.progress import make_progress
 from replayer.load.results import check_thresholds, show_results
