@@ -6,6 +6,7 @@ use crate::interpreter::{FailedOp, Finished, Setting};
 use crate::lock::hold;
 use crate::ops::{op_name, outcome_name};
 use crate::pulse::{Doing, Pulse};
+use crate::record_event::Hang;
 use crate::sys::{Doorbell, Folder};
 use crossbeam_queue::ArrayQueue;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -167,6 +168,18 @@ impl Core {
             op: doing.op_name(),
             path: doing.place.path(&self.setting.program, pulse),
             age_ns: now_ns.saturating_sub(doing.since_ns),
+        }
+    }
+
+    /// The same for the log.
+    pub(crate) fn hang(&self, stuck: &StuckData, op: u8, now_ns: u64) -> Hang {
+        Hang {
+            t_ns: self.since_begin(now_ns),
+            user: stuck.user,
+            target: stuck.target,
+            op,
+            age_ns: stuck.age_ns,
+            path: stuck.path.clone(),
         }
     }
 }

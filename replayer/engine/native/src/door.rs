@@ -2,16 +2,18 @@
 
 use crate::core::Confinement;
 use crate::engine;
-use crate::error::Error;
+use crate::error::{Error, errno_of};
+use crate::layout_task::Task;
 use crate::plan::parse_plan;
 use crate::program::Program;
 use crate::sandbox::{self, RunFolder};
 use crate::space::{Space, space};
 use crate::sys::machine_caches_dropped;
+use crate::{layout, layout_remove, layout_verify};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 impl From<Error> for PyErr {
@@ -129,5 +131,47 @@ impl Sandbox {
                 self.run.path.clone(),
             )
         })
+    }
+
+    fn lay_out(&self, py: Python<'_>, plan: &Plan, threads: usize) -> PyResult<Task> {
+        let folder = self.folder()?;
+        Ok(py.detach(|| layout::lay_out(folder, &plan.program, threads)))
+    }
+
+    fn verify(&self, py: Python<'_>, plan: &Plan, threads: usize) -> PyResult<Task> {
+        let folder = self.folder()?;
+        Ok(py.detach(|| layout_verify::verify(folder, &plan.program, threads)))
+    }
+
+    fn warm(&self, py: Python<'_>, plan: &Plan, threads: usize) -> PyResult<Task> {
+        let folder = self.folder()?;
+        Ok(py.detach(|| layout::warm(folder, &plan.program, threads)))
+    }
+
+    fn evict(&self, py: Python<'_>, plan: &Plan, threads: usize) -> PyResult<Task> {
+        let folder = self.folder()?;
+        Ok(py.detach(|| layout::evict(folder, &plan.program, threads)))
+    }
+
+    fn wipe(&self, py: Python<'_>, threads: usize) -> PyResult<Task> {
+        let folder = self.folder()?;
+        Ok(py.detach(|| layout_remove::wipe(folder, threads)))
+    }
+
+    fn remove(&self, py: Python<'_>, threads: usize) -> PyResult<Task> {
+        let (folder, parent) = (self.folder()?, self.duplicate(&self.run.folder.parent)?);
+        Ok(py.detach(|| layout_remove::remove(folder, parent, &self.run.name, threads)))
+    }
+}
+
+impl Sandbox {
+    /// The run's folder, for a task that may outlive this object.
+    fn folder(&self) -> PyResult<OwnedFd> {
+        self.duplicate(&self.run.folder.file)
+    }
+
+    fn duplicate(&self, file: &OwnedFd) -> PyResult<OwnedFd> {
+        let copy = file.try_clone();
+        copy.map_err(|error| os_error(errno_of(&error).raw_os_error(), self.run.path.clone()))
     }
 }

@@ -5,6 +5,8 @@ use crate::door::{Plan, Sandbox};
 use crate::door_values::{Outcome, Stuck, Transaction};
 use crate::engine::{self, Options};
 use crate::error::Error;
+use crate::overhead::overhead_ns;
+use crate::record_python::{Interval, Row};
 use crate::sys::Folder;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -124,6 +126,24 @@ impl Engine {
 
     fn drain_finished(&self, py: Python<'_>) -> Vec<u32> {
         py.detach(|| self.inner.core().drain_finished())
+    }
+
+    fn drain_intervals(&self, py: Python<'_>) -> Vec<Interval> {
+        let intervals = py.detach(|| self.inner.drain_intervals());
+        intervals.into_iter().map(Interval::from).collect()
+    }
+
+    fn totals(&self, py: Python<'_>) -> Vec<Row> {
+        let rows = py.detach(|| self.inner.totals());
+        rows.into_iter().map(Row::from).collect()
+    }
+
+    fn record_error(&self, py: Python<'_>) -> Option<(&'static str, i32)> {
+        py.detach(|| self.inner.record_error())
+    }
+
+    fn overhead_ns(&self, py: Python<'_>, ops: u64) -> PyResult<f64> {
+        Ok(py.detach(|| overhead_ns(ops))?)
     }
 
     fn start_interactive(&self, py: Python<'_>, user: u32, target: u16) -> PyResult<()> {

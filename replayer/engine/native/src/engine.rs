@@ -8,12 +8,11 @@ use crate::health::RunQueue;
 use crate::interactive::{self, Inbox, Order};
 use crate::interpreter::Setting;
 use crate::lock::hold;
-use crate::ops::OPS;
 use crate::pace::Arrivals;
 use crate::plan::{Command, parse_command};
 use crate::program::Program;
 use crate::pulse::{CUT, STOP};
-use crate::record::{Recorder, RecorderConfig};
+use crate::record::{IntervalData, Recorder, RecorderConfig, RowData};
 use crate::record_event::Event;
 use crate::sys::{
     Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal,
@@ -190,14 +189,9 @@ impl Engine {
                     };
                 };
                 let stuck = core.stuck(&pulse, doing, now_ns);
-                core.setting.recorder.log(Event::Abandoned {
-                    t_ns: core.since_begin(now_ns),
-                    user: stuck.user,
-                    target: stuck.target,
-                    op: doing.op,
-                    age_ns: stuck.age_ns,
-                    path: stuck.path.clone(),
-                });
+                core.setting
+                    .recorder
+                    .log(&Event::Abandoned(core.hang(&stuck, doing.op, now_ns)));
                 stuck
             })
             .collect()
@@ -311,6 +305,20 @@ impl Engine {
             .fold(ended, |sum, pulse| sum.saturating_add(pulse.in_call_ns()))
     }
 
+    pub(crate) fn drain_intervals(&self) -> Vec<IntervalData> {
+        self.core.doorbell.answer();
+        self.recorder().drain_intervals()
+    }
+
+    pub(crate) fn totals(&self) -> Vec<RowData> {
+        self.recorder().totals()
+    }
+
+    /// The first write of the recording that failed.
+    pub(crate) fn record_error(&self) -> Option<(&'static str, i32)> {
+        self.recorder().write_error()
+    }
+
     pub(crate) fn close(&self) -> Vec<StuckData> {
         if self.closed.swap(true, Ordering::SeqCst) {
             return Vec::new();
@@ -389,7 +397,6 @@ fn recorder_config(
             .map_or(0, |core| core.crowd.running())
     };
     Ok(RecorderConfig {
-        ops: OPS,
         transactions: program
             .transactions
             .iter()
@@ -398,7 +405,7 @@ fn recorder_config(
         interval_ns: options.interval_ns,
         directory,
         begin_epoch_ns,
-        clock: Box::new(move || now_ns().saturating_sub(begin_ns)),
+        begin_ns,
         users: Box::new(move || u32::try_from(running()).unwrap_or(u32::MAX)),
         doorbell: Box::new(move || doorbell.ring()),
         run_queue: Arc::clone(run_queue),

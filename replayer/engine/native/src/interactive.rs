@@ -70,7 +70,7 @@ fn live<K: Kernel>(core: &Core, pulse: &Arc<Pulse>, inbox: &Inbox) {
         return;
     };
     let setting = &core.setting;
-    let shard = setting.recorder.shard_on(pulse.user, inbox.target);
+    let shard = setting.recorder.shard_on(inbox.target);
     let recorder = Arc::clone(&setting.recorder);
     let journal = Journal::new(
         recorder,

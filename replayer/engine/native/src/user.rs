@@ -102,7 +102,7 @@ pub(crate) fn enter<K: Kernel>(core: &Core, pulse: &Pulse, target: u16) -> Optio
     match K::enter(folder) {
         Ok(kernel) => Some(kernel),
         Err(errno) => {
-            core.setting.recorder.log(Event::Error {
+            core.setting.recorder.log(&Event::Error {
                 t_ns: core.since_begin(now_ns()),
                 user: pulse.user,
                 target,

@@ -94,25 +94,10 @@ fn report_stalls(core: &Core, pulses: &[Arc<Pulse>], stalls: &mut Stalls, stuck_
 
 fn log(core: &Core, pulse: &Pulse, doing: Doing, now_ns: u64, over: bool) {
     let stuck = core.stuck(pulse, doing, now_ns);
-    let (t_ns, user, target) = (core.since_begin(now_ns), stuck.user, stuck.target);
-    let (op, age_ns, path) = (doing.op, stuck.age_ns, stuck.path);
-    core.setting.recorder.log(if over {
-        Event::StallOver {
-            t_ns,
-            user,
-            target,
-            op,
-            age_ns,
-            path,
-        }
+    let hang = core.hang(&stuck, doing.op, now_ns);
+    core.setting.recorder.log(&if over {
+        Event::StallOver(hang)
     } else {
-        Event::Stall {
-            t_ns,
-            user,
-            target,
-            op,
-            age_ns,
-            path,
-        }
+        Event::Stall(hang)
     });
 }

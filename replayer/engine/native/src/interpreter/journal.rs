@@ -174,7 +174,7 @@ impl Journal {
             .error_wanted(self.transaction, op as u8, outcome)
             && self.pulse.flags() & ABANDONED == 0
         {
-            self.recorder.log(Event::Error {
+            self.recorder.log(&Event::Error {
                 t_ns: end_ns.saturating_sub(self.engine_begin_ns),
                 user: self.pulse.user,
                 target: self.target,
