@@ -328,7 +328,7 @@ class Engine:
     def end_segment(self, grace_ns: int) -> list[Stuck]:
         """Ask every user to finish its transaction; cancel those that have not after the grace; give up on those still in the kernel 2 s later.
 
-        Returns the users given up on; they take no further part. Idle when it returns. Cancelled transactions are recorded as ``cancelled``.
+        Interactive users are not part of segments. Returns the users given up on; they take no further part. Idle when it returns. Cancelled transactions are recorded as ``cancelled``.
         """
     def start_user(self, user: int) -> None:
         """Start the native thread of a user; it runs as soon as a segment is open."""
@@ -337,7 +337,7 @@ class Engine:
     def cancel_user(self, user: int) -> None:
         """End it before its next op, and interrupt a waiting call (EINTR) with a signal."""
     def running_users(self) -> int:
-        """Users whose thread has not ended."""
+        """Users whose thread has not ended, but for those that were given up on."""
     def busy_users(self) -> int:
         """Users in a transaction or with more to do in this segment; 0 when all have used up ``stop.transactions``."""
     def stuck(self) -> list[Stuck]:
@@ -347,11 +347,13 @@ class Engine:
     def watch_transactions(self, *, watched: bool) -> None:
         """Queue finished transactions for ``drain_transactions`` or not (the default)."""
     def drain_finished(self) -> list[int]:
-        """Users whose thread has ended since the last call."""
+        """Users whose thread has ended, or that were given up on, since the last call."""
     def drain_intervals(self) -> list[Interval]:
         """Intervals since the last call, oldest first. At most 600 wait; then the two oldest of the same segment and phase are merged."""
     def totals(self) -> list[Row]:
         """Everything recorded since the engine's begin, per key."""
+    def record_error(self) -> tuple[str, int] | None:
+        """The file of the record directory whose writing failed first and the errno; None while all is well."""
     def start_interactive(self, user: int, target: int) -> None:
         """Start a user that does what ``submit`` says (for locustfiles in Python) and nothing else."""
     def submit(self, user: int, command: bytes) -> int:

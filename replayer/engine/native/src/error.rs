@@ -1,0 +1,40 @@
+//! Every way the engine can refuse. The door maps each to one Python exception, once.
+
+use rustix::io::Errno;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// An argument breaks the contract: `ValueError`.
+    #[error("{0}")]
+    Value(String),
+    /// The call does not fit the state: `RuntimeError`.
+    #[error("{0}")]
+    State(String),
+    /// The kernel refused: `OSError` with errno and path.
+    #[error("{path}: {errno}")]
+    Os { errno: Errno, path: String },
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(crate) fn os(errno: Errno, path: impl Into<String>) -> Error {
+        Error::Os {
+            errno,
+            path: path.into(),
+        }
+    }
+
+    pub(crate) fn value(message: impl Into<String>) -> Error {
+        Error::Value(message.into())
+    }
+
+    pub(crate) fn state(message: impl Into<String>) -> Error {
+        Error::State(message.into())
+    }
+}
+
+/// The errno of a standard I/O error (EIO when it has none).
+pub(crate) fn errno_of(error: &std::io::Error) -> Errno {
+    Errno::from_io_error(error).unwrap_or(Errno::IO)
+}

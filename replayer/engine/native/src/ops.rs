@@ -1,0 +1,272 @@
+//! The names of things that are timed and of the ways they end. No behaviour lives here.
+
+macro_rules! ops {
+    ($($variant:ident $name:literal),+ $(,)?) => {
+        /// A timed call of plan format 1; its number is its index in [`OPS`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u8)]
+        pub(crate) enum Op { $($variant),+ }
+
+        /// Every op, as named in plan format 1.
+        pub(crate) const OPS: &[&str] = &[$($name),+];
+
+        impl Op {
+            const ALL: &[Op] = &[$(Op::$variant),+];
+        }
+    };
+}
+
+ops! {
+    Open "open", Close "close", Read "read", Pread "pread", PreadRandom "pread_random",
+    Write "write", Append "append", Pwrite "pwrite", PwriteRandom "pwrite_random", Lseek "lseek",
+    Fsync "fsync", Fdatasync "fdatasync", Fstat "fstat", Ftruncate "ftruncate",
+    Fallocate "fallocate", Fchmod "fchmod", Fchown "fchown", Futimens "futimens", Flock "flock",
+    FcntlLock "fcntl_lock", Getdents "getdents", CopyFileRange "copy_file_range",
+    Sendfile "sendfile", MmapRead "mmap_read", Stat "stat", Lstat "lstat", Access "access",
+    Mkdir "mkdir", Rmdir "rmdir", Unlink "unlink", Rename "rename", Link "link",
+    Symlink "symlink", Readlink "readlink", Truncate "truncate", Chmod "chmod", Chown "chown",
+    Utimens "utimens", Getxattr "getxattr", Setxattr "setxattr", Removexattr "removexattr",
+    Listxattr "listxattr",
+}
+
+impl Op {
+    pub(crate) fn of_name(name: &str) -> Option<Op> {
+        Op::ALL
+            .iter()
+            .copied()
+            .find(|op| op_name(*op as u8) == name)
+    }
+}
+
+const OP_COUNT: u8 = 42;
+const _: () = assert!(OPS.len() == OP_COUNT as usize);
+
+/// Latency of a transaction: end − intended.
+pub(crate) const TRANSACTION: u8 = OP_COUNT;
+/// Service time of a transaction: end − start.
+pub(crate) const SERVICE: u8 = OP_COUNT + 1;
+/// Lag of a transaction: start − intended.
+pub(crate) const LAG: u8 = OP_COUNT + 2;
+/// How many different values `Sample::op` has.
+pub(crate) const KINDS: usize = OPS.len() + 3;
+
+/// The name of a sample's `op`.
+pub(crate) fn op_name(op: u8) -> &'static str {
+    match op {
+        TRANSACTION => "transaction",
+        SERVICE => "transaction.service",
+        LAG => "transaction.lag",
+        other => OPS.get(usize::from(other)).copied().unwrap_or("unknown"),
+    }
+}
+
+/// Outcome codes: 0 is `ok`, 1 to 133 are errno numbers, the rest are ours.
+pub(crate) const OK: u8 = 0;
+pub(crate) const LAST_ERRNO: u8 = 133;
+/// Read less than the entry holds.
+pub(crate) const SHORT: u8 = 134;
+/// A transaction in which an op had an unexpected outcome.
+pub(crate) const FAILED: u8 = 135;
+/// A transaction that was cut off.
+pub(crate) const CANCELLED: u8 = 136;
+/// An errno that Linux does not document for programs.
+pub(crate) const UNKNOWN: u8 = 137;
+
+/// The outcome code of an errno.
+pub(crate) fn outcome_of_errno(errno: i32) -> u8 {
+    u8::try_from(errno)
+        .ok()
+        .filter(|code| (1..=LAST_ERRNO).contains(code))
+        .unwrap_or(UNKNOWN)
+}
+
+/// The name of an outcome code.
+pub(crate) fn outcome_name(code: u8) -> &'static str {
+    match code {
+        OK => "ok",
+        SHORT => "SHORT",
+        FAILED => "failed",
+        CANCELLED => "cancelled",
+        errno => ERRNO_NAMES
+            .get(usize::from(errno))
+            .copied()
+            .unwrap_or("EUNKNOWN"),
+    }
+}
+
+/// The outcome code of a name in `expect`.
+pub(crate) fn outcome_of_name(name: &str) -> Option<u8> {
+    match name {
+        "ok" => Some(OK),
+        "SHORT" => Some(SHORT),
+        "EWOULDBLOCK" => outcome_of_name("EAGAIN"),
+        "ENOTSUP" => outcome_of_name("EOPNOTSUPP"),
+        "EDEADLOCK" => outcome_of_name("EDEADLK"),
+        _ => ERRNO_NAMES
+            .iter()
+            .skip(1)
+            .position(|known| *known == name && !name.is_empty())
+            .and_then(|index| u8::try_from(index + 1).ok()),
+    }
+}
+
+/// Linux, asm-generic numbers (errno-base.h, errno.h).
+const ERRNO_NAMES: &[&str] = &[
+    "ok",
+    "EPERM",
+    "ENOENT",
+    "ESRCH",
+    "EINTR",
+    "EIO",
+    "ENXIO",
+    "E2BIG",
+    "ENOEXEC",
+    "EBADF",
+    "ECHILD",
+    "EAGAIN",
+    "ENOMEM",
+    "EACCES",
+    "EFAULT",
+    "ENOTBLK",
+    "EBUSY",
+    "EEXIST",
+    "EXDEV",
+    "ENODEV",
+    "ENOTDIR",
+    "EISDIR",
+    "EINVAL",
+    "ENFILE",
+    "EMFILE",
+    "ENOTTY",
+    "ETXTBSY",
+    "EFBIG",
+    "ENOSPC",
+    "ESPIPE",
+    "EROFS",
+    "EMLINK",
+    "EPIPE",
+    "EDOM",
+    "ERANGE",
+    "EDEADLK",
+    "ENAMETOOLONG",
+    "ENOLCK",
+    "ENOSYS",
+    "ENOTEMPTY",
+    "ELOOP",
+    "E41",
+    "ENOMSG",
+    "EIDRM",
+    "ECHRNG",
+    "EL2NSYNC",
+    "EL3HLT",
+    "EL3RST",
+    "ELNRNG",
+    "EUNATCH",
+    "ENOCSI",
+    "EL2HLT",
+    "EBADE",
+    "EBADR",
+    "EXFULL",
+    "ENOANO",
+    "EBADRQC",
+    "EBADSLT",
+    "E58",
+    "EBFONT",
+    "ENOSTR",
+    "ENODATA",
+    "ETIME",
+    "ENOSR",
+    "ENONET",
+    "ENOPKG",
+    "EREMOTE",
+    "ENOLINK",
+    "EADV",
+    "ESRMNT",
+    "ECOMM",
+    "EPROTO",
+    "EMULTIHOP",
+    "EDOTDOT",
+    "EBADMSG",
+    "EOVERFLOW",
+    "ENOTUNIQ",
+    "EBADFD",
+    "EREMCHG",
+    "ELIBACC",
+    "ELIBBAD",
+    "ELIBSCN",
+    "ELIBMAX",
+    "ELIBEXEC",
+    "EILSEQ",
+    "ERESTART",
+    "ESTRPIPE",
+    "EUSERS",
+    "ENOTSOCK",
+    "EDESTADDRREQ",
+    "EMSGSIZE",
+    "EPROTOTYPE",
+    "ENOPROTOOPT",
+    "EPROTONOSUPPORT",
+    "ESOCKTNOSUPPORT",
+    "EOPNOTSUPP",
+    "EPFNOSUPPORT",
+    "EAFNOSUPPORT",
+    "EADDRINUSE",
+    "EADDRNOTAVAIL",
+    "ENETDOWN",
+    "ENETUNREACH",
+    "ENETRESET",
+    "ECONNABORTED",
+    "ECONNRESET",
+    "ENOBUFS",
+    "EISCONN",
+    "ENOTCONN",
+    "ESHUTDOWN",
+    "ETOOMANYREFS",
+    "ETIMEDOUT",
+    "ECONNREFUSED",
+    "EHOSTDOWN",
+    "EHOSTUNREACH",
+    "EALREADY",
+    "EINPROGRESS",
+    "ESTALE",
+    "EUCLEAN",
+    "ENOTNAM",
+    "ENAVAIL",
+    "EISNAM",
+    "EREMOTEIO",
+    "EDQUOT",
+    "ENOMEDIUM",
+    "EMEDIUMTYPE",
+    "ECANCELED",
+    "ENOKEY",
+    "EKEYEXPIRED",
+    "EKEYREVOKED",
+    "EKEYREJECTED",
+    "EOWNERDEAD",
+    "ENOTRECOVERABLE",
+    "ERFKILL",
+    "EHWPOISON",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_agree() {
+        assert_eq!(Op::of_name("stat"), Some(Op::Stat));
+        assert_eq!(op_name(Op::Listxattr as u8), "listxattr");
+        assert_eq!(op_name(LAG), "transaction.lag");
+        assert_eq!(outcome_of_name("ENOENT"), Some(2));
+        assert_eq!(outcome_name(116), "ESTALE");
+        assert_eq!(outcome_name(outcome_of_errno(524)), "EUNKNOWN");
+        assert_eq!(outcome_of_name(""), None);
+        for code in 1..=LAST_ERRNO {
+            let name = outcome_name(code);
+            assert!(
+                name.is_empty() || outcome_of_name(name) == Some(code),
+                "{name}"
+            );
+        }
+    }
+}

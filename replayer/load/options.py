@@ -1,0 +1,205 @@
+"""The options of a run, declared once for ``replayer run`` and for Locust's own command line.
+
+Locust's options (users, spawn rate, run time, stop timeout, CSV, HTML) keep their names;
+those here are added to its parser. What was chosen goes on to the conductor as frozen ``Settings``.
+"""
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+
+from replayer.errors import ReplayerError
+
+if TYPE_CHECKING:  # importing Locust patches the standard library: not for the command line
+    from locust.env import Environment
+
+__all__ = ["CacheState", "Settings", "add_options", "options_of", "words_of"]
+
+CacheState = Literal["as-is", "cold", "warm"]
+Results = Literal["tables", "json", "none"]
+
+DEFAULT_STOP_TIMEOUT_S = 10  # chosen: long for a transaction, short for a person who waits
+
+
+class _Parser(Protocol):
+    """What argparse and Locust's parser have in common."""
+
+    def add_argument(self, *name_or_flags: str, **kwargs: Any) -> object:  # noqa: ANN401 - theirs
+        """Declare one argument."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run was asked to do, apart from Locust's own options.
+
+    Attributes:
+        scenario: A scenario's file or name; None when all users come from a locustfile.
+        targets: ``[NAME=]PATH[,PATH…]`` each; empty means a fresh folder under ./replayer-data.
+        cache: State of the caches before each segment; None means what the scenario says.
+        remount_command: Shell command that remounts a target, or None.
+        rounds: Turns of each target; None means one for one target, three for several.
+        seed: Overrides the scenario's.
+        changes: ``KEY=VALUE`` each, laid over the scenario.
+        keep: Leave the laid-out folders for another run.
+        reuse: ``[NAME=]FOLDER[,FOLDER…]`` each, kept by an earlier run, instead of targets.
+        output: The run folder; None means a new one under ./replayer-runs.
+        thresholds: Limits beside the scenario's own.
+        results: What is printed on stdout at the end.
+        quiet: Whether progress is left out.
+    """
+
+    scenario: str | None = None
+    targets: tuple[str, ...] = ()
+    cache: CacheState | None = None
+    remount_command: str | None = None
+    rounds: int | None = None
+    seed: int | None = None
+    changes: tuple[str, ...] = ()
+    keep: bool = False
+    reuse: tuple[str, ...] = ()
+    output: Path | None = None
+    thresholds: tuple[str, ...] = ()
+    results: Results = "tables"
+    quiet: bool = False
+
+    @classmethod
+    def read(cls, parsed: argparse.Namespace) -> "Settings":
+        """Pick the settings out of a parsed command line."""
+        return cls(
+            scenario=parsed.scenario,
+            targets=tuple(parsed.target),
+            cache=cast("CacheState | None", parsed.cache),
+            remount_command=parsed.remount_command,
+            rounds=parsed.rounds,
+            seed=parsed.seed,
+            changes=tuple(parsed.changes),
+            keep=parsed.keep,
+            reuse=tuple(parsed.reuse),
+            output=Path(parsed.output) if parsed.output else None,
+            thresholds=tuple(parsed.threshold),
+            results=cast("Results", parsed.results),
+            quiet=parsed.quiet,
+        )
+
+
+def add_options(parser: _Parser) -> None:
+    """Declare the options of a run, except the scenario (a word of its own in ``replayer run``)."""
+    _add_target_options(parser)
+    _add_procedure_options(parser)
+    _add_result_options(parser)
+
+
+def options_of(environment: "Environment") -> argparse.Namespace:
+    """Return the command line that Locust has parsed."""
+    if environment.parsed_options is None:
+        message = "this environment of Locust has no command line: start it with its own main()"
+        raise ReplayerError(message)
+    parsed: argparse.Namespace = environment.parsed_options
+    return parsed
+
+
+def words_of(settings: Settings) -> list[str]:
+    """Write settings as a command line that ``add_options`` reads back."""
+    texts = {
+        "--scenario": settings.scenario,
+        "--cache": settings.cache,
+        "--remount-command": settings.remount_command,
+        "--rounds": settings.rounds,
+        "--seed": settings.seed,
+        "--output": settings.output,
+        "--results": settings.results,
+    }
+    lists = {
+        "--target": settings.targets,
+        "--reuse": settings.reuse,
+        "--set": settings.changes,
+        "--threshold": settings.thresholds,
+    }
+    switches = {"--keep": settings.keep, "--quiet": settings.quiet}
+    return [
+        *(f"{name}={text}" for name, text in texts.items() if text is not None),
+        *(f"{name}={text}" for name, texts in lists.items() for text in texts),
+        *(name for name, chosen in switches.items() if chosen),
+    ]
+
+
+def _add_target_options(parser: _Parser) -> None:
+    parser.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="[NAME=]PATH[,PATH…]",
+        help="where to run: a folder on a mount, several mount points of one export separated "
+        "by commas; repeatable (default: a fresh folder under ./replayer-data)",
+    )
+    parser.add_argument(
+        "--reuse",
+        action="append",
+        default=[],
+        metavar="[NAME=]DIR[,DIR…]",
+        help="run in a folder that an earlier run kept (--keep), after checking it; repeatable",
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="leave the laid-out folders there for --reuse"
+    )
+
+
+def _add_procedure_options(parser: _Parser) -> None:
+    parser.add_argument(
+        "--cache",
+        choices=("as-is", "cold", "warm"),
+        help="state of the client's caches before each segment (default: the scenario's)",
+    )
+    parser.add_argument(
+        "--remount-command",
+        metavar="COMMAND",
+        help="shell command that remounts $REPLAYER_PATH, for --cache cold",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=_read_rounds,
+        metavar="N",
+        help="turns of each target, interleaved (default: 1 for one target, 3 for several)",
+    )
+    parser.add_argument("--seed", type=_read_seed, metavar="N", help="seed of every random draw")
+    parser.add_argument(
+        "--set",
+        dest="changes",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change the scenario, such as users.think_time=1s; repeatable",
+    )
+
+
+def _add_result_options(parser: _Parser) -> None:
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="folder of the run's records (default: a new one under ./replayer-runs)",
+    )
+    parser.add_argument(
+        "--threshold",
+        action="append",
+        default=[],
+        metavar="LIMIT",
+        help="a limit to judge, such as 'front_page.p95 < 200ms'; repeatable",
+    )
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def _read_rounds(text: str) -> int:
+    return _read_number(text, 1, 1000)
+
+
+def _read_seed(text: str) -> int:
+    return _read_number(text, 0, 2**64 - 1)
+
+
+def _read_number(text: str, low: int, high: int) -> int:
+    if not text.isdecimal() or not low <= int(text) <= high:
+        message = f"must be a whole number from {low} to {high}, got {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)

@@ -1,0 +1,156 @@
+"""Targets: what the command line names, checked before anything is created on it.
+
+A target is a name and one or more mount points of the same export. Nothing is written here; a
+target that passes goes on to the ground, where its folder is made.
+"""
+
+import errno
+import os
+import stat
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from replayer.errors import ReplayerError
+
+__all__ = ["MountError", "Target", "TargetError", "check_target", "explain", "parse_targets"]
+
+FORBIDDEN = ("/dev", "/proc", "/sys")
+GONE = frozenset({errno.ENOTCONN, errno.ESTALE, errno.EIO, errno.EHOSTDOWN, errno.ETIMEDOUT})
+
+
+class TargetError(ReplayerError):
+    """A target that cannot be meant."""
+
+
+class MountError(ReplayerError):
+    """A target that is meant, but cannot be used as it is."""
+
+    exit_code = 3
+
+
+_REASONS: tuple[tuple[frozenset[int], type[ReplayerError], str, str], ...] = (
+    (
+        frozenset({errno.ENOSPC, errno.EDQUOT}),
+        MountError,
+        "there is no space left",
+        "free some space or inodes, or use another target",
+    ),
+    (frozenset({errno.EROFS}), MountError, "is mounted read-only", "mount it for writing"),
+    (
+        frozenset({errno.EACCES, errno.EPERM}),
+        MountError,
+        "is not writable for this user",
+        "check its owner and mode",
+    ),
+    (GONE, MountError, "the mount does not answer", "is its server up?"),
+    (
+        frozenset({errno.ENOENT}),
+        TargetError,
+        "does not exist",
+        "make the folder, or mount it, first",
+    ),
+    (
+        frozenset({errno.ENOTDIR, errno.ELOOP}),
+        TargetError,
+        "is not a folder",
+        "a target is a folder on the mount",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A name and the folders it is reached through, one for each mount point."""
+
+    name: str
+    paths: tuple[Path, ...]
+
+
+def parse_targets(words: Sequence[str]) -> tuple[Target, ...]:
+    """Parse ``[NAME=]PATH[,PATH…]`` words; a target without a name is named after its first folder.
+
+    Raises:
+        TargetError: An empty name or path, or two targets of one name or place.
+    """
+    targets = _name_apart([_parse_target(word) for word in words])
+    doubled = [name for name, times in Counter(t.name for t in targets).items() if times > 1]
+    if doubled:
+        message = f"two targets are named {doubled[0]!r}"
+        raise TargetError(message, hint="give each a name of its own: --target NAME=PATH")
+    return targets
+
+
+def check_target(target: Target) -> None:
+    """Look at each folder of a target: it must be one that can be written, and not the system's.
+
+    Raises:
+        TargetError: It is missing, no folder, ``/`` or inside /dev, /proc or /sys.
+        MountError: It is read-only, not writable, or its mount is gone.
+    """
+    for path in target.paths:
+        _check_folder(path)
+
+
+def explain(path: Path, error: OSError) -> ReplayerError:
+    """Turn a failed call on a target into the refusal that a person can act on."""
+    number = errno.ETIMEDOUT if isinstance(error, TimeoutError) else error.errno or 0
+    for numbers, kind, reason, hint in _REASONS:
+        if number in numbers:
+            return kind(f"{path}: {reason}", hint=hint)
+    return MountError(f"{path}: {os.strerror(number).lower()}")
+
+
+def _parse_target(word: str) -> Target:
+    name, equals, places = word.partition("=")
+    if not equals or "/" in name:
+        name, places = "", word
+    paths = tuple(Path(place).absolute() for place in places.split(",") if place)
+    if not paths or (equals and not places) or places.count(",") >= len(paths):
+        message = f"--target {word!r}: a path is missing"
+        raise TargetError(message, hint="write [NAME=]PATH[,PATH…]")
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
+        message = f"--target {word!r}: the same folder twice"
+        raise TargetError(message, hint="the paths of a target are different mount points")
+    return Target(name, paths)
+
+
+def _name_apart(targets: Sequence[Target]) -> tuple[Target, ...]:
+    """Name those without a name after their folder, or by the whole path where two are alike."""
+    taken = Counter(target.name or target.paths[0].name for target in targets)
+    return tuple(
+        target if target.name else Target(_short_name(target.paths[0], taken), target.paths)
+        for target in targets
+    )
+
+
+def _short_name(path: Path, taken: Counter[str]) -> str:
+    return path.name if path.name and taken[path.name] == 1 else str(path)
+
+
+def _check_folder(path: Path) -> None:
+    real = Path(os.path.realpath(path))
+    if real == Path("/"):
+        message = f"{path}: the root of the system is no target"
+        raise TargetError(message, hint="name a folder on the mount to measure")
+    if _is_of_the_system(real):
+        message = f"{path}: /{real.parts[1]} is the system's and no target"
+        raise TargetError(message, hint="name a folder on the mount to measure")
+    try:
+        found = real.stat()
+        read_only = os.statvfs(real).f_flag & os.ST_RDONLY
+    except OSError as error:
+        raise explain(path, error) from error
+    if not stat.S_ISDIR(found.st_mode):
+        raise explain(path, NotADirectoryError(errno.ENOTDIR, ""))
+    if read_only:
+        raise explain(path, OSError(errno.EROFS, ""))
+    if not os.access(real, os.W_OK | os.X_OK):
+        raise explain(path, PermissionError(errno.EACCES, ""))
+
+
+def _is_of_the_system(real: Path) -> bool:
+    # /dev/shm is a tmpfs like any other, and the quickest place to try things on.
+    places = (real, *real.parents)
+    return Path("/dev/shm") not in places and any(Path(root) in places for root in FORBIDDEN)  # noqa: S108

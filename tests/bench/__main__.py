@@ -1,0 +1,137 @@
+"""``python -m tests.bench [PART…]``: measure, print tables, write it all as one JSON file."""
+
+import argparse
+import json
+import os
+import platform
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.bench import arena, contenders, crowd, overhead, race, untar
+
+PARTS = ("c", "fio", "null", "hub", "crowd", "untar")
+
+
+def main() -> None:
+    options = _parse()
+    results: dict[str, Any] = {"machine": _machine(), "turns": options.turns}
+    with tempfile.TemporaryDirectory() as scratch:
+        options.scratch = Path(scratch)
+        options.binary = contenders.build_yardstick(options.scratch)
+        for part in options.parts or PARTS:
+            results[part] = RUNNERS[part](options)
+            options.output.parent.mkdir(parents=True, exist_ok=True)
+            options.output.write_text(json.dumps(results, indent=1) + "\n")
+    print(f"\nall figures: {options.output}")
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", choices=PARTS, metavar="PART", help=", ".join(PARTS))
+    parser.add_argument("--turns", type=int, default=7, help="turns of each contender (7)")
+    parser.add_argument("--users", type=int, nargs="+", default=[1, 2, 16], help="(1 2 16)")
+    parser.add_argument("--arena", nargs="+", default=_arenas(), choices=list(arena.ARENAS))
+    parser.add_argument("--crowd", type=int, default=10_000, help="users of the crowd (10000)")
+    parser.add_argument("-o", "--output", type=Path, default=_default_output(), help="JSON file")
+    return parser.parse_args()
+
+
+def _arenas() -> list[str]:
+    return ["tmpfs", "ext4"] if arena.has_loop_devices() else ["tmpfs"]
+
+
+def _default_output() -> Path:
+    return Path("bench-results") / f"{time.strftime('%Y%m%dT%H%M%S')}.json"
+
+
+def _machine() -> dict[str, object]:
+    return {"cpus": os.cpu_count(), "kernel": platform.release(), "load": os.getloadavg()}
+
+
+def _races(
+    options: argparse.Namespace, run: Callable[[race.Place, int], list[race.Duel]]
+) -> list[dict[str, object]]:
+    documents = []
+    print(race.HEADER)
+    for name in options.arena:
+        for users in options.users:
+            with arena.ARENAS[name]() as folder:
+                duels = run(race.Place(name, folder, options.scratch), users)
+            for duel in duels:
+                print(duel.row(), flush=True)
+            documents += [duel.document() for duel in duels]
+    return documents
+
+
+def _run_c(options: argparse.Namespace) -> object:
+    print("\nengine against C, the same system calls (ratio: engine / rival, above 1 is faster)")
+    return _races(
+        options, lambda place, users: race.race_c(place, users, options.turns, options.binary)
+    )
+
+
+def _run_fio(options: argparse.Namespace) -> object:
+    print("\nengine against fio's file engines")
+    return _races(options, lambda place, users: race.race_fio(place, users, options.turns))
+
+
+def _run_null(options: argparse.Namespace) -> object:
+    with arena.tmpfs() as folder:
+        null = overhead.null_target(folder, options.turns)
+    print(f"\nown cost on a null target: {null.op_ns:.0f} ns an op: {_word(passes=null.passes())}")
+    print(f"  as a whole: {null.create_ns:.0f} ns an op with three ops a transaction,")
+    print(f"  {null.stat_ns:.0f} ns with one (so that includes the cost of a transaction)")
+    return null.document()
+
+
+def _run_hub(options: argparse.Namespace) -> object:
+    with arena.tmpfs() as folder:
+        hub = overhead.spinning_hub(folder, options.turns)
+    print(f"\nspinning greenlet: {hub.loss:+.1%} throughput lost: {_word(passes=hub.passes())}")
+    print(f"  quiet {hub.quiet:,.0f} ops/s, p50 and p99 {hub.quiet_ns} ns")
+    print(f"  busy  {hub.busy:,.0f} ops/s, p50 and p99 {hub.busy_ns} ns")
+    return hub.document()
+
+
+def _run_crowd(options: argparse.Namespace) -> object:
+    documents = {}
+    for name, measure in (("engine", crowd.engine_crowd), ("replayer run", crowd.whole_crowd)):
+        with arena.tmpfs() as folder:
+            found = measure(folder, options.crowd)
+        print(f"\n{name}, crowd of {found.users:,} users: {_word(passes=found.passes())}")
+        print(f"  ramped in {found.ramp_s:.1f} s, {found.rss_bytes / 2**20:,.0f} MiB,", end=" ")
+        print(f"stopped in {found.stop_s:.1f} s, {found.transactions:,} transactions", flush=True)
+        documents[name] = found.document()
+    return documents
+
+
+def _run_untar(options: argparse.Namespace) -> object:
+    documents = []
+    for name in options.arena:
+        with arena.ARENAS[name]() as folder:
+            found = untar.untar(folder, options.turns)
+        word = _word(passes=found.passes())
+        print(f"\nkernel-untar on {name}: {found.ratio:.2f} x GNU tar: {word}")
+        print(f"  replayer {found.engine_s:.2f} s, GNU tar {found.tar_s:.2f} s")
+        documents.append({"arena": name, **found.document()})
+    return documents
+
+
+def _word(*, passes: bool) -> str:
+    return "ok" if passes else "misses its target"
+
+
+RUNNERS: dict[str, Callable[[argparse.Namespace], object]] = {
+    "c": _run_c,
+    "fio": _run_fio,
+    "null": _run_null,
+    "hub": _run_hub,
+    "crowd": _run_crowd,
+    "untar": _run_untar,
+}
+
+if __name__ == "__main__":
+    main()
