@@ -9,7 +9,7 @@ use crate::lock::hold;
 use crate::record_event::{Event, Journal, SlowSample};
 use crate::record_files::Files;
 use crate::record_names::Names;
-use crate::record_shard::{Shard, Table};
+use crate::record_shard::Shard;
 use crate::record_slow::SlowBoard;
 use crate::record_state::{Segment, State};
 use std::collections::VecDeque;
@@ -127,11 +127,11 @@ impl Recorder {
             journal: Mutex::default(),
             slow: SlowBoard::new(transactions + Names::FREE),
             shards: (0..shard_count())
-                .map(|_| new_shard(None, transactions))
+                .map(|_| Arc::new(Shard::new(None)))
                 .collect(),
             own_shards: Mutex::default(),
             queue: Mutex::default(),
-            state: Mutex::new(State::new(files, transactions, config.interval_ns)),
+            state: Mutex::new(State::new(files, config.interval_ns)),
             wake: Condvar::new(),
             config,
         });
@@ -150,7 +150,7 @@ impl Recorder {
     pub(crate) fn shard(&self, user: u32) -> Arc<Shard> {
         let shards = &self.shared.shards;
         let shard = shards.get(user as usize % shards.len().max(1));
-        shard.map_or_else(|| new_shard(None, 0), Arc::clone)
+        shard.map_or_else(|| Arc::new(Shard::new(None)), Arc::clone)
     }
 
     /// The shard of the interactive users of a target.
@@ -159,7 +159,7 @@ impl Recorder {
         if let Some(shard) = shards.iter().find(|shard| shard.target == Some(target)) {
             return Arc::clone(shard);
         }
-        let shard = new_shard(Some(target), self.shared.config.transactions.len());
+        let shard = Arc::new(Shard::new(Some(target)));
         shards.push(Arc::clone(&shard));
         shard
     }
@@ -368,10 +368,6 @@ impl Shared {
 fn shard_count() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     (4 * processors).clamp(8, 64)
-}
-
-fn new_shard(target: Option<u16>, transactions: usize) -> Arc<Shard> {
-    Arc::new(Shard::new(target, Table::new(transactions)))
 }
 
 #[cfg(test)]

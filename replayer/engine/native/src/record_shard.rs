@@ -5,7 +5,7 @@
 
 use crate::histogram::Counts;
 use crate::lock::hold;
-use crate::ops::KINDS;
+use crate::ops::{KINDS, OK};
 use crate::record::Sample;
 use std::sync::Mutex;
 
@@ -33,102 +33,87 @@ impl Cell {
     }
 }
 
-/// Cells of every series: an array for what goes well, a short sorted list for the rest.
+/// Cells of one outcome, by transaction and op; a transaction that never had it has none.
 #[derive(Debug)]
-pub(crate) struct Table {
-    /// Expected `ok` by transaction * KINDS + op.
-    usual: Vec<Cell>,
-    other: Vec<(Series, Cell)>,
-    touched: bool,
+struct Plane {
+    outcome: u8,
+    expected: bool,
+    cells: Vec<Vec<Cell>>,
 }
 
-impl Table {
-    /// Room for so many transactions; more are made room for when they come.
-    pub(crate) fn new(transactions: usize) -> Self {
-        let mut usual = Vec::new();
-        usual.resize_with(transactions * KINDS, Cell::default);
-        Self {
-            usual,
-            other: Vec::new(),
-            touched: false,
-        }
-    }
-
+impl Plane {
     #[inline]
     fn record(&mut self, sample: &Sample) {
-        if sample.outcome != 0 || !sample.expected {
-            return self.record_other(sample);
-        }
-        let place = usize::from(sample.transaction) * KINDS + usize::from(sample.op);
-        if let Some(cell) = self.usual.get_mut(place) {
+        let cells = self.cells.get_mut(usize::from(sample.transaction));
+        if let Some(cell) = cells.and_then(|cells| cells.get_mut(usize::from(sample.op))) {
             cell.record(sample);
         } else {
-            self.grow_and_record(place, sample);
+            self.grow_and_record(sample);
         }
     }
 
     #[cold]
-    fn grow_and_record(&mut self, place: usize, sample: &Sample) {
-        self.usual
-            .resize_with((place / KINDS + 1) * KINDS, Cell::default);
-        if let Some(cell) = self.usual.get_mut(place) {
-            cell.record(sample);
+    fn grow_and_record(&mut self, sample: &Sample) {
+        let (transaction, op) = (usize::from(sample.transaction), usize::from(sample.op));
+        if self.cells.len() <= transaction {
+            self.cells.resize_with(transaction + 1, Vec::new);
+        }
+        if let Some(cells) = self.cells.get_mut(transaction) {
+            cells.resize_with(KINDS.max(op + 1), Cell::default);
+            if let Some(cell) = cells.get_mut(op) {
+                cell.record(sample);
+            }
         }
     }
 
-    fn record_other(&mut self, sample: &Sample) {
-        let Sample {
-            transaction,
-            op,
-            outcome,
-            expected,
-            ..
-        } = *sample;
-        let series = Series {
-            transaction,
-            op,
-            outcome,
-            expected,
-        };
-        let place = match self.other.binary_search_by_key(&series, |(key, _)| *key) {
-            Ok(place) => place,
-            Err(place) => {
-                self.other.insert(place, (series, Cell::default()));
-                place
+    fn drain(&mut self, receive: &mut impl FnMut(Series, &mut Cell)) {
+        let Self { outcome, expected, .. } = *self;
+        for (transaction, cells) in (0_u16..).zip(&mut self.cells) {
+            for (op, cell) in (0_u8..).zip(cells).filter(|(_, cell)| !cell.counts.is_empty()) {
+                receive(Series { transaction, op, outcome, expected }, cell);
             }
-        };
-        if let Some((_, cell)) = self.other.get_mut(place) {
-            cell.record(sample);
         }
+    }
+}
+
+/// Cells of every series: a plane for each outcome that was met, few enough to look through.
+#[derive(Debug)]
+pub(crate) struct Table {
+    planes: Vec<Plane>,
+    touched: bool,
+}
+
+impl Default for Table {
+    /// What goes well comes first.
+    fn default() -> Self {
+        let usual = Plane { outcome: OK, expected: true, cells: Vec::new() };
+        Self { planes: vec![usual], touched: false }
+    }
+}
+
+impl Table {
+    #[inline]
+    fn record(&mut self, sample: &Sample) {
+        let Sample { outcome, expected, .. } = *sample;
+        let mut planes = self.planes.iter_mut();
+        match planes.find(|plane| plane.outcome == outcome && plane.expected == expected) {
+            Some(plane) => plane.record(sample),
+            None => self.add_plane(sample),
+        }
+    }
+
+    #[cold]
+    fn add_plane(&mut self, sample: &Sample) {
+        let Sample { outcome, expected, .. } = *sample;
+        let mut plane = Plane { outcome, expected, cells: Vec::new() };
+        plane.record(sample);
+        self.planes.push(plane);
     }
 
     /// Hand out every cell that was recorded into; the receiver drains its counts.
     pub(crate) fn drain(&mut self, mut receive: impl FnMut(Series, &mut Cell)) {
-        if !std::mem::take(&mut self.touched) {
-            return;
-        }
-        for (transaction, cells) in (0_u16..).zip(self.usual.chunks_mut(KINDS)) {
-            for (op, cell) in (0_u8..)
-                .zip(cells)
-                .filter(|(_, cell)| !cell.counts.is_empty())
-            {
-                receive(
-                    Series {
-                        transaction,
-                        op,
-                        outcome: 0,
-                        expected: true,
-                    },
-                    cell,
-                );
-            }
-        }
-        for (series, cell) in self
-            .other
-            .iter_mut()
-            .filter(|(_, cell)| !cell.counts.is_empty())
-        {
-            receive(*series, cell);
+        if std::mem::take(&mut self.touched) {
+            self.planes.iter_mut().for_each(|plane| plane.drain(&mut receive));
         }
     }
 }
@@ -141,11 +126,8 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    pub(crate) fn new(target: Option<u16>, table: Table) -> Self {
-        Self {
-            target,
-            table: Mutex::new(table),
-        }
+    pub(crate) fn new(target: Option<u16>) -> Self {
+        Self { target, table: Mutex::default() }
     }
 
     /// Record a batch of samples.

@@ -75,7 +75,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(files: Files, transactions: usize, interval_ns: u64) -> Self {
+    pub(crate) fn new(files: Files, interval_ns: u64) -> Self {
         let segment = Segment {
             target: 0,
             round: 0,
@@ -90,7 +90,7 @@ impl State {
             files,
             interval_ns: interval_ns.max(1),
             interval_start: 0,
-            spare: Table::new(transactions),
+            spare: Table::default(),
             interval: BTreeMap::new(),
             phase: BTreeMap::new(),
             past: BTreeMap::new(),

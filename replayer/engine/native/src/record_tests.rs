@@ -159,7 +159,7 @@ fn a_warm_up_ends_by_itself() {
 
 #[test]
 fn cuts_keep_to_their_schedule_and_leave_out_what_they_missed() {
-    let mut state = State::new(Files::open(None, 0).unwrap(), 1, 100);
+    let mut state = State::new(Files::open(None, 0).unwrap(), 100);
     state.restart(1000);
     assert_eq!(state.next_cut, 1100);
     state.schedule(1130);
