@@ -1,5 +1,7 @@
 """Laying out, verifying and removing: exactly the plan's tree, nothing outside touched."""
 
+from __future__ import annotations
+
 import json
 import os
 from collections.abc import Callable
@@ -93,12 +95,15 @@ def test_files_of_many_chunks_have_the_reference_content(
 def test_a_layout_never_overwrites(mount: Path, document: Document) -> None:
     with fresh_folder(mount) as here:
         sandbox, plan = laid_out(document, here)
-        before = reference.tree(Path(sandbox.path))
-        files = [path for path, state in before.items() if state.type == "f"]
-        if files:
+        before = files_of(Path(sandbox.path))
+        if before:
             with pytest.raises(FileExistsError):
                 sandbox.lay_out(plan, 2).result()
-        assert reference.tree(Path(sandbox.path)) == before
+        assert files_of(Path(sandbox.path)) == before
+
+
+def files_of(folder: Path) -> dict[str, reference.EntryState]:
+    return {path: state for path, state in reference.tree(folder).items() if state.type == "f"}
 
 
 def add_entry(place: Path) -> None:
