@@ -1,7 +1,5 @@
 """What a plan did, in a form that two engines can be compared in; and how to make them do it."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
