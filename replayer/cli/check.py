@@ -15,6 +15,7 @@ __all__ = ["HELP", "NAME", "add_arguments", "render_summary", "run"]
 
 NAME = "check"
 HELP = "validate a scenario and show what it would run, without touching a mount"
+NAME_WIDTH = 13
 WIDTH = 96
 """Chosen: fits into a terminal and into a pasted message."""
 
@@ -54,8 +55,9 @@ def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:
     yield f"{summary.name}  (plan {summary.fingerprint[:16]}, seed {summary.seed})"
     yield _sentence(summary)
     yield ""
+    width = max(len(transaction.name) for transaction in summary.transactions)
     for transaction in summary.transactions:
-        yield from _transaction(transaction)
+        yield from _transaction(transaction, max(width, NAME_WIDTH))
     yield ""
     for dataset in summary.datasets:
         yield _dataset(dataset)
@@ -89,21 +91,21 @@ def _sentence(summary: PlanSummary) -> str:
     return ", ".join(words)
 
 
-def _transaction(transaction: TransactionSummary) -> Iterator[str]:
+def _transaction(transaction: TransactionSummary, width: int) -> Iterator[str]:
     ops, failing = transaction.ops_total, transaction.failing_lookups
     line = (
-        f"{transaction.name:<13} {transaction.share * 100:5.1f} %  {_number(ops)} ops,"
+        f"{transaction.name:<{width}} {transaction.share * 100:5.1f} %  {_number(ops)} ops,"
         f" {_number(failing)} look-ups meant to fail,"
         f" reads {format_bytes(transaction.bytes_read)},"
         f" writes {format_bytes(transaction.bytes_written)}"
     )
     yield line
-    row = " " * 15
+    row = indent = " " * (width + 2)
     for op, count in sorted(transaction.ops.items(), key=lambda item: -item[1]):
         word = f"{op} {_number(count)}"
         if len(row) + len(word) > WIDTH:
-            yield row
-            row = " " * 15
+            yield row.rstrip()
+            row = indent
         row += word + "  "
     yield row.rstrip()
 

@@ -52,33 +52,42 @@ def compile_plan(
     seed = scenario.seed if seed is None else seed
     _check_users(scenario, count)
     book = _open_book(scenario, count, seed)
-    compiled = [_transaction(book, name) for name in scenario.transactions]
-    pace = _pace(book)
     stop = {
         "duration_ns": scenario.duration_ns if duration_ns is None else duration_ns,
         "transactions": scenario.iterations if transactions is None else transactions,
     }
-    body = {
+    return Plan({**_work(book), **_settings(scenario), "seed": seed, "users": count, "stop": stop})
+
+
+def _settings(scenario: Scenario) -> dict[str, Any]:
+    """Return what a plan takes from its scenario as it stands."""
+    settings = {
         "format": FORMAT,
         "name": scenario.name,
-        "seed": seed,
-        "users": count,
         "written": _content(scenario.written),
-        "pool_bytes": _pool_bytes(book.largest_write),
-        "tables": book.tables.rows,
-        "datasets": [_dataset(book, name) for name in scenario.datasets],
-        "pickers": book.pickers.rows,
-        "transactions": compiled,
         "mix": _weights(scenario, scenario.mix),
-        "pace": pace,
-        "stop": stop,
         "warm_up_ns": scenario.warm_up_ns,
     }
     if scenario.roles:
-        body["roles"] = [
+        settings["roles"] = [
             [role.users, _weights(scenario, role.mix)] for role in scenario.roles.values()
         ]
-    return Plan(body)
+    return settings
+
+
+def _work(book: Book) -> dict[str, Any]:
+    """Return what is made: transactions and pace first, since they fill the tables and pickers."""
+    scenario = book.scenario
+    transactions = [_transaction(book, name) for name in scenario.transactions]
+    pace = _pace(book)
+    return {
+        "transactions": transactions,
+        "pace": pace,
+        "pool_bytes": _pool_bytes(book.largest_write),
+        "tables": book.tables.rows,
+        "pickers": book.pickers.rows,
+        "datasets": [_dataset(book, name) for name in scenario.datasets],
+    }
 
 
 def _check_users(scenario: Scenario, count: int) -> None:

@@ -6,6 +6,7 @@ there twice.
 
 import gzip
 import lzma
+import re
 import stat
 import tarfile
 from collections.abc import Iterator
@@ -30,6 +31,8 @@ MAX_ENTRIES = 10_000_000
 MAX_COMPONENT_BYTES = 255  # NAME_MAX of Linux
 MAX_PATH_BYTES = 4000  # plan format 1
 MAX_LINE = 16_384
+
+_CONTROL = re.compile(r"[\x00-\x1f]")
 
 EntryType: TypeAlias = Literal["f", "d", "l"]
 
@@ -86,7 +89,7 @@ def check_path(path: str) -> str | None:
         return f"has a component of {max(encoded)} bytes, more than {MAX_COMPONENT_BYTES}"
     if sum(encoded) + len(parts) - 1 > MAX_PATH_BYTES:
         return f"is longer than {MAX_PATH_BYTES} bytes"
-    return "has a control character" if any(ord(char) < ord(" ") for char in path) else None
+    return "has a control character" if _CONTROL.search(path) else None
 
 
 def sort_entries(entries: list[Entry], source: str) -> tuple[Entry, ...]:

@@ -32,7 +32,7 @@ def test_a_scenario_loads_by_name_and_by_path(name: str) -> None:
     assert by_name.name == name
     assert len(by_name.about) > 80
     assert len(by_name.assumptions) >= 4
-    assert "errors == 0" in by_name.thresholds or name == "small-reads"
+    assert "errors == 0" in by_name.thresholds
 
 
 @pytest.mark.parametrize("name", NAMES)
