@@ -181,6 +181,8 @@ class _Reader:
 
     def _scalar(self, node: yaml.Node) -> object:
         text = node.value
+        if any("\ud800" <= char <= "\udfff" for char in text):
+            self._refuse(node, "half of a character: it cannot be written as UTF-8")
         if (
             getattr(node, "style", None) is not None
         ):  # quoted or a block: a string whatever it looks like

@@ -84,12 +84,18 @@ def check_path(path: str) -> str | None:
         return "has an empty component or a ."
     if ".." in parts:
         return "leaves the dataset through .."
-    encoded = [len(part.encode("utf-8", "surrogateescape")) for part in parts]
-    if max(encoded) > MAX_COMPONENT_BYTES:
-        return f"has a component of {max(encoded)} bytes, more than {MAX_COMPONENT_BYTES}"
-    if sum(encoded) + len(parts) - 1 > MAX_PATH_BYTES:
-        return f"is longer than {MAX_PATH_BYTES} bytes"
-    return "has a control character" if _CONTROL.search(path) else None
+    return "has a control character" if _CONTROL.search(path) else _check_lengths(parts)
+
+
+def _check_lengths(parts: list[str]) -> str | None:
+    try:
+        lengths = [len(part.encode()) for part in parts]
+    except UnicodeEncodeError:
+        return "is not UTF-8"
+    if max(lengths) > MAX_COMPONENT_BYTES:
+        return f"has a component of {max(lengths)} bytes, more than {MAX_COMPONENT_BYTES}"
+    whole = sum(lengths) + len(parts) - 1
+    return f"is longer than {MAX_PATH_BYTES} bytes" if whole > MAX_PATH_BYTES else None
 
 
 def sort_entries(entries: list[Entry], source: str) -> tuple[Entry, ...]:

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from replayer.scenario.document import Key
+from replayer.scenario.manifests import check_path
 from replayer.scenario.model import Scenario
 from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.refusals import show_key
@@ -64,6 +65,9 @@ def _parse_line(row: str, place: str, sequences: Mapping[str, object]) -> Script
     if use not in sequences:
         hint = nearest_hint(use, sequences, kind="sequences")
         raise ScenarioError(place, f"names the sequence {use}, which does not exist", hint=hint)
+    problem = None if name == "." else check_path(name)
+    if problem is not None:
+        raise ScenarioError(place, f"the path {name!r} {problem}")
     return ScriptLine(use, name, place)
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.scenario import Entry, ScenarioError
+from replayer.plan import compile_plan, describe_plan
+from replayer.scenario import Entry, ScenarioError, load_scenario
 from replayer.scenario.manifests import check_link, load_manifest, load_tar, sort_entries
 
 HEADER = "path\ttype\tsize\tmode\tlink\n"
@@ -105,6 +106,7 @@ def test_the_members_of_an_archive_become_entries(tmp_path: Path) -> None:
         (member("disk", type=tarfile.BLKTYPE), "neither a file, a directory nor a link"),
         (member("pipe", type=tarfile.FIFOTYPE), "neither a file, a directory nor a link"),
         (member("link", type=tarfile.SYMTYPE, linkname="/etc"), "outside of the dataset"),
+        (member("caf\udce9"), "is not UTF-8"),
         (member("hard", type=tarfile.LNKTYPE, linkname="gone"), "neither a file"),
     ],
     ids=lambda value: value.name if isinstance(value, tarfile.TarInfo) else "",
@@ -113,6 +115,18 @@ def test_a_foul_member_is_refused(tmp_path: Path, foul: tarfile.TarInfo, message
     with pytest.raises(ScenarioError) as refused:
         load_tar(write_tar(tmp_path / "a.tar.gz", foul))
     assert message in str(refused.value)
+
+
+def test_another_archive_can_be_unpacked(tmp_path: Path) -> None:
+    path = write_tar(
+        tmp_path / "mine.tar.xz",
+        member("mine", type=tarfile.DIRTYPE, mode=0o755),
+        member("mine/file", size=25_000, mode=0o640),
+    )
+    scenario = load_scenario("kernel-untar", [f"linux.tar={path}"])
+    (untar,) = describe_plan(compile_plan(scenario)).transactions
+    assert untar.bytes_written == 25_000
+    assert (untar.ops["mkdir"], untar.ops["fchmod"], untar.ops["write"]) == (2, 1, 3)
 
 
 def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:

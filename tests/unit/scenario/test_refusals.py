@@ -259,6 +259,16 @@ MISTAKES = {
         "s.yaml:1: the tag tag:yaml.org,2002:python/object/apply:os.system is not supported",
         "",
     ),
+    "half a character": (
+        changed("f{seq}", "f\\ud800"),
+        "s.yaml:14: half of a character: it cannot be written as UTF-8",
+        "",
+    ),
+    "wrong offset": (
+        changed("    - read: {size: 64KiB, until: end}", "    - pread: {offset: anywhere}"),
+        "s.yaml:11: transactions.look[1].pread.offset must be a size such as 300B",
+        "",
+    ),
     "alias of itself": ("a: &a [*a]", "s.yaml:1: an alias that contains itself", ""),
     "deep nesting": ("[" * 5_000, "s.yaml: nested deeper than 64 levels", ""),
 }
