@@ -231,6 +231,11 @@ impl Recorder {
         self.shared.slow.floor(transaction, op)
     }
 
+    /// The same for all: by transaction * `KINDS` + op.
+    pub(crate) fn slow_floors(&self) -> &[std::sync::atomic::AtomicU64] {
+        self.shared.slow.floors()
+    }
+
     /// Keep an op that was slower than its floor.
     pub(crate) fn slow(&self, sample: SlowSample) {
         self.shared.slow.keep(sample);

@@ -61,6 +61,10 @@ impl SlowBoard {
         }
     }
 
+    pub(crate) fn floors(&self) -> &[AtomicU64] {
+        &self.floors
+    }
+
     fn floor_of(&self, transaction: u16, op: u8) -> Option<&AtomicU64> {
         self.floors
             .get(usize::from(transaction) * KINDS + usize::from(op))

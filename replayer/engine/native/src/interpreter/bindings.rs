@@ -2,30 +2,25 @@
 
 use super::Interpreter;
 use crate::path;
-use crate::program::{Draw, Entry, EntryKind, Part, PickRule, Picker, Scope, Step, write_number};
+use crate::program::{Draw, EntryKind, Part, PickRule, Picker, Scope, Step, write_number};
 use crate::pulse::Place;
 use crate::rng::scale;
 use crate::sys::{Kernel, c_path};
 use std::ffi::CStr;
 use std::os::fd::RawFd;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Bound {
-    /// Not bound, or to a path that is not valid.
-    #[default]
-    Nothing,
-    Entry(u16, u32),
-    /// The slot's text; the path within the dataset begins at this byte.
-    Text(u32),
-}
-
 /// What an unbound slot and a composed name say of the entry.
 const MODE: u32 = 0o644;
 const ROOT_MODE: u32 = 0o755;
 
 #[derive(Clone, Debug)]
-pub(super) struct Slot {
-    bound: Bound,
+pub(super) struct Slot<'a> {
+    /// Below the run's folder; `None` when not bound, or bound to a path that is not valid.
+    path: Option<&'a CStr>,
+    /// The same, for whoever watches.
+    place: Place,
+    /// Where the path within the dataset begins.
+    within: u32,
     mode: u32,
     pub(super) size: u64,
     /// The entry whose link this is.
@@ -33,10 +28,12 @@ pub(super) struct Slot {
     pub(super) file: Option<RawFd>,
 }
 
-impl Default for Slot {
-    fn default() -> Slot {
+impl Default for Slot<'_> {
+    fn default() -> Self {
         Slot {
-            bound: Bound::Nothing,
+            path: None,
+            place: Place::NOWHERE,
+            within: 0,
             mode: MODE,
             size: 0,
             origin: None,
@@ -46,12 +43,12 @@ impl Default for Slot {
 }
 
 impl<'a, K: Kernel> Interpreter<'a, K> {
-    pub(super) fn slot(&self, slot: u8) -> Option<&Slot> {
+    pub(super) fn slot(&self, slot: u8) -> Option<&Slot<'a>> {
         self.slots.get(usize::from(slot))
     }
 
     /// A slot that is about to change.
-    pub(super) fn slot_mut(&mut self, slot: u8) -> Option<&mut Slot> {
+    pub(super) fn slot_mut(&mut self, slot: u8) -> Option<&mut Slot<'a>> {
         self.used |= 1 << slot;
         self.slots.get_mut(usize::from(slot))
     }
@@ -71,29 +68,13 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     /// Where a slot points, for whoever watches.
     #[inline]
     pub(super) fn place(&self, slot: u8) -> Place {
-        match self.slot(slot).map_or(Bound::Nothing, |slot| slot.bound) {
-            Bound::Nothing => Place::NOWHERE,
-            Bound::Entry(dataset, entry) => Place::entry(dataset, entry),
-            Bound::Text(_) => Place::text(slot),
-        }
+        self.slot(slot).map_or(Place::NOWHERE, |slot| slot.place)
     }
 
     /// The path of a slot below the run's folder; `None` where no call may be made.
     #[inline]
     pub(super) fn path(&self, slot: u8) -> Option<&'a CStr> {
-        match self.slot(slot)?.bound {
-            Bound::Nothing => None,
-            Bound::Entry(dataset, entry) => {
-                let dataset = self.program.datasets.get(usize::from(dataset))?;
-                Some(c_path(
-                    dataset.full_path(dataset.entries.get(entry as usize)?),
-                ))
-            }
-            Bound::Text(_) => {
-                let pulse = self.pulse;
-                Some(c_path(pulse.texts.get(usize::from(slot))?.own_bytes()))
-            }
-        }
+        self.slot(slot)?.path
     }
 
     /// The target of the link that a slot is bound to, "" if it is none.
@@ -127,7 +108,8 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         }
     }
 
-    fn pick(&mut self, slot: u8, index: usize) {
+    #[inline]
+    pub(super) fn pick(&mut self, slot: u8, index: usize) {
         let Some(picker) = self.program.pickers.get(index) else {
             return;
         };
@@ -178,36 +160,57 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         let Some(entry) = data.entries.get(index as usize) else {
             return;
         };
-        let bound = match data.scope {
-            Scope::Shared => Bound::Entry(dataset, index),
+        let origin = (entry.kind == EntryKind::Link).then_some((dataset, index));
+        match data.scope {
+            Scope::Shared => {
+                if let Some(slot) = self.slot_mut(slot) {
+                    slot.path = Some(c_path(data.full_path(entry)));
+                    slot.place = Place::entry(dataset, index);
+                    slot.within = data.within();
+                }
+            }
             Scope::User => {
                 self.text.clear();
                 data.write_root(self.pulse.user, &mut self.text);
                 self.text.push(b'/');
                 let within = self.text.len();
                 self.text.extend_from_slice(data.path(entry));
-                self.publish(slot, within)
+                self.publish(slot, within);
             }
-        };
-        self.rebind(slot, bound, entry, (dataset, index));
-    }
-
-    fn rebind(&mut self, slot: u8, bound: Bound, entry: &Entry, origin: (u16, u32)) {
-        let is_link = entry.kind == EntryKind::Link;
+        }
         if let Some(slot) = self.slot_mut(slot) {
-            slot.bound = bound;
             slot.size = entry.size;
             slot.mode = entry.mode;
-            slot.origin = is_link.then_some(origin);
+            slot.origin = origin;
         }
     }
 
     /// Make the composed text that of a slot.
-    fn publish(&self, slot: u8, within: usize) -> Bound {
-        if let Some(text) = self.pulse.texts.get(usize::from(slot)) {
-            text.set(&self.text);
+    fn publish(&mut self, number: u8, within: usize) {
+        let pulse = self.pulse;
+        let Some(text) = pulse.texts.get(usize::from(number)) else {
+            return;
+        };
+        if let Some(slot) = self.slot_mut(number) {
+            // Nobody may look at the old text while the new one is written.
+            slot.path = None;
         }
-        Bound::Text(u32::try_from(within).unwrap_or(0))
+        text.set(&self.text);
+        if let Some(slot) = self.slot_mut(number) {
+            slot.path = Some(c_path(text.own_bytes()));
+            slot.place = Place::text(number);
+            slot.within = u32::try_from(within).unwrap_or(0);
+        }
+    }
+
+    /// Forget what a slot was bound to, but for its descriptor.
+    fn unbind(&mut self, slot: u8) {
+        if let Some(slot) = self.slot_mut(slot) {
+            *slot = Slot {
+                file: slot.file,
+                ..Slot::default()
+            };
+        }
     }
 
     fn root(&mut self, slot: u8, dataset: u16) {
@@ -215,14 +218,10 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         if let Some(dataset) = self.program.datasets.get(usize::from(dataset)) {
             dataset.write_root(self.pulse.user, &mut self.text);
         }
-        let bound = self.publish(slot, self.text.len());
+        self.unbind(slot);
+        self.publish(slot, self.text.len());
         if let Some(slot) = self.slot_mut(slot) {
-            *slot = Slot {
-                bound,
-                mode: ROOT_MODE,
-                file: slot.file,
-                ..Slot::default()
-            };
+            slot.mode = ROOT_MODE;
         }
     }
 
@@ -239,22 +238,18 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             Part::PathOf(model) | Part::NameOf(model) => self.slot(*model).cloned(),
             _ => None,
         });
-        let valid = text
+        let is_valid = text
             .get(within..)
             .is_some_and(|path| path::fault(path).is_none());
         self.text = text;
-        let bound = if valid {
-            self.publish(slot, within)
-        } else {
-            Bound::Nothing
-        };
-        let model = model.unwrap_or_default();
-        if let Some(slot) = self.slot_mut(slot) {
-            *slot = Slot {
-                bound,
-                file: slot.file,
-                ..model
-            };
+        self.unbind(slot);
+        if is_valid {
+            self.publish(slot, within);
+        }
+        if let (Some(slot), Some(model)) = (self.slot_mut(slot), model) {
+            slot.size = model.size;
+            slot.mode = model.mode;
+            slot.origin = model.origin;
         }
     }
 
@@ -262,14 +257,8 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     pub(crate) fn bind_text(&mut self, slot: u8, path: &str) {
         self.text.clear();
         self.text.extend_from_slice(path.as_bytes());
-        let bound = self.publish(slot, 0);
-        if let Some(slot) = self.slot_mut(slot) {
-            *slot = Slot {
-                bound,
-                file: slot.file,
-                ..Slot::default()
-            };
-        }
+        self.unbind(slot);
+        self.publish(slot, 0);
     }
 
     /// Write parts one after the other, drawing from left to right.
@@ -296,19 +285,11 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     /// The path of a slot within its dataset, without a NUL.
     fn within(&self, slot: u8) -> &'a [u8] {
-        match self.slot(slot).map_or(Bound::Nothing, |slot| slot.bound) {
-            Bound::Nothing => b"",
-            Bound::Entry(dataset, entry) => {
-                let dataset = self.program.datasets.get(usize::from(dataset));
-                let path = dataset
-                    .and_then(|dataset| Some(dataset.path(dataset.entries.get(entry as usize)?)));
-                path.unwrap_or_default()
-            }
-            Bound::Text(within) => {
-                let path = self.path(slot).map_or(&b""[..], CStr::to_bytes);
-                path.get(within as usize..).unwrap_or_default()
-            }
-        }
+        let Some(slot) = self.slot(slot) else {
+            return b"";
+        };
+        let path = slot.path.map_or(&b""[..], CStr::to_bytes);
+        path.get(slot.within as usize..).unwrap_or_default()
     }
 }
 

@@ -9,7 +9,7 @@ mod steps;
 pub(crate) use journal::{FailedOp, Finished, Journal};
 
 use crate::clock::now_ns;
-use crate::ops::{self, Op};
+use crate::ops::{self, KINDS, Op};
 use crate::program::{Expect, Program, SLOTS};
 use crate::pulse::{ALL_SLOTS, Place, Pulse};
 use crate::record::Recorder;
@@ -20,6 +20,7 @@ use bindings::Slot;
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What all users of an engine share while they run.
 pub(crate) struct Setting {
@@ -99,7 +100,9 @@ pub(crate) struct Interpreter<'a, K> {
     pulse: &'a Pulse,
     kernel: K,
     pub(crate) journal: Journal,
-    slots: [Slot; ALL_SLOTS],
+    /// By transaction and op; see `floor`.
+    floors: &'a [AtomicU64],
+    slots: [Slot<'a>; ALL_SLOTS],
     /// The slots that were bound or opened since the transaction began, a bit each.
     used: u32,
     stream: Stream,
@@ -131,6 +134,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             pulse,
             kernel,
             journal,
+            floors: setting.recorder.slow_floors(),
             slots: std::array::from_fn(|_| Slot::default()),
             used: 0,
             stream: Stream::of_ops(program.seed, round, pulse.user),
@@ -240,39 +244,39 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     /// Record what a call did, and decide whether the transaction goes on.
+    #[inline]
     fn settle(&mut self, act: Act, outcome: u8, bytes: u64, measured: Measured) -> Done {
-        let cut = outcome != ops::OK && self.pulse.is_cut() && measured.answer == Err(Errno::INTR);
-        let expected = act.expect.allows(outcome) || cut;
-        self.journal
-            .record(act.op, (outcome, expected), bytes, measured.ns);
-        if outcome == ops::OK && expected {
-            if measured.ns
-                > self
-                    .setting
-                    .recorder
-                    .slow_floor(self.journal.transaction(), act.op as u8)
-            {
-                self.report_slow(act, outcome, measured);
-            }
-            return Ok(Some(measured.value()));
+        if outcome != ops::OK || !act.expect.allows(ops::OK) {
+            return self.settle_other(act, outcome, bytes, measured);
         }
-        self.settle_rest(act, (outcome, expected), measured, cut)
+        self.journal
+            .record(act.op, (ops::OK, true), bytes, measured.ns);
+        if measured.ns > self.floor(act.op) {
+            self.report_slow(act, outcome, measured);
+        }
+        Ok(Some(measured.value()))
+    }
+
+    /// Above this an op is one of the ten slowest.
+    #[inline]
+    fn floor(&self, op: Op) -> u64 {
+        let place = usize::from(self.journal.transaction()) * KINDS + usize::from(op as u8);
+        let floor = self.floors.get(place);
+        floor.map_or(u64::MAX, |floor| floor.load(Ordering::Relaxed))
     }
 
     #[cold]
-    fn settle_rest(
-        &mut self,
-        act: Act,
-        (outcome, expected): (u8, bool),
-        measured: Measured,
-        cut: bool,
-    ) -> Done {
+    fn settle_other(&mut self, act: Act, outcome: u8, bytes: u64, measured: Measured) -> Done {
+        let cut = self.pulse.is_cut() && measured.answer == Err(Errno::INTR);
+        let expected = act.expect.allows(outcome) || cut;
+        self.journal
+            .record(act.op, (outcome, expected), bytes, measured.ns);
         if cut {
             return Err(Halt::Cut);
         }
         self.report_slow(act, outcome, measured);
         if expected {
-            return Ok((outcome == ops::OK).then(|| measured.value()));
+            return Ok(None);
         }
         self.journal
             .report_error(act.op, outcome, measured.end_ns, || {

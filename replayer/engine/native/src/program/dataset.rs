@@ -48,12 +48,16 @@ pub(crate) struct Dataset {
     pub(crate) content: Content,
     pub(crate) entries: Vec<Entry>,
     text: Vec<u8>,
+    /// Length of `directory/`.
+    prefix: u32,
 }
 
 impl Dataset {
     pub(crate) fn new(name: String, directory: String, scope: Scope, content: Content) -> Dataset {
         let mut text = directory.clone().into_bytes();
         text.push(0);
+        // Paths are at most 4000 bytes long.
+        let prefix = u32::try_from(text.len()).unwrap_or(0);
         Dataset {
             name,
             directory,
@@ -62,6 +66,7 @@ impl Dataset {
             content,
             entries: Vec::new(),
             text,
+            prefix,
         }
     }
 
@@ -105,6 +110,12 @@ impl Dataset {
     #[inline]
     pub(crate) fn full_path(&self, entry: &Entry) -> &[u8] {
         self.slice(entry.path, entry.path_len + 1)
+    }
+
+    /// Where the path within the dataset begins in a full path.
+    #[inline]
+    pub(crate) fn within(&self) -> u32 {
+        self.prefix
     }
 
     /// The path within the dataset, without a NUL.

@@ -87,6 +87,9 @@ impl Weights {
     #[inline]
     pub(crate) fn pick(&self, stream: &mut Stream) -> usize {
         let drawn = stream.below(self.0.last().copied().unwrap_or(0));
+        if self.0.len() == 1 {
+            return 0;
+        }
         self.0.partition_point(|cumulative| *cumulative <= drawn)
     }
 }
