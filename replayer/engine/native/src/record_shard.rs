@@ -67,10 +67,23 @@ impl Plane {
     }
 
     fn drain(&mut self, receive: &mut impl FnMut(Series, &mut Cell)) {
-        let Self { outcome, expected, .. } = *self;
+        let Self {
+            outcome, expected, ..
+        } = *self;
         for (transaction, cells) in (0_u16..).zip(&mut self.cells) {
-            for (op, cell) in (0_u8..).zip(cells).filter(|(_, cell)| !cell.counts.is_empty()) {
-                receive(Series { transaction, op, outcome, expected }, cell);
+            for (op, cell) in (0_u8..)
+                .zip(cells)
+                .filter(|(_, cell)| !cell.counts.is_empty())
+            {
+                receive(
+                    Series {
+                        transaction,
+                        op,
+                        outcome,
+                        expected,
+                    },
+                    cell,
+                );
             }
         }
     }
@@ -86,15 +99,24 @@ pub(crate) struct Table {
 impl Default for Table {
     /// What goes well comes first.
     fn default() -> Self {
-        let usual = Plane { outcome: OK, expected: true, cells: Vec::new() };
-        Self { planes: vec![usual], touched: false }
+        let usual = Plane {
+            outcome: OK,
+            expected: true,
+            cells: Vec::new(),
+        };
+        Self {
+            planes: vec![usual],
+            touched: false,
+        }
     }
 }
 
 impl Table {
     #[inline]
     fn record(&mut self, sample: &Sample) {
-        let Sample { outcome, expected, .. } = *sample;
+        let Sample {
+            outcome, expected, ..
+        } = *sample;
         let mut planes = self.planes.iter_mut();
         match planes.find(|plane| plane.outcome == outcome && plane.expected == expected) {
             Some(plane) => plane.record(sample),
@@ -104,8 +126,14 @@ impl Table {
 
     #[cold]
     fn add_plane(&mut self, sample: &Sample) {
-        let Sample { outcome, expected, .. } = *sample;
-        let mut plane = Plane { outcome, expected, cells: Vec::new() };
+        let Sample {
+            outcome, expected, ..
+        } = *sample;
+        let mut plane = Plane {
+            outcome,
+            expected,
+            cells: Vec::new(),
+        };
         plane.record(sample);
         self.planes.push(plane);
     }
@@ -113,7 +141,9 @@ impl Table {
     /// Hand out every cell that was recorded into; the receiver drains its counts.
     pub(crate) fn drain(&mut self, mut receive: impl FnMut(Series, &mut Cell)) {
         if std::mem::take(&mut self.touched) {
-            self.planes.iter_mut().for_each(|plane| plane.drain(&mut receive));
+            self.planes
+                .iter_mut()
+                .for_each(|plane| plane.drain(&mut receive));
         }
     }
 }
@@ -127,7 +157,10 @@ pub(crate) struct Shard {
 
 impl Shard {
     pub(crate) fn new(target: Option<u16>) -> Self {
-        Self { target, table: Mutex::default() }
+        Self {
+            target,
+            table: Mutex::default(),
+        }
     }
 
     /// Record a batch of samples.
