@@ -140,11 +140,15 @@ class Conductor:
         while not self._everyone.is_set() and not self._is_ending():
             self._look(segment, "users arrive", None)
         deadline = time.monotonic() + THREADS_S
-        while self._session.engine.running_users() < len(self._band.roster):
+        while self._session.engine.running_users() < self._users_of_locust():
             if self._is_ending() or time.monotonic() > deadline:
                 break
             self._look(segment, "users arrive", None)
         self._band.roster.check()
+
+    def _users_of_locust(self) -> int:
+        runner = self._environment.runner
+        return runner.user_count if runner is not None else 0
 
     def _wait(self, segment: Segment, phase: str, length_ns: int | None) -> None:
         begin = time.monotonic()
@@ -166,6 +170,7 @@ class Conductor:
         turn = f"round {segment.round + 1} of {rounds}, " if rounds > 1 else ""
         tick = Tick(
             phase=f"{turn}{names[segment.target]}, {phase}",
+            users=self._session.engine.running_users(),
             left_s=left_s,
             ledger=self._band.ledger,
             targets=names,

@@ -11,6 +11,7 @@ from contextlib import suppress
 import gevent
 from gevent.event import Event
 from gevent.hub import get_hub
+from locust import User
 
 from replayer.engine import Engine, Transaction
 from replayer.load.answers import Mailbox
@@ -38,7 +39,7 @@ class Doorbell:
 
     def start(self) -> None:
         """Listen."""
-        self._watcher.start(self._answer)
+        self._watcher.start(self.answer)
 
     def stop(self) -> None:
         """Listen no more."""
@@ -50,7 +51,12 @@ class Doorbell:
         self._rung.wait(timeout_s)
         self._rung.clear()
 
-    def _answer(self) -> None:
+    def user_of(self, number: int) -> User | None:
+        """Return the user that has a number now."""
+        return self._roster.user_of(number)
+
+    def answer(self) -> None:
+        """Wake those whose threads have ended, or whose answers have come."""
         with suppress(BlockingIOError):
             os.read(self._engine.doorbell, 8)
         self._roster.finish(self._engine.drain_finished())
@@ -62,20 +68,20 @@ class Courier:
     """Carries intervals into the ledger and Locust's statistics, and transactions to listeners."""
 
     def __init__(
-        self, engine: Engine, roster: Roster, ledger: Ledger, statistics: Statistics
+        self, engine: Engine, doorbell: Doorbell, ledger: Ledger, statistics: Statistics
     ) -> None:
         self._engine = engine
-        self._roster = roster
+        self._doorbell = doorbell
         self._ledger = ledger
         self._statistics = statistics
         self.dropped = 0
         self._watched = False
         self._over = False
 
-    def run(self, doorbell: Doorbell) -> None:
+    def run(self) -> None:
         """Carry until it is over."""
         while not self._over:
-            doorbell.wait(LISTEN_S)
+            self._doorbell.wait(LISTEN_S)
             self.carry()
             gevent.sleep(REST_S)
 
@@ -90,6 +96,8 @@ class Courier:
             self._ledger.add(interval)
             self._statistics.merge(interval)
         self._carry_transactions()
+        # Draining silences the doorbell for everybody, also for what has come meanwhile.
+        self._doorbell.answer()
 
     def _watch_if_wanted(self) -> None:
         wanted = self._statistics.is_anyone_listening()
@@ -108,5 +116,5 @@ class Courier:
                 gevent.sleep(0)
 
     def _fire(self, transaction: Transaction) -> None:
-        user = self._roster.user_of(transaction.user)
+        user = self._doorbell.user_of(transaction.user)
         self._statistics.fire(transaction, user, user.context() if user else {})

@@ -35,12 +35,10 @@ class Ledger:
     Attributes:
         lines: By target and transaction.
         errors: Calls that failed, by transaction, op and outcome.
-        users: Users running at the end of the last interval.
     """
 
     lines: dict[tuple[int, str], Line] = field(default_factory=dict)
     errors: Counter[tuple[str, str, str]] = field(default_factory=Counter)
-    users: int = 0
     _recent: deque[tuple[float, int]] = field(
         default_factory=lambda: deque(maxlen=RECENT_INTERVALS)
     )
@@ -52,7 +50,6 @@ class Ledger:
             if row.op == "transaction":
                 done += row.histogram.count
             self._add_row(row)
-        self.users = interval.users
         self._recent.append(((interval.end_ns - interval.start_ns) / 1e9, done))
 
     @property

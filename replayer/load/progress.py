@@ -35,6 +35,7 @@ class Tick:
 
     Attributes:
         phase: Such as ``round 1 of 3, nfs, measured``.
+        users: How many run.
         left_s: Time left in the segment; None when transactions end it.
         ledger: What was measured so far.
         targets: Names by index.
@@ -42,6 +43,7 @@ class Tick:
     """
 
     phase: str
+    users: int
     left_s: float | None
     ledger: Ledger
     targets: tuple[str, ...]
@@ -201,7 +203,7 @@ def _headline(tick: Tick) -> str:
     errors = sum(line.errors for line in ledger.lines.values())
     parts = [
         tick.phase,
-        f"{ledger.users:,} users",
+        f"{tick.users:,} users",
         f"{ledger.rate:,.0f} transactions/s",
         f"{errors:,} errors",
     ]

@@ -46,14 +46,14 @@ class Stage:
         self._roster = Roster(engine, session.request.workload.plan.users)
         self._ledger = Ledger()
         statistics = Statistics(environment, engine.begin_epoch_ns, names)
-        self._courier = Courier(engine, self._roster, self._ledger, statistics)
         mailbox = Mailbox(engine)
         self._doorbell = Doorbell(engine, self._roster, mailbox)
+        self._courier = Courier(engine, self._doorbell, self._ledger, statistics)
         self._gauge = Gauge(engine, session.overhead_ns)
         band = Band(self._roster, self._ledger, self._courier, self._gauge)
         self.conductor = Conductor(session, environment, band)
         sessions.join(environment, Crew(engine, self._roster, mailbox, len(names)))
-        self._carrier: Greenlet[[Doorbell], None] | None = None
+        self._carrier: Greenlet[[], None] | None = None
         self._code = 0
         self._hung = False
 
@@ -64,7 +64,7 @@ class Stage:
         interruption.watch()
         interruption.on_urgent(self._session.engine.interrupt)
         self._doorbell.start()
-        self._carrier = gevent.spawn(self._courier.run, self._doorbell)
+        self._carrier = gevent.spawn(self._courier.run)
         self.conductor.start()
 
     def close(self) -> int:

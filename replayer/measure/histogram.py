@@ -193,8 +193,8 @@ def expand(blobs: Sequence[bytes]) -> Counts:
         raise ValueError(message)
     lengths = np.array([len(payload) for _, payload in opened], np.int64)
     numbers, ends = _zigzag_numbers(b"".join(payload for _, payload in opened))
-    owners = np.searchsorted(np.cumsum(lengths), ends, side="right")
-    return _placed(layouts.pop(), owners.astype(np.int64), numbers)
+    owners = np.repeat(np.arange(lengths.size), lengths)[ends]
+    return _placed(layouts.pop(), owners, numbers)
 
 
 def _open(blob: bytes) -> tuple[Layout, bytes]:
@@ -246,8 +246,8 @@ def _placed(layout: Layout, owners: Integers, numbers: Integers) -> Counts:
         message = "damaged histogram: a gap of more buckets than exist"
         raise ValueError(message)
     places = np.cumsum(steps) - steps
-    begins = np.searchsorted(owners, owners, side="left")  # first number of the same owner
-    indices = places - places[begins]
+    first = np.flatnonzero(np.diff(owners, prepend=-1))  # of each owner
+    indices = places - np.repeat(places[first], np.diff(first, append=owners.size))
     if int(indices.max(initial=0)) >= layout.buckets:
         message = "damaged histogram: a value of 2^63 or more"
         raise ValueError(message)

@@ -9,6 +9,7 @@ import base64
 import binascii
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -103,8 +104,9 @@ class _Sums:
     def _add(self, lines: list[_Line], found: Counts) -> None:
         # One key's histograms of a chunk are added in one step: owners become numbers of keys.
         numbers: dict[Key, int] = {}
-        key_of_line = np.array([numbers.setdefault(line.key, len(numbers)) for line in lines])
-        owners = key_of_line[found.owners] if found.owners.size else found.owners
+        places = [numbers.setdefault(line.key, len(numbers)) for line in lines]
+        key_of_line = np.array(places, np.int16)  # 16 bits are sorted by radix, ten times faster
+        owners = key_of_line[found.owners]
         order = np.argsort(owners, kind="stable")
         edges = np.searchsorted(owners[order], np.arange(len(numbers) + 1))
         for key, number in numbers.items():
@@ -153,6 +155,7 @@ def _parse_line(raw: bytes) -> _Line | None:
         return None
 
 
+@lru_cache(maxsize=_CHUNK)
 def _parse_tag(tag: str) -> Key:
     """Split a tag; a transaction's name is percent-encoded where it is not a plain word."""
     target, number, phase, rest = tag.split("/", 3)

@@ -74,6 +74,13 @@ pub(crate) struct Crowd {
     running: AtomicUsize,
 }
 
+/// What a user finds at the gate.
+enum Look {
+    Go(Segment),
+    End,
+    Wait,
+}
+
 /// Why a user cannot be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -159,29 +166,30 @@ impl Crowd {
     pub(crate) fn wait(&self, pulse: &Pulse, last: Option<&Segment>) -> Option<Segment> {
         let last = last.map_or(0, |segment| segment.number);
         loop {
-            if let Some(next) = self.look(pulse, last) {
-                return next;
+            match self.look(pulse, last) {
+                Look::Go(segment) => return Some(segment),
+                Look::End => return None,
+                Look::Wait => std::thread::park(),
             }
-            std::thread::park();
         }
     }
 
     /// One look at the gate; a user that has nothing to do is no longer busy.
-    fn look(&self, pulse: &Pulse, last: u64) -> Option<Option<Segment>> {
+    fn look(&self, pulse: &Pulse, last: u64) -> Look {
         let mut inner = hold(&self.inner);
         if inner.closed || pulse.flags() & (STOP | ABANDONED) != 0 {
-            return Some(None);
+            return Look::End;
         }
         if let Some(segment) = inner
             .segment
             .as_ref()
             .filter(|segment| segment.number > last)
         {
-            return Some(Some(segment.clone()));
+            return Look::Go(segment.clone());
         }
         pulse.lower(CUT);
         self.settle(&mut inner, pulse.user, State::Waiting);
-        None
+        Look::Wait
     }
 
     fn settle(&self, inner: &mut Inner, user: u32, state: State) {

@@ -8,7 +8,7 @@ use crate::plan::parse_plan;
 use crate::program::Program;
 use crate::sandbox::{self, RunFolder};
 use crate::space::{Space, space};
-use crate::sys::machine_caches_dropped;
+use crate::sys::{Folder, machine_caches_dropped};
 use crate::{layout, layout_remove, layout_verify};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -165,6 +165,10 @@ impl Sandbox {
 }
 
 impl Sandbox {
+    pub(crate) fn folder_of_run(&self) -> Arc<Folder> {
+        Arc::clone(&self.run.folder)
+    }
+
     /// The run's folder, for a task that may outlive this object.
     fn folder(&self) -> PyResult<OwnedFd> {
         self.duplicate(&self.run.folder.file)

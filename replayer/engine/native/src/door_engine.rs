@@ -3,8 +3,9 @@
 use crate::core::StuckData;
 use crate::door::{Plan, Sandbox};
 use crate::door_values::{Outcome, Stuck, Transaction};
-use crate::engine::{self, Options};
+use crate::engine;
 use crate::error::Error;
+use crate::options::Options;
 use crate::overhead::overhead_ns;
 use crate::record_python::{Interval, Row};
 use crate::sys::Folder;
@@ -40,13 +41,15 @@ impl Engine {
                 Error::state("this is a debug build of the engine: it may not measure").into(),
             );
         }
-        let folders = |mounts: &Vec<PyRef<'_, Sandbox>>| -> Vec<Arc<Folder>> {
-            mounts
-                .iter()
-                .map(|sandbox| Arc::clone(&sandbox.run.folder))
-                .collect()
-        };
-        let targets: Vec<Vec<Arc<Folder>>> = targets.iter().map(folders).collect();
+        let targets: Vec<Vec<Arc<Folder>>> = targets
+            .into_iter()
+            .map(|mounts| {
+                mounts
+                    .iter()
+                    .map(|sandbox| sandbox.folder_of_run())
+                    .collect()
+            })
+            .collect();
         let options = Options {
             record,
             interval_ns,
@@ -142,6 +145,7 @@ impl Engine {
         py.detach(|| self.inner.record_error())
     }
 
+    #[expect(clippy::unused_self, reason = "the contract makes it a method")]
     fn overhead_ns(&self, py: Python<'_>, ops: u64) -> PyResult<f64> {
         Ok(py.detach(|| overhead_ns(ops))?)
     }

@@ -8,15 +8,15 @@ use crate::health::RunQueue;
 use crate::interactive::{self, Inbox, Order};
 use crate::interpreter::Setting;
 use crate::lock::hold;
+use crate::options::Options;
 use crate::pace::Arrivals;
 use crate::plan::{Command, parse_command};
 use crate::program::Program;
 use crate::pulse::{CUT, STOP};
-use crate::record::{IntervalData, Recorder, RecorderConfig, RowData};
+use crate::record::{IntervalData, Recorder, RowData};
 use crate::record_event::Event;
 use crate::sys::{
-    Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal,
-    open_directory, open_sink,
+    Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal, open_sink,
 };
 use crate::user;
 use crate::watch::Watcher;
@@ -32,14 +32,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const STUCK: usize = 100;
 /// The transaction of interactive ops outside of any.
 const OUTSIDE: &str = "-";
-
-/// What an engine is made with.
-pub(crate) struct Options {
-    pub(crate) record: Option<String>,
-    pub(crate) interval_ns: u64,
-    pub(crate) stuck_after_ns: u64,
-    pub(crate) null: bool,
-}
 
 pub(crate) struct Engine {
     core: Arc<Core>,
@@ -67,16 +59,15 @@ impl Engine {
         targets: Vec<Vec<Arc<Folder>>>,
         options: &Options,
     ) -> Result<Engine> {
-        check(&targets, options)?;
+        options.check(&targets)?;
         file_limit_raised();
         install_wake_signal();
         let doorbell = Doorbell::new().map_err(|errno| Error::os(errno, "eventfd"))?;
         let (doorbell, run_queue) = (Arc::new(doorbell), Arc::<RunQueue>::default());
         let (begin_ns, begin_epoch_ns) = (now_ns(), epoch_ns());
         let users = Arc::new(OnceLock::new());
-        let config = recorder_config(
+        let config = options.recorder_config(
             &program,
-            options,
             (begin_ns, begin_epoch_ns),
             (&doorbell, &run_queue, &users),
         )?;
@@ -338,28 +329,6 @@ impl Drop for Engine {
     }
 }
 
-fn check(targets: &[Vec<Arc<Folder>>], options: &Options) -> Result<()> {
-    if targets.is_empty()
-        || targets.iter().any(Vec::is_empty)
-        || targets.len() > usize::from(u16::MAX)
-    {
-        return Err(Error::value(
-            "targets must be at least one, each with at least one sandbox",
-        ));
-    }
-    for (what, value) in [
-        ("interval_ns", options.interval_ns),
-        ("stuck_after_ns", options.stuck_after_ns),
-    ] {
-        if value < 1_000_000 {
-            return Err(Error::value(format!(
-                "{what} must be at least 1000000 (1 ms), got {value}"
-            )));
-        }
-    }
-    Ok(())
-}
-
 fn os(what: &str, error: &std::io::Error) -> Error {
     Error::os(errno_of(error), what)
 }
@@ -371,43 +340,5 @@ fn refused(user: u32, refusal: Refusal) -> Error {
             format!("user {user} was given up on: its thread is still in the kernel")
         }
         Refusal::Closed => "the engine is closed".to_owned(),
-    })
-}
-
-type Parts<'a> = (
-    &'a Arc<Doorbell>,
-    &'a Arc<RunQueue>,
-    &'a Arc<OnceLock<std::sync::Weak<Core>>>,
-);
-
-fn recorder_config(
-    program: &Program,
-    options: &Options,
-    (begin_ns, begin_epoch_ns): (u64, u64),
-    (doorbell, run_queue, core): Parts<'_>,
-) -> Result<RecorderConfig> {
-    let directory = match &options.record {
-        None => None,
-        Some(path) => Some(open_directory(path).map_err(|errno| Error::os(errno, path))?),
-    };
-    let (doorbell, core) = (Arc::clone(doorbell), Arc::clone(core));
-    let running = move || {
-        core.get()
-            .and_then(std::sync::Weak::upgrade)
-            .map_or(0, |core| core.crowd.running())
-    };
-    Ok(RecorderConfig {
-        transactions: program
-            .transactions
-            .iter()
-            .map(|transaction| transaction.name.clone())
-            .collect(),
-        interval_ns: options.interval_ns,
-        directory,
-        begin_epoch_ns,
-        begin_ns,
-        users: Box::new(move || u32::try_from(running()).unwrap_or(u32::MAX)),
-        doorbell: Box::new(move || doorbell.ring()),
-        run_queue: Arc::clone(run_queue),
     })
 }

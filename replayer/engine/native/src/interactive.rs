@@ -122,11 +122,11 @@ fn answer(core: &Core, outcome: OutcomeData, ending: impl Fn() -> bool) {
 
 type Open = Option<(u16, Arc<str>)>;
 
-fn obey<'a, K: Kernel>(
+fn obey<K: Kernel>(
     core: &Core,
     pulse: &Pulse,
     inbox: &Inbox,
-    (interpreter, open): (&mut Interpreter<'a, K>, &mut Open),
+    (interpreter, open): (&mut Interpreter<'_, K>, &mut Open),
     order: Order,
 ) -> OutcomeData {
     let mut outcome = OutcomeData {

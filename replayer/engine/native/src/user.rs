@@ -159,8 +159,8 @@ fn run_segment<K: Kernel>(core: &Core, pulse: &Arc<Pulse>, segment: &Segment, re
         users: program.users,
         begin_ns: end_ns,
     };
-    let pacer = Pacer::new(&program.pace, paced);
-    let mut intent = pacer.map_or(Intent::Shared(segment), Intent::Own);
+    let own = Pacer::new(&program.pace, paced);
+    let mut intent = own.map_or(Intent::Shared(segment), Intent::Own);
     let woken = || segment.is_stopping() || pulse.flags() & (STOP | CUT) != 0;
     let mut rest = program.transactions_per_user.unwrap_or(u64::MAX);
     while rest > 0 && !woken() {

@@ -2,6 +2,7 @@
 
 mod bindings;
 mod calls;
+mod data;
 mod journal;
 mod steps;
 
@@ -43,6 +44,25 @@ pub(crate) enum Halt {
 
 /// The value that an op returned when its outcome was `ok`; `None` for another one that was expected.
 type Done = Result<Option<u64>, Halt>;
+
+/// What a call can return: a number, or nothing but success.
+trait Value {
+    fn number(self) -> u64;
+}
+
+impl Value for u64 {
+    #[inline]
+    fn number(self) -> u64 {
+        self
+    }
+}
+
+impl Value for () {
+    #[inline]
+    fn number(self) -> u64 {
+        0
+    }
+}
 
 /// What a call returned and how long it took.
 #[derive(Clone, Copy, Debug)]
@@ -166,7 +186,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                     place: self.place(slot),
                     expect: Expect::OK,
                 };
-                let measured = self.measure_uncut(act, |kernel| kernel.close(file).map(|()| 0));
+                let measured = self.measure_uncut(act, |kernel| kernel.close(file));
                 result = result.and(
                     self.settle(act, measured.outcome(), 0, measured)
                         .map(|_| ()),
@@ -189,10 +209,10 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     /// Make a call between two looks at the clock, unless the transaction is to be broken off.
     #[inline]
-    fn measure(
+    fn measure<V: Value>(
         &mut self,
         act: Act,
-        call: impl FnOnce(&K) -> Answer<u64>,
+        call: impl FnOnce(&K) -> Answer<V>,
     ) -> Result<Measured, Halt> {
         if self.pulse.is_cut() {
             return Err(Halt::Cut);
@@ -201,7 +221,11 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     #[inline]
-    fn measure_uncut(&mut self, act: Act, call: impl FnOnce(&K) -> Answer<u64>) -> Measured {
+    fn measure_uncut<V: Value>(
+        &mut self,
+        act: Act,
+        call: impl FnOnce(&K) -> Answer<V>,
+    ) -> Measured {
         let start_ns = now_ns();
         self.pulse.enter(act.op, act.place, start_ns);
         let answer = call(&self.kernel);
@@ -209,7 +233,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         self.pulse.leave();
         self.kernel.tidy();
         Measured {
-            answer,
+            answer: answer.map(Value::number),
             ns: end_ns - start_ns,
             end_ns,
         }
@@ -267,7 +291,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     /// Make a call that moves no bytes, and record it.
     #[inline]
-    fn timed(&mut self, act: Act, call: impl FnOnce(&K) -> Answer<u64>) -> Done {
+    fn timed<V: Value>(&mut self, act: Act, call: impl FnOnce(&K) -> Answer<V>) -> Done {
         let measured = self.measure(act, call)?;
         self.settle(act, measured.outcome(), 0, measured)
     }

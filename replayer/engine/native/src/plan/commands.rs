@@ -1,7 +1,8 @@
 //! Commands of interactive users: a timed step that spells its paths out, or the begin or end of a transaction.
 
 use super::Context;
-use super::calls::{Operands, Texts, timed};
+use super::calls::timed;
+use super::operands::{Operands, Texts};
 use super::value::{Fault, Fields, Parsed, boolean, text};
 use crate::error::{Error, Result};
 use crate::program::Timed;

@@ -4,13 +4,14 @@
 mod calls;
 mod datasets;
 mod draws;
+mod operands;
 mod steps;
 mod value;
 
 mod commands;
 
-pub(crate) use calls::{PATH_SLOT, TO_SLOT, Texts};
 pub(crate) use commands::{Command, parse_command};
+pub(crate) use operands::{PATH_SLOT, TO_SLOT, Texts};
 
 use crate::error::{Error, Result};
 use crate::program::{Draw, Pace, Program, Transaction, Weights};
@@ -81,8 +82,8 @@ fn parse_document(value: &Value) -> Parsed<Program> {
     let transactions = fields.take("transactions", |value| transactions(value, &mut context))?;
     let pace = fields.take("pace", |value| pace(value, &context))?;
     let (write_bytes, read_bytes) = (context.write_bytes, context.read_bytes);
+    fields.take("name", name)?;
     let program = Program {
-        name: fields.take("name", name)?,
         seed: fields.take("seed", |value| integer(value, 0, u64::MAX))?,
         users,
         written: fields.take("written", datasets::content)?,
@@ -101,7 +102,7 @@ fn parse_document(value: &Value) -> Parsed<Program> {
     Ok(program)
 }
 
-fn name(value: &Value) -> Parsed<String> {
+fn name(value: &Value) -> Parsed<()> {
     let name = text(value)?;
     let fits =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
@@ -112,7 +113,7 @@ fn name(value: &Value) -> Parsed<String> {
     if !starts || !name.bytes().all(fits) {
         return refuse("a name like [a-z0-9][a-z0-9_-]*", value);
     }
-    Ok(name.to_owned())
+    Ok(())
 }
 
 fn pool_bytes(value: &Value, write_bytes: u64) -> Parsed<u64> {
@@ -185,14 +186,19 @@ fn roles(fields: Fields, users: u32, transactions: usize) -> Parsed<Vec<(u32, We
     })
 }
 
+/// Makes a pace of its time.
+type MakePace = fn(Draw) -> Pace;
+
+/// Kinds of pace: the operand of each, and what becomes of it.
+const PACES: [(&str, (&str, MakePace)); 3] = [
+    ("closed", ("think", Pace::Closed)),
+    ("every", ("period", Pace::Every)),
+    ("arrivals", ("gap", Pace::Arrivals)),
+];
+
 fn pace(value: &Value, context: &Context) -> Parsed<Pace> {
     let fields = Fields::of(value)?;
-    let kinds: &[(&str, (&str, fn(Draw) -> Pace))] = &[
-        ("closed", ("think", Pace::Closed)),
-        ("every", ("period", Pace::Every)),
-        ("arrivals", ("gap", Pace::Arrivals)),
-    ];
-    let (operand, make) = fields.take("kind", |value| value::choice(value, kinds))?;
+    let (operand, make) = fields.take("kind", |value| value::choice(value, &PACES))?;
     let fields = fields.only(&["kind", operand])?;
     let time = fields.take(operand, |value| draw(value, context))?;
     if let Draw::SizeOf(_) = time {

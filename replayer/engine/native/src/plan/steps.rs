@@ -1,8 +1,9 @@
 //! Steps of a plan, down to the timed ones (those are read in `calls`).
 
 use super::Context;
-use super::calls::{Operands, timed};
+use super::calls::timed;
 use super::draws::{draw, index, slot, weights};
+use super::operands::Operands;
 use super::value::{Fault, Fields, Parsed, boolean, choice, integer, list, refuse, text, tuple};
 use crate::program::{Each, Part, Step, Steps};
 use serde_json::Value;

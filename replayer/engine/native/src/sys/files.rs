@@ -4,9 +4,10 @@
     reason = "descriptors of plans live in slots, and rustix lacks range locks and shared read buffers"
 )]
 
-use super::kernel::{Answer, LockRange, Owner};
+use super::kernel::{Answer, LockRange};
 use super::scratch::Scratch;
 use crate::program::LockKind;
+use crate::program::Owner;
 use rustix::fs::{
     FallocateFlags, FlockOperation, Gid, Mode, SeekFrom, Timespec, Timestamps, UTIME_NOW, Uid,
 };

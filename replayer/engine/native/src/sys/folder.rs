@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// openat2 answers EAGAIN when a rename or mount races with a path walk; it is asked again at most so often.
 const RACES: usize = 128;
 
-/// Open a path that must stay beneath a folder, following no magic links. O_CLOEXEC is added.
+/// Open a path that must stay beneath a folder, following no magic links. `O_CLOEXEC` is added.
 #[inline]
 pub(crate) fn open_beneath(
     folder: BorrowedFd<'_>,

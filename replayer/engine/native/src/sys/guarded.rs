@@ -7,8 +7,9 @@
 use super::files::{borrow, close, fstat, ftruncate, length, times};
 use super::folder::{Folder, open_beneath};
 use super::jailed::{getxattr, listxattr};
-use super::kernel::{Answer, Kernel, Owner};
+use super::kernel::{Answer, Kernel};
 use super::scratch::Scratch;
+use crate::program::Owner;
 use crate::program::write_number;
 use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, Uid, XattrFlags};
 use rustix::io::Errno;

@@ -6,9 +6,10 @@
 
 use super::files::{length, times};
 use super::folder::{Folder, open_beneath};
-use super::kernel::{Answer, Kernel, Owner};
+use super::kernel::{Answer, Kernel};
 use super::scratch::Scratch;
 use super::threads::enter_jail;
+use crate::program::Owner;
 use rustix::fs::{Access, AtFlags, CWD, Gid, Mode, RenameFlags, Uid, XattrFlags};
 use rustix::io::Errno;
 use std::ffi::CStr;

@@ -3,20 +3,13 @@
 use super::files;
 use super::folder::Folder;
 use super::scratch::Scratch;
-use crate::program::LockKind;
+use crate::program::{LockKind, Owner};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
 pub(crate) type Answer<T = ()> = Result<T, Errno>;
-
-/// Who shall own a file; `None` leaves it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner {
-    pub(crate) uid: Option<u32>,
-    pub(crate) gid: Option<u32>,
-}
 
 /// A lock of a byte range.
 #[derive(Clone, Copy, Debug)]

@@ -17,7 +17,7 @@ pub(crate) use folder::{
 };
 pub(crate) use guarded::Guarded;
 pub(crate) use jailed::Jailed;
-pub(crate) use kernel::{Answer, Kernel, LockRange, Owner};
+pub(crate) use kernel::{Answer, Kernel, LockRange};
 pub(crate) use null::Null;
 pub(crate) use scratch::{Scratch, ScratchPool};
 pub(crate) use text::{Text, c_path};

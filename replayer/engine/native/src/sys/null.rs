@@ -1,9 +1,10 @@
 //! No calls at all: every op succeeds at once. What is left is the engine's own cost.
 
 use super::folder::Folder;
-use super::kernel::{Answer, Kernel, LockRange, Owner};
+use super::kernel::{Answer, Kernel, LockRange};
 use super::scratch::Scratch;
 use crate::program::LockKind;
+use crate::program::Owner;
 use std::ffi::CStr;
 use std::os::fd::RawFd;
 use std::sync::Arc;

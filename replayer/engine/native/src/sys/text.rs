@@ -27,14 +27,14 @@ pub(crate) const TEXT_BYTES: usize = LARGE * 8 - 1;
 /// A text that one thread writes and others may read at any time (what they read may be half old, never a data race).
 #[derive(Debug, Default)]
 pub(crate) struct Text {
-    small: OnceLock<Box<[AtomicU64; SMALL]>>,
-    large: OnceLock<Box<[AtomicU64; LARGE]>>,
+    small: OnceLock<Box<[AtomicU64]>>,
+    large: OnceLock<Box<[AtomicU64]>>,
     /// Length without the NUL.
     len: AtomicU64,
 }
 
-fn zeros<const N: usize>() -> Box<[AtomicU64; N]> {
-    Box::new([const { AtomicU64::new(0) }; N])
+fn zeros(words: usize) -> Box<[AtomicU64]> {
+    (0..words).map(|_| AtomicU64::new(0)).collect()
 }
 
 impl Text {
@@ -59,9 +59,9 @@ impl Text {
 
     fn room(&self, len: usize) -> &[AtomicU64] {
         if len < SMALL * 8 {
-            &self.small.get_or_init(zeros)[..]
+            self.small.get_or_init(|| zeros(SMALL))
         } else {
-            &self.large.get_or_init(zeros)[..]
+            self.large.get_or_init(|| zeros(LARGE))
         }
     }
 
