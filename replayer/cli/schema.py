@@ -19,6 +19,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.kind == "scenario":
         from replayer.scenario.json_schema import scenario_schema as schema  # noqa: PLC0415
     else:
-        from replayer.report.schema import run_schema as schema  # noqa: PLC0415
+        from replayer.report import run_schema as schema  # noqa: PLC0415
     print(json.dumps(schema(), indent=2, sort_keys=False))
     return 0

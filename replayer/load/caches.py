@@ -8,9 +8,11 @@ laying out left it.
 import os
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from replayer.engine import evict_machine_caches
+from replayer.errors import ReplayerError
 from replayer.load.ground import Ground
 from replayer.load.options import CacheState
 from replayer.load.targets import MountError
@@ -104,8 +106,13 @@ def remount(command: str, grounds: Sequence[Ground]) -> None:
     """
     for ground in grounds:
         folders = ground.release()
-        for path in ground.target.paths:
-            _run_command(command, str(path))
+        try:
+            for path in ground.target.paths:
+                _run_command(command, str(path))
+        except MountError:
+            with suppress(ReplayerError):  # to be removed, if it is there
+                ground.open(folders)
+            raise
         ground.open(folders)
 
 

@@ -28,7 +28,7 @@ from replayer.load.workload import Workload
 from replayer.measure.runfolder import create_run_folder
 from replayer.plan import describe_plan
 
-__all__ = ["Request", "Session", "chosen_targets", "open_session", "put_away"]
+__all__ = ["Leavings", "Request", "Session", "chosen_targets", "open_session", "put_away"]
 
 DEFAULT_FOLDER = Path("replayer-data")
 CHECK_S = 20.0  # chosen: a mount that takes longer to be looked at is taken for dead
@@ -73,22 +73,30 @@ class Session:
 
 
 def chosen_targets(settings: Settings) -> tuple[Target, ...]:
-    """Return the targets that were asked for, checked; without any, the embedded default.
+    """Return the targets that were asked for; without any, the embedded default.
 
     Raises:
-        ReplayerError: One of them cannot be used.
+        TargetError: They cannot be meant.
     """
     if settings.targets and settings.reuse:
         message = "--target and --reuse exclude each other: a kept folder is a target already"
         raise TargetError(message)
-    words = settings.targets or settings.reuse or (_default_folder(),)
-    targets = parse_targets(words)
-    for target in targets:
+    return parse_targets(settings.targets or settings.reuse or (str(DEFAULT_FOLDER),))
+
+
+def check_targets(request: Request) -> None:
+    """Look at the targets, after making the embedded default.
+
+    Raises:
+        ReplayerError: One of them cannot be used.
+    """
+    if _is_default(request.settings):
+        DEFAULT_FOLDER.mkdir(exist_ok=True)
+    for target in request.targets:
         try:
             call_within(CHECK_S, partial(check_target, target), target.name)
         except TimeoutError as error:
             raise explain(target.paths[0], error) from error
-    return targets
 
 
 def open_session(request: Request) -> Session:
@@ -100,6 +108,7 @@ def open_session(request: Request) -> Session:
     settings, workload = request.settings, request.workload
     procedure = choose_procedure(workload.cache, settings.remount_command)
     _check_procedure(procedure, request.rounds)
+    check_targets(request)
     chronicle = Chronicle(create_run_folder(settings.output), workload)
     chronicle.begin(request.targets, request.rounds, procedure)
     works = Works(EnginePlan(workload.plan.document()), request.progress, request.interruption)
@@ -227,13 +236,12 @@ def _left_behind(ground: Ground, reason: str) -> list[str]:
     ]
 
 
-def _default_folder() -> str:
-    DEFAULT_FOLDER.mkdir(exist_ok=True)
-    return str(DEFAULT_FOLDER)
+def _is_default(settings: Settings) -> bool:
+    return not settings.targets and not settings.reuse
 
 
 def _remove_default_folder(settings: Settings) -> None:
     """Remove the embedded default's folder when nothing is in it any more."""
-    if not settings.targets and not settings.reuse:
+    if _is_default(settings):
         with suppress(OSError):
             DEFAULT_FOLDER.rmdir()

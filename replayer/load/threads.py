@@ -6,6 +6,7 @@ be ended and is remembered, so that the process can still end.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import gevent
@@ -20,7 +21,7 @@ _hung: list[str] = []
 
 def call_in_thread(call: Callable[..., R], *arguments: Any) -> R:  # noqa: ANN401 - as they are
     """Make a blocking call and return its result, or raise what it raised; others run meanwhile."""
-    return get_hub().threadpool.apply(call, arguments)
+    return _outcome(get_hub().threadpool.apply(_caught, (partial(call, *arguments),)))
 
 
 def call_within(seconds: float, call: Callable[[], R], what: str) -> R:
@@ -34,12 +35,32 @@ def call_within(seconds: float, call: Callable[[], R], what: str) -> R:
     Raises:
         TimeoutError: It has not returned; its thread is left behind.
     """
-    result = get_hub().threadpool.spawn(call)
+    result = get_hub().threadpool.spawn(_caught, call)
     if not gevent.wait([result], timeout=seconds):
         _hung.append(what)
         message = f"{what} has not answered within {seconds:g} s"
         raise TimeoutError(message)
-    return cast("R", result.get())
+    return _outcome(cast("R | _Raised", result.get()))
+
+
+class _Raised:
+    """What a call raised: handed over as a value, as gevent prints what a thread raises."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
+def _caught(call: Callable[[], R]) -> R | _Raised:
+    try:
+        return call()
+    except Exception as error:  # noqa: BLE001 - raised again by who waits
+        return _Raised(error)
+
+
+def _outcome(found: R | _Raised) -> R:
+    if isinstance(found, _Raised):
+        raise found.error
+    return found
 
 
 def hung_calls() -> tuple[str, ...]:

@@ -17,6 +17,7 @@ BUSY_CPU_SHARE = 0.9  # chosen: Locust's own limit for 'CPU usage above 90%'
 WAITING_SHARE = (
     0.1  # chosen: a tenth of the time in calls spent waiting for a CPU shifts a p95 visibly
 )
+BOTTLENECK_SHARE = 0.25  # chosen: beyond a quarter, ranks between mounts may be those of the client
 SLOW_ENGINE_NS = 1_000  # chosen: ten times the engine's own promise of 100 ns an op
 
 Kind = Literal[
@@ -72,7 +73,7 @@ class RunWarning(Frozen):
 
 def saturated(health: Health) -> bool:
     """Whether the client, not the file system, set the pace."""
-    return health.client_cpu_share > BUSY_CPU_SHARE or health.waiting_share > WAITING_SHARE
+    return health.client_cpu_share > BUSY_CPU_SHARE or health.waiting_share > BOTTLENECK_SHARE
 
 
 def health_warnings(
@@ -102,8 +103,8 @@ def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterato
         yield RunWarning(
             kind="waited for a cpu",
             message=f"users waited for a CPU for {health.waiting_share:.0%} of their time in "
-            f"calls: "
-            f"above {WAITING_SHARE:.0%} latencies are the client's",
+            f"calls: above {WAITING_SHARE:.0%} the highest percentiles are partly the client's, "
+            f"above {BOTTLENECK_SHARE:.0%} all latencies",
             hint=_relief(load, machine),
         )
     if health.overhead_ns is not None and health.overhead_ns > SLOW_ENGINE_NS:

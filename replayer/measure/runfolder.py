@@ -8,7 +8,8 @@ import errno
 import json
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,22 +43,37 @@ class RunFolder:
     id: str
 
     def write_plan(self, document: bytes) -> None:
-        """Write plan.json, atomically."""
-        _replace(self.path / "plan.json", document)
+        """Write plan.json, atomically.
+
+        Raises:
+            ReplayerError: There is no room, or the folder is gone.
+        """
+        with _refused(self.path):
+            _replace(self.path / "plan.json", document)
 
     def write_run(self, run: Run) -> None:
-        """Write run.json, atomically: a reader sees the old one or the new one, whole."""
-        _replace(self.path / "run.json", run.model_dump_json(indent=2).encode() + b"\n")
+        """Write run.json, atomically: a reader sees the old one or the new one, whole.
+
+        Raises:
+            ReplayerError: There is no room, or the folder is gone; the old one is still there.
+        """
+        with _refused(self.path):
+            _replace(self.path / "run.json", run.model_dump_json(indent=2).encode() + b"\n")
 
     def append_event(self, kind: str, t_s: float, fields: Mapping[str, JsonValue]) -> None:
-        """Append a line to events.jsonl: one write with O_APPEND, lest others mix in."""
+        """Append a line to events.jsonl: one write with O_APPEND, lest others mix in.
+
+        Raises:
+            ReplayerError: There is no room, or the folder is gone.
+        """
         line = json.dumps({"t_s": t_s, "kind": kind, **fields}, ensure_ascii=False) + "\n"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        descriptor = os.open(self.path / "events.jsonl", flags, 0o644)
-        try:
-            os.write(descriptor, line.encode(errors="replace"))
-        finally:
-            os.close(descriptor)
+        with _refused(self.path):
+            descriptor = os.open(self.path / "events.jsonl", flags, 0o644)
+            try:
+                os.write(descriptor, line.encode(errors="replace"))
+            finally:
+                os.close(descriptor)
 
 
 def create_run_folder(chosen: Path | None = None) -> RunFolder:
@@ -86,14 +102,29 @@ def _refusal(path: Path, error: OSError) -> ReplayerError:
     return FolderRefusedError(message, hint="choose a folder that you may write to with -o")
 
 
+@contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    """Turn what the kernel says about writing into an error that a user can act on."""
+    try:
+        yield
+    except OSError as error:
+        message = f"{path}: the run folder cannot be written: {error.strerror or error}"
+        raise FolderRefusedError(
+            message, hint="make room there, or choose another with -o"
+        ) from error
+
+
 def _replace(path: Path, content: bytes) -> None:
     """Write a file beside, flush it, put it in place and flush the directory, see fsync(2)."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
-    with beside.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
+    try:
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
     directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(directory)

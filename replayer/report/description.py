@@ -14,6 +14,7 @@ from replayer.measure import (
     format_time_ns,
 )
 from replayer.report.document import Document, Incident
+from replayer.report.ranking import CLAIM_ROUNDS, chance_of_claim
 from replayer.verdict import Judgement
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "describe_run",
     "describe_verdict",
     "footnotes",
+    "ranking_notes",
 ]
 
 _SHORT = 12  # hexadecimal digits of a fingerprint that a person compares: chosen
@@ -32,7 +34,7 @@ def describe_verdict(document: Document) -> str:
     verdict = document.verdict
     held = sum(judgement.outcome == "pass" for judgement in verdict.judgements)
     total = len(verdict.judgements)
-    limits = f"{held} of {total} thresholds hold" if total else "no thresholds were set"
+    limits = f"{held} of {total} threshold checks hold" if total else "no thresholds were set"
     return f"{verdict.outcome.upper()}  {document.plan.name}: {limits}"
 
 
@@ -98,6 +100,23 @@ def footnotes(document: Document) -> Iterator[str]:
     total = lost.histograms + lost.timeline + lost.events
     if total:
         yield f"{format_count(total)} lines of the run folder were cut short and left out"
+
+
+def ranking_notes(document: Document) -> Iterator[str]:
+    """Yield what the claims of the ranking are worth."""
+    rounds = document.load.rounds
+    if not document.ranking:
+        return
+    if rounds < CLAIM_ROUNDS:
+        yield (
+            f"{rounds} round{'s' * (rounds != 1)} cannot show a difference: "
+            f"use --rounds {CLAIM_ROUNDS} or more"
+        )
+    else:
+        yield (
+            "differs: no round of it overlaps a round of the best; of equal targets chance would "
+            f"say so 1 time in {chance_of_claim(rounds)}, for each figure"
+        )
 
 
 def _target(target: Target) -> Iterator[tuple[str, str]]:

@@ -53,7 +53,7 @@ class Place(Frozen):
     """The lowest value of its rounds; null with fewer than two rounds."""
     high: float | None
     differs: bool
-    """Whether its rounds and the best target's do not overlap; false shows no difference."""
+    """Whether at least three rounds of both lie apart; false: no difference is shown."""
 
 
 class Ranked(Frozen):

@@ -2,7 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from replayer.report.description import describe_run, describe_verdict, footnotes
+from replayer.report.description import (
+    describe_run,
+    describe_verdict,
+    footnotes,
+    ranking_notes,
+)
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
 from replayer.report.style import clean
@@ -22,7 +27,7 @@ def render_markdown(document: Document) -> str:
         *_errors(document),
         *_ranking(document),
         "",
-        *(f"- {_text(note)}" for note in footnotes(document)),
+        *(f"- {_text(note)}" for note in (*footnotes(document), *ranking_notes(document))),
     ]
     return "\n".join(lines) + "\n"
 

@@ -7,6 +7,7 @@ rounds prove nothing.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import comb
 from typing import Literal
 
 from replayer.measure import (
@@ -19,10 +20,21 @@ from replayer.measure import (
 )
 from replayer.report.document import Place, Ranked
 
-__all__ = ["rank"]
+__all__ = ["CLAIM_ROUNDS", "chance_of_claim", "rank"]
 
 _Entry = TransactionSummary | Performance
-_FEWEST_ROUNDS = 2  # one round has no spread
+_SPREAD_ROUNDS = 2  # one round has no spread
+CLAIM_ROUNDS = 3
+"""Chosen: with two rounds, chance alone keeps those of two equal targets apart 1 time in 3."""
+
+
+def chance_of_claim(rounds: int) -> int:
+    """Return N: equal targets would look different 1 time in N, for each figure.
+
+    Of the C(2n, n) ways in which the rounds of two equal targets can be ordered, two keep them
+    apart.
+    """
+    return comb(2 * rounds, rounds) // 2
 
 
 @dataclass(frozen=True)
@@ -43,7 +55,7 @@ class _Standing:
 
     def overlaps(self, other: "_Standing") -> bool:
         """Whether the rounds of the two do not lie apart; too few rounds never do."""
-        if min(len(self.rounds), len(other.rounds)) < _FEWEST_ROUNDS:
+        if min(len(self.rounds), len(other.rounds)) < CLAIM_ROUNDS:
             return True
         return min(self.rounds) <= max(other.rounds) and min(other.rounds) <= max(self.rounds)
 
@@ -93,7 +105,7 @@ _FEWEST_TARGETS = 2
 
 
 def _place(standing: _Standing, best: _Standing) -> Place:
-    several = len(standing.rounds) >= _FEWEST_ROUNDS
+    several = len(standing.rounds) >= _SPREAD_ROUNDS
     return Place(
         target=standing.target,
         value=standing.value,

@@ -9,6 +9,7 @@ from replayer.report.description import (
     describe_run,
     describe_verdict,
     footnotes,
+    ranking_notes,
 )
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
@@ -39,8 +40,14 @@ def render_table(document: Document, style: Style = PLAIN) -> str:
         *_incidents(document, style),
         "",
         *_wrapped("run folder", document.folder, 12, style),
+        *_wrapped("verdict", _last_word(document), 12, style),
     ]
     return style.fit("\n".join(lines)) + "\n"
+
+
+def _last_word(document: Document) -> str:
+    """Return the verdict once more: a long report has scrolled its first line away."""
+    return f"{document.verdict.outcome}, exit code {document.verdict.exit_code}"
 
 
 def _verdict(document: Document, style: Style) -> Iterator[str]:
@@ -112,10 +119,8 @@ def _ranking(document: Document, style: Style) -> Iterator[str]:
     titles = ("", "target", "value", "ratio", "rounds", "")
     columns = [Column(title, need) for title, need in zip(titles, (9, 8, 7, 6, 1, 5), strict=True)]
     yield from lay_out_grid(columns, shown, style).lines
-    if document.load.rounds == 1:
-        yield from _note(
-            "one round has no spread: repeat with --rounds 3 to see differences", style
-        )
+    for note in ranking_notes(document):
+        yield from _note(note, style)
 
 
 def _incidents(document: Document, style: Style) -> Iterator[str]:

@@ -30,7 +30,7 @@ __all__ = [
 MAX_TEXT_BYTES = 16 * 1024 * 1024
 """Chosen: thousands of times the largest shipped scenario."""
 
-MAX_NODES = 500_000
+MAX_NODES = 100_000
 """Chosen: what aliases may blow a file up to."""
 
 MAX_DEPTH = 64

@@ -178,7 +178,17 @@ Mode = Annotated[int, _MODE[0], _MODE[1]]
 """Permission bits."""
 Percent = Annotated[int, _PERCENT[0], _PERCENT[1]]
 """0 to 100."""
-Count = Annotated[int, BeforeValidator(_read_count), Field(ge=0)]
+Count = Annotated[
+    int,
+    BeforeValidator(_read_count),
+    Field(ge=0),
+    WithJsonSchema({"type": "integer", "minimum": 0}),
+]
 """A whole number, not negative."""
-Positive = Annotated[int, BeforeValidator(_read_count), Field(ge=1)]
+Positive = Annotated[
+    int,
+    BeforeValidator(_read_count),
+    Field(ge=1),
+    WithJsonSchema({"type": "integer", "minimum": 1}),
+]
 """A whole number, at least 1."""

@@ -5,6 +5,7 @@
 SUBJECT is a transaction, an op, or TRANSACTION/OP. METRIC is a percentile (p95, p99.9), mean, min,
 max (of transactions also with service. or lag. before it), errors, rate, throughput or bytes.
 Nothing is judged here.
+rate counts all that ended, throughput only what succeeded; errors is a count, or with % a share.
 """
 
 import difflib

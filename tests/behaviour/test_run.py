@@ -38,8 +38,8 @@ def run_folder(home: Path) -> Path:
 def test_without_a_target_it_runs_below_the_current_folder_and_leaves_the_run_folder_only(
     shell: Shell,
 ) -> None:
-    done = shell.run("run", "tiny.yaml", "-t", "1s")
-    assert done.code == 0, done.err
+    done = shell.run("run", "tiny.yaml")
+    assert done.went_well, done.err
     assert "look" in done.out
     assert "save" in done.out
     assert left_on(shell.home) == ["look.yaml", "replayer-runs", "tiny.yaml"]
@@ -53,40 +53,38 @@ def test_foreign_files_on_a_target_are_not_touched(shell: Shell) -> None:
     (mount / "mine.txt").write_text("keep me")
     (mount / "replayer-mine").mkdir()
     (mount / "replayer-mine" / "file").write_text("keep me too")
-    done = shell.run("run", "tiny.yaml", "--target", mount, "-t", "1s")
-    assert done.code == 0, done.err
+    done = shell.run("run", "tiny.yaml", "--target", mount)
+    assert done.went_well, done.err
     assert left_on(mount) == ["mine.txt", "replayer-mine"]
     assert (mount / "replayer-mine" / "file").read_text() == "keep me too"
 
 
 def test_json_is_one_document_with_what_was_asked_for(shell: Shell) -> None:
     done = shell.run(
-        *("run", "tiny.yaml", "--target", f"here={shell.target()}", "-u", "3", "-t", "1s"),
+        *("run", "tiny.yaml", "--target", f"here={shell.target()}", "-u", "3"),
         *("--seed", "7", "--threshold", "look.p50 < 10s", "--json", "--quiet", "-o", "out"),
     )
-    assert done.code == 0, done.err
+    assert done.went_well, done.err
     assert done.err == ""
     document = done.document()
     assert document["load"]["users"] == 3
     assert document["plan"]["seed"] == 7
     assert document["targets"][0]["name"] == "here"
-    assert document["verdict"]["outcome"] == "pass"
+    assert document["verdict"]["judgements"][0]["measured"] < 10e9
     assert document["status"] == "finished"
     assert (shell.home / "out" / "run.json").exists()
 
 
 def test_a_threshold_that_fails_makes_the_exit_code_1(shell: Shell) -> None:
-    done = shell.run("run", "look.yaml", "-t", "1s", "--threshold", "look.p50 < 1ns")
+    done = shell.run("run", "look.yaml", "--threshold", "errors > 0")
     assert done.code == 1, done.err
-    assert "look.p50 < 1ns" in done.out
+    assert "errors > 0" in done.out
 
 
 def test_several_targets_take_turns_in_three_rounds_and_are_ranked(shell: Shell) -> None:
     places = [f"{name}={shell.target(name)}" for name in ("one", "two")]
-    done = shell.run(
-        *("run", "tiny.yaml", "--target", places[0], "--target", places[1], "-t", "1s", "--json")
-    )
-    assert done.code == 0, done.err
+    done = shell.run(*("run", "tiny.yaml", "--target", places[0], "--target", places[1], "--json"))
+    assert done.went_well, done.err
     document = done.document()
     assert document["load"]["rounds"] == 3
     assert {place["target"] for place in document["ranking"][0]["places"]} == {"one", "two"}
@@ -102,7 +100,7 @@ def test_several_targets_take_turns_in_three_rounds_and_are_ranked(shell: Shell)
 def test_two_mount_points_of_a_target_share_one_folder(shell: Shell) -> None:
     mount = shell.target()
     (shell.home / "again").symlink_to(mount)
-    done = shell.run("run", "look.yaml", "--target", f"{mount},{shell.home / 'again'}", "-t", "1s")
+    done = shell.run("run", "look.yaml", "--target", f"{mount},{shell.home / 'again'}")
     # A link to the same folder is the same folder twice, not a second mount point.
     assert done.code == 2
     assert "the same folder twice" in done.err
@@ -113,7 +111,7 @@ def test_transactions_end_a_run_when_every_user_has_made_its_own(shell: Shell) -
         *("run", "look.yaml", "-u", "3", "--set", "iterations=20", "--set", "duration=50s"),
         "--json",
     )
-    assert done.code == 0, done.err
+    assert done.went_well, done.err
     (target,) = done.document()["summary"]["targets"]
     (look,) = target["overall"]["transactions"]
     assert look["count"] == 60
@@ -123,16 +121,16 @@ def test_a_kept_folder_is_reused_after_it_was_verified_and_refused_once_it_diffe
     shell: Shell,
 ) -> None:
     mount = shell.target()
-    kept = shell.run("run", "look.yaml", "--target", mount, "-t", "1s", "--keep")
-    assert kept.code == 0, kept.err
+    kept = shell.run("run", "look.yaml", "--target", mount, "--keep")
+    assert kept.went_well, kept.err
     (folder,) = mount.iterdir()
     assert f"--reuse mount={folder}" in kept.err
-    again = shell.run("run", "look.yaml", "--reuse", folder, "-t", "1s")
-    assert again.code == 0, again.err
+    again = shell.run("run", "look.yaml", "--reuse", folder)
+    assert again.went_well, again.err
     assert folder.exists()
     victim = next(path for path in (folder / "files").rglob("*") if path.is_file())
     victim.write_text("changed")
-    refused = shell.run("run", "look.yaml", "--reuse", folder, "-t", "1s")
+    refused = shell.run("run", "look.yaml", "--reuse", folder)
     assert refused.code == 2
     assert victim.name in refused.err
     assert folder.exists()
@@ -140,17 +138,17 @@ def test_a_kept_folder_is_reused_after_it_was_verified_and_refused_once_it_diffe
 
 def test_a_plan_that_changes_files_is_laid_out_anew_before_it_is_kept(shell: Shell) -> None:
     mount = shell.target()
-    kept = shell.run("run", "tiny.yaml", "--target", mount, "-t", "1s", "--keep")
-    assert kept.code == 0, kept.err
+    kept = shell.run("run", "tiny.yaml", "--target", mount, "--keep")
+    assert kept.went_well, kept.err
     (folder,) = mount.iterdir()
-    again = shell.run("run", "tiny.yaml", "--reuse", folder, "-t", "1s")
-    assert again.code == 0, again.err
+    again = shell.run("run", "tiny.yaml", "--reuse", folder)
+    assert again.went_well, again.err
 
 
 @pytest.mark.parametrize("state", ["as-is", "warm", "cold"])
 def test_each_cache_state_is_reached_and_its_procedure_recorded(shell: Shell, state: str) -> None:
-    done = shell.run("run", "look.yaml", "-t", "1s", "--cache", state, "--json")
-    assert done.code == 0, done.err
+    done = shell.run("run", "look.yaml", "--cache", state, "--json")
+    assert done.went_well, done.err
     cache = done.document()["cache"]
     assert cache["asked"] == state
     assert cache["procedure"]
@@ -160,9 +158,9 @@ def test_a_remount_command_is_run_for_each_target_and_its_failure_ends_the_run(
     shell: Shell,
 ) -> None:
     mount = shell.target()
-    words = ("run", "look.yaml", "--target", mount, "-t", "1s", "--cache", "cold")
+    words = ("run", "look.yaml", "--target", mount, "--cache", "cold")
     done = shell.run(*words, "--remount-command", f'echo "$REPLAYER_PATH" >> {shell.home}/log')
-    assert done.code == 0, done.err
+    assert done.went_well, done.err
     assert (shell.home / "log").read_text() == f"{mount}\n"
     failed = shell.run(*words, "--remount-command", "echo no such server >&2; exit 32")
     assert failed.code == 3
@@ -171,9 +169,9 @@ def test_a_remount_command_is_run_for_each_target_and_its_failure_ends_the_run(
 
 
 def test_lines_are_written_in_a_pipe_and_none_with_quiet(shell: Shell) -> None:
-    loud = shell.run("run", "look.yaml", "-t", "1s")
+    loud = shell.run("run", "look.yaml")
     assert re.search(r"measured, 2 users, .* transactions/s, 0 errors", loud.err), loud.err
-    quiet = shell.run("run", "look.yaml", "-t", "1s", "--quiet")
+    quiet = shell.run("run", "look.yaml", "--quiet")
     assert quiet.err == ""
     assert "locust" not in loud.err.lower()
 
@@ -183,7 +181,7 @@ def test_locusts_own_csv_and_html_hold_every_transaction(shell: Shell) -> None:
         *("run", "tiny.yaml", "-t", "2s", "--csv", "own/locust", "--html", "own/report.html"),
         "--json",
     )
-    assert done.code == 0, done.err
+    assert done.went_well, done.err
     (target,) = done.document()["summary"]["targets"]
     ours = {each["name"]: each["count"] for each in target["overall"]["transactions"]}
     with (shell.home / "own" / "locust_stats.csv").open() as file:
@@ -197,7 +195,7 @@ def test_locusts_own_csv_and_html_hold_every_transaction(shell: Shell) -> None:
 
 def test_errors_of_transactions_are_counted_by_op_and_errno_in_locust_too(shell: Shell) -> None:
     done = shell.run(
-        *("run", "look.yaml", "-t", "1s", "--json", "--csv", "locust"),
+        *("run", "look.yaml", "--json", "--csv", "locust"),
         *("--set", "transactions.look=[{stat: {in: files, name: nothing_there}}]"),
     )
     document = done.document()
@@ -211,7 +209,7 @@ def test_errors_of_transactions_are_counted_by_op_and_errno_in_locust_too(shell:
 
 def test_a_run_without_any_success_is_inconclusive(shell: Shell) -> None:
     done = shell.run(
-        *("run", "look.yaml", "-t", "1s"),
+        *("run", "look.yaml"),
         *("--set", "transactions.look=[{stat: {in: files, name: nothing_there}}]"),
     )
     assert done.code == 4

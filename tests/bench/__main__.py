@@ -67,7 +67,8 @@ def _races(
 
 
 def _run_c(options: argparse.Namespace) -> object:
-    print("\nengine against C, the same system calls (ratio: engine / rival, above 1 is faster)")
+    print("\nengine against C, the same system calls")
+    print("(batch: files a transaction of the engine's; ratio: engine / rival, above 1 is faster)")
     return _races(
         options, lambda place, users: race.race_c(place, users, options.turns, options.binary)
     )
@@ -90,9 +91,10 @@ def _run_null(options: argparse.Namespace) -> object:
 def _run_hub(options: argparse.Namespace) -> object:
     with arena.tmpfs() as folder:
         hub = overhead.spinning_hub(folder, options.turns)
-    print(f"\nspinning greenlet: {hub.loss:+.1%} throughput lost: {_word(passes=hub.passes())}")
-    print(f"  quiet {hub.quiet:,.0f} ops/s, p50 and p99 {hub.quiet_ns} ns")
-    print(f"  busy  {hub.busy:,.0f} ops/s, p50 and p99 {hub.busy_ns} ns")
+    print(f"\nspinning greenlet: {hub.loss:+.1%} of throughput lost: {_word(passes=hub.passes())}")
+    print(f"  quiet hub          {hub.quiet:>10,.0f} ops/s, p50 and p99 {hub.quiet_ns} ns")
+    print(f"  another spins      {hub.other:>10,.0f} ops/s, p50 and p99 {hub.other_ns} ns")
+    print(f"  a greenlet spins   {hub.busy:>10,.0f} ops/s, p50 and p99 {hub.busy_ns} ns")
     return hub.document()
 
 

@@ -80,9 +80,7 @@ def _run_tar(arena: Path, tarball: Path) -> float:
     folder.mkdir()
     os.sync()
     begin = time.monotonic()
-    subprocess.run(
-        ["tar", "-xf", str(tarball), "-C", str(folder)], check=True, capture_output=True
-    )
+    subprocess.run(["tar", "-xf", str(tarball), "-C", str(folder)], check=True, capture_output=True)
     elapsed_s = time.monotonic() - begin
     shutil.rmtree(folder)
     return elapsed_s

@@ -9,25 +9,35 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # A fresh folder is made inside of every example, so that fixtures may be shared by all.
-SHARED = {
-    "deadline": None,
-    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
-}
-settings.register_profile("default", max_examples=60, derandomize=True, **SHARED)
-settings.register_profile("long", max_examples=5000, print_blob=True, **SHARED)
+EVERY = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.register_profile("default", EVERY, max_examples=25, derandomize=True)
+settings.register_profile("long", EVERY, max_examples=2000, print_blob=True)
 
 
 def pytest_configure() -> None:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A long run takes its time."""
+    if os.environ.get("HYPOTHESIS_PROFILE") == "long":
+        for item in items:
+            item.add_marker(pytest.mark.timeout(0))
+
+
+@pytest.fixture(scope="session")
+def memory() -> Iterator[Path]:
+    """A folder on a file system in memory."""
+    with TemporaryDirectory(dir="/dev/shm", prefix="replayer-property-") as folder:
+        yield Path(folder)
+
+
 @pytest.fixture(scope="session", params=["disk", "memory"])
 def mount(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Path]:
+    request: pytest.FixtureRequest, memory: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """A folder on the disk's file system, and one in memory."""
-    if request.param == "disk":
-        yield tmp_path_factory.mktemp("mount")
-    else:
-        with TemporaryDirectory(dir="/dev/shm", prefix="replayer-property-") as folder:
-            yield Path(folder)
+    return memory if request.param == "memory" else tmp_path_factory.mktemp("mount")

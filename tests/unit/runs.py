@@ -95,7 +95,7 @@ class RunWriter:
     def write(self, run: measure.Run, events: Sequence[Mapping[str, Any]] = ()) -> Path:
         """Write everything and return the folder."""
         self.path.mkdir(parents=True, exist_ok=True)
-        measure.RunFolder(self.path, run.id).write_run(run)
+        (self.path / "run.json").write_text(run.model_dump_json())
         (self.path / "histograms.hlog").write_text("".join(self.lines))
         (self.path / "timeline.csv").write_text("".join(self.rows))
         lines = (json.dumps(event) + "\n" for event in events)

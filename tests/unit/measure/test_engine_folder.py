@@ -148,16 +148,28 @@ def test_errors_and_expected_errnos_are_told_apart(real: tuple[Path, Sequence[Ro
     assert ops["read"].bytes == 8192 * ops["open"].count
 
 
+def logged(file: Path) -> tuple[int, int]:
+    log = read_log(file)
+    return len(log.histograms), log.damaged
+
+
+def timed(file: Path) -> tuple[int, int]:
+    rows = list(read_timeline(file))
+    return len(rows) - rows.count(None), rows.count(None)
+
+
+def noted(file: Path) -> tuple[int, int]:
+    events, damaged = read_events(file)
+    return len(events), damaged
+
+
 def test_files_of_the_engine_cut_at_every_byte_of_their_end_still_read(
     real: tuple[Path, Sequence[Row]], tmp_path: Path
 ) -> None:
     readers: dict[str, Callable[[Path], tuple[int, int]]] = {
-        "histograms.hlog": lambda file: (len(read_log(file).histograms), read_log(file).damaged),
-        "timeline.csv": lambda file: (
-            sum(row is not None for row in read_timeline(file)),
-            list(read_timeline(file)).count(None),
-        ),
-        "events.jsonl": lambda file: (len(read_events(file)[0]), read_events(file)[1]),
+        "histograms.hlog": logged,
+        "timeline.csv": timed,
+        "events.jsonl": noted,
     }
     for name, read in readers.items():
         lines = (real[0] / name).read_bytes().splitlines(keepends=True)

@@ -124,3 +124,24 @@ def test_events_of_two_writers_do_not_mix(tmp_path: Path) -> None:
     events, lost = read_events(folder.path / "events.jsonl")
     assert [event["kind"] for event in events] == ["warning", "phase"] * 3
     assert lost == 0
+
+
+def test_a_full_run_folder_is_an_error_of_the_environment_and_keeps_what_it_has(
+    tmp_path: Path,
+) -> None:
+    room = 64 * 1024
+    mounted = ["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", str(tmp_path)]
+    if subprocess.run(mounted, capture_output=True, check=False).returncode != 0:
+        pytest.skip("mounting a small tmpfs needs root")
+    try:
+        folder = measure.create_run_folder(tmp_path)
+        folder.write_run(make_run(status="running"))
+        (tmp_path / "fill").write_bytes(b"x" * (room - 2 * 4096))
+        huge = make_run(status="failed", failure="x" * 20_000)
+        with pytest.raises(ReplayerError, match="No space left on device") as refusal:
+            folder.write_run(huge)
+        assert refusal.value.exit_code == 3
+        assert measure.load_run(tmp_path).run.status == "running"
+        assert sorted(found.name for found in tmp_path.iterdir()) == ["fill", "run.json"]
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)

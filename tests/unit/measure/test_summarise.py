@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replayer import measure
@@ -14,6 +14,7 @@ def summarised(folder: Path) -> measure.Summary:
 
 
 @given(st.lists(st.lists(st.integers(1, 10**10), min_size=1, max_size=80), min_size=1, max_size=4))
+@settings(max_examples=40)  # each writes a folder
 def test_a_summary_over_intervals_and_rounds_is_that_of_all_samples(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[int]]
 ) -> None:

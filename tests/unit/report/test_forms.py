@@ -1,5 +1,6 @@
 import csv
 import io
+import itertools
 import json
 import os
 import re
@@ -10,11 +11,12 @@ from xml.etree import ElementTree as ET
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replayer import measure, report
 from replayer.report.grid import Column, lay_out_grid
+from replayer.report.ranking import chance_of_claim
 from replayer.report.style import Style, clean, text_width
 from tests.unit.runs import RunWriter, make_health, make_load, make_run, make_target
 
@@ -182,6 +184,7 @@ def parsed(text: str) -> ET.Element:
 
 
 @given(st.text(max_size=40))
+@settings(max_examples=40)  # each writes a folder
 def test_junit_is_xml_whatever_a_target_is_called(
     tmp_path_factory: pytest.TempPathFactory, name: str
 ) -> None:
@@ -204,9 +207,10 @@ def test_rounds_that_lie_apart_differ_and_overlapping_ones_do_not(
 
 
 @given(
-    st.lists(st.integers(10**3, 10**6), min_size=2, max_size=5),
-    st.lists(st.integers(10**3, 10**6), min_size=2, max_size=5),
+    st.lists(st.integers(10**3, 10**6), min_size=3, max_size=5),
+    st.lists(st.integers(10**3, 10**6), min_size=3, max_size=5),
 )
+@settings(max_examples=40)  # each writes a folder
 def test_a_difference_is_claimed_only_when_every_round_agrees(
     tmp_path_factory: pytest.TempPathFactory, left: list[int], right: list[int]
 ) -> None:
@@ -224,6 +228,25 @@ def test_a_difference_is_claimed_only_when_every_round_agrees(
     assert p50.places[0].ratio == 1 <= p50.places[1].ratio
 
 
+@pytest.mark.parametrize("rounds", [2, 3, 4])
+def test_the_chance_of_a_false_claim_is_that_of_all_orders(rounds: int) -> None:
+    orders = list(itertools.combinations(range(2 * rounds), rounds))
+    first, last = tuple(range(rounds)), tuple(range(rounds, 2 * rounds))
+    apart = sum(order in {first, last} for order in orders)
+    assert chance_of_claim(rounds) == len(orders) / apart
+
+
+def test_two_rounds_show_their_spread_but_claim_nothing(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for number in range(2):
+        writer.transaction("page", [10**3] * 20, f"0/{number}")
+        writer.transaction("page", [10**9] * 20, f"1/{number}")
+    run = make_run(targets=(make_target(), make_target(1, "nfs")), load=make_load(rounds=2))
+    place = report.compose(measure.load_run(writer.write(run))).ranking[0].places[1]
+    assert place.low is not None
+    assert not place.differs
+
+
 def test_one_round_shows_no_difference_and_says_why(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     writer.transaction("page", [10**3] * 20, "0/0")
@@ -231,7 +254,7 @@ def test_one_round_shows_no_difference_and_says_why(tmp_path: Path) -> None:
     run = make_run(targets=(make_target(), make_target(1, "nfs")))
     text = report.render_table(report.compose(measure.load_run(writer.write(run))))
     assert "no difference shown" in text
-    assert "one round has no spread" in text
+    assert "1 round cannot show a difference: use --rounds 3" in text
 
 
 @pytest.mark.parametrize("status", ["running", "interrupted", "failed", "finished"])
