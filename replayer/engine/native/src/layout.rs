@@ -309,3 +309,7 @@ fn read_whole(
         }
     }
 }
+
+#[cfg(test)]
+#[path = "layout_tests.rs"]
+pub(crate) mod tests;

@@ -308,3 +308,7 @@ impl Emptying<'_> {
         node.listings.fetch_add(1, Ordering::Relaxed) < LISTINGS && !self.crew.job.failed()
     }
 }
+
+#[cfg(test)]
+#[path = "layout_remove_tests.rs"]
+mod tests;

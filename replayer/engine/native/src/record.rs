@@ -378,3 +378,7 @@ fn shard_count() -> usize {
 #[cfg(test)]
 #[path = "record_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "record_files_tests.rs"]
+mod files_tests;
