@@ -33,6 +33,8 @@ SOURCE, COPY, LOCKED = 13, 14, 15  # slots of habits
 KNOWN = ["a", "a", "b", "b", "c", "a/a", "a/b", "b/a", "a/b/c", *NAMES[3:]]
 INVALID = ["", ".", "..", "/a", "a//b", "a/../b", "n" * 256, "long/" * 900 + "x", "a/"]
 DATASET = st.integers(0, len(DIRECTORIES) - 1)
+PICKER = st.integers(0, PICKERS - 1)
+NOTHING, SOME = {"const": 0}, {"const": 4096}
 
 
 def bind_name(slot: int, dataset: int, *parts: object) -> Step:
@@ -57,7 +59,7 @@ PARTS = st.one_of(
 )
 BINDS = st.one_of(
     *[st.builds(lambda s, d, p: bind_name(s, d, *p), AT, DATASET, PARTS)] * 3,
-    st.builds(lambda s, p: {"do": "bind", "slot": s, "pick": p}, AT, st.integers(0, PICKERS - 1)),
+    st.builds(lambda s, p: {"do": "bind", "slot": s, "pick": p}, AT, PICKER),
     st.builds(
         lambda s, d: {"do": "bind", "slot": s, "dataset": d}, st.sampled_from(LISTS), DATASET
     ),
@@ -104,11 +106,43 @@ def _found(where: int, slot: int, name: str) -> list[Step]:
     ]
 
 
+def _named(where: int, parts: list[Any]) -> list[Step]:
+    """Make what is drawn visible in the tree."""
+    named = bind_name(SOURCE, where, "n-", *parts)
+    return [named, call("mkdir", path=SOURCE, mode=None)]
+
+
+def _picked(picker: int, time: int) -> list[Step]:
+    """Leave a mark on what is picked, the link itself and what it leads to."""
+    return [
+        {"do": "bind", "slot": SOURCE, "pick": picker},
+        call("setxattr", path=SOURCE, name="user.p", size={"const": 9}),
+        call("utimens", path=SOURCE, mtime_ns={"const": time * 10**9}),
+    ]
+
+
+def _modelled(where: int, picker: int, slot: int) -> list[Step]:
+    """Make files and links as the picked entries say."""
+    return [
+        {"do": "bind", "slot": slot, "pick": picker},
+        bind_name(COPY, where, "m-", {"name_of": slot}, {"draw": {"uniform": [0, 2]}}),
+        call("open", path=COPY, flags=O_RDWR | O_CREAT, mode=None),
+        call("append", file=COPY, total={"size_of": COPY}, block={"const": 5000}),
+        call("mmap_read", file=COPY),
+        call("fallocate", ["ok", "ENOTSUP"], file=COPY, offset=NOTHING, size=SOME, mode=16),
+        bind_name(SOURCE, where, "l-", {"name_of": COPY}),
+        call("symlink", path=SOURCE, target=None),
+    ]
+
+
 HABITS = st.one_of(
     st.builds(_copied, DATASET, st.sampled_from(KNOWN), st.sampled_from(KNOWN)),
     st.builds(_locked, DATASET, st.sampled_from(["flock", "fcntl_lock"])),
     st.builds(_saved, DATASET, st.sampled_from(FILES), st.sampled_from(NAMES)),
     st.builds(_found, DATASET, st.sampled_from(LISTS), st.sampled_from(KNOWN)),
+    st.builds(_named, DATASET, st.lists(PART, min_size=1, max_size=4)),
+    st.builds(_picked, PICKER, st.integers(1, 99)),
+    st.builds(_modelled, DATASET, PICKER, AT),
 ).map(list)  # one alternative among others, not four
 
 
