@@ -1,72 +1,13 @@
 """Plans and folders for the tests of the native engine: real files, real threads."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Protocol
 
 import pytest
 
 from replayer.engine import Engine, Plan, Row, Sandbox
-
-Step = dict[str, Any]
-
-
-class Drafts:
-    """Builds plan documents with one dataset and one transaction."""
-
-    def document(self, steps: list[Step], **changes: object) -> dict[str, Any]:
-        document: dict[str, Any] = {
-            "format": 1,
-            "name": "test",
-            "seed": 1,
-            "users": 1,
-            "written": "random",
-            "pool_bytes": 1 << 20,
-            "tables": [],
-            "datasets": [
-                {
-                    "name": "files",
-                    "directory": "files",
-                    "laid_out": True,
-                    "scope": "shared",
-                    "content": "random",
-                    "entries": [["a", "f", 5000, 0o644, ""], ["b", "f", 100, 0o644, ""]],
-                }
-            ],
-            "pickers": [
-                {
-                    "dataset": 0,
-                    "types": "f",
-                    "kind": "segments",
-                    "segments": [[1, 0, 2]],
-                    "shuffle": None,
-                }
-            ],
-            "transactions": [{"name": "work", "steps": steps}],
-            "mix": [1],
-            "pace": {"kind": "closed", "think": {"const": 0}},
-            "stop": {"duration_ns": None, "transactions": 1},
-            "warm_up_ns": 0,
-        }
-        return document | changes
-
-    def plan(self, steps: list[Step], **changes: object) -> Plan:
-        return Plan(json.dumps(self.document(steps, **changes)).encode())
-
-    def call(self, op: str, *, expect: tuple[str, ...] = ("ok",), **operands: object) -> Step:
-        return {"do": "call", "op": op, "expect": list(expect), **operands}
-
-    def name(self, slot: int, *parts: object) -> Step:
-        return {"do": "bind", "slot": slot, "name": {"dataset": 0, "parts": list(parts)}}
-
-    def open_new(self, slot: int) -> Step:
-        return self.call("open", path=slot, flags=0o102, mode=0o644)
-
-
-class Make(Protocol):
-    def __call__(self, plan: Plan, *sandboxes: Sandbox, **options: Any) -> Engine: ...  # noqa: ANN401
+from tests.unit.engine.drafts import Drafts, Make, Run, Until
 
 
 @pytest.fixture
@@ -84,8 +25,15 @@ def make() -> Iterator[Make]:
     """Make engines that are closed at the end of the test."""
     made: list[Engine] = []
 
-    def make_engine(plan: Plan, *sandboxes: Sandbox, **options: Any) -> Engine:  # noqa: ANN401
-        engine = Engine(plan, [[sandbox] for sandbox in sandboxes], **options)
+    def make_engine(
+        plan: Plan,
+        *sandboxes: Sandbox,
+        record: str | None = None,
+        stuck_after_ns: int = 5_000_000_000,
+        null: bool = False,
+    ) -> Engine:
+        targets = [[sandbox] for sandbox in sandboxes]
+        engine = Engine(plan, targets, record=record, stuck_after_ns=stuck_after_ns, null=null)
         made.append(engine)
         return engine
 
@@ -95,7 +43,7 @@ def make() -> Iterator[Make]:
 
 
 @pytest.fixture
-def until() -> Callable[[Callable[[], object]], None]:
+def until() -> Until:
     """Wait until something holds, at most 10 s."""
 
     def wait(holds: Callable[[], object]) -> None:
@@ -108,8 +56,8 @@ def until() -> Callable[[Callable[[], object]], None]:
 
 
 @pytest.fixture
-def run(make: Make, sandbox: Sandbox) -> Callable[[Plan], dict[tuple[str, str, bool], Row]]:
-    """Run one user until its transactions are used up; what was recorded, by op, outcome and expectation."""
+def run(make: Make, sandbox: Sandbox) -> Run:
+    """Run one user until it is done: what was recorded by op, outcome and expectation."""
 
     def run_plan(plan: Plan) -> dict[tuple[str, str, bool], Row]:
         engine = make(plan, sandbox)

@@ -1,21 +1,18 @@
 """Interactive users do what commands say."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from replayer.engine import Outcome, Sandbox
-
-Until = Callable[[Callable[[], object]], None]
+from replayer.engine import Engine, Outcome, Sandbox
+from tests.unit.engine.drafts import Drafts, Make, Until
 
 
 class Talk:
     """One interactive user and the answers to its commands."""
 
-    def __init__(self, engine: Any, until: Until) -> None:
+    def __init__(self, engine: Engine, until: Until) -> None:
         self.engine, self.until = engine, until
         engine.start_interactive(9, 0)
 
@@ -37,7 +34,7 @@ class Talk:
 
 
 @pytest.fixture
-def talk(drafts: Any, make: Any, sandbox: Sandbox, until: Until) -> Talk:
+def talk(drafts: Drafts, make: Make, sandbox: Sandbox, until: Until) -> Talk:
     return Talk(make(drafts.plan([]), sandbox), until)
 
 

@@ -1,15 +1,13 @@
 """Nothing outside of a run's folder can be reached, by either confinement."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from replayer.engine import Plan, Row, Sandbox, confinement
-
-Run = Callable[[Plan], dict[tuple[str, str, bool], Row]]
+from replayer.engine import Sandbox, confinement
+from tests.unit.engine.drafts import Drafts, Run
 
 
 @pytest.fixture(params=["as-possible", "guarded"])
@@ -22,9 +20,9 @@ def test_the_fallback_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     assert confinement() == "guarded"
 
 
-def attacks(drafts: Any) -> list[dict[str, Any]]:
+def attacks(drafts: Drafts) -> list[dict[str, Any]]:
     """Ops through links that lead outside, each of which must fail."""
-    c, call = (lambda number: {"const": number}), drafts.call
+    c, call = drafts.const, drafts.call
     steps: list[dict[str, Any]] = []
     for link in ("absolute", "relative"):
         steps += [
@@ -67,7 +65,7 @@ def attacks(drafts: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.usefixtures("_mode")
 def test_links_that_lead_outside_lead_nowhere(
-    drafts: Any, run: Run, sandbox: Sandbox, tmp_path: Path
+    drafts: Drafts, run: Run, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     outside, files = tmp_path / "outside", Path(sandbox.path, "files")
     for folder in (outside, files):
@@ -91,7 +89,7 @@ def test_links_that_lead_outside_lead_nowhere(
 
 
 @pytest.mark.usefixtures("_mode")
-def test_links_inside_are_followed(drafts: Any, run: Run, sandbox: Sandbox) -> None:
+def test_links_inside_are_followed(drafts: Drafts, run: Run, sandbox: Sandbox) -> None:
     files = Path(sandbox.path, "files")
     (files / "real").mkdir(parents=True)
     (files / "real/file").write_text("x")
@@ -110,7 +108,7 @@ def test_links_inside_are_followed(drafts: Any, run: Run, sandbox: Sandbox) -> N
 
 @pytest.mark.parametrize("target", ["/etc/passwd", "../../x", "a/../../../x", ""])
 def test_links_to_the_outside_are_not_made(
-    drafts: Any, run: Run, sandbox: Sandbox, target: str
+    drafts: Drafts, run: Run, sandbox: Sandbox, target: str
 ) -> None:
     Path(sandbox.path, "files").mkdir()
     steps = [drafts.name(0, "link"), drafts.call("symlink", path=0, target=target)]
@@ -120,7 +118,7 @@ def test_links_to_the_outside_are_not_made(
 
 
 @pytest.mark.parametrize("part", ["..", "../x", "a//b", "/etc", "a/./b", "a/", "x" * 256])
-def test_composed_paths_are_checked(drafts: Any, run: Run, part: str) -> None:
+def test_composed_paths_are_checked(drafts: Drafts, run: Run, part: str) -> None:
     steps = [drafts.name(0, part), drafts.call("mkdir", path=0, mode=0o755)]
     rows = run(drafts.plan(steps))
     assert rows["mkdir", "EINVAL", False].histogram.count == 1

@@ -1,14 +1,13 @@
 """What ops do to files, and what is recorded of them."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from replayer.engine import OPS, Plan, Row, Sandbox
+from replayer.engine import OPS, Sandbox
+from tests.unit.engine.drafts import Drafts, Run
 
-Run = Callable[[Plan], dict[tuple[str, str, bool], Row]]
 MASK = (1 << 64) - 1
 
 
@@ -21,7 +20,7 @@ def mix64(z: int) -> int:
 
 
 def written(size: int) -> bytes:
-    """The data of the first write of user 0 with seed 1 and a pool of 1 MiB, from the plan format."""
+    """The data of the first write of user 0, with seed 1 and a pool of 1 MiB."""
     golden = 0x9E3779B97F4A7C15
     mixed = mix64(mix64(golden))
     first = mixed * (((1 << 20) - size) // 8 + 1) >> 64
@@ -33,7 +32,7 @@ def written(size: int) -> bytes:
 
 
 def test_written_files_hold_the_bytes_of_the_plan_format(
-    drafts: Any, run: Run, sandbox: Sandbox
+    drafts: Drafts, run: Run, sandbox: Sandbox
 ) -> None:
     steps = [
         drafts.name(0, "new-", {"user": True}, "-", {"seq": True}, "-", {"next": True}),
@@ -48,7 +47,7 @@ def test_written_files_hold_the_bytes_of_the_plan_format(
     assert Path(sandbox.path, "files/new-0-0-1").read_bytes() == written(4096)
 
 
-def test_counts_and_bytes_of_reads_are_exact(drafts: Any, run: Run, sandbox: Sandbox) -> None:
+def test_counts_and_bytes_of_reads_are_exact(drafts: Drafts, run: Run, sandbox: Sandbox) -> None:
     read = drafts.call("read", file=1, size={"const": 1024}, until_end=True, check_size=True)
     steps = [
         {
@@ -70,7 +69,7 @@ def test_counts_and_bytes_of_reads_are_exact(drafts: Any, run: Run, sandbox: San
     assert rows["transaction", "ok", True].histogram.count == 1
 
 
-def test_a_file_of_another_size_is_short(drafts: Any, run: Run, sandbox: Sandbox) -> None:
+def test_a_file_of_another_size_is_short(drafts: Drafts, run: Run, sandbox: Sandbox) -> None:
     read = drafts.call("read", file=0, size={"const": 4096}, until_end=True, check_size=True)
     steps = [
         {"do": "bind", "slot": 0, "pick": 0},
@@ -87,7 +86,7 @@ def test_a_file_of_another_size_is_short(drafts: Any, run: Run, sandbox: Sandbox
 
 
 def test_an_unexpected_outcome_skips_the_rest_and_closes(
-    drafts: Any, run: Run, sandbox: Sandbox
+    drafts: Drafts, run: Run, sandbox: Sandbox
 ) -> None:
     steps = [
         drafts.name(0, "new"),
@@ -104,7 +103,7 @@ def test_an_unexpected_outcome_skips_the_rest_and_closes(
     assert ("unlink", "ok", True) not in rows
 
 
-def test_an_expected_outcome_is_no_error(drafts: Any, run: Run) -> None:
+def test_an_expected_outcome_is_no_error(drafts: Drafts, run: Run) -> None:
     steps = [
         drafts.name(0, "missing"),
         drafts.call("stat", path=0, expect=("ENOENT",)),
@@ -120,10 +119,9 @@ def test_an_expected_outcome_is_no_error(drafts: Any, run: Run) -> None:
     assert rows["transaction", "ok", True].histogram.count == 1
 
 
-def all_ops(drafts: Any) -> list[dict[str, Any]]:
+def all_ops(drafts: Drafts) -> list[dict[str, Any]]:
     """Every op once or more, in an order in which each succeeds."""
-    c, call = (lambda number: {"const": number}), drafts.call
-    lock = {"file": 0, "kind": "exclusive", "wait": True}
+    c, call = drafts.const, drafts.call
     return [
         drafts.name(0, "new"),
         drafts.name(1, "other"),
@@ -145,8 +143,8 @@ def all_ops(drafts: Any) -> list[dict[str, Any]]:
         call("fchmod", file=0, mode=0o600),
         call("fchown", file=0, uid=-1, gid=-1),
         call("futimens", file=0, mtime_ns=c(1_000_000_005)),
-        call("flock", **lock),
-        call("fcntl_lock", offset=c(0), size=c(0), **lock),
+        call("flock", file=0, kind="exclusive", wait=True),
+        call("fcntl_lock", file=0, kind="shared", wait=True, offset=c(0), size=c(0)),
         call("mmap_read", file=0),
         call("open", path=1, flags=0o102, mode=0o644),
         call("lseek", file=0, offset=c(0), whence=0),
@@ -178,7 +176,7 @@ def all_ops(drafts: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("mode", ["as-possible", "guarded"])
 def test_every_op_succeeds_on_real_files(
-    drafts: Any, run: Run, sandbox: Sandbox, mode: str, monkeypatch: pytest.MonkeyPatch
+    drafts: Drafts, run: Run, sandbox: Sandbox, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("REPLAYER_CONFINEMENT", mode)
     Path(sandbox.path, "files").mkdir()

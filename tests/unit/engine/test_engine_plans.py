@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from replayer.engine import Plan
+from tests.unit.engine.drafts import Drafts, Run
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -45,7 +46,10 @@ CHANGES: list[tuple[Change, str]] = [
     ),
     (first_step(do="jump"), r"plan: transactions\[0\].steps\[0\].do: must be one of bind, repeat"),
     (first_step(do="bind", slot=16, pick=0), "slot: must be an integer from 0 to 15, got 16"),
-    (first_step(do="bind", slot=0, pick=1), r"pick: must be the number of a picker \(there are 1\)"),
+    (
+        first_step(do="bind", slot=0, pick=1),
+        r"pick: must be the number of a picker \(there are 1\)",
+    ),
     (first_step(do="call", op="stat", path=0, expect=["ENOPE"]), "must be ok, any or the name of"),
     (first_step(do="call", op="stat", path=0, file=1, expect=["ok"]), 'unknown key "file"'),
     (
@@ -54,33 +58,41 @@ CHANGES: list[tuple[Change, str]] = [
     ),
     (
         first_step(
-            do="call", op="pwrite", file=0, size={"const": 1 << 20}, offset={"const": 0}, expect=["ok"]
+            do="call",
+            op="pwrite",
+            file=0,
+            size={"const": 1 << 20},
+            offset={"const": 0},
+            expect=["ok"],
         ),
         "pool_bytes: must be at least 1052672",
     ),
-    (first_step(do="think", time={"uniform": [5, 4]}), r"time.uniform\[1\]: must be an integer from 5"),
+    (
+        first_step(do="think", time={"uniform": [5, 4]}),
+        r"time.uniform\[1\]: must be an integer from 5",
+    ),
     (lambda d: d.update(pace={"kind": "closed", "gap": {"const": 0}}), 'unknown key "gap"'),
 ]
 
 
 @pytest.mark.parametrize(("change", "message"), CHANGES)
-def test_broken_plans_are_refused(drafts: Any, change: Change, message: str) -> None:
+def test_broken_plans_are_refused(drafts: Drafts, change: Change, message: str) -> None:
     document = copy.deepcopy(drafts.document([]))
     change(document)
     with pytest.raises(ValueError, match=message):
         Plan(json.dumps(document).encode())
 
 
-def test_steps_nest_at_most_sixteen_deep(drafts: Any) -> None:
-    step: dict[str, Any] = {"do": "think", "time": {"const": 0}}
+def test_steps_nest_at_most_sixteen_deep(drafts: Drafts, run: Run) -> None:
+    step = drafts.call("stat", path=0, expect=("EINVAL",))
     for _ in range(15):
         step = {"do": "repeat", "times": {"const": 1}, "steps": [step]}
-    drafts.plan([step])
+    assert run(drafts.plan([step]))["stat", "EINVAL", True].histogram.count == 1
     with pytest.raises(ValueError, match="steps may nest at most 16 deep"):
         drafts.plan([{"do": "repeat", "times": {"const": 1}, "steps": [step]}])
 
 
-def test_a_plan_knows_its_names(drafts: Any) -> None:
+def test_a_plan_knows_its_names(drafts: Drafts) -> None:
     plan = drafts.plan([])
     assert (plan.transactions, plan.datasets) == (("work",), ("files",))
 

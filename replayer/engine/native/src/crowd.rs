@@ -205,16 +205,18 @@ impl Crowd {
         }
     }
 
-    /// A user's thread ends. False when it had been given up on (and was reported then).
-    pub(crate) fn leave(&self, pulse: &Pulse) -> bool {
+    /// A user's thread ends; `report` it before it stops counting as running, unless it was given up on (and reported then).
+    pub(crate) fn leave(&self, pulse: &Pulse, report: impl FnOnce()) {
         let mut inner = hold(&self.inner);
         self.settle(&mut inner, pulse.user, State::Waiting);
         let member = inner.members.remove(&pulse.user);
-        let given_up = member.is_some_and(|member| member.state == State::Abandoned);
-        inner.abandoned -= usize::from(given_up);
+        if member.is_some_and(|member| member.state == State::Abandoned) {
+            inner.abandoned -= 1;
+        } else {
+            report();
+        }
         self.count_running(&inner);
         self.settled.notify_all();
-        !given_up
     }
 
     /// Tell a user something and wake it.

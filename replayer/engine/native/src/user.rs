@@ -80,9 +80,8 @@ impl Drop for Ending {
         self.core
             .in_call_ns
             .fetch_add(self.pulse.in_call_ns(), Ordering::Relaxed);
-        if self.core.crowd.leave(&self.pulse) {
-            self.core.report_finished([self.pulse.user]);
-        }
+        let report = || self.core.report_finished([self.pulse.user]);
+        self.core.crowd.leave(&self.pulse, report);
     }
 }
 
