@@ -26,6 +26,7 @@ from replayer.load.roster import Roster
 from replayer.load.schedule import Segment
 from replayer.load.session import Session
 from replayer.load.threads import call_in_thread
+from replayer.load.users import has_python_users
 
 __all__ = ["Band", "Conductor"]
 
@@ -80,13 +81,15 @@ class Conductor:
 
     def finish(self) -> None:
         """End the segment that runs, and wait for it; unless the conductor itself asks."""
+        if self._greenlet is gevent.getcurrent():
+            return
         self._stop_wanted = True
-        if self._greenlet is not None and self._greenlet is not gevent.getcurrent():
+        if self._greenlet is not None:
             self._greenlet.join()
 
     def _lead(self) -> None:
         try:
-            for segment in self._session.schedule:
+            for segment in self._session.request.schedule:
                 if self._is_ending():
                     break
                 self._play(segment)
@@ -112,11 +115,22 @@ class Conductor:
                 engine.measure()
             self._band.gauge.open()
             self._wait(segment, "measured", segment.duration_ns)
+            self._band.roster.check()
         finally:
             self._band.gauge.close()
+            self._stop_python_users(segment)
             grace_ns = int(self._environment.stop_timeout * NS_PER_S)
             self.given_up += call_in_thread(engine.end_segment, grace_ns)
             self._band.roster.give_up(stuck.user for stuck in self.given_up)
+
+    def _stop_python_users(self, segment: Segment) -> None:
+        """Have Locust stop its users before the last segment ends: the engine cannot stop tasks."""
+        if self._stop_wanted or not has_python_users(self._environment):
+            return
+        runner = self._environment.runner
+        last = segment is self._session.request.schedule[-1] or self._is_ending()
+        if last and isinstance(runner, LocalRunner):
+            runner.stop()
 
     def _prepare(self, segment: Segment) -> None:
         ground = self._session.grounds[segment.target]
@@ -132,7 +146,7 @@ class Conductor:
         the clock starts.
         """
         by_time = self._session.request.workload.transactions_per_user is None
-        return by_time and len(self._session.schedule) == 1
+        return by_time and len(self._session.request.schedule) == 1
 
     def _wait_for_users(self, segment: Segment) -> None:
         if self._environment.shape_class is not None:

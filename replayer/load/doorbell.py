@@ -91,7 +91,7 @@ class Courier:
 
     def carry(self) -> None:
         """Carry what is there."""
-        self._watch_if_wanted()
+        self.watch()
         for interval in self._engine.drain_intervals():
             self._ledger.add(interval)
             self._statistics.merge(interval)
@@ -99,7 +99,8 @@ class Courier:
         # Draining silences the doorbell for everybody, also for what has come meanwhile.
         self._doorbell.answer()
 
-    def _watch_if_wanted(self) -> None:
+    def watch(self) -> None:
+        """Have the engine hand over each transaction if anyone listens; not for nothing."""
         wanted = self._statistics.is_anyone_listening()
         if wanted is not self._watched:
             self._watched = wanted

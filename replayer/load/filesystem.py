@@ -143,7 +143,10 @@ class FileSystem:
         Raises:
             OSError: It failed.
         """
-        answer = self._mailbox.ask(self._user, _step(op, operands, ["ok"]))
+        try:
+            answer = self._mailbox.ask(self._user, _step(op, operands, ["ok"]))
+        except ValueError as error:  # such as a path that leaves the run's folder
+            raise OSError(errno.EINVAL, f"{op}: {error}", shown) from error
         if answer.outcome != "ok":
             self._failed = True
             number = getattr(errno, answer.outcome, errno.EIO)  # SHORT has no number of its own

@@ -4,6 +4,7 @@ Locustfiles register the listeners; everything else begins with Locust's ``init`
 import, as Locust forks its processes after importing the locustfile.
 """
 
+import argparse
 import math
 import sys
 from typing import Any, NoReturn
@@ -42,13 +43,28 @@ def _add_arguments(parser: Any, **_: object) -> None:  # noqa: ANN401 - configar
     )
     add_options(parser)
     parser.set_defaults(stop_timeout=str(DEFAULT_STOP_TIMEOUT_S))
+    _refuse_modes_of(parser)
+
+
+def _refuse_modes_of(parser: Any) -> None:  # noqa: ANN401 - configargparse is untyped
+    """Refuse what is not possible once parsed: a worker waits for its master before init."""
+    parse = parser.parse_args
+
+    def parse_args(*words: Any, **settings: Any) -> argparse.Namespace:  # noqa: ANN401 - as theirs
+        options: argparse.Namespace = parse(*words, **settings)
+        try:
+            _refuse_modes(options)
+        except ReplayerError as error:
+            _leave(in_lines(error), error.exit_code)
+        return options
+
+    parser.parse_args = parse_args
 
 
 def _begin(environment: Environment, **_: object) -> None:
     # Native threads use more than one CPU, which Locust takes for a hub that is too busy.
     runners.CPU_WARNING_THRESHOLD = math.inf  # type: ignore[assignment]
     try:
-        _refuse_modes(environment)
         _stages[environment] = open_stage(environment, Settings.read(options_of(environment)))
     except ReplayerError as error:
         _leave(in_lines(error), error.exit_code)
@@ -56,8 +72,7 @@ def _begin(environment: Environment, **_: object) -> None:
         _leave(keep_bug(error), EXIT_BUG)
 
 
-def _refuse_modes(environment: Environment) -> None:
-    options = options_of(environment)
+def _refuse_modes(options: argparse.Namespace) -> None:
     for chosen, name in (
         (options.master, "--master"),
         (options.worker, "--worker"),

@@ -21,7 +21,7 @@ from replayer.load.ground import Ground, Works
 from replayer.load.interruption import InterruptedRunError, Interruption, Level
 from replayer.load.options import Settings
 from replayer.load.progress import Progress
-from replayer.load.schedule import Segment, make_schedule
+from replayer.load.schedule import Segment
 from replayer.load.targets import Target, TargetError, check_target, explain, parse_targets
 from replayer.load.threads import call_in_thread, call_within
 from replayer.load.workload import Workload
@@ -43,6 +43,7 @@ class Request:
     workload: Workload
     targets: tuple[Target, ...]
     rounds: int
+    schedule: tuple[Segment, ...]
     progress: Progress
     interruption: Interruption
 
@@ -54,7 +55,6 @@ class Session:
     Attributes:
         request: What it was made from.
         grounds: The folder of each target.
-        schedule: Its segments, in order.
         procedure: How caches are brought into their state.
         chronicle: Its run folder.
         engine: Its users' threads.
@@ -64,7 +64,6 @@ class Session:
 
     request: Request
     grounds: tuple[Ground, ...]
-    schedule: tuple[Segment, ...]
     procedure: Procedure
     chronicle: Chronicle
     engine: Engine
@@ -124,11 +123,9 @@ def open_session(request: Request) -> Session:
     except BaseException as error:
         _abandon(request, chronicle, grounds, error)
         raise
-    segment_ns = workload.plan.body["stop"]["duration_ns"]
     return Session(
         request=request,
         grounds=tuple(grounds),
-        schedule=make_schedule(len(grounds), request.rounds, segment_ns),
         procedure=procedure,
         chronicle=chronicle,
         engine=engine,

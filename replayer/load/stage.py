@@ -22,11 +22,11 @@ from replayer.load.options import Settings, options_of
 from replayer.load.progress import make_progress
 from replayer.load.results import check_thresholds, show_results
 from replayer.load.roster import Roster
-from replayer.load.schedule import default_rounds
+from replayer.load.schedule import Segment, default_rounds, make_schedule
 from replayer.load.session import Request, Session, chosen_targets, open_session, put_away
 from replayer.load.sessions import Crew
 from replayer.load.threads import call_in_thread, hung_calls
-from replayer.load.users import ScenarioUser
+from replayer.load.users import has_python_users, has_scenario_users
 from replayer.load.workload import Load, Workload, make_workload
 
 __all__ = ["Stage", "open_stage"]
@@ -64,6 +64,7 @@ class Stage:
         interruption.watch()
         interruption.on_urgent(self._session.engine.interrupt)
         self._doorbell.start()
+        self._courier.watch()
         self._carrier = gevent.spawn(self._courier.run)
         self.conductor.start()
 
@@ -144,6 +145,7 @@ def open_stage(environment: Environment, settings: Settings) -> Stage:
         workload=workload,
         targets=targets,
         rounds=rounds,
+        schedule=_make_schedule(environment, workload, len(targets), rounds),
         progress=make_progress(quiet=settings.quiet),
         interruption=interruption,
     )
@@ -155,22 +157,25 @@ def open_stage(environment: Environment, settings: Settings) -> Stage:
 
 def _rounds(environment: Environment, targets: int) -> int:
     # A load shape and tasks in Python go on from where they are: they cannot be begun anew.
-    goes_on = environment.shape_class is not None or _has_python_users(environment)
+    goes_on = environment.shape_class is not None or has_python_users(environment)
     if environment.shape_class is not None and targets > 1:
         message = f"a load shape runs on one target at a time, got {targets}"
         raise ReplayerError(message, hint="run it once for each target, and compare the runs")
     return 1 if goes_on else default_rounds(targets)
 
 
-def _has_python_users(environment: Environment) -> bool:
-    return any(not issubclass(kind, ScenarioUser) for kind in environment.user_classes)
+def _make_schedule(
+    environment: Environment, workload: Workload, targets: int, rounds: int
+) -> tuple[Segment, ...]:
+    # Users in Python stay on the target they were dealt: all targets have their turn at once.
+    turns = targets if has_scenario_users(environment) else 1
+    return make_schedule(turns, rounds, workload.plan.body["stop"]["duration_ns"])
 
 
 def _make_workload(environment: Environment, settings: Settings, rounds: int) -> Workload:
     """Compile the scenario, and give Locust the users, rate and time that it asks for."""
     options = options_of(environment)
-    scenario_users = any(issubclass(kind, ScenarioUser) for kind in environment.user_classes)
-    if settings.scenario is None and scenario_users:
+    if settings.scenario is None and has_scenario_users(environment):
         message = "a scenario is missing"
         raise ReplayerError(message, hint="add --scenario FILE; 'replayer scenarios' lists some")
     _check_numbers(options.num_users, options.run_time)

@@ -6,7 +6,7 @@ native thread. Neither makes a call on a mount itself.
 """
 
 from gevent import GreenletExit, Timeout
-from locust import User
+from locust import User, task
 from locust.env import Environment
 from locust.user.task import LOCUST_STATE_RUNNING
 
@@ -14,7 +14,7 @@ from replayer.load.filesystem import FileSystem
 from replayer.load.roster import Seat
 from replayer.load.sessions import crew_of
 
-__all__ = ["FileUser", "ScenarioUser"]
+__all__ = ["FileUser", "ScenarioUser", "has_python_users", "has_scenario_users"]
 
 
 class _SeatedUser(User):
@@ -36,6 +36,10 @@ class _SeatedUser(User):
 
 class ScenarioUser(_SeatedUser):
     """A user of the scenario."""
+
+    @task
+    def transactions(self) -> None:
+        """Stand for the plan in Locust's tables of tasks; the engine does the work."""
 
     def run(self) -> None:  # type: ignore[misc] # final for users with tasks; this one has none
         """Have the native thread work until it has ended."""
@@ -99,3 +103,13 @@ class FileUser(_SeatedUser):
             )
         finally:
             engine.cancel_user(seat.number)
+
+
+def has_scenario_users(environment: Environment) -> bool:
+    """Whether users of the scenario take part."""
+    return any(issubclass(kind, ScenarioUser) for kind in environment.user_classes)
+
+
+def has_python_users(environment: Environment) -> bool:
+    """Whether users with tasks of their own take part."""
+    return any(not issubclass(kind, ScenarioUser) for kind in environment.user_classes)

@@ -26,7 +26,6 @@ FREE_FORM: dict[str, object] = {
     "transactions": [{"name": "none", "steps": []}],
     "mix": [1],
     "pace": {"kind": "closed", "think": {"const": 0}},
-    "stop": {"duration_ns": None, "transactions": None},
     "warm_up_ns": 0,
 }
 """The plan of a locustfile whose users are all written in Python: it lays out nothing."""
@@ -84,17 +83,16 @@ def make_workload(settings: Settings, load: Load) -> Workload:
     if settings.scenario is None:
         return _free_form(settings, load)
     scenario = load_scenario(settings.scenario, settings.changes)
-    duration_ns = _total_ns(load, scenario.duration_ns)
     plan = compile_plan(
         scenario,
         users=load.users,
         seed=settings.seed,
-        duration_ns=None if duration_ns is None else max(duration_ns // load.rounds, 1),
+        duration_ns=_segment_ns(load, scenario.duration_ns),
     )
     return Workload(
         plan=plan,
         source=settings.scenario,
-        duration_ns=duration_ns,
+        duration_ns=_total_ns(load, scenario.duration_ns),
         ramp_up_ns=scenario.users.ramp_up_ns,
         cache=settings.cache or scenario.cache,
         thresholds=(
@@ -107,8 +105,9 @@ def make_workload(settings: Settings, load: Load) -> Workload:
 
 def _free_form(settings: Settings, load: Load) -> Workload:
     seed = 1 if settings.seed is None else settings.seed
+    stop = {"duration_ns": _segment_ns(load, None), "transactions": None}
     return Workload(
-        plan=Plan({**FREE_FORM, "users": load.users or 1, "seed": seed}),
+        plan=Plan({**FREE_FORM, "users": load.users or 1, "seed": seed, "stop": stop}),
         source="locustfile",
         duration_ns=_total_ns(load, None),
         ramp_up_ns=0,
@@ -120,6 +119,11 @@ def _free_form(settings: Settings, load: Load) -> Workload:
 
 def _total_ns(load: Load, stated_ns: int | None) -> int | None:
     return stated_ns if load.run_time_s is None else load.run_time_s * NS_PER_S
+
+
+def _segment_ns(load: Load, stated_ns: int | None) -> int | None:
+    total_ns = _total_ns(load, stated_ns)
+    return None if total_ns is None else max(total_ns // load.rounds, 1)
 
 
 def _pace_in_words(scenario: Scenario) -> str:

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.behaviour.shell import LOOK_ONLY, TINY, Shell, Until
+from tests.behaviour.shell import Shell, Until, make_shell
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    (tmp_path / "tiny.yaml").write_text(TINY)
-    (tmp_path / "look.yaml").write_text(LOOK_ONLY)
-    return Shell(tmp_path)
+    return make_shell(tmp_path)
 
 
 @pytest.fixture

@@ -97,3 +97,10 @@ class Done:
     def document(self) -> Any:  # noqa: ANN401 - JSON
         """Return the JSON on its stdout."""
         return json.loads(self.out)
+
+
+def make_shell(home: Path) -> Shell:
+    """Return a shell in a folder with two scenarios."""
+    (home / "tiny.yaml").write_text(TINY)
+    (home / "look.yaml").write_text(LOOK_ONLY)
+    return Shell(home)

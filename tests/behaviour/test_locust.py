@@ -129,7 +129,6 @@ def test_locusts_json_holds_what_the_engine_counted(shell: Shell, packaged: str)
         *("--scenario", "tiny.yaml", "--results", "none"),
         program=LOCUST,
     )
-    assert done.went_well, done.err
     theirs = {entry["name"]: entry["num_requests"] for entry in json.loads(done.out)}
     report = json.loads((shell.home / "out" / "run.json").read_text())["summary"]
     ours = {each["name"]: each["count"] for each in report["targets"][0]["overall"]["transactions"]}
