@@ -317,7 +317,6 @@ impl Engine {
         let given_up = self.core.crowd.close(PATIENCE);
         let stuck = self.report(given_up);
         self.watcher.end();
-        self.recorder().end_segment();
         self.recorder().close();
         stuck
     }

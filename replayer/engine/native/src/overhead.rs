@@ -30,7 +30,7 @@ pub(crate) fn overhead_ns(ops: u64) -> Result<f64> {
     if ops == 0 {
         return Err(Error::value("ops must be at least 1, got 0"));
     }
-    let setting = setting()?;
+    let setting = setting(PLAN)?;
     let pulse = Arc::new(Pulse::new(0));
     let shard = setting.recorder.shard(0);
     setting.recorder.begin_segment(0, 0, 0);
@@ -63,8 +63,9 @@ fn float(number: u64) -> f64 {
     number as f64
 }
 
-fn setting() -> Result<Setting> {
-    let program = Arc::new(parse_plan(PLAN.as_bytes())?);
+/// What one thread needs to run a plan, with a recorder of its own that writes nothing.
+pub(crate) fn setting(plan: &str) -> Result<Setting> {
+    let program = Arc::new(parse_plan(plan.as_bytes())?);
     let begin_ns = now_ns();
     let recorder = Recorder::start(RecorderConfig {
         transactions: program

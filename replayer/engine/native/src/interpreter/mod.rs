@@ -5,6 +5,8 @@ mod calls;
 mod data;
 mod journal;
 mod steps;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use journal::{FailedOp, Finished, Journal};
 
