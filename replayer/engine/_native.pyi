@@ -128,7 +128,7 @@ class Sandbox:
 
     @staticmethod
     def create(parent: str, run: str, note: str) -> Sandbox:
-        """Create the folder (mode 0700) and its marker ``.replayer-run``, which holds ``note`` (JSON).
+        """Create the folder (mode 0700) and its marker ``.replayer-run``, holding ``note`` (JSON).
 
         Raises:
             OSError: Parent missing, not a directory, not writable, folder exists.
