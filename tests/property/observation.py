@@ -2,6 +2,7 @@
 
 import json
 import os
+import stat
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -61,8 +62,7 @@ def seen_by_reference(run: reference.ReferenceRun, folder: Path) -> Observed:
     finished = {(name, "ok"): count - run.failed[name] for name, count in run.finished.items()}
     failed = {(name, "failed"): count for name, count in run.failed.items()}
     transactions = +Counter(finished | failed)
-    tree = reference.tree(folder)
-    return Observed(ops, run.bytes, transactions, tree, traits(folder, tree))
+    return Observed(ops, run.bytes, transactions, *left_behind(folder))
 
 
 def run_native(document: Document, parent: Path, round_number: int) -> Observed:
@@ -81,9 +81,7 @@ def run_native(document: Document, parent: Path, round_number: int) -> Observed:
         rows = machine.totals()
     finally:
         machine.close()
-    folder = Path(sandbox.path)
-    tree = reference.tree(folder)
-    return Observed(*counted(rows), tree, traits(folder, tree))
+    return Observed(*counted(rows), *left_behind(Path(sandbox.path)))
 
 
 def wait_until_idle(machine: engine.Engine) -> None:
@@ -115,8 +113,28 @@ def counted(
     return +ops, +moved, +transactions
 
 
-def traits(folder: Path, tree: dict[str, reference.EntryState]) -> dict[str, tuple[Any, ...]]:
-    return {path: _traits(folder / path) for path in tree}
+def left_behind(
+    folder: Path,
+) -> tuple[dict[str, reference.EntryState], dict[str, tuple[Any, ...]]]:
+    """Describe the tree, and what else can be seen, also where plans took all permissions away."""
+    modes = made_readable(folder)
+    tree = reference.tree(folder)
+    for path, mode in modes.items():
+        tree[path] = tree[path]._replace(mode=mode)
+    return tree, {path: _traits(folder / path) for path in tree}
+
+
+def made_readable(folder: Path) -> dict[str, int]:
+    """Give the owner all permissions and return the modes that stood before."""
+    modes = {}
+    for directory, names, files in os.walk(folder):
+        for place in (Path(directory, name) for name in [*names, *files]):
+            mode = place.lstat().st_mode
+            if not stat.S_ISLNK(mode) and mode & 0o700 != 0o700:
+                modes[str(place.relative_to(folder))] = stat.S_IMODE(mode)
+                place.chmod(mode | 0o700)
+    modes.pop(reference.MARKER, None)
+    return modes
 
 
 def _traits(path: Path) -> tuple[Any, ...]:
