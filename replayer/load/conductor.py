@@ -21,7 +21,7 @@ from replayer.load.gauge import Gauge
 from replayer.load.interruption import Level
 from replayer.load.ledger import Ledger, is_transaction
 from replayer.load.options import options_of
-from replayer.load.progress import Tick
+from replayer.load.progress import Hang, Tick
 from replayer.load.roster import Roster
 from replayer.load.schedule import Segment
 from replayer.load.session import Session
@@ -188,7 +188,7 @@ class Conductor:
             left_s=left_s,
             ledger=self._band.ledger,
             targets=names,
-            stuck=tuple(_in_words(stuck) for stuck in self._session.engine.stuck()),
+            hanging=tuple(_hang(stuck) for stuck in self._session.engine.stuck()),
         )
         self._session.request.progress.tick(tick)
         gevent.sleep(POLL_S if left_s is None else max(min(POLL_S, left_s), 0))
@@ -225,5 +225,5 @@ def _poll(is_done: Callable[[], bool], seconds: float) -> None:
         gevent.sleep(POLL_S)
 
 
-def _in_words(stuck: Stuck) -> str:
-    return f"user {stuck.user}, {stuck.op} {stuck.path}, for {stuck.age_ns / 1e9:.0f} s"
+def _hang(stuck: Stuck) -> Hang:
+    return Hang(f"user {stuck.user}, {stuck.op} {stuck.path}", stuck.age_ns / 1e9)

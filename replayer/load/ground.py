@@ -61,6 +61,7 @@ class Ground:
     works: Works
     sandboxes: list[Sandbox] = field(default_factory=list)
     fresh: bool = False
+    _used: bool = False
 
     def create(self, run: str, note: str) -> None:
         """Make the folder, and find it through the other mount points.
@@ -113,7 +114,9 @@ class Ground:
         """
         if self.fresh:
             return
-        self._work("wiping", lambda: self.sandboxes[0].wipe(THREADS))
+        if self._used:
+            self._work("wiping", lambda: self.sandboxes[0].wipe(THREADS))
+        self._used = True
         self._work("laying out", lambda: self.sandboxes[0].lay_out(self.works.plan, THREADS))
         self.fresh = True
 
@@ -130,7 +133,7 @@ class Ground:
                 f"lays them out; the first: {found.first_mismatch}"
             )
             raise ReplayerError(message, hint="run without --reuse to lay out anew")
-        self.fresh = True
+        self.fresh = self._used = True
 
     def warm(self) -> None:
         """Read everything once through every mount point."""

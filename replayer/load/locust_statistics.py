@@ -91,9 +91,10 @@ class Statistics:
             entry.num_failures = histogram.count
             entry.num_fail_per_sec[second] = histogram.count
         # Locust annotates milliseconds as int, and logs floats as well.
-        entry.total_response_time = histogram.mean * histogram.count / NS_PER_MS
-        entry.min_response_time = histogram.min / NS_PER_MS
-        entry.max_response_time = histogram.max / NS_PER_MS
+        total_ms = histogram.mean * histogram.count / NS_PER_MS
+        entry.total_response_time = total_ms  # type: ignore[assignment]
+        entry.min_response_time = histogram.min / NS_PER_MS  # type: ignore[assignment]
+        entry.max_response_time = histogram.max / NS_PER_MS  # type: ignore[assignment]
         entry.total_content_length = row.bytes
         entry.last_request_timestamp = float(second)
         for value_ns, count in histogram.buckets():

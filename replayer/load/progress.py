@@ -19,7 +19,15 @@ from rich.text import Text
 from replayer.load.ledger import Ledger, Line
 from replayer.measure import format_time_ns
 
-__all__ = ["LineProgress", "LiveProgress", "Progress", "SilentProgress", "Tick", "make_progress"]
+__all__ = [
+    "Hang",
+    "LineProgress",
+    "LiveProgress",
+    "Progress",
+    "SilentProgress",
+    "Tick",
+    "make_progress",
+]
 
 LINES_EVERY_S = 5.0
 REDRAWN_EVERY_S = 0.25
@@ -27,6 +35,22 @@ PERCENTILES = (50.0, 95.0, 99.0)
 SHOWN_ROWS = 24  # chosen: a table that fits an ordinary terminal
 
 Report = Callable[[int, int, int], None]
+
+
+@dataclass(frozen=True)
+class Hang:
+    """A call that does not come back.
+
+    Attributes:
+        call: Whose, which and on what.
+        age_s: For how long.
+    """
+
+    call: str
+    age_s: float
+
+    def __str__(self) -> str:
+        return f"hangs: {self.call}, for {self.age_s:.0f} s"
 
 
 @dataclass(frozen=True)
@@ -39,7 +63,7 @@ class Tick:
         left_s: Time left in the segment; None when transactions end it.
         ledger: What was measured so far.
         targets: Names by index.
-        stuck: Calls that hang, each in a line.
+        hanging: Calls that do not come back.
     """
 
     phase: str
@@ -47,7 +71,7 @@ class Tick:
     left_s: float | None
     ledger: Ledger
     targets: tuple[str, ...]
-    stuck: tuple[str, ...] = ()
+    hanging: tuple[Hang, ...] = ()
 
 
 class Progress(Protocol):
@@ -100,7 +124,7 @@ class LineProgress:
         self._clock = clock
         self._next = clock() + LINES_EVERY_S
         self._phase = ""
-        self._stuck: tuple[str, ...] = ()
+        self._hanging: set[str] = set()
 
     @contextmanager
     def work(self, title: str) -> Iterator[Report]:
@@ -119,10 +143,10 @@ class LineProgress:
 
     def tick(self, tick: Tick) -> None:
         """Write a line when the phase or what hangs has changed, and every few seconds."""
-        new_stuck = [line for line in tick.stuck if line not in self._stuck]
-        self._stuck = tick.stuck
-        for line in new_stuck:
-            self.say(f"hangs: {line}")
+        for hang in tick.hanging:
+            if hang.call not in self._hanging:
+                self.say(str(hang))
+        self._hanging = {hang.call for hang in tick.hanging}
         if tick.phase != self._phase or self._is_due():
             self._phase = tick.phase
             self.say(_in_a_line(tick))
@@ -185,7 +209,7 @@ def _make_table(tick: Tick) -> RenderableType:
     for name, line in _rows(tick)[:SHOWN_ROWS]:
         figures = (format_time_ns(line.histogram.percentile(percent)) for percent in PERCENTILES)
         table.add_row(name, f"{line.histogram.count:,}", f"{line.errors:,}", *figures)
-    hanging = [Text(f"hangs: {text}", style="red") for text in tick.stuck]
+    hanging = [Text(str(hang), style="red") for hang in tick.hanging[:SHOWN_ROWS]]
     return Group(Text(_headline(tick), style="bold"), table, *hanging)
 
 

@@ -25,6 +25,7 @@ from replayer.load.roster import Roster
 from replayer.load.schedule import Segment, default_rounds, make_schedule
 from replayer.load.session import Request, Session, chosen_targets, open_session, put_away
 from replayer.load.sessions import Crew
+from replayer.load.targets import explain
 from replayer.load.threads import call_in_thread, hung_calls
 from replayer.load.users import has_python_users, has_scenario_users
 from replayer.load.workload import Load, Workload, make_workload
@@ -73,6 +74,7 @@ class Stage:
         request = self._session.request
         self.conductor.finish()
         self._close_engine()
+        self._check_record()
         request.progress.close()
         self._session.chronicle.end(self._make_ending())
         self._code = self._show()
@@ -102,6 +104,14 @@ class Stage:
             self._carrier.join()
         self._courier.carry()
         self._doorbell.stop()
+
+    def _check_record(self) -> None:
+        """A run whose record could not be written whole has failed."""
+        error = self._session.engine.record_error()
+        if error is not None and self.conductor.failure is None:
+            name, number = error
+            path = self._session.chronicle.folder.path / name
+            self.conductor.failure = explain(path, OSError(number, os.strerror(number)))
 
     def _make_ending(self) -> Ending:
         given_up = len({stuck.user for stuck in self.conductor.given_up})

@@ -21,7 +21,8 @@ _hung: list[str] = []
 
 def call_in_thread(call: Callable[..., R], *arguments: Any) -> R:  # noqa: ANN401 - as they are
     """Make a blocking call and return its result, or raise what it raised; others run meanwhile."""
-    return _outcome(get_hub().threadpool.apply(_caught, (partial(call, *arguments),)))
+    found: R | _Raised = get_hub().threadpool.apply(_caught, (partial(call, *arguments),))
+    return _outcome(found)
 
 
 def call_within(seconds: float, call: Callable[[], R], what: str) -> R:
