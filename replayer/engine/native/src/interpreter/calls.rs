@@ -56,6 +56,7 @@ impl<K: Kernel> Interpreter<'_, K> {
         }
     }
 
+    #[inline(never)]
     fn path_call(&mut self, act: Act, slot: u8, call: &PathCall) -> Done {
         let attributes = self.scratch.first(ATTRIBUTE_BYTES);
         match call {
@@ -98,6 +99,7 @@ impl<K: Kernel> Interpreter<'_, K> {
         }
     }
 
+    #[inline(never)]
     fn file_call(&mut self, act: Act, slot: u8, call: &FileCall) -> Done {
         match call {
             FileCall::Lseek { offset, whence } => {

@@ -10,6 +10,7 @@ use rustix::io::Errno;
 const DIRECTORY_BYTES: u64 = 32 << 10;
 
 impl<'a, K: Kernel> Interpreter<'a, K> {
+    #[inline(never)]
     pub(super) fn data_call(&mut self, act: Act, slot: u8, call: &DataCall) -> Done {
         match call {
             DataCall::Read {

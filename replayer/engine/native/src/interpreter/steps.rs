@@ -22,6 +22,7 @@ impl<K: Kernel> Interpreter<'_, K> {
         Ok(())
     }
 
+    #[inline(never)]
     fn step(&mut self, step: &Step) -> Result<(), Halt> {
         match step {
             Step::Call(timed) => self.call(timed),
