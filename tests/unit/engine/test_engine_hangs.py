@@ -29,14 +29,13 @@ def disk(tmp_path: Path) -> Iterator[Path]:
         pytest.skip("mounting a file system needs root and a loop device")
     yield mount
     call("fsfreeze", "-u", str(mount))
-    deadline = time.monotonic() + 5
-    while not call("umount", str(mount)) and time.monotonic() < deadline:
-        time.sleep(0.05)
+    # Threads that were stuck let go of it soon after; lazily, so that it goes away when they do.
+    assert call("umount", "-l", str(mount))
 
 
 @pytest.mark.slow
 def test_users_in_a_hung_file_system_are_given_up_on(
-    drafts: Drafts, make: Make, until: Until, disk: Path, tmp_path: Path
+    disk: Path, drafts: Drafts, make: Make, until: Until, tmp_path: Path
 ) -> None:
     record = tmp_path / "record"
     record.mkdir()
