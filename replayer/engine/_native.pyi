@@ -157,10 +157,7 @@ class Sandbox:
         EEXIST. Files are created O_EXCL, filled, given their mode and closed.
         """
     def verify(self, plan: Plan, threads: int) -> Task:
-        """Compare what is there with the plan's datasets.
-
-        Type, size, mode and link; extra entries are mismatches too.
-        """
+        """Compare what is there with the plan's datasets; extra entries are mismatches too."""
     def warm(self, plan: Plan, threads: int) -> Task:
         """Read every laid-out file once, and stat every entry."""
     def evict(self, plan: Plan, threads: int) -> Task:
@@ -168,10 +165,7 @@ class Sandbox:
     def wipe(self, threads: int) -> Task:
         """Remove everything inside but the marker (used between rounds and before a new layout)."""
     def remove(self, threads: int) -> Task:
-        """Remove everything inside, then the marker, then the folder itself.
-
-        Crosses neither symlinks nor mount points.
-        """
+        """Remove everything inside, then marker and folder; crosses no symlink and no mount."""
 
 @final
 class Histogram:
@@ -326,10 +320,7 @@ class Engine:
         """
     @property
     def doorbell(self) -> int:
-        """An eventfd (non-blocking), readable when something waits to be drained.
-
-        That is: transactions, outcomes, intervals or finished users.
-        """
+        """An eventfd (non-blocking), readable when anything waits to be drained."""
     @property
     def begin_epoch_ns(self) -> int:
         """Wall-clock time (for reports only) of the engine's begin."""
@@ -361,10 +352,7 @@ class Engine:
     def running_users(self) -> int:
         """Users whose thread has not ended, but for those that were given up on."""
     def busy_users(self) -> int:
-        """Users in a transaction or with more to do in this segment.
-
-        0 when all have used up ``stop.transactions``.
-        """
+        """Users with more to do in this segment; 0 when all used up ``stop.transactions``."""
     def stuck(self) -> list[Stuck]:
         """Ops in the kernel for longer than the limit, longest first, at most 100."""
     def drain_transactions(self) -> tuple[list[Transaction], int]:
@@ -377,10 +365,7 @@ class Engine:
     def drain_finished(self) -> list[int]:
         """Users whose thread has ended, or that were given up on, since the last call."""
     def drain_intervals(self) -> list[Interval]:
-        """Intervals since the last call, oldest first.
-
-        At most 600 wait; then the two oldest of the same segment and phase are merged.
-        """
+        """Intervals since the last call, oldest first; beyond 600 the oldest of a phase are merged."""
     def totals(self) -> list[Row]:
         """Everything recorded since the engine's begin, per key."""
     def record_error(self) -> tuple[str, int] | None:
@@ -403,15 +388,9 @@ class Engine:
     def drain_outcomes(self) -> list[Outcome]:
         """Answers since the last call, oldest first."""
     def overhead_ns(self, ops: int) -> float:
-        """The engine's own mean cost of an op, measured now.
-
-        On a null target, by one thread, with all recording on.
-        """
+        """Own mean cost of an op, measured now: null target, one thread, all recording on."""
     def run_queue_delay_ns(self) -> int:
-        """Time that the users' threads were ready to run but had no CPU, since the begin.
-
-        Sampled: at most 64 threads, scaled up.
-        """
+        """Time that users were ready but had no CPU, since the begin (64 threads, scaled up)."""
     def in_call_ns(self) -> int:
         """Time that the users spent in calls since the begin, all users together."""
     def interrupt(self) -> None:
