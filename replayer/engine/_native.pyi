@@ -365,7 +365,7 @@ class Engine:
     def drain_finished(self) -> list[int]:
         """Users whose thread has ended, or that were given up on, since the last call."""
     def drain_intervals(self) -> list[Interval]:
-        """Intervals since the last call, oldest first; beyond 600 the oldest of a phase are merged."""
+        """Intervals since the last call, oldest first; beyond 600 the oldest are merged."""
     def totals(self) -> list[Row]:
         """Everything recorded since the engine's begin, per key."""
     def record_error(self) -> tuple[str, int] | None:
