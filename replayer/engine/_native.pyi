@@ -1,7 +1,8 @@
 """The contract of the Rust engine: types, units and failures of every call.
 
-Every time is in nanoseconds on CLOCK_MONOTONIC unless its name says otherwise. Kernel errors are raised as OSError with
-errno and path. A ValueError means that an argument breaks the contract. All long calls release the GIL.
+Every time is in nanoseconds on CLOCK_MONOTONIC unless its name says otherwise. Kernel errors are
+raised as OSError with errno and path. A ValueError means that an argument breaks the contract. All
+long calls release the GIL.
 """
 
 from collections.abc import Sequence
@@ -35,12 +36,13 @@ OPS: Final[tuple[str, ...]]
 def confinement() -> Literal["jailed", "guarded"]:
     """How path calls are kept inside the run's folder in this process.
 
-    ``jailed``: each native thread has the run's folder as its root (needs CAP_SYS_CHROOT), one system call per op.
-    ``guarded``: each path is resolved with openat2(RESOLVE_BENEATH) first, two to three system calls per op.
+    ``jailed``: each native thread has the run's folder as its root (needs CAP_SYS_CHROOT), one
+    system call per op. ``guarded``: each path is resolved with openat2(RESOLVE_BENEATH) first, two
+    to three system calls per op.
     """
 
 def evict_machine_caches() -> bool:
-    """Sync and drop the machine's page, dentry and inode caches; False when that is not permitted."""
+    """Sync and drop the machine's page, dentry and inode caches; False when not permitted."""
 
 @final
 class Plan:
@@ -118,7 +120,7 @@ class Task:
     def cancel(self) -> None:
         """Stop soon, between two entries; ``result`` then raises InterruptedError."""
     def result(self) -> Finding:
-        """Wait, then return the finding or raise the first error (OSError with the path that failed)."""
+        """Wait, then return the finding or raise the first error (OSError with its path)."""
 
 @final
 class Sandbox:
@@ -126,7 +128,7 @@ class Sandbox:
 
     @staticmethod
     def create(parent: str, run: str, note: str) -> Sandbox:
-        """Create the folder (mode 0700) and in it the marker file ``.replayer-run`` that holds ``note`` (JSON).
+        """Create the folder (mode 0700) and its marker ``.replayer-run``, holding ``note`` (JSON).
 
         Raises:
             OSError: Parent missing, not a directory, not writable, folder exists.
@@ -149,20 +151,21 @@ class Sandbox:
         """st_dev of the folder."""
     def space(self) -> Space: ...
     def lay_out(self, plan: Plan, threads: int) -> Task:
-        """Create every laid-out dataset (and the empty directories of the others): directories first, then files in parallel.
+        """Create every laid-out dataset, and the empty directories of the others.
 
-        Never overwrites: an existing file is the error EEXIST. Files are created O_EXCL, filled, given their mode and closed.
+        Directories first, then files in parallel. Never overwrites: an existing file is the error
+        EEXIST. Files are created O_EXCL, filled, given their mode and closed.
         """
     def verify(self, plan: Plan, threads: int) -> Task:
-        """Compare what is there with the plan's datasets (type, size, mode, link); extra entries are mismatches too."""
+        """Compare what is there with the plan's datasets; extra entries are mismatches too."""
     def warm(self, plan: Plan, threads: int) -> Task:
         """Read every laid-out file once, and stat every entry."""
     def evict(self, plan: Plan, threads: int) -> Task:
-        """fsync and posix_fadvise(DONTNEED) every laid-out file."""
+        """Sync (fsync) and posix_fadvise(DONTNEED) every laid-out file."""
     def wipe(self, threads: int) -> Task:
         """Remove everything inside but the marker (used between rounds and before a new layout)."""
     def remove(self, threads: int) -> Task:
-        """Remove everything inside, then the marker, then the folder itself. Crosses neither symlinks nor mount points."""
+        """Remove everything inside, then marker and folder; crosses no symlink and no mount."""
 
 @final
 class Histogram:
@@ -178,7 +181,7 @@ class Histogram:
     def percentile(self, percent: float) -> int:
         """The highest value equivalent to the one at that percentile; 0 when empty."""
     def buckets(self) -> list[tuple[int, int]]:
-        """(value, count) of every recorded bucket, ascending; the value is the bucket's highest equivalent."""
+        """(value, count) of every recorded bucket, ascending; values are highest equivalents."""
     @property
     def count(self) -> int: ...
     @property
@@ -204,10 +207,14 @@ class Row:
     def transaction(self) -> str: ...
     @property
     def op(self) -> str:
-        """An op of OPS, or ``transaction`` (latency: end - intended), ``transaction.service`` (end - start), ``transaction.lag`` (start - intended)."""
+        """An op of OPS, or a time of transactions.
+
+        ``transaction`` (latency: end - intended), ``transaction.service`` (end - start),
+        ``transaction.lag`` (start - intended).
+        """
     @property
     def outcome(self) -> str:
-        """``ok``, an errno name, ``SHORT``, ``failed`` (transactions) or ``cancelled`` (transactions)."""
+        """``ok``, an errno name, ``SHORT``; of transactions also ``failed`` and ``cancelled``."""
     @property
     def expected(self) -> bool:
         """False when it counts as an error."""
@@ -275,7 +282,7 @@ class Outcome:
     def ticket(self) -> int: ...
     @property
     def value(self) -> int:
-        """What the call returned (bytes, offset; for stat and fstat the size), 0 where it returns nothing."""
+        """What the call returned (bytes, offset; size for stat), 0 if it returns nothing."""
     @property
     def outcome(self) -> str:
         """``ok``, an errno name or ``SHORT``."""
@@ -300,8 +307,10 @@ class Engine:
 
         Args:
             plan: What to run.
-            targets: For each target the run's folder through each of its mount points; user u uses number u % n.
-            record: An existing directory into which histograms.hlog, timeline.csv and events.jsonl are written each interval.
+            targets: For each target the run's folder through each of its mount points; user u uses
+                number u % n.
+            record: An existing directory into which histograms.hlog, timeline.csv and events.jsonl
+                are written each interval.
             interval_ns: Length of an interval, at least 1 ms.
             stuck_after_ns: An op longer than this is reported while it hangs.
             null: Make no system call at all: measures the engine's own cost.
@@ -311,14 +320,16 @@ class Engine:
         """
     @property
     def doorbell(self) -> int:
-        """An eventfd (non-blocking): readable when transactions, outcomes, intervals or finished users wait to be drained."""
+        """An eventfd (non-blocking), readable when anything waits to be drained."""
     @property
     def begin_epoch_ns(self) -> int:
         """Wall-clock time (for reports only) of the engine's begin."""
     def now_ns(self) -> int:
         """Monotonic nanoseconds since the engine's begin."""
     def begin_segment(self, target: int, round: int, warm_up_ns: int) -> None:
-        """Let the users run on a target; their streams restart at (seed, round, user). Recorded as ``warm-up`` for that long, then as ``measured``.
+        """Let the users run on a target; their streams restart at (seed, round, user).
+
+        Recorded as ``warm-up`` for that long, then as ``measured``.
 
         Raises:
             RuntimeError: A segment is open.
@@ -326,39 +337,48 @@ class Engine:
     def measure(self) -> None:
         """End the warm-up now (all users are there)."""
     def end_segment(self, grace_ns: int) -> list[Stuck]:
-        """Ask every user to finish its transaction; cancel those that have not after the grace; give up on those still in the kernel 2 s later.
+        """End the segment and return the users given up on, who take no further part.
 
-        Returns the users given up on; they take no further part. Idle when it returns. Cancelled transactions are recorded as ``cancelled``.
+        Asks every user to finish its transaction, cancels those that have not after the grace, and
+        gives up on those still in the kernel 2 s later. Interactive users are not part of segments.
+        Idle when it returns. Cancelled transactions are recorded as ``cancelled``.
         """
     def start_user(self, user: int) -> None:
         """Start the native thread of a user; it runs as soon as a segment is open."""
     def stop_user(self, user: int) -> None:
-        """Let it finish its transaction, then end its thread. Unknown or finished users are no error."""
+        """Let it finish its transaction, then end its thread; unknown users are no error."""
     def cancel_user(self, user: int) -> None:
         """End it before its next op, and interrupt a waiting call (EINTR) with a signal."""
     def running_users(self) -> int:
-        """Users whose thread has not ended."""
+        """Users whose thread has not ended, but for those that were given up on."""
     def busy_users(self) -> int:
-        """Users in a transaction or with more to do in this segment; 0 when all have used up ``stop.transactions``."""
+        """Users with more to do in this segment; 0 when all used up ``stop.transactions``."""
     def stuck(self) -> list[Stuck]:
         """Ops in the kernel for longer than the limit, longest first, at most 100."""
     def drain_transactions(self) -> tuple[list[Transaction], int]:
-        """Finished transactions since the last call, oldest first (a queue of 65,536; nothing is recorded unless ``watch_transactions``), and how many were dropped because it was full."""
+        """Finished transactions since the last call, oldest first, and how many were dropped.
+
+        The queue holds 65,536; it is not filled unless ``watch_transactions``.
+        """
     def watch_transactions(self, *, watched: bool) -> None:
         """Queue finished transactions for ``drain_transactions`` or not (the default)."""
     def drain_finished(self) -> list[int]:
-        """Users whose thread has ended since the last call."""
+        """Users whose thread has ended, or that were given up on, since the last call."""
     def drain_intervals(self) -> list[Interval]:
-        """Intervals since the last call, oldest first. At most 600 wait; then the two oldest of the same segment and phase are merged."""
+        """Intervals since the last call, oldest first; beyond 600 the oldest are merged."""
     def totals(self) -> list[Row]:
         """Everything recorded since the engine's begin, per key."""
+    def record_error(self) -> tuple[str, int] | None:
+        """The file whose writing failed first and the errno; None while all is well."""
     def start_interactive(self, user: int, target: int) -> None:
-        """Start a user that does what ``submit`` says (for locustfiles in Python) and nothing else."""
+        """Start a user that does what ``submit`` says (for locustfiles in Python), nothing else."""
     def submit(self, user: int, command: bytes) -> int:
         """Queue a command (at most 1,024 wait) and return its ticket.
 
-        A command is JSON: ``{"begin": "checkout"}``, ``{"end": "checkout", "failed": false}``, or a timed step of plan format 1 in which ``path`` and ``to`` are strings (relative, resolved inside the
-        sandbox) and ``file`` is the slot that an ``open`` with ``"slot": k`` filled; draws are constants. Ops outside of a transaction are recorded under the transaction ``-``.
+        A command is JSON: ``{"begin": "checkout"}``, ``{"end": "checkout", "failed": false}``, or a
+        timed step of plan format 1 in which ``path`` and ``to`` are strings (relative, resolved
+        inside the sandbox) and ``file`` is the slot that an ``open`` with ``"slot": k`` filled;
+        draws are constants. Ops outside of a transaction are recorded under the transaction ``-``.
         Transaction names are free (at most 256 different ones).
 
         Raises:
@@ -368,12 +388,12 @@ class Engine:
     def drain_outcomes(self) -> list[Outcome]:
         """Answers since the last call, oldest first."""
     def overhead_ns(self, ops: int) -> float:
-        """The engine's own mean cost of an op, measured now on a null target by one thread with all recording on."""
+        """Own mean cost of an op, measured now: null target, one thread, all recording on."""
     def run_queue_delay_ns(self) -> int:
-        """Time that the users' threads were ready to run but had no CPU, since the begin (sampled: at most 64 threads, scaled up)."""
+        """Time that users were ready but had no CPU, since the begin (64 threads, scaled up)."""
     def in_call_ns(self) -> int:
         """Time that the users spent in calls since the begin, all users together."""
     def interrupt(self) -> None:
         """Wake and cancel every user at once (second Ctrl-C)."""
     def close(self) -> list[Stuck]:
-        """End all users (cancelling them), write the last interval, flush and close the files. Idempotent."""
+        """End all users (cancelling them), write the last interval, close the files. Idempotent."""

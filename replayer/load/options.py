@@ -1,15 +1,20 @@
 """The options of a run, declared once for ``replayer run`` and for Locust's own command line.
 
-Locust's options (users, spawn rate, run time, stop timeout, CSV, HTML) keep their names and meaning;
+Locust's options (users, spawn rate, run time, stop timeout, CSV, HTML) keep their names;
 those here are added to its parser. What was chosen goes on to the conductor as frozen ``Settings``.
 """
 
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
-__all__ = ["CacheState", "Settings", "add_options", "words_of"]
+from replayer.errors import ReplayerError
+
+if TYPE_CHECKING:  # importing Locust patches the standard library: not for the command line
+    from locust.env import Environment
+
+__all__ = ["CacheState", "Settings", "add_options", "options_of", "words_of"]
 
 CacheState = Literal["as-is", "cold", "warm"]
 Results = Literal["tables", "json", "none"]
@@ -20,7 +25,7 @@ DEFAULT_STOP_TIMEOUT_S = 10  # chosen: long for a transaction, short for a perso
 class _Parser(Protocol):
     """What argparse and Locust's parser have in common."""
 
-    def add_argument(self, *names: str, **settings: object) -> object:
+    def add_argument(self, *name_or_flags: str, **kwargs: Any) -> object:  # noqa: ANN401 - theirs
         """Declare one argument."""
 
 
@@ -83,6 +88,15 @@ def add_options(parser: _Parser) -> None:
     _add_target_options(parser)
     _add_procedure_options(parser)
     _add_result_options(parser)
+
+
+def options_of(environment: "Environment") -> argparse.Namespace:
+    """Return the command line that Locust has parsed."""
+    if environment.parsed_options is None:
+        message = "this environment of Locust has no command line: start it with its own main()"
+        raise ReplayerError(message)
+    parsed: argparse.Namespace = environment.parsed_options
+    return parsed
 
 
 def words_of(settings: Settings) -> list[str]:

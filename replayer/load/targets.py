@@ -95,7 +95,7 @@ def check_target(target: Target) -> None:
 
 def explain(path: Path, error: OSError) -> ReplayerError:
     """Turn a failed call on a target into the refusal that a person can act on."""
-    number = error.errno or 0
+    number = errno.ETIMEDOUT if isinstance(error, TimeoutError) else error.errno or 0
     for numbers, kind, reason, hint in _REASONS:
         if number in numbers:
             return kind(f"{path}: {reason}", hint=hint)

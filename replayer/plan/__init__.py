@@ -1,1 +1,12 @@
-"""Plans: pure, seeded and fingerprinted; nothing here touches a mount or a clock."""
+"""Plans: pure, seeded and fingerprinted; nothing here touches a mount or a clock.
+
+A scenario comes in, a document of plan format 1 (FORMAT.md) goes out to an engine, a summary of it
+to people.
+"""
+
+from replayer.plan.compile import compile_plan
+from replayer.plan.document import Plan
+from replayer.plan.refusal import PlanError
+from replayer.plan.summary import PlanSummary, describe_plan
+
+__all__ = ["Plan", "PlanError", "PlanSummary", "compile_plan", "describe_plan"]

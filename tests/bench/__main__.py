@@ -19,7 +19,8 @@ def main() -> None:
     options = _parse()
     results: dict[str, Any] = {"machine": _machine(), "turns": options.turns}
     with tempfile.TemporaryDirectory() as scratch:
-        options.binary = contenders.build_yardstick(Path(scratch))
+        options.scratch = Path(scratch)
+        options.binary = contenders.build_yardstick(options.scratch)
         for part in options.parts or PARTS:
             results[part] = RUNNERS[part](options)
             options.output.parent.mkdir(parents=True, exist_ok=True)
@@ -51,14 +52,14 @@ def _machine() -> dict[str, object]:
 
 
 def _races(
-    options: argparse.Namespace, run: Callable[[tuple[str, Path], int], list[race.Duel]]
+    options: argparse.Namespace, run: Callable[[race.Place, int], list[race.Duel]]
 ) -> list[dict[str, object]]:
     documents = []
     print(race.HEADER)
     for name in options.arena:
         for users in options.users:
             with arena.ARENAS[name]() as folder:
-                duels = run((name, folder), users)
+                duels = run(race.Place(name, folder, options.scratch), users)
             for duel in duels:
                 print(duel.row(), flush=True)
             documents += [duel.document() for duel in duels]
@@ -66,15 +67,16 @@ def _races(
 
 
 def _run_c(options: argparse.Namespace) -> object:
-    print("\nengine against C, the same system calls (ratio: engine / rival, above 1 is faster)")
+    print("\nengine against C, the same system calls")
+    print("(batch: files a transaction of the engine's; ratio: engine / rival, above 1 is faster)")
     return _races(
-        options, lambda where, users: race.race_c(where, users, options.turns, options.binary)
+        options, lambda place, users: race.race_c(place, users, options.turns, options.binary)
     )
 
 
 def _run_fio(options: argparse.Namespace) -> object:
     print("\nengine against fio's file engines")
-    return _races(options, lambda where, users: race.race_fio(where, users, options.turns))
+    return _races(options, lambda place, users: race.race_fio(place, users, options.turns))
 
 
 def _run_null(options: argparse.Namespace) -> object:
@@ -89,19 +91,23 @@ def _run_null(options: argparse.Namespace) -> object:
 def _run_hub(options: argparse.Namespace) -> object:
     with arena.tmpfs() as folder:
         hub = overhead.spinning_hub(folder, options.turns)
-    print(f"\nspinning greenlet: {hub.loss:+.1%} throughput lost: {_word(passes=hub.passes())}")
-    print(f"  quiet {hub.quiet:,.0f} ops/s, p50 and p99 {hub.quiet_ns} ns")
-    print(f"  busy  {hub.busy:,.0f} ops/s, p50 and p99 {hub.busy_ns} ns")
+    print(f"\nspinning greenlet: {hub.loss:+.1%} of throughput lost: {_word(passes=hub.passes())}")
+    print(f"  quiet hub          {hub.quiet:>10,.0f} ops/s, p50 and p99 {hub.quiet_ns} ns")
+    print(f"  another spins      {hub.other:>10,.0f} ops/s, p50 and p99 {hub.other_ns} ns")
+    print(f"  a greenlet spins   {hub.busy:>10,.0f} ops/s, p50 and p99 {hub.busy_ns} ns")
     return hub.document()
 
 
 def _run_crowd(options: argparse.Namespace) -> object:
-    with arena.tmpfs() as folder:
-        found = crowd.crowd(folder, options.crowd)
-    print(f"\ncrowd of {found.users:,} users: {_word(passes=found.passes())}")
-    print(f"  ramped in {found.ramp_s:.1f} s, {found.rss_bytes / 2**20:,.0f} MiB,", end=" ")
-    print(f"stopped in {found.stop_s:.1f} s, {found.transactions:,} transactions")
-    return found.document()
+    documents = {}
+    for name, measure in (("engine", crowd.engine_crowd), ("replayer run", crowd.whole_crowd)):
+        with arena.tmpfs() as folder:
+            found = measure(folder, options.crowd)
+        print(f"\n{name}, crowd of {found.users:,} users: {_word(passes=found.passes())}")
+        print(f"  ramped in {found.ramp_s:.1f} s, {found.rss_bytes / 2**20:,.0f} MiB,", end=" ")
+        print(f"stopped in {found.stop_s:.1f} s, {found.transactions:,} transactions", flush=True)
+        documents[name] = found.document()
+    return documents
 
 
 def _run_untar(options: argparse.Namespace) -> object:

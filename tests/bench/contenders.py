@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,16 +70,16 @@ class Yardstick:
 
 
 class Native:
-    """The engine, with all its recording on."""
+    """The engine, with all its recording on, so many files a transaction."""
 
-    name = "engine"
-
-    def __init__(self, arena: Path, record: Path) -> None:
-        self._sandbox = engine.Sandbox.create(str(arena), "bench", "{}")
+    def __init__(self, arena: Path, record: Path, batch: int) -> None:
+        self.name = f"engine/{batch}"
+        self._sandbox = engine.Sandbox.create(str(arena), f"bench-{batch}", "{}")
         self._record = record
+        self._batch = batch
 
     def run(self, heat: Heat) -> float:
-        plan = plans.files_plan(heat.work, heat.users, heat.files)
+        plan = plans.files_plan(heat.work, heat.users, heat.files, self._batch)
         self._make_directories(heat)
         elapsed_ns = run_all(Stage(plan, self._sandbox, self._record), heat.users)
         return heat.total / elapsed_ns * 1e9
@@ -102,7 +103,7 @@ class Stage:
     null: bool = False
 
     def engine(self) -> engine.Engine:
-        record = str(self.record)
+        record = tempfile.mkdtemp(dir=self.record)
         return engine.Engine(self.plan, [[self.sandbox]], record=record, null=self.null)
 
 

@@ -1,10 +1,14 @@
 """Ten thousand users with think time in one process: their coming, their weight, their going.
 
-``python -m tests.bench.crowd FOLDER USERS`` measures in a process of its own, so that its memory is
-its own.
+Twice: the engine alone, and ``replayer run`` as a whole, with Locust starting and stopping them.
+``python -m tests.bench.crowd FOLDER USERS`` measures the engine in a process of its own, so that
+its memory is its own.
 """
 
+import csv
 import json
+import os
+import re
 import resource
 import subprocess
 import sys
@@ -20,6 +24,19 @@ RSS_LIMIT_BYTES = 2 << 30
 STOP_LIMIT_S = 5.0
 THINK_NS = (500_000_000, 1_500_000_000)
 RUN_S = 5.0
+SPAWN_S = 4
+SCENARIO = """
+name: crowd
+about: Many users who look at a file and then think for a while.
+users: {{count: {users}, ramp_up: {ramp_s}s, think_time: {{uniform: [0.5s, 1.5s]}}}}
+duration: 15s
+datasets:
+  files: {{files: 100, sizes: 4KiB, names: "f{{n}}"}}
+mix: {{look: 1}}
+transactions:
+  look:
+    - stat: {{from: files, pick: uniform}}
+"""
 
 
 @dataclass(frozen=True)
@@ -40,11 +57,43 @@ class Crowd:
         return {**asdict(self), "passes": self.passes()}
 
 
-def crowd(arena: Path, users: int) -> Crowd:
-    """Measure in a process of its own."""
+def engine_crowd(arena: Path, users: int) -> Crowd:
+    """Measure the engine alone, in a process of its own."""
     words = [sys.executable, "-m", "tests.bench.crowd", str(arena), str(users)]
     printed = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     return Crowd(**json.loads(printed))
+
+
+def whole_crowd(arena: Path, users: int) -> Crowd:
+    """Measure ``replayer run`` from its start to its end."""
+    scenario, folder = arena / "crowd.yaml", arena / "crowd-run"
+    scenario.write_text(SCENARIO.format(users=users, ramp_s=SPAWN_S))
+    words = [sys.executable, "-m", "replayer", "run", str(scenario), "--quiet"]
+    process = subprocess.Popen(
+        [*words, f"--target={arena}", f"--output={folder}"], stdout=subprocess.DEVNULL
+    )
+    _, process.returncode, usage = os.wait4(process.pid, 0)
+    ended = time.time_ns() / 1e9
+    begun = _begun(folder / "histograms.hlog")
+    rows = _rows(folder / "timeline.csv")
+    full = min(float(row["end_s"]) for row in rows if int(row["users"]) == users)
+    last = max(float(row["end_s"]) for row in rows)
+    done = sum(int(row["count"]) for row in rows if row["op"] == "transaction")
+    first = min(float(row["start_s"]) for row in rows)
+    return Crowd(users, full - first, usage.ru_maxrss * 1024, ended - begun - last, done)
+
+
+def _begun(log: Path) -> float:
+    found = re.search(r"BaseTime: ([0-9.]+)", log.read_text())
+    if found is None:
+        message = f"{log} has no BaseTime"
+        raise RuntimeError(message)
+    return float(found[1])
+
+
+def _rows(timeline: Path) -> list[dict[str, str]]:
+    with timeline.open(newline="") as file:
+        return list(csv.DictReader(file))
 
 
 def _measure(arena: Path, users: int) -> Crowd:

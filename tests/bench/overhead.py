@@ -1,6 +1,8 @@
 """What the engine itself costs: an op on a null target, and users beside a busy Python hub."""
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -10,6 +12,7 @@ from statistics import median
 import gevent
 
 from replayer import engine
+from replayer.engine._native import Histogram, Row
 from tests.bench import contenders, plans
 
 NULL_OPS = 2_000_000
@@ -45,9 +48,10 @@ def null_target(arena: Path, turns: int) -> Null:
     machine = engine.Engine(plans.files_plan(plans.STAT, 1, 1000), [[sandbox]], null=True)
     own = [machine.overhead_ns(NULL_OPS) for _ in range(turns)]
     machine.close()
-    whole = {work: _null_run(sandbox, arena, work, turns) for work in (plans.CREATE, plans.STAT)}
+    create_ns = _null_run(sandbox, arena, plans.CREATE, turns)
+    stat_ns = _null_run(sandbox, arena, plans.STAT, turns)
     sandbox.remove(1).result()
-    return Null(median(own), whole[plans.CREATE], whole[plans.STAT])
+    return Null(median(own), create_ns, stat_ns)
 
 
 def _null_run(sandbox: engine.Sandbox, arena: Path, work: plans.Work, turns: int) -> float:
@@ -65,20 +69,27 @@ def _null_run(sandbox: engine.Sandbox, arena: Path, work: plans.Work, turns: int
 
 @dataclass(frozen=True)
 class Hub:
-    """Users beside a quiet and beside a spinning greenlet.
+    """Users beside a quiet hub, beside another program that spins, and beside a spinning greenlet.
+
+    A spinning program slows what runs beside it on the same core's other half and shares its
+    caches, whoever it is: the greenlet is compared with that.
 
     Attributes:
         quiet: Ops a second.
+        other: Ops a second while another process spins.
         busy: Ops a second while a greenlet spins.
-        loss: Median over the turns of 1 - busy / quiet.
+        loss: Median over the turns of 1 - busy / other.
         quiet_ns: (p50, p99) of service time.
+        other_ns: The same while another process spins.
         busy_ns: The same while a greenlet spins.
     """
 
     quiet: float
+    other: float
     busy: float
     loss: float
     quiet_ns: tuple[int, int]
+    other_ns: tuple[int, int]
     busy_ns: tuple[int, int]
 
     def passes(self) -> bool:
@@ -89,7 +100,7 @@ class Hub:
 
 
 def spinning_hub(arena: Path, turns: int) -> Hub:
-    """Let users work beside a hub that sleeps and one that a greenlet keeps busy, in turns."""
+    """Let users work in each of the three companies, in turns."""
     users = max(1, (os.cpu_count() or 2) - 1)
     sandbox = engine.Sandbox.create(str(arena), "hub", "{}")
     plan = plans.thinking_plan(users, (0, 0))
@@ -98,12 +109,14 @@ def spinning_hub(arena: Path, turns: int) -> Hub:
     machine.watch_transactions(watched=True)
     for user in range(users):
         machine.start_user(user)
-    rates = [_beside(machine, turn, (_sleep, _spin)[turn % 2]) for turn in range(2 * turns)]
-    quiet, busy = _service(machine, 0), _service(machine, 1)
+    rates = [_beside(machine, turn, COMPANY[turn % 3]) for turn in range(3 * turns)]
+    services = [_service(machine, company) for company in range(3)]
     machine.close()
     sandbox.remove(1).result()
-    losses = [1 - b / q for q, b in zip(rates[::2], rates[1::2], strict=True)]
-    return Hub(median(rates[::2]), median(rates[1::2]), median(losses), quiet, busy)
+    losses = [1 - b / o for o, b in zip(rates[1::3], rates[2::3], strict=True)]
+    quiet, other, busy = (median(rates[company::3]) for company in range(3))
+    quiet_ns, other_ns, busy_ns = services
+    return Hub(quiet, other, busy, median(losses), quiet_ns, other_ns, busy_ns)
 
 
 def _sleep() -> None:
@@ -116,6 +129,15 @@ def _spin() -> None:
         pass
 
 
+def _sleep_beside_another() -> None:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        gevent.sleep(TURN_S)
+        other.kill()
+
+
+COMPANY = (_sleep, _sleep_beside_another, _spin)
+
+
 def _beside(machine: engine.Engine, turn: int, company: Callable[[], None]) -> float:
     begin = machine.now_ns()
     machine.begin_segment(0, turn, 0)
@@ -126,13 +148,13 @@ def _beside(machine: engine.Engine, turn: int, company: Callable[[], None]) -> f
     return count / elapsed_ns * 1e9
 
 
-def _is_op(row: engine.Row, turn: int) -> bool:
+def _is_op(row: Row, turn: int) -> bool:
     return row.op == "stat" and row.round == turn
 
 
-def _service(machine: engine.Engine, parity: int) -> tuple[int, int]:
-    merged = engine.Histogram()
+def _service(machine: engine.Engine, company: int) -> tuple[int, int]:
+    merged = Histogram()
     for row in machine.totals():
-        if row.op == "stat" and row.round % 2 == parity:
+        if row.op == "stat" and row.round % 3 == company:
             merged.add(row.histogram)
     return merged.percentile(50), merged.percentile(99)

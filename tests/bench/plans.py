@@ -1,4 +1,4 @@
-"""Plans of format 1 for the bench: one file a transaction, or nothing but thinking."""
+"""Plans of format 1 for the bench: files gone through in order, or users who mostly think."""
 
 import json
 import os
@@ -45,11 +45,20 @@ READ_BACK = Work("read", 3, (call("open", path=0, flags=os.O_RDONLY, mode=0), RE
 UNLINK = Work("unlink", 1, (call("unlink", path=0),))
 
 
-def files_plan(work: Work, users: int, files: int) -> engine.Plan:
-    """Compile the plan in which each user does the work on each of its own files, in order."""
+def files_plan(work: Work, users: int, files: int, batch: int = 1) -> engine.Plan:
+    """Compile the plan in which each user does the work on each of its own files, in order.
+
+    Args:
+        work: What to do with a file.
+        users: How many users.
+        files: How many files each of them has: a multiple of ``batch``.
+        batch: Files a transaction.
+    """
     entries = [[f"f{n:06d}", "f", BLOCK, 0o644, ""] for n in range(files)]
     steps = [{"do": "bind", "slot": 0, "pick": 0}, *work.steps]
-    stop = {"duration_ns": None, "transactions": files * work.passes}
+    if batch > 1:
+        steps = [{"do": "repeat", "times": const(batch), "steps": steps}]
+    stop = {"duration_ns": None, "transactions": files * work.passes // batch}
     return _plan(users, entries, steps, {"stop": stop})
 
 

@@ -8,7 +8,8 @@ from statistics import median
 
 from tests.bench import contenders, plans
 
-TOTAL_FILES = 60_000
+TOTAL_FILES = 64_000
+BATCHES = (100, 1)
 LIFE = (plans.CREATE, plans.STAT, plans.READ_BACK, plans.UNLINK)
 TARGETS = {"C timed": 0.95, "C bare": 0.90, "fio": 1.0}
 
@@ -21,6 +22,7 @@ class Duel:
         arena: File system.
         users: Users or threads.
         work: Discipline.
+        batch: Files a transaction of the engine's.
         rival: Whom the engine is compared with.
         engine: Files a second, median.
         other: The rival's files a second, median.
@@ -32,6 +34,7 @@ class Duel:
     arena: str
     users: int
     work: str
+    batch: int
     rival: str
     engine: float
     other: float
@@ -46,41 +49,56 @@ class Duel:
         verdict = "ok" if self.passes() else f"below {TARGETS[self.rival]:.2f}"
         figures = f"{self.engine:>10,.0f} {self.other:>10,.0f}   {self.ratio:5.2f}"
         spread = f"({self.low:.2f} to {self.high:.2f})"
-        where = f"{self.arena:<6} {self.users:>3}  {self.work:<10} {self.rival:<8}"
+        where = f"{self.arena:<6} {self.users:>3}  {self.work:<10} {self.batch:>5}  {self.rival:<8}"
         return f"{where} {figures}  {spread:<16} {verdict}"
 
     def document(self) -> dict[str, object]:
         return {**asdict(self), "passes": self.passes()}
 
 
-HEADER = "where    n  work       rival      engine/s    rival/s   ratio"
+HEADER = "where    n  work       batch  rival      engine/s    rival/s   ratio"
 
 
-def race_c(arena: tuple[str, Path], users: int, turns: int, binary: Path) -> list[Duel]:
+@dataclass(frozen=True)
+class Place:
+    """Where a race takes place.
+
+    Attributes:
+        arena: Name of the file system.
+        folder: On it.
+        record: Where the engine records: elsewhere.
+    """
+
+    arena: str
+    folder: Path
+    record: Path
+
+
+def race_c(place: Place, users: int, turns: int, binary: Path) -> list[Duel]:
     """Let the engine and both forms of the C program create, stat, read and unlink in turns."""
-    name, folder = arena
-    record = folder / "record"
-    record.mkdir(exist_ok=True)
-    native = contenders.Native(folder, record)
-    field = [native, *(contenders.Yardstick(binary, folder, clock) for clock in ("timed", "bare"))]
+    natives = _natives(place)
+    yardsticks = [contenders.Yardstick(binary, place.folder, clock) for clock in ("timed", "bare")]
+    field: list[contenders.Contender] = [*natives, *yardsticks]
     rates = _take_turns(field, users, turns)
-    native.leave()
-    return [duel for work in LIFE for duel in _duels(rates[work.name], (name, users, work.name))]
+    _leave(natives)
+    return [
+        duel for work in LIFE for duel in _duels(rates[work.name], (place.arena, users, work.name))
+    ]
 
 
-def race_fio(arena: tuple[str, Path], users: int, turns: int) -> list[Duel]:
+def race_fio(place: Place, users: int, turns: int) -> list[Duel]:
     """Let the engine and fio's file engines create, stat and delete files in turns."""
-    name, folder = arena
-    record = folder / "record"
-    record.mkdir(exist_ok=True)
-    native, fio = contenders.Native(folder, record), contenders.Fio(folder)
+    natives = _natives(place)
+    field: list[contenders.Contender] = [*natives, contenders.Fio(place.folder)]
     rates: dict[str, dict[str, list[float]]] = {}
     for _ in range(turns):
         for work in (plans.FIO_CREATE, plans.STAT, plans.UNLINK):
             heat = contenders.Heat(work, users, TOTAL_FILES // users)
-            _measure([native, fio], heat, rates.setdefault(work.name, {}))
-    native.leave()
-    return [duel for work, found in rates.items() for duel in _duels(found, (name, users, work))]
+            _measure(field, heat, rates.setdefault(work.name, {}))
+    _leave(natives)
+    return [
+        duel for work, found in rates.items() for duel in _duels(found, (place.arena, users, work))
+    ]
 
 
 def _take_turns(
@@ -104,11 +122,27 @@ def _measure(
         rates.setdefault(contender.name, []).append(contender.run(heat))
 
 
+def _natives(place: Place) -> list[contenders.Native]:
+    return [contenders.Native(place.folder, place.record, batch) for batch in BATCHES]
+
+
+def _leave(natives: Sequence[contenders.Native]) -> None:
+    for native in natives:
+        native.leave()
+
+
 def _duels(rates: dict[str, list[float]], where: tuple[str, int, str]) -> list[Duel]:
-    own = rates.pop("engine")
-    duels = []
-    for rival, others in rates.items():
-        ratios = [mine / theirs for mine, theirs in zip(own, others, strict=True)]
-        figures = (median(own), median(others), median(ratios), min(ratios), max(ratios))
-        duels.append(Duel(*where, rival, *figures))
-    return duels
+    rivals = {name: others for name, others in rates.items() if not name.startswith("engine/")}
+    return [
+        _duel(rates[f"engine/{batch}"], others, (*where, batch, rival))
+        for batch in BATCHES
+        for rival, others in rivals.items()
+    ]
+
+
+def _duel(
+    own: Sequence[float], others: Sequence[float], where: tuple[str, int, str, int, str]
+) -> Duel:
+    ratios = [mine / theirs for mine, theirs in zip(own, others, strict=True)]
+    figures = (median(own), median(others), median(ratios), min(ratios), max(ratios))
+    return Duel(*where, *figures)

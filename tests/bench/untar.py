@@ -1,19 +1,31 @@
-"""The scenario kernel-untar beside GNU tar unpacking the same tree."""
+"""The scenario kernel-untar beside GNU tar unpacking the same tree, in turns.
 
+The tarball is made from the scenario's own manifest, with random content, in memory.
+"""
+
+import io
 import json
+import lzma
+import os
+import random
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
 
-from tests.bench import arena
+import replayer
+from tests.bench.arena import SHARED_MEMORY
 
 LIMIT = 1.15
 SCENARIO = "kernel-untar"
+MANIFEST = Path(replayer.__file__).parent / "scenarios/manifests/linux-4.7.2-like.tsv.xz"
+POOL_BYTES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -35,3 +47,60 @@ class Untar:
 
     def document(self) -> dict[str, object]:
         return {**asdict(self), "passes": self.passes()}
+
+
+def untar(arena: Path, turns: int) -> Untar:
+    """Unpack the same tree with both, in turns."""
+    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as folder:
+        tarball = Path(folder) / "tree.tar"
+        _make_tarball(tarball)
+        pairs = [
+            (_run_scenario(arena, Path(folder) / f"run-{turn}"), _run_tar(arena, tarball))
+            for turn in range(turns)
+        ]
+    engine_s, tar_s = (median(times) for times in zip(*pairs, strict=True))
+    return Untar(engine_s, tar_s, median(mine / theirs for mine, theirs in pairs))
+
+
+def _run_scenario(arena: Path, folder: Path) -> float:
+    os.sync()
+    words = [sys.executable, "-m", "replayer", "run", SCENARIO, "-u", "1", "--quiet"]
+    subprocess.run(
+        [*words, f"--target={arena}", f"--output={folder}"],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    run = json.loads((folder / "run.json").read_text())
+    (transaction,) = run["summary"]["targets"][0]["overall"]["transactions"]
+    return float(transaction["latency"]["mean_ns"]) / 1e9
+
+
+def _run_tar(arena: Path, tarball: Path) -> float:
+    folder = arena / "tar"
+    folder.mkdir()
+    os.sync()
+    begin = time.monotonic()
+    subprocess.run(["tar", "-xf", str(tarball), "-C", str(folder)], check=True, capture_output=True)
+    elapsed_s = time.monotonic() - begin
+    shutil.rmtree(folder)
+    return elapsed_s
+
+
+def _make_tarball(tarball: Path) -> None:
+    pool = random.Random(1).randbytes(POOL_BYTES)  # noqa: S311 (content, not a secret)
+    with tarfile.open(tarball, "w", format=tarfile.GNU_FORMAT) as archive:
+        for member in _members():
+            archive.addfile(member, io.BytesIO(pool[: member.size]))
+
+
+def _members() -> Iterator[tarfile.TarInfo]:
+    types = {"f": tarfile.REGTYPE, "d": tarfile.DIRTYPE, "l": tarfile.SYMTYPE}
+    with lzma.open(MANIFEST, "rt", encoding="utf-8") as lines:
+        next(lines)  # the header
+        for line in lines:
+            path, kind, size, mode, link = line.rstrip("\n").split("\t")
+            member = tarfile.TarInfo(path)
+            member.type, member.linkname = types[kind], link
+            member.size = int(size) if kind == "f" else 0
+            member.mode = int(mode, 8)
+            yield member

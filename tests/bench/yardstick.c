@@ -31,7 +31,6 @@ struct worker {
     uint64_t spent_ns;
 };
 
-static int root;
 static long files, passes;
 static int timed;
 static void (*work)(struct worker *, const char *path);
@@ -64,7 +63,7 @@ static long confined_open(const char *path, uint64_t flags, uint64_t mode) {
         .mode = mode,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
-    return syscall(SYS_openat2, root, path, &how, sizeof how);
+    return syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 }
 
 static void create(struct worker *w, const char *path) {
@@ -80,7 +79,7 @@ static void fio_create(struct worker *w, const char *path) {
 
 static void stat_file(struct worker *w, const char *path) {
     struct stat found;
-    CALL(w, path, fstatat(root, path, &found, 0));
+    CALL(w, path, fstatat(AT_FDCWD, path, &found, 0));
 }
 
 static void read_file(struct worker *w, const char *path) {
@@ -90,7 +89,7 @@ static void read_file(struct worker *w, const char *path) {
 }
 
 static void unlink_file(struct worker *w, const char *path) {
-    CALL(w, path, unlinkat(root, path, 0));
+    CALL(w, path, unlinkat(AT_FDCWD, path, 0));
 }
 
 static void *run(void *argument) {
@@ -128,8 +127,7 @@ int main(int count, char **words) {
         fprintf(stderr, "usage: yardstick DIRECTORY WORK THREADS FILES PASSES bare|timed\n");
         return 2;
     }
-    root = open(words[1], O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0) die(words[1]);
+    if (chdir(words[1])) die(words[1]);
     choose_work(words[2]);
     long threads = strtol(words[3], NULL, 10);
     files = strtol(words[4], NULL, 10);

@@ -1,8 +1,8 @@
-//! The one clock of the engine: CLOCK_MONOTONIC in nanoseconds. Wall time is read once, for reports.
+//! The one clock of the engine: `CLOCK_MONOTONIC` in nanoseconds. Wall time is read once, for reports.
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Nanoseconds on CLOCK_MONOTONIC (through the vDSO, no system call).
+/// Nanoseconds on `CLOCK_MONOTONIC` (through the vDSO, no system call).
 #[inline]
 pub(crate) fn now_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);

@@ -1,77 +1,315 @@
-//! Laying out, checking, warming, evicting and removing a run's files.
+//! Laying out, checking, warming and evicting a run's files; removal is in `layout_remove`.
+//!
+//! Everything is named below an open directory, and nothing follows a symlink.
 
-use crate::layout_task::Task;
-use std::os::fd::OwnedFd;
+use crate::content::Pool;
+use crate::layout_task::{Crew, Done, Fault, Task};
+use crate::layout_tree::{Directory, Leaf, Tree};
+use crate::program::{EntryKind, Program};
+use crate::sys_layout;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-/// Type of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EntryKind {
-    File,
-    Directory,
-    Link,
-}
-
-/// An entry of a dataset, as in the plan.
-#[derive(Clone, Debug)]
-pub(crate) struct Entry {
-    pub(crate) path: String,
-    pub(crate) kind: EntryKind,
-    pub(crate) size: u64,
-    pub(crate) mode: u32,
-    pub(crate) link: String,
-}
-
-/// Content of files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Content {
-    Random,
-    Zeros,
-    /// Percent of every 4096-byte block that is zeros.
-    Compressible(u8),
-}
-
-/// A dataset: what of it matters to the layout.
-#[derive(Clone, Debug)]
-pub(crate) struct DatasetLayout {
-    pub(crate) directory: String,
-    pub(crate) laid_out: bool,
-    /// Scope `user`: a copy for each user below `directory/uN`.
-    pub(crate) per_user: bool,
-    pub(crate) content: Content,
-    pub(crate) entries: Arc<[Entry]>,
-}
-
-/// All of a plan that matters to the layout.
-#[derive(Clone, Debug)]
-pub(crate) struct Layout {
-    pub(crate) seed: u64,
-    pub(crate) users: u32,
-    pub(crate) pool_bytes: u64,
-    pub(crate) datasets: Vec<DatasetLayout>,
-}
+/// Leaves that one thread does before it takes others (chosen: some milliseconds of work).
+const UNIT_LEAVES: usize = 256;
+/// Directories with one parent that one thread makes before it takes others (chosen).
+const UNIT_DIRECTORIES: usize = 64;
+const READ_BYTES: usize = 1 << 20;
+/// Set-group-id: a directory made inside one that has it gets it too.
+const INHERITED: u32 = 0o2000;
+const ALL_OF_OWNER: u32 = 0o700;
 
 /// Create every laid-out dataset (and the empty directories of the others) below the run's folder.
-pub(crate) fn lay_out(_folder: OwnedFd, _plan: &Arc<Layout>, _threads: usize) -> Task {
-    Task {}
+pub(crate) fn lay_out(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> Task {
+    let program = Arc::clone(program);
+    Task::start(folder, threads, move |crew| {
+        let tree = counted(crew, &program);
+        let pool = Pool::new(program.seed, program.pool_bytes);
+        let plain = crew.exact_modes && root_mode(crew)? & INHERITED == 0;
+        for level in tree.levels.iter().skip(1) {
+            make_level(crew, &tree, level, plain)?;
+        }
+        each_part(crew, &tree, |place, leaf, buffer| {
+            let made = Made {
+                place,
+                leaf,
+                pool: &pool,
+            };
+            made.create(crew, buffer)
+        })?;
+        for level in tree.levels.iter().skip(1).rev() {
+            close_level(crew, &tree, level, plain)?;
+        }
+        Ok(())
+    })
 }
-/// Compare what is there with the plan.
-pub(crate) fn verify(_folder: OwnedFd, _plan: &Arc<Layout>, _threads: usize) -> Task {
-    Task {}
-}
+
 /// Read every laid-out file once, and stat every entry.
-pub(crate) fn warm(_folder: OwnedFd, _plan: &Arc<Layout>, _threads: usize) -> Task {
-    Task {}
+pub(crate) fn warm(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> Task {
+    let program = Arc::clone(program);
+    Task::start(folder, threads, move |crew| {
+        let tree = counted(crew, &program);
+        stat_directories(crew, &tree)?;
+        each_part(crew, &tree, |place, leaf, buffer| {
+            let fault = place.fault(leaf);
+            sys_layout::status_of(place.at, leaf.name).map_err(&fault)?;
+            if leaf.entry.kind == EntryKind::File {
+                read_whole(crew, place.at, leaf.name, buffer).map_err(fault)?;
+            }
+            crew.job.count(done(leaf));
+            Ok(())
+        })
+    })
 }
-/// fsync and drop from the page cache every laid-out file.
-pub(crate) fn evict(_folder: OwnedFd, _plan: &Arc<Layout>, _threads: usize) -> Task {
-    Task {}
+
+/// Bring every laid-out file to the server or disk, and drop it from the page cache.
+pub(crate) fn evict(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> Task {
+    let program = Arc::clone(program);
+    Task::start(folder, threads, move |crew| {
+        let tree = counted(crew, &program);
+        // All at once first: a sync of each dirty file alone would wait for the journal 50,000 times.
+        sys_layout::sync_whole(crew.folder()).map_err(Fault::at(b""))?;
+        stat_directories(crew, &tree)?;
+        each_part(crew, &tree, |place, leaf, _| {
+            if leaf.entry.kind == EntryKind::File {
+                let file = sys_layout::open_to_read(place.at, leaf.name);
+                file.and_then(|file| sys_layout::evict(&file))
+                    .map_err(place.fault(leaf))?;
+                crew.job
+                    .count_bytes(usize::try_from(leaf.entry.size).unwrap_or(usize::MAX));
+            }
+            crew.job.count(done(leaf));
+            Ok(())
+        })
+    })
 }
-/// Remove everything inside but the marker.
-pub(crate) fn wipe(_folder: OwnedFd, _threads: usize) -> Task {
-    Task {}
+
+/// The tree of a plan, its totals told to those who watch.
+pub(crate) fn counted<'a>(crew: &Crew, program: &'a Program) -> Tree<'a> {
+    let tree = Tree::of(program);
+    let (entries, bytes) = tree.totals();
+    crew.job.total_entries.store(entries, Ordering::Relaxed);
+    crew.job.total_bytes.store(bytes, Ordering::Relaxed);
+    tree
 }
-/// Remove everything inside, the marker, and the folder itself: `name` in `parent`.
-pub(crate) fn remove(_folder: OwnedFd, _parent: OwnedFd, _name: &str, _threads: usize) -> Task {
-    Task {}
+
+pub(crate) fn done(leaf: &Leaf<'_>) -> Done {
+    match leaf.entry.kind {
+        EntryKind::File => Done::File,
+        EntryKind::Directory => Done::Directory,
+        EntryKind::Link => Done::Link,
+    }
 }
+
+/// An open directory of the tree.
+struct Place<'a> {
+    directory: &'a Directory,
+    at: BorrowedFd<'a>,
+}
+
+impl Place<'_> {
+    fn fault(&self, leaf: &Leaf<'_>) -> impl Fn(Errno) -> Fault + use<> {
+        let path = self.directory.path_of(leaf.name);
+        move |errno| Fault::at(&path)(errno)
+    }
+}
+
+/// Do something with every file and link, spread over the threads by directory.
+fn each_part(
+    crew: &Crew,
+    tree: &Tree<'_>,
+    work: impl Fn(&Place<'_>, &Leaf<'_>, &mut Vec<u8>) -> Result<(), Fault> + Sync,
+) -> Result<(), Fault> {
+    let parts = parts(tree);
+    crew.each(parts.len(), |part, buffer| {
+        let Some((directory, range)) = parts.get(part) else {
+            return Ok(());
+        };
+        let at = sys_layout::open_place(crew.folder(), &directory.path);
+        let at = at.map_err(Fault::at(&directory.path))?;
+        let place = Place {
+            directory,
+            at: at.as_fd(),
+        };
+        for leaf in tree.leaves(directory).skip(range.start).take(range.len()) {
+            crew.job.proceed()?;
+            work(&place, &leaf, buffer)?;
+        }
+        Ok(())
+    })
+}
+
+/// Directories with leaves, large ones in several parts.
+fn parts<'a>(tree: &'a Tree<'_>) -> Vec<(&'a Directory, Range<usize>)> {
+    let mut parts = Vec::new();
+    for directory in &tree.directories {
+        let leaves = tree.leaves(directory).count();
+        let starts = (0..leaves).step_by(UNIT_LEAVES);
+        parts.extend(starts.map(|start| (directory, start..(start + UNIT_LEAVES).min(leaves))));
+    }
+    parts
+}
+
+/// A file or link in the making.
+struct Made<'a> {
+    place: &'a Place<'a>,
+    leaf: &'a Leaf<'a>,
+    pool: &'a Pool,
+}
+
+impl Made<'_> {
+    fn create(&self, crew: &Crew, buffer: &mut Vec<u8>) -> Result<(), Fault> {
+        let Leaf {
+            name, entry, link, ..
+        } = *self.leaf;
+        if entry.kind == EntryKind::Link {
+            let made = sys_layout::make_link(self.place.at, name, link);
+            made.map_err(self.place.fault(self.leaf))?;
+        } else {
+            self.write(crew, buffer)?;
+        }
+        crew.job.count(done(self.leaf));
+        Ok(())
+    }
+
+    fn write(&self, crew: &Crew, buffer: &mut Vec<u8>) -> Result<(), Fault> {
+        let Leaf {
+            name, entry, data, ..
+        } = self.leaf;
+        let file = sys_layout::create(self.place.at, name, entry.mode);
+        let file = file.map_err(self.place.fault(self.leaf))?;
+        data.each_chunk(self.pool, buffer, |chunk| {
+            crew.job.proceed()?;
+            sys_layout::write_all(&file, chunk).map_err(self.place.fault(self.leaf))?;
+            crew.job.count_bytes(chunk.len());
+            Ok(())
+        })?;
+        // Writing takes set-id bits away; a umask took others.
+        if !crew.exact_modes || entry.mode & 0o7000 != 0 {
+            let changed = sys_layout::change_mode(&file, entry.mode);
+            changed.map_err(self.place.fault(self.leaf))?;
+        }
+        sys_layout::close(file).map_err(self.place.fault(self.leaf))
+    }
+}
+
+fn root_mode(crew: &Crew) -> Result<u32, Fault> {
+    let status = sys_layout::status(crew.folder()).map_err(Fault::at(b""))?;
+    Ok(status.mode)
+}
+
+/// Whether a directory gets its mode when it is made: nothing hinders the work inside it.
+fn is_final(directory: &Directory, plain: bool) -> bool {
+    plain && directory.mode & 0o7000 == 0 && directory.mode & ALL_OF_OWNER == ALL_OF_OWNER
+}
+
+/// Make the directories of one depth; those that are there already are taken.
+fn make_level(
+    crew: &Crew,
+    tree: &Tree<'_>,
+    level: &Range<usize>,
+    plain: bool,
+) -> Result<(), Fault> {
+    let directories = tree.directories.get(level.clone()).unwrap_or_default();
+    let siblings = directories.chunk_by(|one, two| one.split().0 == two.split().0);
+    let units: Vec<_> = siblings
+        .flat_map(|group| group.chunks(UNIT_DIRECTORIES))
+        .collect();
+    crew.each(units.len(), |unit, _| {
+        let group = units.get(unit).copied().unwrap_or_default();
+        let Some((parent, _)) = group.first().map(Directory::split) else {
+            return Ok(());
+        };
+        let at = sys_layout::open_place(crew.folder(), parent).map_err(Fault::at(parent))?;
+        for directory in group {
+            crew.job.proceed()?;
+            let mode = if is_final(directory, plain) {
+                directory.mode
+            } else {
+                ALL_OF_OWNER
+            };
+            make(at.as_fd(), directory, mode)?;
+            crew.job.count(Done::Directory);
+        }
+        Ok(())
+    })
+}
+
+fn make(at: BorrowedFd<'_>, directory: &Directory, mode: u32) -> Result<(), Fault> {
+    let (_, name) = directory.split();
+    match sys_layout::make_directory(at, name, mode) {
+        Err(Errno::EXIST) => {
+            let there = sys_layout::status_of(at, name).map_err(Fault::at(&directory.path))?;
+            if there.kind != FileType::Directory {
+                return Err(Fault::at(&directory.path)(Errno::EXIST));
+            }
+            let opened = sys_layout::open_listing(at, name);
+            let changed = opened.and_then(|file| sys_layout::change_mode(&file, mode));
+            changed.map_err(Fault::at(&directory.path))
+        }
+        answer => answer.map_err(Fault::at(&directory.path)),
+    }
+}
+
+/// Give the directories of one depth their modes, now that everything is inside them.
+fn close_level(
+    crew: &Crew,
+    tree: &Tree<'_>,
+    level: &Range<usize>,
+    plain: bool,
+) -> Result<(), Fault> {
+    let directories = tree.directories.get(level.clone()).unwrap_or_default();
+    let open: Vec<_> = directories
+        .iter()
+        .filter(|one| !is_final(one, plain))
+        .collect();
+    crew.each(open.len(), |unit, _| {
+        let Some(directory) = open.get(unit) else {
+            return Ok(());
+        };
+        let opened = sys_layout::open_listing(crew.folder(), &directory.path);
+        let changed = opened.and_then(|file| sys_layout::change_mode(&file, directory.mode));
+        changed.map_err(Fault::at(&directory.path))
+    })
+}
+
+fn stat_directories(crew: &Crew, tree: &Tree<'_>) -> Result<(), Fault> {
+    let directories = tree.directories.get(1..).unwrap_or_default();
+    crew.each(directories.len(), |unit, _| {
+        let Some(directory) = directories.get(unit) else {
+            return Ok(());
+        };
+        let opened = sys_layout::open_place(crew.folder(), &directory.path);
+        let asked = opened.and_then(sys_layout::status);
+        asked.map_err(Fault::at(&directory.path))?;
+        crew.job.count(Done::Directory);
+        Ok(())
+    })
+}
+
+fn read_whole(
+    crew: &Crew,
+    at: BorrowedFd<'_>,
+    name: &[u8],
+    buffer: &mut Vec<u8>,
+) -> Result<(), Errno> {
+    buffer.resize(READ_BYTES, 0);
+    let file = sys_layout::open_to_read(at, name)?;
+    loop {
+        match sys_layout::read(&file, buffer)? {
+            0 => return Ok(()),
+            read => crew.job.count_bytes(read),
+        }
+        if crew.job.proceed().is_err() {
+            return Ok(());
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "layout_tests.rs"]
+pub(crate) mod tests;

@@ -1,20 +1,19 @@
 //! Events: what is worth a line of its own in events.jsonl.
 
-/// A slow sample with what made it.
-#[derive(Clone, Debug)]
-pub(crate) struct SlowSample {
-    /// Its end, since the engine's begin.
-    pub(crate) t_ns: u64,
-    pub(crate) user: u32,
-    pub(crate) target: u16,
-    pub(crate) transaction: u16,
-    pub(crate) op: u8,
-    pub(crate) outcome: u8,
-    pub(crate) service_ns: u64,
-    pub(crate) path: Vec<u8>,
-}
+use crate::ops::{op_name, outcome_name};
+use crate::record_names::Names;
+pub(crate) use crate::record_slow::SlowSample;
+use crate::record_state::Segment;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
-/// One line of events.jsonl, but for the slow ones and the phases (the recorder's own).
+/// Errors of one (transaction, op, outcome) that get a line each (contract).
+const FIRST_ERRORS: u32 = 20;
+/// Bytes of lines that wait for the next cut; beyond them lines are counted only (chosen).
+const WAITING_BYTES: usize = 4 << 20;
+
+/// What happened to an op of a user, and when: nanoseconds since the engine's begin.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     /// An unexpected outcome; the first 20 of each (transaction, op, outcome) are written.
@@ -27,31 +26,149 @@ pub(crate) enum Event {
         outcome: u8,
         path: Vec<u8>,
     },
-    /// An op has been in the kernel for longer than the limit.
-    Stall {
-        t_ns: u64,
-        user: u32,
-        target: u16,
-        op: u8,
-        age_ns: u64,
-        path: Vec<u8>,
-    },
-    /// It has returned.
-    StallOver {
-        t_ns: u64,
-        user: u32,
-        target: u16,
-        op: u8,
-        age_ns: u64,
-        path: Vec<u8>,
-    },
-    /// The user was given up on at the end of a segment.
-    Abandoned {
-        t_ns: u64,
-        user: u32,
-        target: u16,
-        op: u8,
-        age_ns: u64,
-        path: Vec<u8>,
-    },
+    /// It has been in the kernel for longer than the limit.
+    Stall(Hang),
+    /// It has come back after that.
+    StallOver(Hang),
+    /// Its user was given up on at the end of a segment.
+    Abandoned(Hang),
+}
+
+/// An op that takes or took long.
+#[derive(Clone, Debug)]
+pub(crate) struct Hang {
+    pub(crate) t_ns: u64,
+    pub(crate) user: u32,
+    pub(crate) target: u16,
+    pub(crate) op: u8,
+    pub(crate) age_ns: u64,
+    pub(crate) path: Vec<u8>,
+}
+
+/// Lines on their way to events.jsonl.
+#[derive(Default)]
+pub(crate) struct Journal {
+    lines: String,
+    dropped: u64,
+    errors: BTreeMap<(u16, u8, u8), u32>,
+}
+
+impl Journal {
+    /// Whether an error of this (transaction, op, outcome) would get a line.
+    pub(crate) fn error_wanted(&self, key: (u16, u8, u8)) -> bool {
+        self.errors
+            .get(&key)
+            .is_none_or(|count| *count < FIRST_ERRORS)
+    }
+
+    /// Add the line of an event.
+    pub(crate) fn log(&mut self, event: &Event, names: &Names) {
+        match event {
+            Event::Error {
+                t_ns,
+                user,
+                target,
+                transaction,
+                op,
+                outcome,
+                path,
+            } => {
+                let count = self
+                    .errors
+                    .entry((*transaction, *op, *outcome))
+                    .or_default();
+                if *count == FIRST_ERRORS {
+                    return;
+                }
+                *count += 1;
+                let call = call(*user, *target, *op, path);
+                let (transaction, outcome) =
+                    (quoted(&names.name(*transaction)), outcome_name(*outcome));
+                let rest = format!(r#"{call},"transaction":{transaction},"outcome":"{outcome}""#);
+                self.line(*t_ns, "error", &rest);
+            }
+            Event::Stall(hang) => self.hang("stall", hang),
+            Event::StallOver(hang) => self.hang("stall_over", hang),
+            Event::Abandoned(hang) => self.hang("abandoned", hang),
+        }
+    }
+
+    fn hang(&mut self, kind: &str, hang: &Hang) {
+        let call = call(hang.user, hang.target, hang.op, &hang.path);
+        self.line(
+            hang.t_ns,
+            kind,
+            &format!(r#"{call},"age_ns":{}"#, hang.age_ns),
+        );
+    }
+
+    /// Add the line of a slow op.
+    pub(crate) fn slow(&mut self, sample: &SlowSample, names: &Names) {
+        let call = call(sample.user, sample.target, sample.op, &sample.path);
+        let (outcome, service_ns) = (outcome_name(sample.outcome), sample.service_ns);
+        let transaction = quoted(&names.name(sample.transaction));
+        let rest = format!(
+            r#"{call},"transaction":{transaction},"outcome":"{outcome}","service_ns":{service_ns}"#
+        );
+        self.line(sample.t_ns, "slow", &rest);
+    }
+
+    /// Add the line of a boundary: `warm-up`, `measured`, or `idle` when the segment is over.
+    pub(crate) fn phase(&mut self, t_ns: u64, segment: Segment) {
+        let phase = if segment.open {
+            segment.phase.name()
+        } else {
+            "idle"
+        };
+        let Segment { target, round, .. } = segment;
+        let rest = format!(r#""target":{target},"round":{round},"phase":"{phase}""#);
+        self.line(t_ns, "phase", &rest);
+    }
+
+    /// Add the line of a file that could not be written.
+    pub(crate) fn write_failed(&mut self, t_ns: u64, file: &str, errno: i32) {
+        let reason = std::io::Error::from_raw_os_error(errno);
+        let message = Value::from(format!("the record is incomplete: {file}: {reason}"));
+        self.line(
+            t_ns,
+            "warning",
+            &format!(r#""message":{message},"errno":{errno}"#),
+        );
+    }
+
+    fn line(&mut self, t_ns: u64, kind: &str, rest: &str) {
+        if self.lines.len() + rest.len() > WAITING_BYTES {
+            self.dropped += 1;
+            return;
+        }
+        let (seconds, micros) = (t_ns / 1_000_000_000, t_ns / 1000 % 1_000_000);
+        // Writing to a String does not fail.
+        let _ = writeln!(
+            self.lines,
+            r#"{{"t_s":{seconds}.{micros:06},"kind":"{kind}",{rest}}}"#
+        );
+    }
+
+    /// The lines that wait.
+    pub(crate) fn take(&mut self) -> String {
+        let mut lines = std::mem::take(&mut self.lines);
+        let dropped = std::mem::take(&mut self.dropped);
+        if dropped > 0 {
+            let _ = writeln!(lines, r#"{{"kind":"dropped","count":{dropped}}}"#);
+        }
+        lines
+    }
+}
+
+fn quoted(text: &str) -> Value {
+    Value::from(text)
+}
+
+/// Who called what on which path.
+fn call(user: u32, target: u16, op: u8, path: &[u8]) -> String {
+    let path = quoted(&String::from_utf8_lossy(path));
+    format!(
+        r#""user":{user},"target":{target},"op":"{}","path":{path}"#,
+        op_name(op)
+    )
 }

@@ -1,11 +1,11 @@
-//! The random streams of plan format 1: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), exact on every machine.
+//! The random streams of plan format 1: `SplitMix64` (Steele, Lea and Flood, OOPSLA 2014), exact on every machine.
 
 pub(crate) const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 const PACE: u64 = 0xA5A5_A5A5_A5A5_A5A5;
 /// The user number of the schedule that all users share.
 pub(crate) const ARRIVALS_USER: u32 = u32::MAX;
 
-/// The finalizer of SplitMix64.
+/// The finalizer of `SplitMix64`.
 #[inline]
 pub(crate) const fn mix64(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

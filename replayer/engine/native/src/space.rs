@@ -5,7 +5,12 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 /// What statfs says of a target.
-#[pyclass(frozen, get_all, skip_from_py_object, module = "replayer.engine._native")]
+#[pyclass(
+    frozen,
+    get_all,
+    skip_from_py_object,
+    module = "replayer.engine._native"
+)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Space {
     bytes_total: u64,

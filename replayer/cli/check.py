@@ -1,0 +1,135 @@
+"""``replayer check``: what a scenario would run, without touching a mount."""
+
+import argparse
+import json
+from collections.abc import Iterator
+
+from replayer.measure.units import format_bytes, format_count, format_time_ns
+from replayer.plan import PlanSummary, compile_plan, describe_plan
+from replayer.plan.summary import DatasetSummary, TransactionSummary
+from replayer.scenario import Scenario, load_scenario
+from replayer.scenario.references import OPS
+from replayer.verdict.threshold import Names, check_names, parse_threshold
+
+__all__ = ["HELP", "NAME", "add_arguments", "render_summary", "run"]
+
+NAME = "check"
+HELP = "validate a scenario and show what it would run, without touching a mount"
+NAME_WIDTH = 13
+WIDTH = 96
+"""Chosen: fits into a terminal and into a pasted message."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("scenario", help="a scenario's name or file")
+    parser.add_argument(
+        "--set",
+        dest="overrides",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change a value of the scenario, such as docroot.files=5000",
+    )
+    parser.add_argument("-u", "--users", type=int, metavar="N", help="number of users")
+    parser.add_argument("--seed", type=int, metavar="N", help="what every random draw comes from")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check a scenario and print what it would do."""
+    scenario = load_scenario(arguments.scenario, arguments.overrides)
+    _check_thresholds(scenario)
+    plan = compile_plan(scenario, users=arguments.users, seed=arguments.seed)
+    summary = describe_plan(plan)
+    if arguments.json:
+        described = {"scenario": scenario.name, "about": scenario.about, **summary.as_dict()}
+        print(json.dumps(described, indent=2))
+    else:
+        print("\n".join(render_summary(scenario, summary)))
+    return 0
+
+
+def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:
+    """Yield the lines that describe a plan to a person."""
+    yield f"{summary.name}  (plan {summary.fingerprint[:16]}, seed {summary.seed})"
+    yield _sentence(summary)
+    yield ""
+    width = max(len(transaction.name) for transaction in summary.transactions)
+    for transaction in summary.transactions:
+        yield from _transaction(transaction, max(width, NAME_WIDTH))
+    yield ""
+    for dataset in summary.datasets:
+        yield _dataset(dataset)
+    yield (
+        f"working set   {format_count(summary.working_set_files)} files,"
+        f" {format_bytes(summary.working_set_bytes)}"
+    )
+    yield f"needs         {_needs(summary)}"
+    for threshold in scenario.thresholds:
+        yield f"threshold     {threshold}"
+
+
+def _check_thresholds(scenario: Scenario) -> None:
+    places = [
+        str(scenario.document.origin(("thresholds", index)))
+        for index in range(len(scenario.thresholds))
+    ]
+    parsed = list(map(parse_threshold, scenario.thresholds, places))
+    targets = tuple(item.target for item in parsed if item.target is not None)
+    check_names(parsed, Names(targets, tuple(scenario.transactions), tuple(sorted(OPS))))
+
+
+def _sentence(summary: PlanSummary) -> str:
+    words = [f"{format_count(summary.users)} users, {summary.pace} loop"]
+    if summary.warm_up_ns:
+        words.append(f"{format_time_ns(summary.warm_up_ns)} warm-up")
+    if summary.duration_ns is not None:
+        words.append(f"{format_time_ns(summary.duration_ns)} measured on each target")
+    if summary.transactions_per_user is not None:
+        words.append(f"{format_count(summary.transactions_per_user)} transactions a user")
+    return ", ".join(words)
+
+
+def _transaction(transaction: TransactionSummary, width: int) -> Iterator[str]:
+    ops, failing = transaction.ops_total, transaction.failing_lookups
+    line = (
+        f"{transaction.name:<{width}} {transaction.share * 100:5.1f} %  {_number(ops)} ops,"
+        f" {_number(failing)} look-ups meant to fail,"
+        f" reads {format_bytes(transaction.bytes_read)},"
+        f" writes {format_bytes(transaction.bytes_written)}"
+    )
+    yield line
+    row = indent = " " * (width + 2)
+    for op, count in sorted(transaction.ops.items(), key=lambda item: -item[1]):
+        word = f"{op} {_number(count)}"
+        if len(row) + len(word) > WIDTH:
+            yield row.rstrip()
+            row = indent
+        row += word + "  "
+    yield row.rstrip()
+
+
+def _dataset(dataset: DatasetSummary) -> str:
+    copies = f", {format_count(dataset.copies)} copies" if dataset.copies > 1 else ""
+    made = "" if dataset.laid_out else ", not laid out"
+    links = f", {format_count(dataset.links)} links" if dataset.links else ""
+    return (
+        f"dataset       {dataset.name}: {format_count(dataset.files)} files,"
+        f" {format_count(dataset.directories)} directories{links},"
+        f" {format_bytes(dataset.size_bytes)}{copies}{made}"
+    )
+
+
+def _needs(summary: PlanSummary) -> str:
+    text = (
+        f"{format_bytes(summary.space_bytes)} of free space, {format_count(summary.inodes)} inodes"
+    )
+    grows = any(t.bytes_written and t.share for t in summary.transactions)
+    if grows and not summary.growth_known:
+        return f"{text}, and what the transactions write"
+    return text
+
+
+def _number(value: float) -> str:
+    return format_count(round(value)) if abs(value - round(value)) < 0.05 else f"{value:,.1f}"  # noqa: PLR2004

@@ -1,0 +1,124 @@
+"""``replayer clean``: remove the folders that runs left behind, and nothing else."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from replayer.engine import Sandbox
+from replayer.errors import ReplayerError
+from replayer.measure.facts import collect_machine
+from replayer.measure.run import Process, is_alive
+
+NAME = "clean"
+HELP = "Remove what killed runs left below a folder: only folders that a run has marked as its own."
+PREFIX = "replayer-"
+MARKER = ".replayer-run"
+THREADS = 8  # chosen: as runs remove theirs
+
+
+class RemovalError(ReplayerError):
+    """A folder could not be removed."""
+
+    exit_code = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", type=Path, help="a target, or a folder")
+    parser.add_argument("--dry-run", action="store_true", help="say what would be removed")
+    parser.add_argument(
+        "--force", action="store_true", help="remove folders whose run is (or may be) alive, too"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Find the folders, then remove them; the exit code of the first refusal."""
+    found = [folder for path in arguments.paths for folder in find_folders(path)]
+    sandboxes = [open_folder(folder) for folder in found]
+    if not arguments.force:
+        for sandbox in sandboxes:
+            refuse_living(sandbox)
+    for sandbox in sandboxes:
+        if arguments.dry_run:
+            print(f"would remove {sandbox.path}")
+        else:
+            remove(sandbox)
+    if not sandboxes:
+        print("nothing to remove", file=sys.stderr)
+    return 0
+
+
+def find_folders(path: Path) -> list[Path]:
+    """Return the marked folders directly below a path, or the path itself if it is one by its name.
+
+    Raises:
+        ReplayerError: It does not exist, or bears a run's name without its marker.
+    """
+    if not path.is_dir() or path.is_symlink():
+        message = f"{path}: is not a folder"
+        raise ReplayerError(message, hint="name a target, or the folder of a run on it")
+    if path.name.startswith(PREFIX) or (path / MARKER).exists():
+        return [path]
+    return sorted(
+        folder
+        for folder in path.glob(f"{PREFIX}*")
+        if folder.is_dir() and not folder.is_symlink() and os.path.lexists(folder / MARKER)
+    )
+
+
+def open_folder(path: Path) -> Sandbox:
+    """Open a run's folder.
+
+    Raises:
+        ReplayerError: It has no marker, or cannot be opened.
+    """
+    try:
+        return Sandbox.open(str(path))
+    except ValueError as error:
+        message = f"{path}: was not made by a run: {error}"
+        raise ReplayerError(
+            message, hint=f"only folders with the file {MARKER} are removed"
+        ) from error
+    except OSError as error:
+        message = f"{path}: {error.strerror}"
+        raise RemovalError(message) from error
+
+
+def refuse_living(sandbox: Sandbox) -> None:
+    """Refuse a folder whose run still goes on, or may do so on another machine.
+
+    Raises:
+        ReplayerError: Names the run.
+    """
+    hint = "end it first, or add --force"
+    try:
+        note = json.loads(sandbox.note)
+        process = Process.model_validate(note["process"])
+        here = note["host"] == collect_machine().host
+    except (ValueError, KeyError, TypeError, ValidationError):
+        return  # a marker that was cut short: its writer was killed while it wrote
+    if here and is_alive(process):
+        message = f"{sandbox.path}: its run still goes on (process {process.pid})"
+        raise ReplayerError(message, hint=hint)
+    if not here:
+        message = f"{sandbox.path}: its run was started on another machine, and may go on there"
+        raise ReplayerError(message, hint=hint)
+
+
+def remove(sandbox: Sandbox) -> None:
+    """Remove one folder and say so.
+
+    Raises:
+        RemovalError: The mount refuses.
+    """
+    path = sandbox.path
+    try:
+        found = sandbox.remove(THREADS).result()
+    except OSError as error:
+        message = f"{error.filename or path}: {error.strerror}"
+        raise RemovalError(message, hint=f"{path} is only partly removed") from error
+    print(f"removed {path}: {found.files + found.links:,} files, {found.directories:,} directories")

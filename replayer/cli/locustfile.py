@@ -1,0 +1,20 @@
+"""``replayer locustfile``: where the locustfile is that ``locust -f`` takes."""
+
+import argparse
+
+from replayer.load import LOCUSTFILE
+
+NAME = "locustfile"
+HELP = 'Print the path of the packaged locustfile, for locust -f "$(replayer locustfile)".'
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare nothing: the command has no arguments."""
+    del parser
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print it."""
+    del arguments
+    print(LOCUSTFILE)
+    return 0

@@ -1,0 +1,80 @@
+"""``replayer report RUN…``: print the report of runs again, from their folders alone."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from replayer.errors import ReplayerError
+from replayer.measure import load_run
+from replayer.report import (
+    Document,
+    Style,
+    compose,
+    render_csv,
+    render_json,
+    render_junit,
+    render_markdown,
+    render_table,
+)
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
+
+NAME = "report"
+HELP = "print the report of finished, interrupted or killed runs"
+
+_FORMS: dict[str, Callable[[Document], str]] = {
+    "json": render_json,
+    "markdown": render_markdown,
+    "csv": render_csv,
+    "junit": render_junit,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run folder")
+    parser.add_argument(
+        "--format",
+        choices=("table", *_FORMS),
+        default="table",
+        help="what to print (default: table); several runs follow each other, as JSON one a line",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write to a new file instead of printing"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the reports; the exit code is about reading them, not about their verdicts."""
+    documents = [compose(load_run(path)) for path in arguments.runs]
+    style = Style() if arguments.output is not None else Style.of(sys.stdout)
+    text = _text(documents, arguments.format, style)
+    if arguments.output is None:
+        print(text, end="")
+    else:
+        _write(arguments.output, text)
+    return 0
+
+
+def _text(documents: list[Document], form: str, style: Style) -> str:
+    if form == "table":
+        return "\n".join(render_table(document, style) for document in documents)
+    if form == "json" and len(documents) > 1:
+        return "".join(document.model_dump_json() + "\n" for document in documents)
+    if form == "junit" and len(documents) > 1:
+        message = f"--format junit takes one run, got {len(documents)}"
+        raise ReplayerError(message, hint="call it once for each run")
+    texts = [_FORMS[form](document) for document in documents]
+    if form == "csv":  # one header for all
+        return texts[0] + "".join(text.split("\n", 1)[1] for text in texts[1:])
+    return "\n".join(texts)
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        raise ReplayerError(message, hint="name a file that does not exist yet") from error

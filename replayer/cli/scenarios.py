@@ -1,0 +1,59 @@
+"""``replayer scenarios``: what can be run without writing anything."""
+
+import argparse
+import json
+import sys
+
+from replayer.measure.units import format_time_ns
+from replayer.scenario import Scenario, load_scenario, shipped_scenarios
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
+
+NAME = "scenarios"
+HELP = "list the scenarios that come with the program"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List the shipped scenarios."""
+    loaded = {name: load_scenario(path) for name, path in shipped_scenarios().items()}
+    if arguments.json:
+        print(json.dumps([_describe(name, found) for name, found in loaded.items()], indent=2))
+        return 0
+    width = max((len(name) for name in loaded), default=0)
+    print(f"{'scenario':<{width}}  users  runs for  about")
+    for name, scenario in loaded.items():
+        end, about = show_end(scenario), first_sentence(scenario.about)
+        print(f"{name:<{width}}  {scenario.users.count:>5}  {end:<8}  {about}")
+    print("\nreplayer run NAME --target PATH   replayer check NAME", file=sys.stderr)
+    return 0
+
+
+def show_end(scenario: Scenario) -> str:
+    """Return what ends a run: its duration, or the transactions of each user."""
+    if scenario.duration_ns is not None:
+        return format_time_ns(scenario.duration_ns)
+    return f"{scenario.iterations} each"
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text."""
+    for mark in (": ", ". "):
+        text = text.split(mark, 1)[0]
+    return text.strip().rstrip(".") + "."
+
+
+def _describe(name: str, scenario: Scenario) -> dict[str, object]:
+    return {
+        "name": name,
+        "about": scenario.about,
+        "users": scenario.users.count,
+        "duration_ns": scenario.duration_ns,
+        "transactions_per_user": scenario.iterations,
+        "transactions": list(scenario.transactions),
+        "assumptions": list(scenario.assumptions),
+    }

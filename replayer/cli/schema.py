@@ -1,0 +1,24 @@
+"""``replayer schema``: the JSON Schemas of scenario files and of run documents."""
+
+import argparse
+import json
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
+
+NAME = "schema"
+HELP = "print the JSON Schema of scenario files or of run documents"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("kind", choices=("scenario", "run"), help="which schema to print")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the schema as JSON."""
+    if arguments.kind == "scenario":
+        from replayer.scenario.json_schema import scenario_schema as schema  # noqa: PLC0415
+    else:
+        from replayer.report import run_schema as schema  # noqa: PLC0415
+    print(json.dumps(schema(), indent=2, sort_keys=False))
+    return 0

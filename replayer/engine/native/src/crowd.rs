@@ -1,0 +1,359 @@
+//! Who runs, and the gate between segments: users wait there without using the CPU.
+
+use crate::clock::now_ns;
+use crate::lock::hold;
+use crate::pace::Arrivals;
+use crate::pulse::{ABANDONED, CUT, Doing, Pulse, STOP};
+use crate::sys::wake_thread;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::Thread;
+use std::time::Duration;
+
+/// How often waiting calls of users that are cut are interrupted again: a signal that comes just before a call is lost.
+pub(crate) const NAG: Duration = Duration::from_millis(20);
+
+/// A segment as a user sees it.
+#[derive(Clone)]
+pub(crate) struct Segment {
+    number: u64,
+    pub(crate) target: u16,
+    pub(crate) round: u16,
+    pub(crate) begin_ns: u64,
+    pub(crate) arrivals: Option<Arc<Mutex<Arrivals>>>,
+    stopping: Arc<AtomicBool>,
+}
+
+impl Segment {
+    /// No new transaction shall begin.
+    #[inline]
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// At the gate, or not part of segments at all.
+    Waiting,
+    /// In a segment.
+    Busy,
+    Abandoned,
+}
+
+struct Member {
+    pulse: Arc<Pulse>,
+    thread: Thread,
+    state: State,
+}
+
+#[derive(Default)]
+struct Inner {
+    members: HashMap<u32, Member>,
+    segment: Option<Segment>,
+    segments: u64,
+    busy: usize,
+    abandoned: usize,
+    closed: bool,
+}
+
+/// A user that is given up on, and what it was doing.
+pub(crate) struct GivenUp {
+    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) doing: Option<Doing>,
+}
+
+/// All users of an engine whose threads have not ended.
+#[derive(Default)]
+pub(crate) struct Crowd {
+    inner: Mutex<Inner>,
+    /// Notified when nobody is busy and when a thread ends.
+    settled: Condvar,
+    /// Members that were not given up on. Apart from the lock: the recorder asks while a segment opens.
+    running: AtomicUsize,
+}
+
+/// What a user finds at the gate.
+enum Look {
+    Go(Segment),
+    End,
+    Wait,
+}
+
+/// Why a user cannot be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Running,
+    GivenUp,
+    Closed,
+}
+
+impl Crowd {
+    /// Add a user whose thread `spawn` starts; one that is `paced` takes part in segments.
+    pub(crate) fn add<E>(
+        &self,
+        pulse: &Arc<Pulse>,
+        paced: bool,
+        spawn: impl FnOnce() -> Result<Thread, E>,
+    ) -> Result<Result<(), Refusal>, E> {
+        let mut inner = hold(&self.inner);
+        if inner.closed {
+            return Ok(Err(Refusal::Closed));
+        }
+        if let Some(member) = inner.members.get(&pulse.user) {
+            let given_up = member.state == State::Abandoned;
+            return Ok(Err(if given_up {
+                Refusal::GivenUp
+            } else {
+                Refusal::Running
+            }));
+        }
+        let thread = spawn()?;
+        let joins = paced && inner.segment.is_some();
+        inner.busy += usize::from(joins);
+        let state = if joins { State::Busy } else { State::Waiting };
+        let pulse = Arc::clone(pulse);
+        inner.members.insert(
+            pulse.user,
+            Member {
+                pulse,
+                thread,
+                state,
+            },
+        );
+        self.count_running(&inner);
+        Ok(Ok(()))
+    }
+
+    /// Open a segment (announced before anybody runs) and let everybody run; false when one is open.
+    pub(crate) fn open(
+        &self,
+        announce: impl FnOnce(),
+        (target, round): (u16, u16),
+        arrivals: impl FnOnce(u64) -> Option<Arrivals>,
+    ) -> bool {
+        let mut inner = hold(&self.inner);
+        if inner.segment.is_some() || inner.closed {
+            return false;
+        }
+        announce();
+        inner.segments += 1;
+        let begin_ns = now_ns();
+        inner.segment = Some(Segment {
+            number: inner.segments,
+            target,
+            round,
+            begin_ns,
+            arrivals: arrivals(begin_ns).map(|arrivals| Arc::new(Mutex::new(arrivals))),
+            stopping: Arc::default(),
+        });
+        let mut busy = 0;
+        for member in inner
+            .members
+            .values_mut()
+            .filter(|member| member.state == State::Waiting)
+        {
+            member.state = State::Busy;
+            member.thread.unpark();
+            busy += 1;
+        }
+        inner.busy += busy;
+        true
+    }
+
+    /// Wait at the gate for a segment after `last`; `None` when the user shall end.
+    pub(crate) fn wait(&self, pulse: &Pulse, last: Option<&Segment>) -> Option<Segment> {
+        let last = last.map_or(0, |segment| segment.number);
+        loop {
+            match self.look(pulse, last) {
+                Look::Go(segment) => return Some(segment),
+                Look::End => return None,
+                Look::Wait => std::thread::park(),
+            }
+        }
+    }
+
+    /// One look at the gate; a user that has nothing to do is no longer busy.
+    fn look(&self, pulse: &Pulse, last: u64) -> Look {
+        let mut inner = hold(&self.inner);
+        if inner.closed || pulse.flags() & (STOP | ABANDONED) != 0 {
+            return Look::End;
+        }
+        if let Some(segment) = inner
+            .segment
+            .as_ref()
+            .filter(|segment| segment.number > last)
+        {
+            return Look::Go(segment.clone());
+        }
+        pulse.lower(CUT);
+        self.settle(&mut inner, pulse.user, State::Waiting);
+        Look::Wait
+    }
+
+    fn settle(&self, inner: &mut Inner, user: u32, state: State) {
+        let Some(member) = inner.members.get_mut(&user) else {
+            return;
+        };
+        if member.state == State::Busy {
+            member.state = state;
+            inner.busy -= 1;
+        }
+        if inner.busy == 0 {
+            self.settled.notify_all();
+        }
+    }
+
+    /// A user's thread ends; `report` it before it stops counting as running, unless it was given up on (and reported then).
+    pub(crate) fn leave(&self, pulse: &Pulse, report: impl FnOnce()) {
+        let mut inner = hold(&self.inner);
+        self.settle(&mut inner, pulse.user, State::Waiting);
+        let member = inner.members.remove(&pulse.user);
+        if member.is_some_and(|member| member.state == State::Abandoned) {
+            inner.abandoned -= 1;
+        } else {
+            report();
+        }
+        self.count_running(&inner);
+        self.settled.notify_all();
+    }
+
+    /// Tell a user something and wake it.
+    pub(crate) fn tell(&self, user: u32, flags: u32) {
+        if let Some(member) = hold(&self.inner).members.get(&user) {
+            member.tell(flags);
+        }
+    }
+
+    /// Tell everybody something and wake them.
+    pub(crate) fn tell_all(&self, flags: u32) {
+        hold(&self.inner)
+            .members
+            .values()
+            .for_each(|member| member.tell(flags));
+    }
+
+    /// Wake a user that sleeps.
+    pub(crate) fn wake(&self, user: u32) {
+        self.tell(user, 0);
+    }
+
+    /// Users whose thread has not ended, but for those given up on.
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Ordering::SeqCst)
+    }
+
+    fn count_running(&self, inner: &Inner) {
+        self.running
+            .store(inner.members.len() - inner.abandoned, Ordering::SeqCst);
+    }
+
+    pub(crate) fn busy(&self) -> usize {
+        hold(&self.inner).busy
+    }
+
+    /// Everybody's pulse.
+    pub(crate) fn pulses(&self) -> Vec<Arc<Pulse>> {
+        let inner = hold(&self.inner);
+        inner
+            .members
+            .values()
+            .map(|member| Arc::clone(&member.pulse))
+            .collect()
+    }
+
+    /// Close the segment: let transactions finish within the grace, break them off, give up on the rest after `patience`.
+    pub(crate) fn stop(&self, grace: Duration, patience: Duration) -> Vec<GivenUp> {
+        let mut inner = hold(&self.inner);
+        let Some(segment) = inner.segment.take() else {
+            return Vec::new();
+        };
+        segment.stopping.store(true, Ordering::SeqCst);
+        inner
+            .busy_members()
+            .for_each(|member| member.thread.unpark());
+        let until = |inner: &mut Inner| inner.busy > 0;
+        let waited = self.settled.wait_timeout_while(inner, grace, until);
+        inner = waited.unwrap_or_else(PoisonError::into_inner).0;
+        inner
+            .busy_members()
+            .for_each(|member| member.pulse.raise(CUT));
+        let deadline_ns = deadline(patience);
+        while inner.busy > 0 && now_ns() < deadline_ns {
+            inner.busy_members().for_each(Member::interrupt);
+            let waited = self.settled.wait_timeout_while(inner, NAG, until);
+            inner = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        self.give_up(&mut inner, |member| member.state == State::Busy)
+    }
+
+    /// End everybody: break off what is under way, give up on the rest after `patience`.
+    pub(crate) fn close(&self, patience: Duration) -> Vec<GivenUp> {
+        let mut inner = hold(&self.inner);
+        inner.closed = true;
+        if let Some(segment) = inner.segment.take() {
+            segment.stopping.store(true, Ordering::SeqCst);
+        }
+        inner
+            .members
+            .values()
+            .for_each(|member| member.tell(STOP | CUT));
+        let deadline_ns = deadline(patience);
+        while inner.members.len() > inner.abandoned && now_ns() < deadline_ns {
+            inner.members.values().for_each(Member::interrupt);
+            let until = |inner: &mut Inner| inner.members.len() > inner.abandoned;
+            let waited = self.settled.wait_timeout_while(inner, NAG, until);
+            inner = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        self.give_up(&mut inner, |member| member.state != State::Abandoned)
+    }
+
+    fn give_up(&self, inner: &mut Inner, chosen: impl Fn(&Member) -> bool) -> Vec<GivenUp> {
+        let mut given_up = Vec::new();
+        for member in inner.members.values_mut().filter(|member| chosen(member)) {
+            member.pulse.raise(ABANDONED | STOP | CUT);
+            inner.busy -= usize::from(member.state == State::Busy);
+            member.state = State::Abandoned;
+            inner.abandoned += 1;
+            let pulse = Arc::clone(&member.pulse);
+            given_up.push(GivenUp {
+                doing: pulse.doing(),
+                pulse,
+            });
+        }
+        self.count_running(inner);
+        self.settled.notify_all();
+        given_up
+    }
+}
+
+fn deadline(patience: Duration) -> u64 {
+    now_ns().saturating_add(u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX))
+}
+
+impl Inner {
+    fn busy_members(&self) -> impl Iterator<Item = &Member> {
+        self.members
+            .values()
+            .filter(|member| member.state == State::Busy)
+    }
+}
+
+impl Member {
+    fn tell(&self, flags: u32) {
+        self.pulse.raise(flags);
+        self.thread.unpark();
+        if flags & CUT != 0 {
+            self.interrupt();
+        }
+    }
+
+    /// Wake it, and interrupt the call that it is in.
+    fn interrupt(&self) {
+        self.thread.unpark();
+        if let Some(thread) = self.pulse.thread().filter(|_| self.pulse.doing().is_some()) {
+            wake_thread(thread);
+        }
+    }
+}

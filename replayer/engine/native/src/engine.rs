@@ -1,0 +1,333 @@
+//! The engine as the door sees it: users, segments, queues, the end.
+
+use crate::clock::{epoch_ns, now_ns};
+use crate::core::{Confinement, Core, OutcomeData, StuckData, TransactionData};
+use crate::crowd::{GivenUp, Refusal};
+use crate::error::{Error, Result, errno_of};
+use crate::interactive::{self, Inbox, Order};
+use crate::interpreter::Setting;
+use crate::lock::hold;
+use crate::options::Options;
+use crate::pace::Arrivals;
+use crate::plan::{Command, parse_command};
+use crate::program::Program;
+use crate::pulse::{CUT, STOP};
+use crate::record::{IntervalData, Recorder, RowData};
+use crate::record_event::Event;
+use crate::sys::{
+    Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal, open_sink,
+};
+use crate::user;
+use crate::watch::Watcher;
+use crate::written::Written;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+/// After breaking off, a call that still does not return is given up on.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// At most so many stuck ops are listed.
+const STUCK: usize = 100;
+/// The transaction of interactive ops outside of any.
+const OUTSIDE: &str = "-";
+
+pub(crate) struct Engine {
+    core: Arc<Core>,
+    begin_epoch_ns: u64,
+    stuck_after_ns: u64,
+    watcher: Watcher,
+    inboxes: Mutex<HashMap<u32, Arc<Inbox>>>,
+    tickets: AtomicU64,
+    closed: AtomicBool,
+}
+
+/// How path calls are kept inside the run's folder in this process.
+pub(crate) fn confinement() -> Confinement {
+    let forced = std::env::var_os("REPLAYER_CONFINEMENT").is_some_and(|value| value == "guarded");
+    if !forced && can_jail() {
+        Confinement::Jailed
+    } else {
+        Confinement::Guarded
+    }
+}
+
+impl Engine {
+    pub(crate) fn new(
+        program: Arc<Program>,
+        targets: Vec<Vec<Arc<Folder>>>,
+        options: &Options,
+    ) -> Result<Engine> {
+        options.check(&targets)?;
+        file_limit_raised();
+        install_wake_signal();
+        let doorbell = Doorbell::new().map_err(|errno| Error::os(errno, "eventfd"))?;
+        let doorbell = Arc::new(doorbell);
+        let (begin_ns, begin_epoch_ns) = (now_ns(), epoch_ns());
+        let users = Arc::new(OnceLock::new());
+        let config =
+            options.recorder_config(&program, (begin_ns, begin_epoch_ns), (&doorbell, &users))?;
+        let recorder =
+            Recorder::start(config).map_err(|error| os("the record directory", &error))?;
+        let setting = Setting {
+            written: Written::of(&program),
+            scratch: ScratchPool::new(program.read_bytes)
+                .map_err(|errno| Error::os(errno, "read buffers"))?,
+            sink: open_sink().map_err(|errno| Error::os(errno, "/dev/null"))?,
+            program,
+            recorder,
+            begin_ns,
+        };
+        let confinement = if options.null {
+            Confinement::Null
+        } else {
+            confinement()
+        };
+        let core = Arc::new(Core::new(setting, targets, confinement, doorbell));
+        // The only value it is ever given.
+        let _first = users.set(Arc::downgrade(&core));
+        let watcher =
+            Watcher::start(&core, options.stuck_after_ns).map_err(|error| os("watcher", &error))?;
+        Ok(Engine {
+            core,
+            begin_epoch_ns,
+            stuck_after_ns: options.stuck_after_ns,
+            watcher,
+            inboxes: Mutex::default(),
+            tickets: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) fn core(&self) -> &Core {
+        &self.core
+    }
+
+    pub(crate) fn begin_epoch_ns(&self) -> u64 {
+        self.begin_epoch_ns
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.core.since_begin(now_ns())
+    }
+
+    fn recorder(&self) -> &Recorder {
+        &self.core.setting.recorder
+    }
+
+    fn check_target(&self, target: u16) -> Result<()> {
+        let targets = self.core.targets.len();
+        if usize::from(target) >= targets {
+            return Err(Error::value(format!(
+                "target must be below {targets}, got {target}"
+            )));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn begin_segment(&self, target: u16, round: u16, warm_up_ns: u64) -> Result<()> {
+        self.check_target(target)?;
+        let program = &self.core.setting.program;
+        let opened = self.core.crowd.open(
+            || self.recorder().begin_segment(target, round, warm_up_ns),
+            (target, round),
+            |begin_ns| Arrivals::new(&program.pace, program.seed, round, begin_ns),
+        );
+        if !opened {
+            return Err(Error::state("a segment is open, or the engine is closed"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn measure(&self) {
+        self.recorder().measure();
+    }
+
+    pub(crate) fn end_segment(&self, grace_ns: u64) -> Vec<StuckData> {
+        let given_up = self
+            .core
+            .crowd
+            .stop(Duration::from_nanos(grace_ns), PATIENCE);
+        self.recorder().end_segment();
+        self.report(given_up)
+    }
+
+    /// Log users that were given up on; they count as finished.
+    fn report(&self, given_up: Vec<GivenUp>) -> Vec<StuckData> {
+        let now_ns = now_ns();
+        let core = &self.core;
+        core.report_finished(given_up.iter().map(|given_up| given_up.pulse.user));
+        given_up
+            .into_iter()
+            .map(|GivenUp { pulse, doing }| {
+                let Some(doing) = doing else {
+                    return StuckData {
+                        user: pulse.user,
+                        target: pulse.target(),
+                        op: "-",
+                        path: Vec::new(),
+                        age_ns: 0,
+                    };
+                };
+                let stuck = core.stuck(&pulse, doing, now_ns);
+                core.setting
+                    .recorder
+                    .log(&Event::Abandoned(core.hang(&stuck, doing.op, now_ns)));
+                stuck
+            })
+            .collect()
+    }
+
+    pub(crate) fn start_user(&self, user: u32) -> Result<()> {
+        let started = user::start(&self.core, user)
+            .map_err(|error| os(&format!("thread of user {user}"), &error))?;
+        started.map_err(|refusal| refused(user, refusal))
+    }
+
+    pub(crate) fn tell_stop(&self, user: u32) {
+        self.core.crowd.tell(user, STOP);
+    }
+
+    pub(crate) fn tell_cancel(&self, user: u32) {
+        self.core.crowd.tell(user, STOP | CUT);
+    }
+
+    pub(crate) fn interrupt(&self) {
+        self.core.crowd.tell_all(STOP | CUT);
+    }
+
+    /// Ops in the kernel for longer than the limit, longest first.
+    pub(crate) fn stuck(&self) -> Vec<StuckData> {
+        let now_ns = now_ns();
+        let pulses = self.core.crowd.pulses();
+        let mut stuck: Vec<StuckData> = pulses
+            .iter()
+            .filter_map(|pulse| pulse.doing().map(|doing| (pulse, doing)))
+            .filter(|(_, doing)| now_ns.saturating_sub(doing.since_ns) > self.stuck_after_ns)
+            .map(|(pulse, doing)| self.core.stuck(pulse, doing, now_ns))
+            .collect();
+        stuck.sort_by_key(|stuck| std::cmp::Reverse(stuck.age_ns));
+        stuck.truncate(STUCK);
+        stuck
+    }
+
+    pub(crate) fn drain_transactions(&self) -> (Vec<TransactionData>, u64) {
+        self.core.doorbell.answer();
+        let waiting = self.core.transactions.len();
+        let drained = std::iter::from_fn(|| self.core.transactions.pop())
+            .take(waiting)
+            .collect();
+        (drained, self.core.dropped.swap(0, Ordering::Relaxed))
+    }
+
+    pub(crate) fn drain_outcomes(&self) -> Vec<OutcomeData> {
+        self.core.doorbell.answer();
+        let waiting = self.core.outcomes.len();
+        std::iter::from_fn(|| self.core.outcomes.pop())
+            .take(waiting)
+            .collect()
+    }
+
+    pub(crate) fn start_interactive(&self, user: u32, target: u16) -> Result<()> {
+        self.check_target(target)?;
+        let outside = self.transaction_id(OUTSIDE)?;
+        let inbox = Arc::new(Inbox::new(target, outside));
+        let started = interactive::start(&self.core, user, &inbox);
+        let started = started.map_err(|error| os(&format!("thread of user {user}"), &error))?;
+        started.map_err(|refusal| refused(user, refusal))?;
+        hold(&self.inboxes).insert(user, inbox);
+        Ok(())
+    }
+
+    fn transaction_id(&self, name: &str) -> Result<u16> {
+        let number = self.recorder().transaction_id(name);
+        number.ok_or_else(|| {
+            Error::value(format!(
+                "command: there are 256 names of transactions already, {name:?} is one more"
+            ))
+        })
+    }
+
+    pub(crate) fn submit(&self, user: u32, command: &[u8]) -> Result<u64> {
+        let (written, read) = (
+            self.core.setting.written.len(),
+            self.core.setting.scratch.bytes(),
+        );
+        let order = match parse_command(command, written, read)? {
+            Command::Begin(name) => Order::Begin {
+                transaction: self.transaction_id(&name)?,
+                name: Arc::from(name),
+            },
+            Command::End { name, failed } => Order::End {
+                transaction: self.transaction_id(&name)?,
+                failed,
+            },
+            Command::Call { timed, texts } => Order::Call { timed, texts },
+        };
+        let inbox = hold(&self.inboxes).get(&user).cloned();
+        let inbox = inbox.ok_or_else(|| Error::state(format!("user {user} is not interactive")))?;
+        let ticket = self.tickets.fetch_add(1, Ordering::Relaxed);
+        if !inbox.push(ticket, order) {
+            return Err(Error::state(format!(
+                "1024 commands of user {user} wait already"
+            )));
+        }
+        self.core.crowd.wake(user);
+        Ok(ticket)
+    }
+
+    /// Time in calls of all users, those that have ended too.
+    pub(crate) fn in_call_ns(&self) -> u64 {
+        let ended = self.core.in_call_ns.load(Ordering::Relaxed);
+        self.core
+            .crowd
+            .pulses()
+            .iter()
+            .fold(ended, |sum, pulse| sum.saturating_add(pulse.in_call_ns()))
+    }
+
+    pub(crate) fn drain_intervals(&self) -> Vec<IntervalData> {
+        self.core.doorbell.answer();
+        self.recorder().drain_intervals()
+    }
+
+    pub(crate) fn totals(&self) -> Vec<RowData> {
+        self.recorder().totals()
+    }
+
+    /// The first write of the recording that failed.
+    pub(crate) fn record_error(&self) -> Option<(&'static str, i32)> {
+        self.recorder().write_error()
+    }
+
+    pub(crate) fn close(&self) -> Vec<StuckData> {
+        if self.closed.swap(true, Ordering::SeqCst) {
+            return Vec::new();
+        }
+        let given_up = self.core.crowd.close(PATIENCE);
+        let stuck = self.report(given_up);
+        self.watcher.end();
+        self.recorder().close();
+        stuck
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn os(what: &str, error: &std::io::Error) -> Error {
+    Error::os(errno_of(error), what)
+}
+
+fn refused(user: u32, refusal: Refusal) -> Error {
+    Error::state(match refusal {
+        Refusal::Running => format!("user {user} is running already"),
+        Refusal::GivenUp => {
+            format!("user {user} was given up on: its thread is still in the kernel")
+        }
+        Refusal::Closed => "the engine is closed".to_owned(),
+    })
+}

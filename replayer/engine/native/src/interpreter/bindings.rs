@@ -1,0 +1,305 @@
+//! Slots: what a path operand means, and the descriptor that an open left there.
+
+use super::Interpreter;
+use crate::path;
+use crate::program::{Draw, EntryKind, Part, PickRule, Picker, Scope, Step, write_number};
+use crate::pulse::Place;
+use crate::rng::scale;
+use crate::sys::{Kernel, c_path};
+use std::ffi::CStr;
+use std::os::fd::RawFd;
+
+/// What an unbound slot and a composed name say of the entry.
+const MODE: u32 = 0o644;
+const ROOT_MODE: u32 = 0o755;
+
+#[derive(Clone, Debug)]
+pub(super) struct Slot<'a> {
+    /// Below the run's folder; `None` when not bound, or bound to a path that is not valid.
+    path: Option<&'a CStr>,
+    /// The same, for whoever watches.
+    place: Place,
+    /// Where the path within the dataset begins.
+    within: u32,
+    mode: u32,
+    pub(super) size: u64,
+    /// The entry whose link this is.
+    origin: Option<(u16, u32)>,
+    pub(super) file: Option<RawFd>,
+}
+
+impl Default for Slot<'_> {
+    fn default() -> Self {
+        Slot {
+            path: None,
+            place: Place::NOWHERE,
+            within: 0,
+            mode: MODE,
+            size: 0,
+            origin: None,
+            file: None,
+        }
+    }
+}
+
+impl<'a, K: Kernel> Interpreter<'a, K> {
+    pub(super) fn slot(&self, slot: u8) -> Option<&Slot<'a>> {
+        self.slots.get(usize::from(slot))
+    }
+
+    /// A slot that is about to change.
+    pub(super) fn slot_mut(&mut self, slot: u8) -> Option<&mut Slot<'a>> {
+        self.used |= 1 << slot;
+        self.slots.get_mut(usize::from(slot))
+    }
+
+    pub(super) fn file(&self, slot: u8) -> Option<RawFd> {
+        self.slot(slot).and_then(|slot| slot.file)
+    }
+
+    pub(super) fn size_of(&self, slot: u8) -> u64 {
+        self.slot(slot).map_or(0, |slot| slot.size)
+    }
+
+    pub(super) fn mode_of(&self, slot: u8) -> u32 {
+        self.slot(slot).map_or(MODE, |slot| slot.mode)
+    }
+
+    /// Where a slot points, for whoever watches.
+    #[inline]
+    pub(super) fn place(&self, slot: u8) -> Place {
+        self.slot(slot).map_or(Place::NOWHERE, |slot| slot.place)
+    }
+
+    /// The path of a slot below the run's folder; `None` where no call may be made.
+    #[inline]
+    pub(super) fn path(&self, slot: u8) -> Option<&'a CStr> {
+        self.slot(slot)?.path
+    }
+
+    /// The target of the link that a slot is bound to, "" if it is none.
+    pub(super) fn link_of(&self, slot: u8) -> &'a CStr {
+        let origin = self.slot(slot).and_then(|slot| slot.origin);
+        let link = origin.and_then(|(dataset, entry)| {
+            let dataset = self.program.datasets.get(usize::from(dataset))?;
+            Some(c_path(dataset.link(dataset.entries.get(entry as usize)?)))
+        });
+        link.unwrap_or(c"")
+    }
+
+    #[inline]
+    pub(super) fn draw(&mut self, draw: Draw) -> u64 {
+        let slots = &self.slots;
+        let size_of = |slot: u8| slots.get(usize::from(slot)).map_or(0, |slot| slot.size);
+        draw.value(&self.program.tables, &mut self.stream, size_of)
+    }
+
+    /// Run a step that binds.
+    pub(super) fn bind(&mut self, step: &Step) {
+        match step {
+            Step::Pick { slot, picker } => self.pick(*slot, usize::from(*picker)),
+            Step::Name {
+                slot,
+                dataset,
+                parts,
+            } => self.name(*slot, *dataset, parts),
+            Step::Root { slot, dataset } => self.root(*slot, *dataset),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    pub(super) fn pick(&mut self, slot: u8, index: usize) {
+        let Some(picker) = self.program.pickers.get(index) else {
+            return;
+        };
+        let rank = match &picker.rule {
+            PickRule::Segments { weights, spans } => {
+                let (start, count) = spans
+                    .get(weights.pick(&mut self.stream))
+                    .copied()
+                    .unwrap_or((0, 1));
+                start + self.stream.below(count)
+            }
+            PickRule::Own => self.own(picker),
+            PickRule::Sequential => self.sequential(picker, index),
+        };
+        let rank = usize::try_from(rank).unwrap_or(0);
+        if let Some(entry) = picker.candidates.get(rank) {
+            self.bind_entry(slot, picker.dataset, *entry);
+        }
+    }
+
+    fn own(&mut self, picker: &Picker) -> u64 {
+        let users = u64::from(self.program.users);
+        let first = u64::from(self.pulse.user) % users;
+        let mine = (picker.candidates.len() as u64)
+            .saturating_sub(first)
+            .div_ceil(users);
+        first + users * scale(self.stream.next(), mine)
+    }
+
+    fn sequential(&mut self, picker: &Picker, index: usize) -> u64 {
+        let users = u64::from(self.program.users);
+        let count = picker.candidates.len() as u64;
+        let first = u64::from(self.pulse.user) % users * count / users;
+        let Some(cursor) = self.cursors.get_mut(index) else {
+            return first;
+        };
+        let rank = cursor.map_or(first, u64::from);
+        *cursor = u32::try_from((rank + 1) % count.max(1)).ok();
+        rank
+    }
+
+    /// Bind a slot to an entry of a dataset.
+    #[inline]
+    pub(super) fn bind_entry(&mut self, slot: u8, dataset: u16, index: u32) {
+        let Some(data) = self.program.datasets.get(usize::from(dataset)) else {
+            return;
+        };
+        let Some(entry) = data.entries.get(index as usize) else {
+            return;
+        };
+        let origin = (entry.kind == EntryKind::Link).then_some((dataset, index));
+        match data.scope {
+            Scope::Shared => {
+                if let Some(slot) = self.slot_mut(slot) {
+                    slot.path = Some(c_path(data.full_path(entry)));
+                    slot.place = Place::entry(dataset, index);
+                    slot.within = data.within();
+                }
+            }
+            Scope::User => {
+                self.text.clear();
+                data.write_root(self.pulse.user, &mut self.text);
+                self.text.push(b'/');
+                let within = self.text.len();
+                self.text.extend_from_slice(data.path(entry));
+                self.publish(slot, within);
+            }
+        }
+        if let Some(slot) = self.slot_mut(slot) {
+            slot.size = entry.size;
+            slot.mode = entry.mode;
+            slot.origin = origin;
+        }
+    }
+
+    /// Make the composed text that of a slot.
+    fn publish(&mut self, number: u8, within: usize) {
+        let pulse = self.pulse;
+        let Some(text) = pulse.texts.get(usize::from(number)) else {
+            return;
+        };
+        if let Some(slot) = self.slot_mut(number) {
+            // Nobody may look at the old text while the new one is written.
+            slot.path = None;
+        }
+        text.set(&self.text);
+        if let Some(slot) = self.slot_mut(number) {
+            slot.path = Some(c_path(text.own_bytes()));
+            slot.place = Place::text(number);
+            slot.within = u32::try_from(within).unwrap_or(0);
+        }
+    }
+
+    /// Forget what a slot was bound to, but for its descriptor.
+    fn unbind(&mut self, slot: u8) {
+        if let Some(slot) = self.slot_mut(slot) {
+            *slot = Slot {
+                file: slot.file,
+                ..Slot::default()
+            };
+        }
+    }
+
+    fn root(&mut self, slot: u8, dataset: u16) {
+        self.text.clear();
+        if let Some(dataset) = self.program.datasets.get(usize::from(dataset)) {
+            dataset.write_root(self.pulse.user, &mut self.text);
+        }
+        self.unbind(slot);
+        self.publish(slot, self.text.len());
+        if let Some(slot) = self.slot_mut(slot) {
+            slot.mode = ROOT_MODE;
+        }
+    }
+
+    fn name(&mut self, slot: u8, dataset: u16, parts: &[Part]) {
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
+        if let Some(dataset) = self.program.datasets.get(usize::from(dataset)) {
+            dataset.write_root(self.pulse.user, &mut text);
+        }
+        text.push(b'/');
+        let within = text.len();
+        self.compose(parts, &mut text);
+        let model = parts.iter().find_map(|part| match part {
+            Part::PathOf(model) | Part::NameOf(model) => self.slot(*model).cloned(),
+            _ => None,
+        });
+        let is_valid = text
+            .get(within..)
+            .is_some_and(|path| path::fault(path).is_none());
+        self.text = text;
+        self.unbind(slot);
+        if is_valid {
+            self.publish(slot, within);
+        }
+        if let (Some(slot), Some(model)) = (self.slot_mut(slot), model) {
+            slot.size = model.size;
+            slot.mode = model.mode;
+            slot.origin = model.origin;
+        }
+    }
+
+    /// Bind a slot to a path that an interactive command spells out.
+    pub(crate) fn bind_text(&mut self, slot: u8, path: &str) {
+        self.text.clear();
+        self.text.extend_from_slice(path.as_bytes());
+        self.unbind(slot);
+        self.publish(slot, 0);
+    }
+
+    /// Write parts one after the other, drawing from left to right.
+    pub(super) fn compose(&mut self, parts: &[Part], text: &mut Vec<u8>) {
+        for part in parts {
+            match part {
+                Part::Text(part) => text.extend_from_slice(part.as_bytes()),
+                Part::User => write_number(u64::from(self.pulse.user), text),
+                Part::Round => write_number(u64::from(self.round), text),
+                Part::Seq => write_number(self.seq, text),
+                Part::Next => write_number(self.seq + 1, text),
+                Part::Number(draw) => write_number(self.draw(*draw), text),
+                Part::Hex(digits) => write_hex(self.stream.next(), *digits, text),
+                Part::PathOf(slot) => text.extend_from_slice(self.within(*slot)),
+                Part::NameOf(slot) => {
+                    let path = self.within(*slot);
+                    text.extend_from_slice(
+                        path.rsplit(|byte| *byte == b'/').next().unwrap_or_default(),
+                    );
+                }
+            }
+        }
+    }
+
+    /// The path of a slot within its dataset, without a NUL.
+    fn within(&self, slot: u8) -> &'a [u8] {
+        let Some(slot) = self.slot(slot) else {
+            return b"";
+        };
+        let path = slot.path.map_or(&b""[..], CStr::to_bytes);
+        path.get(slot.within as usize..).unwrap_or_default()
+    }
+}
+
+fn write_hex(number: u64, digits: u8, text: &mut Vec<u8>) {
+    for digit in (0..u32::from(digits)).map(|place| (number >> (60 - 4 * place)) & 0xF) {
+        let digit = u8::try_from(digit).unwrap_or(0);
+        text.push(if digit < 10 {
+            b'0' + digit
+        } else {
+            b'a' + digit - 10
+        });
+    }
+}

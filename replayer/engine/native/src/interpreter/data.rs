@@ -1,0 +1,194 @@
+//! Ops that move data of an open file; some are series of calls, each an op.
+
+use super::{Act, Done, Interpreter};
+use crate::ops;
+use crate::program::{DataCall, Draw};
+use crate::sys::{Answer, Kernel};
+use rustix::io::Errno;
+
+/// The buffer of getdents64.
+const DIRECTORY_BYTES: u64 = 32 << 10;
+
+impl<'a, K: Kernel> Interpreter<'a, K> {
+    #[inline(never)]
+    pub(super) fn data_call(&mut self, act: Act, slot: u8, call: &DataCall) -> Done {
+        match call {
+            DataCall::Read {
+                size,
+                until_end,
+                check_size,
+            } => {
+                let size = self.draw(*size);
+                self.read(act, slot, size, (*until_end, *check_size))
+            }
+            DataCall::Pread { size, offset } => {
+                let (size, offset) = (self.draw(*size), self.draw(*offset));
+                self.pread(act, slot, size, offset)
+            }
+            DataCall::PreadRandom { size, align } => {
+                let size = self.draw(*size);
+                let offset = self.position(slot, size, *align);
+                self.pread(act, slot, size, offset)
+            }
+            DataCall::Write { total, block } => {
+                let (total, block) = (self.draw(*total), self.draw(*block).max(1));
+                self.write(act, slot, total, block)
+            }
+            DataCall::Pwrite { size, offset } => {
+                let (size, offset) = (self.draw(*size), self.draw(*offset));
+                self.pwrite(act, slot, size, offset)
+            }
+            DataCall::PwriteRandom { size, align } => {
+                let size = self.draw(*size);
+                let offset = self.position(slot, size, *align);
+                self.pwrite(act, slot, size, offset)
+            }
+            DataCall::Getdents => self.getdents(act, slot),
+            DataCall::CopyFileRange { to, size } => self.copy(act, (slot, *to), *size),
+            DataCall::Sendfile(size) => self.sendfile(act, slot, *size),
+            DataCall::MmapRead => match self.file(slot) {
+                Some(file) => self.moving(act, |kernel| kernel.mmap_read(file)),
+                None => self.refuse(act, Errno::BADF),
+            },
+        }
+    }
+
+    fn read(
+        &mut self,
+        act: Act,
+        slot: u8,
+        size: u64,
+        (until_end, check_size): (bool, bool),
+    ) -> Done {
+        let Some(file) = self.file(slot) else {
+            return self.refuse(act, Errno::BADF);
+        };
+        let buffer = self.scratch.first(size);
+        let want = self.size_of(slot);
+        let mut total = 0;
+        loop {
+            let measured = self.measure(act, |kernel| kernel.read(file, buffer))?;
+            let read = measured.value();
+            total += read;
+            let last = !until_end || read == 0;
+            let is_short =
+                check_size && last && total != want && measured.answer.is_ok() && K::REAL;
+            let outcome = if is_short {
+                ops::SHORT
+            } else {
+                measured.outcome()
+            };
+            let done = self.settle(act, outcome, read, measured)?;
+            if last || done.is_none() {
+                return Ok(done.map(|_| total));
+            }
+        }
+    }
+
+    fn pread(&mut self, act: Act, slot: u8, size: u64, offset: u64) -> Done {
+        let buffer = self.scratch.first(size);
+        match self.file(slot) {
+            Some(file) => self.moving(act, |kernel| kernel.pread(file, buffer, offset)),
+            None => self.refuse(act, Errno::BADF),
+        }
+    }
+
+    /// A random multiple of `align` at which `size` bytes fit into the bound entry.
+    fn position(&mut self, slot: u8, size: u64, align: u64) -> u64 {
+        let whole = self.size_of(slot);
+        let starts = whole.checked_sub(size).map_or(1, |room| room / align + 1);
+        align * self.stream.below(starts)
+    }
+
+    fn write(&mut self, act: Act, slot: u8, total: u64, block: u64) -> Done {
+        let Some(file) = self.file(slot) else {
+            return self.refuse(act, Errno::BADF);
+        };
+        let mut rest = total;
+        while rest > 0 {
+            let bytes = self.slice(rest.min(block));
+            let done = self.write_once(act, bytes.len(), |kernel| kernel.write(file, bytes))?;
+            match done {
+                Some(written) => rest = rest.saturating_sub(written),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(total))
+    }
+
+    fn pwrite(&mut self, act: Act, slot: u8, size: u64, offset: u64) -> Done {
+        let Some(file) = self.file(slot) else {
+            return self.refuse(act, Errno::BADF);
+        };
+        let bytes = self.slice(size);
+        self.write_once(act, bytes.len(), |kernel| {
+            kernel.pwrite(file, bytes, offset)
+        })
+    }
+
+    /// What the next write op writes.
+    #[inline]
+    fn slice(&mut self, size: u64) -> &'a [u8] {
+        let turn = self.writes;
+        self.writes += 1;
+        self.setting.written.slice(self.pulse.user, turn, size)
+    }
+
+    #[inline]
+    fn write_once(&mut self, act: Act, len: usize, call: impl FnOnce(&K) -> Answer<u64>) -> Done {
+        let measured = self.measure(act, call)?;
+        let is_short = len > 0 && measured.answer == Ok(0);
+        let outcome = if is_short {
+            ops::SHORT
+        } else {
+            measured.outcome()
+        };
+        let done = self.settle(act, outcome, measured.value(), measured)?;
+        // An allowed SHORT ends the step as every outcome but ok does.
+        Ok(done.filter(|_| !is_short))
+    }
+
+    fn getdents(&mut self, act: Act, slot: u8) -> Done {
+        let Some(file) = self.file(slot) else {
+            return self.refuse(act, Errno::BADF);
+        };
+        let buffer = self.scratch.first(DIRECTORY_BYTES);
+        let mut total = 0;
+        loop {
+            match self.timed(act, |kernel| kernel.getdents(file, buffer))? {
+                Some(0) => return Ok(Some(total)),
+                Some(read) => total += read,
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn copy(&mut self, act: Act, (from, to): (u8, u8), size: Draw) -> Done {
+        let size = self.draw(size);
+        let (Some(from), Some(to)) = (self.file(from), self.file(to)) else {
+            return self.refuse(act, Errno::BADF);
+        };
+        self.until_nothing(act, |kernel| kernel.copy_file_range(from, to, size))
+    }
+
+    fn sendfile(&mut self, act: Act, slot: u8, size: Draw) -> Done {
+        let size = self.draw(size);
+        let sink = self.sink();
+        let Some(file) = self.file(slot) else {
+            return self.refuse(act, Errno::BADF);
+        };
+        self.until_nothing(act, |kernel| kernel.sendfile(file, sink, size))
+    }
+
+    /// Repeat a call that moves bytes until it moves none.
+    fn until_nothing(&mut self, act: Act, call: impl Fn(&K) -> Answer<u64>) -> Done {
+        let mut total = 0;
+        loop {
+            match self.moving(act, &call)? {
+                Some(0) => return Ok(Some(total)),
+                Some(moved) => total += moved,
+                None => return Ok(None),
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What a user records: a small batch of samples, and the sums of the transaction under way.
+
+use crate::ops::{self, Op};
+use crate::pulse::{ABANDONED, Pulse};
+use crate::record::{Recorder, Sample};
+use crate::record_event::{Event, SlowSample};
+use crate::record_shard::Shard;
+use std::sync::Arc;
+
+/// Samples of one batch; chosen: 1.5 KiB a user.
+const BATCH: usize = 64;
+/// A batch this full is handed over when a transaction ends.
+const HALF: usize = 32;
+/// A batch older than this is handed over when a transaction ends.
+const OLD_NS: u64 = 20_000_000;
+
+/// A finished transaction, for whoever listens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Finished {
+    pub(crate) transaction: u16,
+    pub(crate) end_ns: u64,
+    pub(crate) latency_ns: u64,
+    pub(crate) bytes: u64,
+}
+
+/// The op that failed a transaction.
+#[derive(Clone, Debug)]
+pub(crate) struct FailedOp {
+    pub(crate) op: Op,
+    pub(crate) outcome: u8,
+    pub(crate) path: Vec<u8>,
+}
+
+pub(crate) struct Journal {
+    recorder: Arc<Recorder>,
+    shard: Arc<Shard>,
+    pulse: Arc<Pulse>,
+    target: u16,
+    engine_begin_ns: u64,
+    batch: Vec<Sample>,
+    flushed_ns: u64,
+    transaction: u16,
+    intended_ns: u64,
+    start_ns: u64,
+    bytes: u64,
+    in_call_ns: u64,
+    /// Outcome and duration of the last op, for interactive users.
+    last: (u8, u64),
+    pub(crate) finished: Option<Finished>,
+    pub(crate) failed: Option<FailedOp>,
+}
+
+impl Journal {
+    pub(crate) fn new(
+        recorder: Arc<Recorder>,
+        shard: Arc<Shard>,
+        pulse: Arc<Pulse>,
+        target: u16,
+        engine_begin_ns: u64,
+    ) -> Journal {
+        Journal {
+            recorder,
+            shard,
+            pulse,
+            target,
+            engine_begin_ns,
+            batch: Vec::with_capacity(BATCH),
+            flushed_ns: 0,
+            transaction: 0,
+            intended_ns: 0,
+            start_ns: 0,
+            bytes: 0,
+            in_call_ns: 0,
+            last: (0, 0),
+            finished: None,
+            failed: None,
+        }
+    }
+
+    pub(crate) fn transaction(&self) -> u16 {
+        self.transaction
+    }
+
+    /// A transaction begins.
+    pub(crate) fn begin(&mut self, transaction: u16, intended_ns: u64, start_ns: u64) {
+        self.transaction = transaction;
+        self.intended_ns = intended_ns.min(start_ns);
+        self.start_ns = start_ns;
+        self.bytes = 0;
+        self.failed = None;
+    }
+
+    /// It ends: its three times are recorded.
+    pub(crate) fn end(&mut self, outcome: u8, end_ns: u64) {
+        let latency_ns = end_ns.saturating_sub(self.intended_ns);
+        let expected = outcome != ops::FAILED;
+        let bytes = self.bytes;
+        self.push(ops::TRANSACTION, (outcome, expected), bytes, latency_ns);
+        self.push(
+            ops::SERVICE,
+            (outcome, expected),
+            0,
+            end_ns.saturating_sub(self.start_ns),
+        );
+        self.push(
+            ops::LAG,
+            (outcome, expected),
+            0,
+            self.start_ns - self.intended_ns,
+        );
+        let transaction = self.transaction;
+        self.finished = Some(Finished {
+            transaction,
+            end_ns,
+            latency_ns,
+            bytes,
+        });
+        if self.batch.len() >= HALF || end_ns.saturating_sub(self.flushed_ns) >= OLD_NS {
+            self.flush();
+            self.flushed_ns = end_ns;
+        }
+    }
+
+    /// Record an op.
+    #[inline]
+    pub(crate) fn record(&mut self, op: Op, outcome: (u8, bool), bytes: u64, ns: u64) {
+        self.bytes += bytes;
+        self.in_call_ns += ns;
+        self.last = (outcome.0, self.last.1 + ns);
+        self.push(op as u8, outcome, bytes, ns);
+    }
+
+    #[inline]
+    fn push(&mut self, op: u8, (outcome, expected): (u8, bool), bytes: u64, ns: u64) {
+        if self.batch.len() == BATCH {
+            self.flush();
+        }
+        let transaction = self.transaction;
+        self.batch.push(Sample {
+            ns,
+            bytes,
+            transaction,
+            op,
+            outcome,
+            expected,
+        });
+    }
+
+    /// Hand the batch over (a user that was given up on hands over nothing).
+    pub(crate) fn flush(&mut self) {
+        self.pulse.add_in_call(std::mem::take(&mut self.in_call_ns));
+        if self.pulse.flags() & ABANDONED == 0 {
+            self.shard.flush(&self.batch);
+        }
+        self.batch.clear();
+    }
+
+    /// Outcome of the last op, and the time of all since the last question.
+    pub(crate) fn take_last(&mut self) -> (u8, u64) {
+        std::mem::take(&mut self.last)
+    }
+
+    /// Log an unexpected outcome while the recorder wants it, and remember it for the transaction.
+    pub(crate) fn report_error(
+        &mut self,
+        op: Op,
+        outcome: u8,
+        end_ns: u64,
+        path: impl FnOnce() -> Vec<u8>,
+    ) {
+        let path = path();
+        if self
+            .recorder
+            .error_wanted(self.transaction, op as u8, outcome)
+            && self.pulse.flags() & ABANDONED == 0
+        {
+            self.recorder.log(&Event::Error {
+                t_ns: end_ns.saturating_sub(self.engine_begin_ns),
+                user: self.pulse.user,
+                target: self.target,
+                transaction: self.transaction,
+                op: op as u8,
+                outcome,
+                path: path.clone(),
+            });
+        }
+        self.failed = Some(FailedOp { op, outcome, path });
+    }
+
+    /// Hand a slow sample over, if it is slow.
+    pub(crate) fn report_slow(
+        &self,
+        op: Op,
+        outcome: u8,
+        (ns, end_ns): (u64, u64),
+        path: impl FnOnce() -> Vec<u8>,
+    ) {
+        if ns <= self.recorder.slow_floor(self.transaction, op as u8) {
+            return;
+        }
+        self.recorder.slow(SlowSample {
+            t_ns: end_ns.saturating_sub(self.engine_begin_ns),
+            user: self.pulse.user,
+            target: self.target,
+            transaction: self.transaction,
+            op: op as u8,
+            outcome,
+            service_ns: ns,
+            path: path(),
+        });
+    }
+}

@@ -1,0 +1,326 @@
+//! Runs the steps of a plan for one user: binds, draws, calls, records. Knows nothing of threads, segments or pace.
+
+mod bindings;
+mod calls;
+mod data;
+mod journal;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use journal::{FailedOp, Finished, Journal};
+
+use crate::clock::now_ns;
+use crate::ops::{self, KINDS, Op};
+use crate::program::{Expect, Program, SLOTS};
+use crate::pulse::{ALL_SLOTS, Place, Pulse};
+use crate::record::Recorder;
+use crate::rng::Stream;
+use crate::sys::{Answer, Kernel, Scratch, ScratchPool};
+use crate::written::Written;
+use bindings::Slot;
+use rustix::io::Errno;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What all users of an engine share while they run.
+pub(crate) struct Setting {
+    pub(crate) program: Arc<Program>,
+    pub(crate) written: Written,
+    pub(crate) scratch: ScratchPool,
+    /// Where `sendfile` sends to.
+    pub(crate) sink: OwnedFd,
+    pub(crate) recorder: Arc<Recorder>,
+    /// Monotonic time of the engine's begin.
+    pub(crate) begin_ns: u64,
+}
+
+/// Why the rest of a transaction is not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Halt {
+    /// An op had an unexpected outcome.
+    Failed,
+    /// It was broken off from outside.
+    Cut,
+}
+
+/// The value that an op returned when its outcome was `ok`; `None` for another one that was expected.
+type Done = Result<Option<u64>, Halt>;
+
+/// What a call can return: a number, or nothing but success.
+trait Value {
+    fn number(self) -> u64;
+}
+
+impl Value for u64 {
+    #[inline]
+    fn number(self) -> u64 {
+        self
+    }
+}
+
+impl Value for () {
+    #[inline]
+    fn number(self) -> u64 {
+        0
+    }
+}
+
+/// What a call returned and how long it took.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    answer: Answer<u64>,
+    ns: u64,
+    end_ns: u64,
+}
+
+impl Measured {
+    fn outcome(&self) -> u8 {
+        match self.answer {
+            Ok(_) => ops::OK,
+            Err(errno) => ops::outcome_of_errno(errno.raw_os_error()),
+        }
+    }
+
+    fn value(&self) -> u64 {
+        self.answer.unwrap_or(0)
+    }
+}
+
+/// Which op, where, and how it may end.
+#[derive(Clone, Copy, Debug)]
+struct Act {
+    op: Op,
+    place: Place,
+    expect: Expect,
+}
+
+pub(crate) struct Interpreter<'a, K> {
+    setting: &'a Setting,
+    program: &'a Program,
+    pulse: &'a Pulse,
+    kernel: K,
+    pub(crate) journal: Journal,
+    /// By transaction and op; see `floor`.
+    floors: &'a [AtomicU64],
+    slots: [Slot<'a>; ALL_SLOTS],
+    /// The slots that were bound or opened since the transaction began, a bit each.
+    used: u32,
+    stream: Stream,
+    round: u16,
+    /// The transaction's number in this segment.
+    seq: u64,
+    /// Write ops of this segment.
+    writes: u64,
+    /// The next candidate of each sequential picker.
+    cursors: Box<[Option<u32>]>,
+    /// Where names are composed.
+    text: Vec<u8>,
+    scratch: Scratch,
+}
+
+impl<'a, K: Kernel> Interpreter<'a, K> {
+    /// An interpreter at the begin of a segment.
+    pub(crate) fn new(
+        setting: &'a Setting,
+        pulse: &'a Pulse,
+        kernel: K,
+        journal: Journal,
+        round: u16,
+    ) -> Self {
+        let program = &*setting.program;
+        Interpreter {
+            setting,
+            program,
+            pulse,
+            kernel,
+            journal,
+            floors: setting.recorder.slow_floors(),
+            slots: std::array::from_fn(|_| Slot::default()),
+            used: 0,
+            stream: Stream::of_ops(program.seed, round, pulse.user),
+            round,
+            seq: 0,
+            writes: 0,
+            cursors: vec![None; program.pickers.len()].into_boxed_slice(),
+            text: Vec::new(),
+            scratch: setting.scratch.of_user(pulse.user),
+        }
+    }
+
+    /// Run the next transaction of the mix, which was intended at a time.
+    pub(crate) fn transact(&mut self, intended_ns: u64) {
+        let mix = self.mix();
+        let index = mix.pick(&mut self.stream);
+        let Some(transaction) = self.program.transactions.get(index) else {
+            return;
+        };
+        self.journal
+            .begin(u16::try_from(index).unwrap_or(0), intended_ns, now_ns());
+        let ran = self.steps(&transaction.steps);
+        let closed = self.close_all();
+        self.forget();
+        self.seq += 1;
+        let outcome = match ran.and(closed) {
+            Ok(()) => ops::OK,
+            Err(Halt::Failed) => ops::FAILED,
+            Err(Halt::Cut) => ops::CANCELLED,
+        };
+        self.journal.end(outcome, now_ns());
+    }
+
+    fn mix(&self) -> &'a crate::program::Weights {
+        let role = self
+            .program
+            .roles
+            .iter()
+            .find(|(end, _)| self.pulse.user < *end);
+        role.map_or(&self.program.mix, |(_, mix)| mix)
+    }
+
+    /// Close what the transaction left open, in slot order, also when it was cut.
+    pub(crate) fn close_all(&mut self) -> Result<(), Halt> {
+        let mut result = Ok(());
+        for slot in (0_u8..).take(SLOTS) {
+            if self.used & 1 << slot == 0 {
+                continue;
+            }
+            if let Some(file) = self.slot_mut(slot).and_then(|slot| slot.file.take()) {
+                let act = Act {
+                    op: Op::Close,
+                    place: self.place(slot),
+                    expect: Expect::OK,
+                };
+                let measured = self.measure_uncut(act, |kernel| kernel.close(file));
+                result = result.and(
+                    self.settle(act, measured.outcome(), 0, measured)
+                        .map(|_| ()),
+                );
+            }
+        }
+        result
+    }
+
+    fn forget(&mut self) {
+        let mut used = std::mem::take(&mut self.used);
+        while used != 0 {
+            let slot = used.trailing_zeros();
+            if let Some(slot) = self.slots.get_mut(slot as usize) {
+                *slot = Slot::default();
+            }
+            used &= used - 1;
+        }
+    }
+
+    /// Make a call between two looks at the clock, unless the transaction is to be broken off.
+    #[inline]
+    fn measure<V: Value>(
+        &mut self,
+        act: Act,
+        call: impl FnOnce(&K) -> Answer<V>,
+    ) -> Result<Measured, Halt> {
+        if self.pulse.is_cut() {
+            return Err(Halt::Cut);
+        }
+        Ok(self.measure_uncut(act, call))
+    }
+
+    #[inline]
+    fn measure_uncut<V: Value>(
+        &mut self,
+        act: Act,
+        call: impl FnOnce(&K) -> Answer<V>,
+    ) -> Measured {
+        let start_ns = now_ns();
+        self.pulse.enter(act.op, act.place, start_ns);
+        let answer = call(&self.kernel);
+        let end_ns = now_ns();
+        self.pulse.leave();
+        self.kernel.tidy();
+        Measured {
+            answer: answer.map(Value::number),
+            ns: end_ns - start_ns,
+            end_ns,
+        }
+    }
+
+    /// Record what a call did, and decide whether the transaction goes on.
+    #[inline]
+    fn settle(&mut self, act: Act, outcome: u8, bytes: u64, measured: Measured) -> Done {
+        if outcome != ops::OK || !act.expect.allows(ops::OK) {
+            return self.settle_other(act, outcome, bytes, measured);
+        }
+        self.journal
+            .record(act.op, (ops::OK, true), bytes, measured.ns);
+        if measured.ns > self.floor(act.op) {
+            self.report_slow(act, outcome, measured);
+        }
+        Ok(Some(measured.value()))
+    }
+
+    /// Above this an op is one of the ten slowest.
+    #[inline]
+    fn floor(&self, op: Op) -> u64 {
+        let place = usize::from(self.journal.transaction()) * KINDS + usize::from(op as u8);
+        let floor = self.floors.get(place);
+        floor.map_or(u64::MAX, |floor| floor.load(Ordering::Relaxed))
+    }
+
+    #[cold]
+    fn settle_other(&mut self, act: Act, outcome: u8, bytes: u64, measured: Measured) -> Done {
+        let cut = self.pulse.is_cut() && measured.answer == Err(Errno::INTR);
+        let expected = act.expect.allows(outcome) || cut;
+        self.journal
+            .record(act.op, (outcome, expected), bytes, measured.ns);
+        if cut {
+            return Err(Halt::Cut);
+        }
+        self.report_slow(act, outcome, measured);
+        if expected {
+            return Ok(None);
+        }
+        self.journal
+            .report_error(act.op, outcome, measured.end_ns, || {
+                act.place.path(self.program, self.pulse)
+            });
+        Err(Halt::Failed)
+    }
+
+    #[cold]
+    fn report_slow(&self, act: Act, outcome: u8, measured: Measured) {
+        self.journal
+            .report_slow(act.op, outcome, (measured.ns, measured.end_ns), || {
+                act.place.path(self.program, self.pulse)
+            });
+    }
+
+    /// Make a call that moves no bytes, and record it.
+    #[inline]
+    fn timed<V: Value>(&mut self, act: Act, call: impl FnOnce(&K) -> Answer<V>) -> Done {
+        let measured = self.measure(act, call)?;
+        self.settle(act, measured.outcome(), 0, measured)
+    }
+
+    /// Make a call that returns how many bytes it moved, and record it.
+    #[inline]
+    fn moving(&mut self, act: Act, call: impl FnOnce(&K) -> Answer<u64>) -> Done {
+        let measured = self.measure(act, call)?;
+        self.settle(act, measured.outcome(), measured.value(), measured)
+    }
+
+    /// Record an error that was found without a call.
+    #[cold]
+    fn refuse(&mut self, act: Act, errno: Errno) -> Done {
+        let measured = Measured {
+            answer: Err(errno),
+            ns: 0,
+            end_ns: now_ns(),
+        };
+        self.settle(act, measured.outcome(), 0, measured)
+    }
+
+    fn sink(&self) -> i32 {
+        self.setting.sink.as_raw_fd()
+    }
+}

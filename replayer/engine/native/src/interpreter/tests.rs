@@ -1,0 +1,130 @@
+use super::{Interpreter, Journal, Setting};
+use crate::clock::now_ns;
+use crate::overhead::setting;
+use crate::pulse::{CUT, Pulse};
+use crate::sys::{Folder, Guarded, Kernel, Null};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+fn plan(steps: &Value) -> Setting {
+    let document = json!({
+        "format": 1, "name": "test", "seed": 7, "users": 4, "written": "zeros", "pool_bytes": 8192,
+        "tables": [[10, 20]], "mix": [1], "warm_up_ns": 0,
+        "datasets": [{"name": "d", "directory": "d", "laid_out": true, "scope": "user", "content": "random",
+            "entries": [["sub", "d", 0, 0o755, ""], ["sub/one.txt", "f", 20, 0o640, ""], ["l", "l", 0, 0o777, "sub"]]}],
+        "pickers": [{"dataset": 0, "types": "f", "kind": "sequential"}],
+        "transactions": [{"name": "t", "steps": steps}],
+        "pace": {"kind": "closed", "think": {"const": 0}},
+        "stop": {"duration_ns": null, "transactions": null},
+    });
+    setting(&document.to_string()).unwrap()
+}
+
+fn transact<K: Kernel>(setting: &Setting, kernel: K, pulse: &Arc<Pulse>) -> (u64, Option<String>) {
+    let shard = setting.recorder.shard(pulse.user);
+    let recorder = Arc::clone(&setting.recorder);
+    let journal = Journal::new(recorder, shard, Arc::clone(pulse), 0, setting.begin_ns);
+    let mut interpreter = Interpreter::new(setting, pulse, kernel, journal, 0);
+    interpreter.transact(now_ns());
+    interpreter.journal.flush();
+    let failed = interpreter.journal.failed.take();
+    let failed = failed.map(|failed| format!("{:?} {}", failed.op, failed.outcome));
+    (
+        interpreter
+            .journal
+            .finished
+            .map_or(0, |finished| finished.bytes),
+        failed,
+    )
+}
+
+/// A run's folder with what the plan expects of user 3.
+fn folder(at: &Path) -> Arc<Folder> {
+    let folder = Folder::make(at.to_str().unwrap(), "run").unwrap();
+    fs::create_dir_all(at.join("run/d/u3/sub")).unwrap();
+    Arc::new(folder)
+}
+
+#[test]
+fn entries_of_a_user_are_found_below_its_own_directory() {
+    let at = tempfile::tempdir().unwrap();
+    let setting = plan(&json!([
+        {"do": "bind", "slot": 2, "pick": 0},
+        {"do": "call", "op": "open", "path": 2, "flags": 0o101, "mode": null, "expect": ["ok"]},
+        {"do": "call", "op": "write", "file": 2, "total": {"size_of": 2}, "block": {"const": 8}, "expect": ["ok"]},
+        {"do": "bind", "slot": 3, "name": {"dataset": 0, "parts": [
+            {"name_of": 2}, "-", {"draw": {"table": 0}}, "-", {"path_of": 2}]}},
+        {"do": "bind", "slot": 4, "name": {"dataset": 0, "parts": ["copy-of-", {"name_of": 2}]}},
+        {"do": "call", "op": "link", "path": 2, "to": 4, "expect": ["ok"]},
+        {"do": "call", "op": "stat", "path": 3, "expect": ["ENOENT"]},
+    ]));
+    let folder = folder(at.path());
+    let pulse = Arc::new(Pulse::new(3));
+    let (bytes, failed) = transact(&setting, Guarded::enter(&folder).unwrap(), &pulse);
+    assert_eq!((bytes, failed), (20, None));
+    assert_eq!(
+        fs::metadata(at.path().join("run/d/u3/copy-of-one.txt"))
+            .unwrap()
+            .len(),
+        20
+    );
+    let text = String::from_utf8(pulse.texts[3].copy()).unwrap();
+    assert!(
+        text.starts_with("d/u3/one.txt-") && text.ends_with("0-sub/one.txt"),
+        "{text}"
+    );
+    assert!(pulse.doing().is_none());
+}
+
+#[test]
+fn links_are_made_as_the_entry_says() {
+    let at = tempfile::tempdir().unwrap();
+    let setting = plan(&json!([
+        {"do": "each", "dataset": 0, "slot": 0, "reverse": false, "f": [], "d": [], "l": [
+            {"do": "call", "op": "symlink", "path": 0, "target": null, "expect": ["ok"]}]},
+    ]));
+    let folder = folder(at.path());
+    let (_, failed) = transact(
+        &setting,
+        Guarded::enter(&folder).unwrap(),
+        &Arc::new(Pulse::new(3)),
+    );
+    assert_eq!(failed, None);
+    assert_eq!(
+        fs::read_link(at.path().join("run/d/u3/l")).unwrap(),
+        Path::new("sub")
+    );
+}
+
+#[test]
+fn the_first_unexpected_outcome_ends_the_transaction() {
+    let at = tempfile::tempdir().unwrap();
+    let setting = plan(&json!([
+        {"do": "bind", "slot": 0, "name": {"dataset": 0, "parts": ["missing"]}},
+        {"do": "call", "op": "unlink", "path": 0, "expect": ["ok"]},
+        {"do": "call", "op": "mkdir", "path": 0, "mode": 0o755, "expect": ["ok"]},
+    ]));
+    let folder = folder(at.path());
+    let (_, failed) = transact(
+        &setting,
+        Guarded::enter(&folder).unwrap(),
+        &Arc::new(Pulse::new(3)),
+    );
+    assert_eq!(failed.as_deref(), Some("Unlink 2"));
+    assert!(!at.path().join("run/d/u3/missing").exists());
+}
+
+#[test]
+fn a_cut_transaction_does_nothing_more() {
+    let setting = plan(&json!([
+        {"do": "repeat", "times": {"const": 1_000_000_000}, "steps": [
+            {"do": "bind", "slot": 0, "pick": 0},
+            {"do": "call", "op": "stat", "path": 0, "expect": ["ok"]}]},
+    ]));
+    let pulse = Arc::new(Pulse::new(0));
+    pulse.raise(CUT);
+    let (bytes, failed) = transact(&setting, Null, &pulse);
+    assert_eq!((bytes, failed), (0, None));
+}

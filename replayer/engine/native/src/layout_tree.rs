@@ -1,0 +1,287 @@
+//! The tree that a plan wants below a run's folder: every directory, and which entries lie in which.
+
+use crate::content::FileData;
+use crate::program::{Dataset, Entry, EntryKind, Program, Scope};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Directories that no dataset lists (plan format 1).
+const UNLISTED_MODE: u32 = 0o755;
+
+/// A directory below the run's folder ("" is that folder itself).
+pub(crate) struct Directory {
+    pub(crate) path: Box<[u8]>,
+    pub(crate) mode: u32,
+    /// Whose files and links lie in it.
+    pub(crate) copy: Option<Copy>,
+    /// The directories in it.
+    pub(crate) inner: Range<usize>,
+}
+
+/// A directory of one copy of a dataset.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Copy {
+    dataset: u32,
+    user: u32,
+    /// Number of the directory within the dataset.
+    place: u32,
+}
+
+impl Directory {
+    /// The path of the directory that it lies in, and its own name.
+    pub(crate) fn split(&self) -> (&[u8], &[u8]) {
+        split(&self.path)
+    }
+
+    /// The path of something in it.
+    pub(crate) fn path_of(&self, name: &[u8]) -> Vec<u8> {
+        if self.path.is_empty() {
+            name.to_vec()
+        } else {
+            [&self.path, &b"/"[..], name].concat()
+        }
+    }
+}
+
+/// Split a path before its last name.
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(slash) => (
+            path.get(..slash).unwrap_or_default(),
+            path.get(slash + 1..).unwrap_or_default(),
+        ),
+        None => (b"", path),
+    }
+}
+
+/// A file or link to be in a directory.
+pub(crate) struct Leaf<'a> {
+    pub(crate) name: &'a [u8],
+    pub(crate) entry: &'a Entry,
+    /// Target of a link.
+    pub(crate) link: &'a [u8],
+    pub(crate) data: FileData,
+}
+
+/// Entries of a dataset by directory: the same for every copy.
+struct Shape {
+    /// Path within the dataset ("" is its own directory) to mode and files and links.
+    places: BTreeMap<Vec<u8>, Place>,
+    /// The leaves of each place, by its number.
+    leaves: Vec<Vec<u32>>,
+}
+
+#[derive(Default)]
+struct Place {
+    mode: Option<u32>,
+    leaves: Vec<u32>,
+    number: u32,
+}
+
+impl Shape {
+    fn of(dataset: &Dataset) -> Self {
+        let mut places: BTreeMap<Vec<u8>, Place> = BTreeMap::new();
+        places.entry(Vec::new()).or_default();
+        let entries = if dataset.laid_out {
+            dataset.entries.as_slice()
+        } else {
+            &[]
+        };
+        for (number, entry) in (0_u32..).zip(entries) {
+            let path = dataset.path(entry);
+            let is_directory = entry.kind == EntryKind::Directory;
+            let home = if is_directory { path } else { split(path).0 };
+            ensure(&mut places, home);
+            if let Some(place) = places.get_mut(home) {
+                if is_directory {
+                    place.mode = Some(entry.mode);
+                } else {
+                    place.leaves.push(number);
+                }
+            }
+        }
+        let mut leaves = Vec::with_capacity(places.len());
+        for (number, place) in (0_u32..).zip(places.values_mut()) {
+            place.number = number;
+            leaves.push(std::mem::take(&mut place.leaves));
+        }
+        Self { places, leaves }
+    }
+}
+
+/// Have a directory and those above it.
+fn ensure(places: &mut BTreeMap<Vec<u8>, Place>, path: &[u8]) {
+    let mut path = path;
+    while !places.contains_key(path) {
+        places.insert(path.to_vec(), Place::default());
+        path = split(path).0;
+    }
+}
+
+/// The whole tree.
+pub(crate) struct Tree<'a> {
+    program: &'a Program,
+    shapes: Vec<Shape>,
+    /// By depth, then by path: parents before children, children of one parent side by side.
+    pub(crate) directories: Vec<Directory>,
+    /// Where each depth's directories are; the first is the run's folder alone.
+    pub(crate) levels: Vec<Range<usize>>,
+}
+
+impl<'a> Tree<'a> {
+    pub(crate) fn of(program: &'a Program) -> Self {
+        let shapes: Vec<Shape> = program.datasets.iter().map(Shape::of).collect();
+        let mut directories = BTreeMap::new();
+        directories.insert((0, Box::default()), (UNLISTED_MODE, None));
+        for (number, (dataset, shape)) in (0_u32..).zip(program.datasets.iter().zip(&shapes)) {
+            let users = if dataset.scope == Scope::User {
+                program.users
+            } else {
+                1
+            };
+            above(dataset.directory.as_bytes(), &mut directories);
+            for user in 0..users {
+                add_copy(dataset, shape, (number, user), &mut directories);
+            }
+        }
+        let mut tree = Self {
+            program,
+            shapes,
+            directories: Vec::new(),
+            levels: Vec::new(),
+        };
+        tree.fill(directories);
+        tree
+    }
+
+    fn fill(&mut self, directories: Directories) {
+        let mut depths: Vec<usize> = Vec::with_capacity(directories.len());
+        for ((depth, path), (mode, copy)) in directories {
+            depths.push(depth);
+            self.directories.push(Directory {
+                path,
+                mode,
+                copy,
+                inner: 0..0,
+            });
+        }
+        let mut from = 0;
+        for level in depths.chunk_by(|one, two| one == two) {
+            self.levels.push(from..from + level.len());
+            from += level.len();
+        }
+        for pair in 0..self.levels.len().saturating_sub(1) {
+            self.link(pair);
+        }
+    }
+
+    /// Tell the directories of a level which ones of the next are theirs: both are in the same order.
+    fn link(&mut self, level: usize) {
+        let (Some(outer), Some(inner)) = (self.levels.get(level), self.levels.get(level + 1))
+        else {
+            return;
+        };
+        let (before, rest) = self.directories.split_at_mut(inner.start);
+        let children = rest.get(..inner.len()).unwrap_or_default();
+        for directory in before.get_mut(outer.clone()).unwrap_or_default() {
+            let from = children.partition_point(|child| *child.split().0 < *directory.path);
+            let to = children.partition_point(|child| *child.split().0 <= *directory.path);
+            directory.inner = inner.start + from..inner.start + to;
+        }
+    }
+
+    /// Files and links of a directory, in the plan's order.
+    pub(crate) fn leaves(&self, directory: &Directory) -> impl Iterator<Item = Leaf<'_>> {
+        let of_copy = directory.copy.and_then(|copy| {
+            let dataset = self.program.datasets.get(copy.dataset as usize)?;
+            let shape = self.shapes.get(copy.dataset as usize)?;
+            Some((copy, dataset, shape.leaves.get(copy.place as usize)?))
+        });
+        of_copy.into_iter().flat_map(|(copy, dataset, numbers)| {
+            numbers.iter().filter_map(move |number| {
+                let entry = dataset.entries.get(*number as usize)?;
+                let place = (copy.dataset, *number, copy.user);
+                Some(Leaf {
+                    name: split(dataset.path(entry)).1,
+                    entry,
+                    link: dataset.link(entry).strip_suffix(b"\0").unwrap_or_default(),
+                    data: FileData::new(place, entry.size, dataset.content),
+                })
+            })
+        })
+    }
+
+    /// How many entries there are, the run's folder not counted, and how many bytes.
+    pub(crate) fn totals(&self) -> (u64, u64) {
+        let mut entries = self.directories.len() as u64 - 1;
+        let mut bytes = 0_u64;
+        for dataset in self
+            .program
+            .datasets
+            .iter()
+            .filter(|dataset| dataset.laid_out)
+        {
+            let copies = if dataset.scope == Scope::User {
+                u64::from(self.program.users)
+            } else {
+                1
+            };
+            let leaves = dataset
+                .entries
+                .iter()
+                .filter(|entry| entry.kind != EntryKind::Directory);
+            let (count, size) = leaves.fold((0_u64, 0_u64), |(count, size), entry| {
+                (count + 1, size.saturating_add(entry.size))
+            });
+            entries += copies * count;
+            bytes = bytes.saturating_add(copies.saturating_mul(size));
+        }
+        (entries, bytes)
+    }
+}
+
+/// Directories by (depth, path).
+type Directories = BTreeMap<(usize, Box<[u8]>), (u32, Option<Copy>)>;
+
+fn depth(path: &[u8]) -> usize {
+    if path.is_empty() {
+        0
+    } else {
+        path.split(|byte| *byte == b'/').count()
+    }
+}
+
+/// Add a dataset's directory and those above it.
+fn above(path: &[u8], directories: &mut Directories) {
+    let mut path = path;
+    while !path.is_empty() {
+        directories
+            .entry((depth(path), path.into()))
+            .or_insert((UNLISTED_MODE, None));
+        path = split(path).0;
+    }
+}
+
+fn add_copy(
+    dataset: &Dataset,
+    shape: &Shape,
+    (number, user): (u32, u32),
+    directories: &mut Directories,
+) {
+    let mut root = Vec::new();
+    dataset.write_root(user, &mut root);
+    for (path, place) in &shape.places {
+        let mut whole = root.clone();
+        if !path.is_empty() {
+            whole.push(b'/');
+            whole.extend_from_slice(path);
+        }
+        let copy = Copy {
+            dataset: number,
+            user,
+            place: place.number,
+        };
+        let mode = place.mode.unwrap_or(UNLISTED_MODE);
+        directories.insert((depth(&whole), whole.into()), (mode, Some(copy)));
+    }
+}

@@ -1,0 +1,73 @@
+//! What an engine is made with, checked.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::program::Program;
+use crate::record::RecorderConfig;
+use crate::sys::{Doorbell, Folder, open_directory};
+use std::sync::{Arc, OnceLock};
+
+/// What an engine is made with.
+pub(crate) struct Options {
+    pub(crate) record: Option<String>,
+    pub(crate) interval_ns: u64,
+    pub(crate) stuck_after_ns: u64,
+    pub(crate) null: bool,
+}
+
+type Parts<'a> = (&'a Arc<Doorbell>, &'a Arc<OnceLock<std::sync::Weak<Core>>>);
+
+impl Options {
+    pub(crate) fn check(&self, targets: &[Vec<Arc<Folder>>]) -> Result<()> {
+        if targets.is_empty()
+            || targets.iter().any(Vec::is_empty)
+            || targets.len() > usize::from(u16::MAX)
+        {
+            return Err(Error::value(
+                "targets must be at least one, each with at least one sandbox",
+            ));
+        }
+        for (what, value) in [
+            ("interval_ns", self.interval_ns),
+            ("stuck_after_ns", self.stuck_after_ns),
+        ] {
+            if value < 1_000_000 {
+                return Err(Error::value(format!(
+                    "{what} must be at least 1000000 (1 ms), got {value}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn recorder_config(
+        &self,
+        program: &Program,
+        (begin_ns, begin_epoch_ns): (u64, u64),
+        (doorbell, core): Parts<'_>,
+    ) -> Result<RecorderConfig> {
+        let directory = match &self.record {
+            None => None,
+            Some(path) => Some(open_directory(path).map_err(|errno| Error::os(errno, path))?),
+        };
+        let (doorbell, core) = (Arc::clone(doorbell), Arc::clone(core));
+        let running = move || {
+            core.get()
+                .and_then(std::sync::Weak::upgrade)
+                .map_or(0, |core| core.crowd.running())
+        };
+        Ok(RecorderConfig {
+            transactions: program
+                .transactions
+                .iter()
+                .map(|transaction| transaction.name.clone())
+                .collect(),
+            interval_ns: self.interval_ns,
+            directory,
+            begin_epoch_ns,
+            begin_ns,
+            users: Box::new(move || u32::try_from(running()).unwrap_or(u32::MAX)),
+            doorbell: Box::new(move || doorbell.ring()),
+        })
+    }
+}

@@ -1,0 +1,168 @@
+//! Steps of a plan, down to the timed ones (those are read in `calls`).
+
+use super::Context;
+use super::calls::timed;
+use super::draws::{draw, index, slot, weights};
+use super::operands::Operands;
+use super::value::{Fault, Fields, Parsed, boolean, choice, integer, list, refuse, text, tuple};
+use crate::program::{Each, Part, Step, Steps};
+use serde_json::Value;
+
+/// Steps nest at most so deep: bounds the stack of a user's thread.
+const DEPTH: usize = 16;
+
+pub(super) fn steps(value: &Value, context: &mut Context, depth: usize) -> Parsed<Steps> {
+    if depth >= DEPTH {
+        return Err(Fault::new(format!("steps may nest at most {DEPTH} deep")));
+    }
+    list(value, |value| step(value, context, depth)).map(Vec::into_boxed_slice)
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    Bind,
+    Repeat,
+    Choose,
+    Each,
+    Think,
+    Call,
+}
+
+const KINDS: [(&str, Kind); 6] = [
+    ("bind", Kind::Bind),
+    ("repeat", Kind::Repeat),
+    ("choose", Kind::Choose),
+    ("each", Kind::Each),
+    ("think", Kind::Think),
+    ("call", Kind::Call),
+];
+
+fn step(value: &Value, context: &mut Context, depth: usize) -> Parsed<Step> {
+    let fields = Fields::of(value)?;
+    match fields.take("do", |value| choice(value, &KINDS))? {
+        Kind::Bind => bind(fields, context),
+        Kind::Repeat => {
+            let fields = fields.only(&["do", "times", "steps"])?;
+            let times = fields.take("times", |value| draw(value, context))?;
+            let steps = fields.take("steps", |value| steps(value, context, depth + 1))?;
+            Ok(Step::Repeat { times, steps })
+        }
+        Kind::Choose => {
+            let fields = fields.only(&["do", "branches"])?;
+            fields.take("branches", |value| choose(value, context, depth))
+        }
+        Kind::Each => each(fields, context, depth).map(|each| Step::Each(Box::new(each))),
+        Kind::Think => {
+            let fields = fields.only(&["do", "time"])?;
+            fields
+                .take("time", |value| draw(value, context))
+                .map(Step::Think)
+        }
+        Kind::Call => {
+            timed(&mut Operands::of_plan(fields, context)).map(|call| Step::Call(Box::new(call)))
+        }
+    }
+}
+
+fn bind(fields: Fields, context: &Context) -> Parsed<Step> {
+    let slot = fields.take("slot", slot)?;
+    if fields.has("pick") {
+        let fields = fields.only(&["do", "slot", "pick"])?;
+        let picker = fields.take("pick", |value| index(value, context.pickers, "picker"))?;
+        return Ok(Step::Pick { slot, picker });
+    }
+    if fields.has("name") {
+        return fields.only(&["do", "slot", "name"])?.take("name", |value| {
+            let fields = Fields::of(value)?.only(&["dataset", "parts"])?;
+            let dataset =
+                fields.take("dataset", |value| index(value, context.datasets, "dataset"))?;
+            let parts = fields.take("parts", |value| parts(value, context))?;
+            Ok(Step::Name {
+                slot,
+                dataset,
+                parts,
+            })
+        });
+    }
+    let fields = fields.only(&["do", "slot", "dataset"])?;
+    let dataset = fields.take("dataset", |value| index(value, context.datasets, "dataset"))?;
+    Ok(Step::Root { slot, dataset })
+}
+
+pub(super) fn parts(value: &Value, context: &Context) -> Parsed<Box<[Part]>> {
+    list(value, |value| part(value, context)).map(Vec::into_boxed_slice)
+}
+
+fn part(value: &Value, context: &Context) -> Parsed<Part> {
+    if value.is_string() {
+        return text(value).map(|text| Part::Text(text.to_owned()));
+    }
+    let fields = Fields::of(value)?;
+    let marks = [
+        ("user", Part::User),
+        ("round", Part::Round),
+        ("seq", Part::Seq),
+        ("next", Part::Next),
+    ];
+    for (key, part) in marks {
+        if fields.has(key) {
+            fields.only(&[key])?;
+            return fields.take(key, |value| {
+                if boolean(value)? {
+                    Ok(part)
+                } else {
+                    refuse("true", value)
+                }
+            });
+        }
+    }
+    if fields.has("draw") {
+        let fields = fields.only(&["draw"])?;
+        return fields
+            .take("draw", |value| draw(value, context))
+            .map(Part::Number);
+    }
+    if fields.has("hex") {
+        let digits = fields
+            .only(&["hex"])?
+            .take("hex", |value| integer(value, 1, 16))?;
+        return Ok(Part::Hex(u8::try_from(digits).unwrap_or(16)));
+    }
+    if fields.has("name_of") {
+        return fields
+            .only(&["name_of"])?
+            .take("name_of", slot)
+            .map(Part::NameOf);
+    }
+    fields
+        .only(&["path_of"])?
+        .take("path_of", slot)
+        .map(Part::PathOf)
+}
+
+fn choose(value: &Value, context: &mut Context, depth: usize) -> Parsed<Step> {
+    let branches = list(value, |value| {
+        let [weight, branch] = tuple(value)?;
+        let weight = integer(weight, 0, 1 << 62).map_err(|fault| fault.at_index(0))?;
+        let branch = steps(branch, context, depth + 1).map_err(|fault| fault.at_index(1))?;
+        Ok((weight, branch))
+    })?;
+    let (shares, branches): (Vec<u64>, Vec<Steps>) = branches.into_iter().unzip();
+    Ok(Step::Choose {
+        weights: weights(&shares)?,
+        branches: branches.into_boxed_slice(),
+    })
+}
+
+fn each(fields: Fields, context: &mut Context, depth: usize) -> Parsed<Each> {
+    let fields = fields.only(&["do", "dataset", "slot", "reverse", "f", "d", "l"])?;
+    let datasets = context.datasets;
+    Ok(Each {
+        dataset: fields.take("dataset", |value| index(value, datasets, "dataset"))?,
+        slot: fields.take("slot", slot)?,
+        reverse: fields.take("reverse", boolean)?,
+        file: fields.take("f", |value| steps(value, context, depth + 1))?,
+        directory: fields.take("d", |value| steps(value, context, depth + 1))?,
+        link: fields.take("l", |value| steps(value, context, depth + 1))?,
+    })
+}

@@ -1,0 +1,141 @@
+//! Datasets: the entries of a plan, their paths in one text.
+
+use super::write_number;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Random,
+    Zeros,
+    /// So many percent of every 4 KiB block are zeros.
+    Compressible(u8),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Shared,
+    /// One copy for each user, below `directory/uN`.
+    User,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EntryKind {
+    File,
+    Directory,
+    Link,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) kind: EntryKind,
+    pub(crate) mode: u32,
+    pub(crate) size: u64,
+    /// Where `directory/path\0` starts in the dataset's text.
+    path: u32,
+    /// Length of `directory/path` without its NUL.
+    path_len: u32,
+    /// Where `link\0` starts in the dataset's text; its length.
+    link: u32,
+    link_len: u32,
+}
+
+/// A dataset; the paths of all entries stand in one text, so that a pick copies nothing.
+#[derive(Debug)]
+pub(crate) struct Dataset {
+    pub(crate) name: String,
+    pub(crate) directory: String,
+    pub(crate) laid_out: bool,
+    pub(crate) scope: Scope,
+    pub(crate) content: Content,
+    pub(crate) entries: Vec<Entry>,
+    text: Vec<u8>,
+    /// Length of `directory/`.
+    prefix: u32,
+}
+
+impl Dataset {
+    pub(crate) fn new(name: String, directory: String, scope: Scope, content: Content) -> Dataset {
+        let mut text = directory.clone().into_bytes();
+        text.push(0);
+        // Paths are at most 4000 bytes long.
+        let prefix = u32::try_from(text.len()).unwrap_or(0);
+        Dataset {
+            name,
+            directory,
+            laid_out: false,
+            scope,
+            content,
+            entries: Vec::new(),
+            text,
+            prefix,
+        }
+    }
+
+    /// Add an entry; `None` when the texts of a dataset exceed 4 GiB.
+    pub(crate) fn push(
+        &mut self,
+        path: &str,
+        kind: EntryKind,
+        facts: (u64, u32),
+        link: &str,
+    ) -> Option<()> {
+        let start = u32::try_from(self.text.len()).ok()?;
+        self.text.extend_from_slice(self.directory.as_bytes());
+        self.text.push(b'/');
+        self.text.extend_from_slice(path.as_bytes());
+        let path_len = u32::try_from(self.text.len()).ok()? - start;
+        self.text.push(0);
+        let link_start = u32::try_from(self.text.len()).ok()?;
+        self.text.extend_from_slice(link.as_bytes());
+        self.text.push(0);
+        self.entries.push(Entry {
+            kind,
+            mode: facts.1,
+            size: facts.0,
+            path: start,
+            path_len,
+            link: link_start,
+            link_len: u32::try_from(link.len()).ok()?,
+        });
+        Some(())
+    }
+
+    fn slice(&self, start: u32, len: u32) -> &[u8] {
+        let start = start as usize;
+        self.text
+            .get(start..start + len as usize)
+            .unwrap_or_default()
+    }
+
+    /// `directory/path` with its NUL (for scope `shared`: the path below the run's folder).
+    #[inline]
+    pub(crate) fn full_path(&self, entry: &Entry) -> &[u8] {
+        self.slice(entry.path, entry.path_len + 1)
+    }
+
+    /// Where the path within the dataset begins in a full path.
+    #[inline]
+    pub(crate) fn within(&self) -> u32 {
+        self.prefix
+    }
+
+    /// The path within the dataset, without a NUL.
+    pub(crate) fn path<'a>(&'a self, entry: &Entry) -> &'a [u8] {
+        self.slice(entry.path, entry.path_len)
+            .get(self.directory.len() + 1..)
+            .unwrap_or_default()
+    }
+
+    /// The target of a link, with its NUL.
+    pub(crate) fn link(&self, entry: &Entry) -> &[u8] {
+        self.slice(entry.link, entry.link_len + 1)
+    }
+
+    /// The directory of the dataset, for scope `user` that of this user, without a NUL.
+    pub(crate) fn write_root(&self, user: u32, path: &mut Vec<u8>) {
+        path.extend_from_slice(self.directory.as_bytes());
+        if self.scope == Scope::User {
+            path.extend_from_slice(b"/u");
+            write_number(u64::from(user), path);
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! A plan in the form that threads run: everything resolved, nothing left to look up by name.
+//! Made by `plan`; read by the interpreter, the pacers and the layout; never changed.
+
+mod dataset;
+mod step;
+
+pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Scope};
+pub(crate) use step::{
+    Call, DataCall, Each, Expect, FileCall, LinkTarget, LockKind, Mode, Owner, PairCall, Part,
+    PathCall, Step, Timed,
+};
+
+use crate::rng::{Stream, scale};
+
+/// At most this many slots in a plan.
+pub(crate) const SLOTS: usize = 16;
+
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) seed: u64,
+    pub(crate) users: u32,
+    pub(crate) written: Content,
+    pub(crate) pool_bytes: u64,
+    pub(crate) tables: Vec<Box<[u64]>>,
+    pub(crate) datasets: Vec<Dataset>,
+    pub(crate) pickers: Vec<Picker>,
+    pub(crate) transactions: Vec<Transaction>,
+    pub(crate) mix: Weights,
+    /// Mixes of the first users: (the first user number after the role, its mix), ascending.
+    pub(crate) roles: Vec<(u32, Weights)>,
+    pub(crate) pace: Pace,
+    /// A segment ends for a user after so many transactions.
+    pub(crate) transactions_per_user: Option<u64>,
+    /// The largest buffer that a reading op needs.
+    pub(crate) read_bytes: u64,
+}
+
+/// Append a number in decimal, without allocating.
+pub(crate) fn write_number(number: u64, text: &mut Vec<u8>) {
+    let first = text.len();
+    let mut rest = number;
+    loop {
+        text.push(b'0' + u8::try_from(rest % 10).unwrap_or(0));
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if let Some(digits) = text.get_mut(first..) {
+        digits.reverse();
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Picker {
+    pub(crate) dataset: u16,
+    /// Indices of entries, in the order of ranks.
+    pub(crate) candidates: Box<[u32]>,
+    pub(crate) rule: PickRule,
+}
+
+#[derive(Debug)]
+pub(crate) enum PickRule {
+    Segments {
+        weights: Weights,
+        /// (first rank, count), one a weight.
+        spans: Box<[(u64, u64)]>,
+    },
+    Sequential,
+    Own,
+}
+
+#[derive(Debug)]
+pub(crate) struct Transaction {
+    pub(crate) name: String,
+    pub(crate) steps: Steps,
+}
+
+pub(crate) type Steps = Box<[Step]>;
+
+/// Cumulative weights.
+#[derive(Clone, Debug)]
+pub(crate) struct Weights(pub(crate) Box<[u64]>);
+
+impl Weights {
+    /// Draw an index: the first whose cumulative weight is above the draw.
+    #[inline]
+    pub(crate) fn pick(&self, stream: &mut Stream) -> usize {
+        let drawn = stream.below(self.0.last().copied().unwrap_or(0));
+        if self.0.len() == 1 {
+            return 0;
+        }
+        self.0.partition_point(|cumulative| *cumulative <= drawn)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Draw {
+    Const(u64),
+    /// low, and how many values there are (0: all 2^64).
+    Uniform(u64, u64),
+    Table(u16),
+    SizeOf(u8),
+}
+
+impl Draw {
+    /// The value that a stream gives; `size_of` looks up the entry bound to a slot.
+    #[inline]
+    pub(crate) fn value(
+        self,
+        tables: &[Box<[u64]>],
+        stream: &mut Stream,
+        size_of: impl Fn(u8) -> u64,
+    ) -> u64 {
+        match self {
+            Draw::Const(value) => value,
+            Draw::Uniform(_, 0) => stream.next(),
+            Draw::Uniform(low, count) => low + stream.below(count),
+            Draw::Table(index) => {
+                let table = tables
+                    .get(usize::from(index))
+                    .map_or(&[][..], |table| table);
+                let rank = scale(stream.next(), table.len() as u64);
+                let rank = usize::try_from(rank).unwrap_or(0);
+                table.get(rank).copied().unwrap_or(0)
+            }
+            Draw::SizeOf(slot) => size_of(slot),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Pace {
+    Closed(Draw),
+    Every(Draw),
+    Arrivals(Draw),
+}

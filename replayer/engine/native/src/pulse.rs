@@ -1,0 +1,203 @@
+//! What a user's thread tells others while it works, and what they tell it: atomics only, no locks.
+
+use crate::health::Waiting;
+use crate::ops::{Op, op_name};
+use crate::program::{Program, SLOTS};
+use crate::sys::Text;
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Slots of plans, and two for the paths of interactive commands.
+pub(crate) const ALL_SLOTS: usize = SLOTS + 2;
+
+/// End after this transaction.
+pub(crate) const STOP: u32 = 1;
+/// Break off this transaction (and its waiting call), then go on with the next segment.
+pub(crate) const CUT: u32 = 2;
+/// Given up on: record nothing more, end.
+pub(crate) const ABANDONED: u32 = 4;
+
+/// Where an op works, packed: nothing, an entry of the plan, or the text of a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(u64);
+
+const ENTRY: u64 = 1 << 48;
+const TEXT: u64 = 2 << 48;
+const KIND: u64 = 3 << 48;
+
+impl Place {
+    pub(crate) const NOWHERE: Place = Place(0);
+
+    #[inline]
+    pub(crate) fn entry(dataset: u16, entry: u32) -> Place {
+        Place(ENTRY | u64::from(dataset) << 32 | u64::from(entry))
+    }
+
+    #[inline]
+    pub(crate) fn text(slot: u8) -> Place {
+        Place(TEXT | u64::from(slot))
+    }
+
+    /// The path, for a person.
+    pub(crate) fn path(self, program: &Program, pulse: &Pulse) -> Vec<u8> {
+        let low = usize::try_from(self.0 & 0xFFFF_FFFF).unwrap_or(0);
+        let path = match self.0 & KIND {
+            ENTRY => {
+                let dataset = usize::try_from((self.0 >> 32) & 0xFFFF).unwrap_or(0);
+                let dataset = program.datasets.get(dataset);
+                let entry = dataset.and_then(|dataset| {
+                    dataset
+                        .entries
+                        .get(low)
+                        .map(|entry| dataset.full_path(entry))
+                });
+                entry.map(|path| path.strip_suffix(b"\0").unwrap_or(path).to_vec())
+            }
+            TEXT => pulse.texts.get(low).map(Text::copy),
+            _ => None,
+        };
+        path.unwrap_or_default()
+    }
+}
+
+/// One user's state as others see it.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(crate) struct Pulse {
+    pub(crate) user: u32,
+    flags: AtomicU32,
+    thread: AtomicI32,
+    /// Where it is at work.
+    target: AtomicU32,
+    /// When the call began (monotonic); 0 outside of calls.
+    since: AtomicU64,
+    /// The op and its place.
+    doing: AtomicU64,
+    /// Time spent in calls.
+    in_call: AtomicU64,
+    /// Its time on a run queue, if it is one of the threads that are looked at.
+    waiting: OnceLock<Arc<Waiting>>,
+    pub(crate) texts: [Text; ALL_SLOTS],
+}
+
+/// A call under way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Doing {
+    pub(crate) since_ns: u64,
+    pub(crate) op: u8,
+    pub(crate) place: Place,
+}
+
+impl Doing {
+    pub(crate) fn op_name(self) -> &'static str {
+        op_name(self.op)
+    }
+}
+
+impl Pulse {
+    pub(crate) fn new(user: u32) -> Pulse {
+        Pulse {
+            user,
+            flags: AtomicU32::new(0),
+            thread: AtomicI32::new(0),
+            target: AtomicU32::new(0),
+            since: AtomicU64::new(0),
+            doing: AtomicU64::new(0),
+            in_call: AtomicU64::new(0),
+            waiting: OnceLock::new(),
+            texts: std::array::from_fn(|_| Text::default()),
+        }
+    }
+
+    /// A call begins.
+    #[inline]
+    pub(crate) fn enter(&self, op: Op, place: Place, now_ns: u64) {
+        self.doing
+            .store(u64::from(op as u8) << 56 | place.0, Ordering::Relaxed);
+        self.since.store(now_ns, Ordering::Relaxed);
+    }
+
+    /// It has returned.
+    #[inline]
+    pub(crate) fn leave(&self) {
+        self.since.store(0, Ordering::Relaxed);
+    }
+
+    /// The call under way, if there is one.
+    pub(crate) fn doing(&self) -> Option<Doing> {
+        let since_ns = self.since.load(Ordering::Relaxed);
+        let doing = self.doing.load(Ordering::Relaxed);
+        (since_ns != 0).then(|| Doing {
+            since_ns,
+            op: u8::try_from(doing >> 56).unwrap_or(u8::MAX),
+            place: Place(doing & (KIND | 0xFFFF_FFFF_FFFF)),
+        })
+    }
+
+    pub(crate) fn add_in_call(&self, ns: u64) {
+        let before = self.in_call.load(Ordering::Relaxed);
+        self.in_call
+            .store(before.wrapping_add(ns), Ordering::Relaxed);
+    }
+
+    pub(crate) fn in_call_ns(&self) -> u64 {
+        self.in_call.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_waiting(&self, waiting: Arc<Waiting>) {
+        self.waiting.get_or_init(|| waiting);
+    }
+
+    pub(crate) fn waiting(&self) -> Option<&Arc<Waiting>> {
+        self.waiting.get()
+    }
+
+    /// Sleep between transactions or inside one.
+    pub(crate) fn rest<R>(&self, sleep: impl FnOnce() -> R) -> R {
+        match self.waiting.get() {
+            Some(waiting) => waiting.rest(sleep),
+            None => sleep(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn flags(&self) -> u32 {
+        self.flags.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn raise(&self, flags: u32) {
+        self.flags.fetch_or(flags, Ordering::SeqCst);
+    }
+
+    pub(crate) fn lower(&self, flags: u32) {
+        self.flags.fetch_and(!flags, Ordering::SeqCst);
+    }
+
+    /// Break off what is under way.
+    #[inline]
+    pub(crate) fn is_cut(&self) -> bool {
+        self.flags() & CUT != 0
+    }
+
+    pub(crate) fn set_thread(&self, thread: i32) {
+        self.thread.store(thread, Ordering::SeqCst);
+    }
+
+    pub(crate) fn set_target(&self, target: u16) {
+        self.target.store(u32::from(target), Ordering::Relaxed);
+    }
+
+    pub(crate) fn target(&self) -> u16 {
+        u16::try_from(self.target.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    pub(crate) fn clear_thread(&self) {
+        self.set_thread(0);
+    }
+
+    /// The kernel's number of the thread while it lives.
+    pub(crate) fn thread(&self) -> Option<i32> {
+        let thread = self.thread.load(Ordering::SeqCst);
+        (thread != 0).then_some(thread)
+    }
+}

@@ -1,0 +1,298 @@
+//! The running interval and the totals: where drained samples are merged, and how they become rows.
+
+use crate::histogram::{self, Packer};
+use crate::hlog::{self, Span};
+use crate::ops::{op_name, outcome_name};
+use crate::record::{IntervalData, Phase, RowData};
+use crate::record_files::Files;
+use crate::record_names::Names;
+use crate::record_shard::{Cell, Series, Shard, Table};
+use crate::timeline;
+use hdrhistogram::Histogram as Hdr;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What samples belong to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    pub(crate) target: u16,
+    pub(crate) round: u16,
+    pub(crate) phase: Phase,
+    /// False before the first, and from the end of one to the begin of the next.
+    pub(crate) open: bool,
+}
+
+/// A series on a target: what is told apart within a phase.
+type Key = (u16, Series);
+
+/// Merged counts and bytes.
+struct Sum {
+    histogram: Hdr<u64>,
+    bytes: u64,
+}
+
+impl Sum {
+    fn empty() -> Self {
+        Self {
+            histogram: histogram::empty(),
+            bytes: 0,
+        }
+    }
+
+    fn take(&mut self, cell: &mut Cell) {
+        cell.counts.drain_into(&mut self.histogram);
+        self.bytes = self.bytes.saturating_add(std::mem::take(&mut cell.bytes));
+    }
+
+    fn add(&mut self, other: &Self) {
+        histogram::add(&mut self.histogram, &other.histogram);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+
+    fn reset(&mut self) {
+        self.histogram.reset();
+        self.bytes = 0;
+    }
+}
+
+/// Everything that the recorder's thread and the callers of boundaries take turns on.
+pub(crate) struct State {
+    pub(crate) segment: Segment,
+    pub(crate) warm_up_end: Option<u64>,
+    pub(crate) next_cut: u64,
+    pub(crate) closed: bool,
+    pub(crate) files: Files,
+    interval_ns: u64,
+    interval_start: u64,
+    /// Drained; changes places with the table of each shard in turn.
+    spare: Table,
+    /// The running interval. Reset after a cut, so that nothing is allocated anew.
+    interval: BTreeMap<Key, Sum>,
+    /// The running phase.
+    phase: BTreeMap<Key, Sum>,
+    /// The phases before it.
+    past: BTreeMap<(u16, Phase, Key), RowData>,
+    packer: Packer,
+}
+
+impl State {
+    pub(crate) fn new(files: Files, interval_ns: u64) -> Self {
+        let segment = Segment {
+            target: 0,
+            round: 0,
+            phase: Phase::Measured,
+            open: false,
+        };
+        Self {
+            segment,
+            warm_up_end: None,
+            next_cut: 0,
+            closed: false,
+            files,
+            interval_ns: interval_ns.max(1),
+            interval_start: 0,
+            spare: Table::default(),
+            interval: BTreeMap::new(),
+            phase: BTreeMap::new(),
+            past: BTreeMap::new(),
+            packer: Packer::default(),
+        }
+    }
+
+    /// Begin the schedule of cuts anew at a boundary.
+    pub(crate) fn restart(&mut self, now: u64) {
+        self.interval_start = now;
+        self.next_cut = now.saturating_add(self.interval_ns);
+    }
+
+    /// The next cut on the schedule: late cuts do not move it, missed ones are left out.
+    pub(crate) fn schedule(&mut self, now: u64) {
+        let late = now.saturating_sub(self.next_cut);
+        let steps = late / self.interval_ns + 1;
+        self.next_cut = self
+            .next_cut
+            .saturating_add(steps.saturating_mul(self.interval_ns));
+    }
+
+    /// Merge what a shard has into the running interval.
+    pub(crate) fn take(&mut self, shard: &Shard) {
+        shard.swap(&mut self.spare);
+        let target = shard.target.unwrap_or(self.segment.target);
+        let interval = &mut self.interval;
+        self.spare.drain(|series, cell| {
+            interval
+                .entry((target, series))
+                .or_insert_with(Sum::empty)
+                .take(cell);
+        });
+    }
+
+    /// Close the running interval: write it, add it to the phase. None when there is nothing to tell.
+    pub(crate) fn cut(&mut self, now: u64, users: u32, names: &Names) -> Option<IntervalData> {
+        let span = Span {
+            start_ns: self.interval_start,
+            end_ns: now.max(self.interval_start),
+        };
+        self.interval_start = now;
+        let segment = self.segment;
+        let Segment {
+            target,
+            round,
+            phase,
+            open,
+        } = segment;
+        let (mut rows, mut histograms, mut lines) = (Vec::new(), String::new(), String::new());
+        for ((target, series), sum) in &mut self.interval {
+            if sum.histogram.is_empty() {
+                continue;
+            }
+            let row = pack(
+                Segment {
+                    target: *target,
+                    ..segment
+                },
+                *series,
+                sum,
+                names,
+                &mut self.packer,
+            );
+            if self.files.wanted() {
+                let max_ns = sum.histogram.max();
+                hlog::write_line(&mut histograms, &tag(&row), span, max_ns, &row.histogram);
+                timeline::write_line(&mut lines, span, users, &row, &sum.histogram);
+            }
+            rows.push(row);
+            self.phase
+                .entry((*target, *series))
+                .or_insert_with(Sum::empty)
+                .add(sum);
+            sum.reset();
+        }
+        self.files.append(&histograms, &lines);
+        let worth_telling = !rows.is_empty() || (open && span.end_ns > span.start_ns);
+        let Span { start_ns, end_ns } = span;
+        worth_telling.then_some(IntervalData {
+            start_ns,
+            end_ns,
+            users,
+            target,
+            round,
+            phase,
+            rows,
+        })
+    }
+
+    /// Put the sums of the running phase with those of the past, in their short form.
+    pub(crate) fn freeze(&mut self, names: &Names) {
+        let Segment { round, phase, .. } = self.segment;
+        for ((target, series), mut sum) in std::mem::take(&mut self.phase) {
+            let key = (round, phase, (target, series));
+            if let Some(before) = self.past.get(&key) {
+                sum.add(&unpack(before));
+            }
+            let row = pack(
+                Segment {
+                    target,
+                    ..self.segment
+                },
+                series,
+                &sum,
+                names,
+                &mut self.packer,
+            );
+            self.past.insert(key, row);
+        }
+    }
+
+    /// Everything that was cut so far.
+    pub(crate) fn totals(&mut self, names: &Names) -> Vec<RowData> {
+        self.freeze(names);
+        self.past.values().cloned().collect()
+    }
+
+    /// Make the oldest two intervals of the same target, round and phase one, in the older one's place.
+    pub(crate) fn merge_oldest(&mut self, queue: &mut VecDeque<IntervalData>) {
+        let of = |interval: &IntervalData| (interval.target, interval.round, interval.phase);
+        let mut pairs = queue.iter().zip(queue.iter().skip(1));
+        let Some(older) = pairs.position(|(one, two)| of(one) == of(two)) else {
+            // Six hundred segments nobody has looked at: the record has them all.
+            queue.pop_front();
+            return;
+        };
+        let Some(newer) = queue.remove(older + 1) else {
+            return;
+        };
+        if let Some(older) = queue.get_mut(older) {
+            older.end_ns = newer.end_ns;
+            older.users = newer.users;
+            for row in newer.rows {
+                self.merge_row(&mut older.rows, row);
+            }
+        }
+    }
+
+    fn merge_row(&mut self, rows: &mut Vec<RowData>, row: RowData) {
+        let Some(same) = rows.iter_mut().find(|known| known.is_same_series(&row)) else {
+            return rows.push(row);
+        };
+        let mut sum = unpack(same);
+        sum.add(&unpack(&row));
+        same.bytes = sum.bytes;
+        same.histogram = self.packer.pack(&sum.histogram).into();
+    }
+}
+
+impl RowData {
+    fn is_same_series(&self, other: &Self) -> bool {
+        let key = |row: &Self| (row.target, row.op, row.outcome, row.expected);
+        key(self) == key(other) && self.transaction == other.transaction
+    }
+}
+
+/// The row of a sum.
+fn pack(
+    segment: Segment,
+    series: Series,
+    sum: &Sum,
+    names: &Names,
+    packer: &mut Packer,
+) -> RowData {
+    RowData {
+        target: segment.target,
+        round: segment.round,
+        phase: segment.phase,
+        transaction: names.name(series.transaction),
+        op: op_name(series.op),
+        outcome: outcome_name(series.outcome),
+        expected: series.expected,
+        bytes: sum.bytes,
+        histogram: packer.pack(&sum.histogram).into(),
+    }
+}
+
+/// The sum of a row that `pack` made.
+fn unpack(row: &RowData) -> Sum {
+    let unpacked = histogram::unpack(&row.histogram);
+    debug_assert!(unpacked.is_ok(), "what the packer made can be unpacked");
+    Sum {
+        histogram: unpacked.unwrap_or_else(|_| histogram::empty()),
+        bytes: row.bytes,
+    }
+}
+
+/// `target/round/phase/transaction/op/outcome/expected|unexpected`.
+fn tag(row: &RowData) -> String {
+    let RowData {
+        target,
+        round,
+        op,
+        outcome,
+        ..
+    } = row;
+    let (phase, transaction) = (row.phase.name(), hlog::tag_part(&row.transaction));
+    let expected = if row.expected {
+        "expected"
+    } else {
+        "unexpected"
+    };
+    format!("{target}/{round}/{phase}/{transaction}/{op}/{outcome}/{expected}")
+}

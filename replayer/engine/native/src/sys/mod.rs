@@ -1,0 +1,26 @@
+//! The only room that calls the kernel. What a call means is decided elsewhere.
+
+mod doorbell;
+mod files;
+mod folder;
+mod guarded;
+mod jailed;
+mod kernel;
+mod null;
+mod scratch;
+mod text;
+mod threads;
+
+pub(crate) use doorbell::Doorbell;
+pub(crate) use folder::{
+    Folder, file_limit_raised, machine_caches_dropped, open_directory, open_sink,
+};
+pub(crate) use guarded::Guarded;
+pub(crate) use jailed::Jailed;
+pub(crate) use kernel::{Answer, Kernel, LockRange};
+pub(crate) use null::Null;
+pub(crate) use scratch::{Scratch, ScratchPool};
+pub(crate) use text::{Text, c_path};
+pub(crate) use threads::{
+    can_jail, install_wake_signal, own_folder_state, prepare_thread, thread_id, wake_thread,
+};

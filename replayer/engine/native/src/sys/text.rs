@@ -1,0 +1,115 @@
+//! Paths as the kernel reads them, and texts that a watcher may read while their user goes on.
+#![expect(
+    unsafe_code,
+    reason = "a pick must be a pointer, and a composed path is read by two threads"
+)]
+
+use std::ffi::CStr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A checked path (its last byte is its only NUL) as a C string, without looking at it again.
+#[inline]
+pub(crate) fn c_path(bytes: &[u8]) -> &CStr {
+    debug_assert!(CStr::from_bytes_with_nul(bytes).is_ok());
+    if bytes.last() != Some(&0) {
+        return c"";
+    }
+    // SAFETY: it ends with a NUL (checked above); programs hold no other one (`path::fault`, `value::text`).
+    unsafe { CStr::from_bytes_with_nul_unchecked(bytes) }
+}
+
+const SMALL: usize = 32;
+const LARGE: usize = 1056;
+/// The longest text that fits, without its NUL.
+pub(crate) const TEXT_BYTES: usize = LARGE * 8 - 1;
+
+/// A text that one thread writes and others may read at any time (what they read may be half old, never a data race).
+#[derive(Debug, Default)]
+pub(crate) struct Text {
+    small: OnceLock<Box<[AtomicU64]>>,
+    large: OnceLock<Box<[AtomicU64]>>,
+    /// Length without the NUL.
+    len: AtomicU64,
+}
+
+fn zeros(words: usize) -> Box<[AtomicU64]> {
+    (0..words).map(|_| AtomicU64::new(0)).collect()
+}
+
+impl Text {
+    /// Replace the text. Only its user's thread may call this. Longer texts than fit are cut.
+    pub(crate) fn set(&self, bytes: &[u8]) {
+        let bytes = bytes.get(..TEXT_BYTES).unwrap_or(bytes);
+        let words = self.room(bytes.len());
+        let mut chunks = bytes.chunks(8);
+        // One word more than needed at least holds the NUL.
+        for word in words.iter().take(bytes.len() / 8 + 1) {
+            let mut value = [0_u8; 8];
+            if let Some(chunk) = chunks.next() {
+                value
+                    .iter_mut()
+                    .zip(chunk)
+                    .for_each(|(to, from)| *to = *from);
+            }
+            word.store(u64::from_ne_bytes(value), Ordering::Relaxed);
+        }
+        self.len.store(bytes.len() as u64, Ordering::Release);
+    }
+
+    fn room(&self, len: usize) -> &[AtomicU64] {
+        if len < SMALL * 8 {
+            self.small.get_or_init(|| zeros(SMALL))
+        } else {
+            self.large.get_or_init(|| zeros(LARGE))
+        }
+    }
+
+    fn words(&self, len: usize) -> &[AtomicU64] {
+        if len < SMALL * 8 {
+            self.small.get().map_or(&[], |words| &words[..])
+        } else {
+            self.large.get().map_or(&[], |words| &words[..])
+        }
+    }
+
+    /// The text with its NUL. Only its user's thread may call this, and it must be done with it before `set`.
+    #[inline]
+    pub(crate) fn own_bytes(&self) -> &[u8] {
+        let len = usize::try_from(self.len.load(Ordering::Relaxed)).unwrap_or(0);
+        let words = self.words(len);
+        if words.len() * 8 <= len {
+            return b"\0";
+        }
+        // SAFETY: the words are initialised memory of more than `len` bytes, and only this thread writes them,
+        // which it does not do while it looks.
+        unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), len + 1) }
+    }
+
+    /// A copy for a watcher.
+    pub(crate) fn copy(&self) -> Vec<u8> {
+        let len = usize::try_from(self.len.load(Ordering::Acquire)).unwrap_or(0);
+        let words = self.words(len).iter();
+        let mut bytes: Vec<u8> = words
+            .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes())
+            .collect();
+        bytes.truncate(len);
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_any_length_are_read_back() {
+        let text = Text::default();
+        for len in [0, 1, 7, 8, 9, 254, 255, 256, 257, 4000, 8000, TEXT_BYTES, 3] {
+            let bytes = vec![b'x'; len];
+            text.set(&bytes);
+            assert_eq!(text.copy(), bytes);
+            assert_eq!(text.own_bytes(), [&bytes[..], b"\0"].concat());
+        }
+    }
+}

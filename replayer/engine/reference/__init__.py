@@ -1,0 +1,29 @@
+"""A slow, obvious engine in Python: the oracle that the native engine is held against.
+
+It does what replayer/plan/FORMAT.md says, sentence by sentence, one user after the other, without
+pacing and without a clock. It never measures and nothing of the product runs on it; the tests
+compare its samples and the tree that it leaves with the native engine's.
+"""
+
+from replayer.engine.reference.content import make_pool, thinned
+from replayer.engine.reference.layout import MARKER, EntryState, lay_out, tree
+from replayer.engine.reference.randomness import Stream, mix64, ops_stream, shuffled
+from replayer.engine.reference.run import ReferenceRun, in_turns, run_plan
+from replayer.engine.reference.user import Sample
+
+__all__ = [
+    "MARKER",
+    "EntryState",
+    "ReferenceRun",
+    "Sample",
+    "Stream",
+    "in_turns",
+    "lay_out",
+    "make_pool",
+    "mix64",
+    "ops_stream",
+    "run_plan",
+    "shuffled",
+    "thinned",
+    "tree",
+]

@@ -1,0 +1,69 @@
+"""A transaction's way through its steps. What an op does: ops.py; what a user holds: user.py."""
+
+from typing import Any
+
+from replayer.engine.reference.ops import run_call
+from replayer.engine.reference.user import Step, TransactionFailedError, User
+
+
+def run_transaction(user: User) -> tuple[str, bool]:
+    """Run a user's next transaction and return its name and whether it failed."""
+    chosen = user.begin()
+    failed = _fails(user, chosen["steps"])
+    for number, slot in enumerate(user.slots):
+        if slot.descriptor is not None:
+            closing = {"do": "call", "op": "close", "file": number, "expect": ["ok"]}
+            failed |= _fails(user, [closing])
+    user.transactions += 1
+    return chosen["name"], failed
+
+
+def _fails(user: User, steps: list[Step]) -> bool:
+    try:
+        run_steps(user, steps)
+    except TransactionFailedError:
+        return True
+    return False
+
+
+def run_steps(user: User, steps: list[Step]) -> None:
+    """Run steps in order."""
+    for step in steps:
+        KINDS[step["do"]](user, step)
+
+
+def _bind(user: User, step: Step) -> None:
+    user.slots[step["slot"]].binding = user.bound(step)
+
+
+def _repeat(user: User, step: Step) -> None:
+    for _ in range(user.drawn(step["times"])):
+        run_steps(user, step["steps"])
+
+
+def _choose(user: User, step: Step) -> None:
+    weights = [weight for weight, _steps in step["branches"]]
+    _weight, steps = step["branches"][user.stream.weighted(weights)]
+    run_steps(user, steps)
+
+
+def _each(user: User, step: Step) -> None:
+    dataset: dict[str, Any] = user.document["datasets"][step["dataset"]]
+    entries = dataset["entries"]
+    for entry in reversed(entries) if step["reverse"] else entries:
+        user.slots[step["slot"]].binding = user.entry_binding(dataset, entry)
+        run_steps(user, step[entry[1]])
+
+
+def _think(user: User, step: Step) -> None:
+    user.drawn(step["time"])  # nobody waits here
+
+
+KINDS = {
+    "bind": _bind,
+    "call": run_call,
+    "choose": _choose,
+    "each": _each,
+    "repeat": _repeat,
+    "think": _think,
+}

@@ -1,0 +1,138 @@
+"""The run folder of a run: what is written at its begin, while it goes on, and at its end.
+
+Facts and their form are the measure room's; here they are gathered in the order in which a run
+learns them. Reports read the folder and nothing else.
+"""
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import JsonValue
+
+from replayer.engine import confinement
+from replayer.load.caches import Procedure
+from replayer.load.targets import Target
+from replayer.load.workload import Workload
+from replayer.measure.clock import utc_text
+from replayer.measure.facts import collect_machine
+from replayer.measure.health import Health, LoadFacts, RunWarning
+from replayer.measure.run import (
+    CacheFacts,
+    PlanFacts,
+    Run,
+    StatedThreshold,
+    collect_target,
+    finish,
+    this_process,
+)
+from replayer.measure.runfolder import RunFolder
+
+__all__ = ["Chronicle", "marker_note"]
+
+NS_PER_S = 1e9
+
+
+def marker_note(run: str, plan_fingerprint: str, source: str) -> str:
+    """Return what the marker file of a run's folder says: whose it is, and how to find it alive."""
+    process = this_process()
+    return json.dumps(
+        {
+            "run": run,
+            "scenario": source,
+            "fingerprint": plan_fingerprint,
+            "began": utc_text(),
+            "host": collect_machine().host,
+            "process": process.model_dump(),
+        }
+    )
+
+
+class Chronicle:
+    """Writes one run folder."""
+
+    def __init__(self, folder: RunFolder, workload: Workload) -> None:
+        self.folder = folder
+        self._workload = workload
+        self._run: Run | None = None
+        folder.write_plan(workload.plan.document())
+
+    def begin(self, targets: Sequence[Target], rounds: int, procedure: Procedure) -> None:
+        """Write what is known before anything runs."""
+        work = self._workload
+        self._run = Run(
+            id=self.folder.id,
+            command=tuple(sys.argv),
+            began=utc_text(),
+            process=this_process(),
+            machine=collect_machine(),
+            plan=PlanFacts(
+                name=work.plan.name,
+                fingerprint=work.plan.fingerprint,
+                seed=work.plan.seed,
+                scenario=work.source,
+            ),
+            load=_load_facts(work, rounds),
+            cache=CacheFacts(asked=work.cache, procedure=procedure.words),
+            targets=tuple(
+                collect_target(index, target.name, target.paths, confinement())
+                for index, target in enumerate(targets)
+            ),
+            thresholds=tuple(
+                StatedThreshold(text=text, source=source) for text, source in work.thresholds
+            ),
+        )
+        self.folder.write_run(self._run)
+
+    def note(self, kind: str, t_s: float, fields: Mapping[str, JsonValue]) -> None:
+        """Append an event."""
+        self.folder.append_event(kind, t_s, fields)
+
+    def end(self, ending: "Ending") -> None:
+        """Write how it went."""
+        if self._run is not None:
+            self._run = finish(
+                self._run,
+                ending.status,
+                health=ending.health,
+                failure=ending.failure,
+                extra=ending.warnings,
+            )
+            self.folder.write_run(self._run)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended.
+
+    Attributes:
+        status: As run.json has it.
+        health: What the harness suffered; None if nothing ran.
+        failure: Why it failed, in a line.
+        warnings: What a reader of the figures must know beside that.
+    """
+
+    status: Literal["finished", "interrupted", "failed"]
+    health: Health | None = None
+    failure: str | None = None
+    warnings: tuple[RunWarning, ...] = ()
+
+
+def _load_facts(work: Workload, rounds: int) -> LoadFacts:
+    loops: dict[str, Literal["closed", "paced", "open"]] = {
+        "closed": "closed",
+        "every": "paced",
+        "arrivals": "open",
+    }
+    return LoadFacts(
+        users=work.plan.users,
+        loop=loops[work.plan.body["pace"]["kind"]],
+        pace=work.pace,
+        rounds=rounds,
+        duration_s=None if work.duration_ns is None else work.duration_ns / NS_PER_S,
+        transactions_per_user=work.transactions_per_user,
+        warm_up_s=work.warm_up_ns / NS_PER_S,
+        ramp_up_s=work.ramp_up_ns / NS_PER_S,
+    )

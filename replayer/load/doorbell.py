@@ -1,0 +1,121 @@
+"""The engine's doorbell in gevent's hub: one eventfd and one watcher for all users.
+
+What must be quick (waking greenlets) is done in the watcher's callback; what may take its time
+(statistics, listeners) is done by one greenlet, in bounded batches, so that a busy hub delays
+figures and never users.
+"""
+
+import os
+from contextlib import suppress
+
+import gevent
+from gevent.event import Event
+from gevent.hub import get_hub
+from locust import User
+
+from replayer.engine import Engine, Transaction
+from replayer.load.answers import Mailbox
+from replayer.load.ledger import Ledger
+from replayer.load.locust_statistics import Statistics
+from replayer.load.roster import Roster
+
+__all__ = ["Courier", "Doorbell"]
+
+READABLE = 1
+BATCH = 500  # chosen: listeners at 10 µs each hold the hub for 5 ms
+LISTEN_S = 0.1
+REST_S = 0.02  # chosen: fifty rounds a second are live enough, and leave the hub to the users' code
+
+
+class Doorbell:
+    """Brings what the engine has to those who wait for it."""
+
+    def __init__(self, engine: Engine, roster: Roster, mailbox: Mailbox) -> None:
+        self._engine = engine
+        self._roster = roster
+        self._mailbox = mailbox
+        self._rung = Event()
+        self._watcher = get_hub().loop.io(engine.doorbell, READABLE)
+
+    def start(self) -> None:
+        """Listen."""
+        self._watcher.start(self.answer)
+
+    def stop(self) -> None:
+        """Listen no more."""
+        self._watcher.stop()
+        self._watcher.close()
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until it has rung, or for so long."""
+        self._rung.wait(timeout_s)
+        self._rung.clear()
+
+    def user_of(self, number: int) -> User | None:
+        """Return the user that has a number now."""
+        return self._roster.user_of(number)
+
+    def answer(self) -> None:
+        """Wake those whose threads have ended, or whose answers have come."""
+        with suppress(BlockingIOError):
+            os.read(self._engine.doorbell, 8)
+        self._roster.finish(self._engine.drain_finished())
+        self._mailbox.deliver(self._engine.drain_outcomes())
+        self._rung.set()
+
+
+class Courier:
+    """Carries intervals into the ledger and Locust's statistics, and transactions to listeners."""
+
+    def __init__(
+        self, engine: Engine, doorbell: Doorbell, ledger: Ledger, statistics: Statistics
+    ) -> None:
+        self._engine = engine
+        self._doorbell = doorbell
+        self._ledger = ledger
+        self._statistics = statistics
+        self.dropped = 0
+        self._watched = False
+        self._over = False
+
+    def run(self) -> None:
+        """Carry until it is over."""
+        while not self._over:
+            self._doorbell.wait(LISTEN_S)
+            self.carry()
+            gevent.sleep(REST_S)
+
+    def finish(self) -> None:
+        """Let ``run`` return when it has carried what it holds."""
+        self._over = True
+
+    def carry(self) -> None:
+        """Carry what is there."""
+        self.watch()
+        for interval in self._engine.drain_intervals():
+            self._ledger.add(interval)
+            self._statistics.merge(interval)
+        self._carry_transactions()
+        # Draining silences the doorbell for everybody, also for what has come meanwhile.
+        self._doorbell.answer()
+
+    def watch(self) -> None:
+        """Have the engine hand over each transaction if anyone listens; not for nothing."""
+        wanted = self._statistics.is_anyone_listening()
+        if wanted is not self._watched:
+            self._watched = wanted
+            self._engine.watch_transactions(watched=wanted)
+
+    def _carry_transactions(self) -> None:
+        if not self._watched:
+            return
+        transactions, dropped = self._engine.drain_transactions()
+        self.dropped += dropped
+        for at, transaction in enumerate(transactions, start=1):
+            self._fire(transaction)
+            if at % BATCH == 0:
+                gevent.sleep(0)
+
+    def _fire(self, transaction: Transaction) -> None:
+        user = self._doorbell.user_of(transaction.user)
+        self._statistics.fire(transaction, user, user.context() if user else {})

@@ -1,0 +1,42 @@
+"""Whether running a plan changes what was laid out, so that the next segment needs it anew.
+
+Pure: read off the plan's document.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+__all__ = ["changes_files"]
+
+Document = Mapping[str, Any]  # JSON: its shape is plan/FORMAT.md's
+
+WRITE_FLAGS = 0o1 | 0o2 | 0o100 | 0o1000  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC of Linux x86-64
+CHANGING_OPS = frozenset(
+    {
+        *("write", "append", "pwrite", "pwrite_random", "copy_file_range", "fallocate"),
+        *("ftruncate", "fchmod", "fchown", "futimens", "truncate", "chmod", "chown", "utimens"),
+        *("mkdir", "rmdir", "unlink", "rename", "link", "symlink", "setxattr", "removexattr"),
+    }
+)
+
+
+def changes_files(plan: Document) -> bool:
+    """Whether running the plan leaves other files behind than were laid out."""
+    steps = (step for transaction in plan["transactions"] for step in _calls(transaction["steps"]))
+    return any(_changes(step) for step in steps)
+
+
+def _changes(step: Mapping[str, Any]) -> bool:
+    if step["op"] == "open":
+        return bool(step["flags"] & WRITE_FLAGS)
+    return step["op"] in CHANGING_OPS
+
+
+def _calls(steps: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for step in steps:
+        if step["do"] == "call":
+            yield step
+        for _, inner in step.get("branches", ()):
+            yield from _calls(inner)
+        for key in ("steps", "f", "d", "l"):
+            yield from _calls(step.get(key, ()))

@@ -1,0 +1,250 @@
+"""File calls for users written in Python: made, timed and recorded by their native threads.
+
+The greenlet waits for the answer and the hub goes on. Data does not pass through Python: a write
+sends so many bytes of the run's own data, a read says how many came. Paths are relative to the
+run's folder and cannot leave it.
+"""
+
+import errno
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Literal, Self
+
+from replayer.load.answers import Mailbox
+
+__all__ = ["File", "FileSystem", "LockKind"]
+
+LockKind = Literal["shared", "exclusive", "unlock"]
+
+SLOTS = 16  # of plan format 1
+BLOCK_BYTES = 128 * 1024  # chosen: what cp(1) writes at a time
+READ, WRITE, READ_WRITE = 0, 1, 2
+CREATE, EXCLUSIVE, TRUNCATE, APPEND, DIRECTORY = 0o100, 0o200, 0o1000, 0o2000, 0o200000
+MODES = {
+    "r": READ,
+    "r+": READ_WRITE,
+    "w": WRITE | CREATE | TRUNCATE,
+    "w+": READ_WRITE | CREATE | TRUNCATE,
+    "a": WRITE | CREATE | APPEND,
+    "a+": READ_WRITE | CREATE | APPEND,
+    "x": WRITE | CREATE | EXCLUSIVE,
+    "x+": READ_WRITE | CREATE | EXCLUSIVE,
+}
+"""Python's modes as open(2) flags, in the numbers of plan format 1."""
+
+
+class FileSystem:
+    """The files of one user's target.
+
+    Every method makes one call (or one for each block) and raises OSError, with errno and path,
+    when it fails. A failed call is counted as an error, and fails the transaction that it is in.
+    """
+
+    def __init__(self, mailbox: Mailbox, user: int) -> None:
+        self._mailbox = mailbox
+        self._user = user
+        self._free = set(range(SLOTS))
+        self._failed = False
+
+    @contextmanager
+    def transaction(self, name: str) -> Iterator[None]:
+        """Measure what is done inside as one transaction; an exception inside fails it."""
+        self._failed = False
+        self._ask({"begin": name})
+        try:
+            yield
+        except Exception:
+            self._ask({"end": name, "failed": True})
+            raise
+        self._ask({"end": name, "failed": self._failed})
+
+    def open(self, path: str, mode: str = "r", permissions: int = 0o644) -> "File":
+        """Open a file in one of Python's modes: r, w, a or x, each also with a +."""
+        flags = MODES.get(mode.replace("b", ""))
+        if flags is None:
+            message = f"mode must be one of {', '.join(MODES)}, got {mode!r}"
+            raise ValueError(message)
+        return self.open_flags(path, flags, permissions)
+
+    def open_flags(self, path: str, flags: int, permissions: int = 0o644) -> "File":
+        """Open a file with open(2) flags."""
+        if not self._free:
+            raise OSError(errno.EMFILE, f"a user has at most {SLOTS} files open", path)
+        slot = min(self._free)
+        self.call("open", path, path=path, slot=slot, flags=flags, mode=permissions)
+        self._free.remove(slot)
+        return File(self, path, slot)
+
+    def exists(self, path: str) -> bool:
+        """Whether there is something at a path (access(2)); its absence is no error."""
+        step = _step("access", {"path": path, "mode": os.F_OK}, ["ok", "ENOENT", "ENOTDIR"])
+        return self._mailbox.ask(self._user, step).outcome == "ok"
+
+    def stat(self, path: str) -> int:
+        """Return the size."""
+        return self.call("stat", path, path=path)
+
+    def lstat(self, path: str) -> int:
+        """Return the size, of a symlink itself."""
+        return self.call("lstat", path, path=path)
+
+    def listdir(self, path: str) -> None:
+        """Open a directory, read it to its end and close it."""
+        with self.open_flags(path, DIRECTORY, 0) as directory:
+            directory.list()
+
+    def mkdir(self, path: str, permissions: int = 0o755) -> None:
+        """Make a directory."""
+        self.call("mkdir", path, path=path, mode=permissions)
+
+    def rmdir(self, path: str) -> None:
+        """Remove an empty directory."""
+        self.call("rmdir", path, path=path)
+
+    def unlink(self, path: str) -> None:
+        """Remove a file."""
+        self.call("unlink", path, path=path)
+
+    def rename(self, path: str, to: str) -> None:
+        """Give a file another name, replacing what has it."""
+        self.call("rename", path, path=path, to=to, flags=0)
+
+    def link(self, path: str, to: str) -> None:
+        """Give a file a second name."""
+        self.call("link", path, path=path, to=to)
+
+    def symlink(self, target: str, path: str) -> None:
+        """Make a symlink; its target is relative and stays inside the run's folder."""
+        self.call("symlink", path, path=path, target=target)
+
+    def readlink(self, path: str) -> None:
+        """Read a symlink."""
+        self.call("readlink", path, path=path)
+
+    def truncate(self, path: str, size: int) -> None:
+        """Cut or stretch a file."""
+        self.call("truncate", path, path=path, size=_const(size))
+
+    def chmod(self, path: str, permissions: int) -> None:
+        """Set permission bits."""
+        self.call("chmod", path, path=path, mode=permissions)
+
+    def call(self, op: str, shown: str, **operands: object) -> int:
+        """Make one call of plan format 1 and return its value.
+
+        Args:
+            op: Its name in the format.
+            shown: The path that a failure names.
+            operands: As in the format; ``path`` and ``to`` are paths, ``file`` is a slot.
+
+        Raises:
+            OSError: It failed.
+        """
+        try:
+            answer = self._mailbox.ask(self._user, _step(op, operands, ["ok"]))
+        except ValueError as error:  # such as a path that leaves the run's folder
+            raise OSError(errno.EINVAL, f"{op}: {error}", shown) from error
+        if answer.outcome != "ok":
+            self._failed = True
+            number = getattr(errno, answer.outcome, errno.EIO)  # SHORT has no number of its own
+            raise OSError(number, f"{op}: {os.strerror(number)}", shown)
+        return answer.value
+
+    def give_back(self, slot: int) -> None:
+        """Take back the slot of a file that was closed."""
+        self._free.add(slot)
+
+    def _ask(self, command: dict[str, object]) -> None:
+        self._mailbox.ask(self._user, json.dumps(command).encode())
+
+
+class File:
+    """An open file of one user; a context manager that closes it."""
+
+    def __init__(self, files: FileSystem, path: str, slot: int) -> None:
+        self._files = files
+        self._slot: int | None = slot
+        self.path = path
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._slot is not None and (kind is None or issubclass(kind, Exception)):
+            self.close()
+
+    def close(self) -> None:
+        """Close it; a second time is an error, as in C."""
+        self._call("close")
+        if self._slot is not None:
+            self._files.give_back(self._slot)
+        self._slot = None
+
+    def read(self, size: int) -> int:
+        """Read at most so many bytes; returns how many came, 0 at the end."""
+        return self._call("read", size=_const(size), until_end=False, check_size=False)
+
+    def pread(self, size: int, offset: int) -> int:
+        """Read at a place."""
+        return self._call("pread", size=_const(size), offset=_const(offset))
+
+    def write(self, size: int, block: int = BLOCK_BYTES) -> int:
+        """Write so many bytes, a block at a time; returns how many the last call wrote."""
+        return self._call("write", total=_const(size), block=_const(block))
+
+    def pwrite(self, size: int, offset: int) -> int:
+        """Write at a place."""
+        return self._call("pwrite", size=_const(size), offset=_const(offset))
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Move to a place; returns it."""
+        return self._call("lseek", offset=_const(offset), whence=whence)
+
+    def list(self) -> None:
+        """Read a directory to its end."""
+        self._call("getdents")
+
+    def fsync(self) -> None:
+        """Have data and metadata reach the server's storage."""
+        self._call("fsync")
+
+    def fdatasync(self) -> None:
+        """Have data reach the server's storage."""
+        self._call("fdatasync")
+
+    def stat(self) -> int:
+        """Return the size."""
+        return self._call("fstat")
+
+    def truncate(self, size: int) -> None:
+        """Cut or stretch it."""
+        self._call("ftruncate", size=_const(size))
+
+    def flock(self, kind: LockKind, *, wait: bool = True) -> None:
+        """Lock or unlock the whole file."""
+        self._call("flock", kind=kind, wait=wait)
+
+    def lock(self, kind: LockKind, offset: int = 0, size: int = 0, *, wait: bool = True) -> None:
+        """Lock or unlock a range, as an open file description does; size 0: to the end."""
+        self._call("fcntl_lock", kind=kind, wait=wait, offset=_const(offset), size=_const(size))
+
+    def _call(self, op: str, **operands: object) -> int:
+        if self._slot is None:
+            raise OSError(errno.EBADF, f"{op}: the file is closed", self.path)
+        return self._files.call(op, self.path, file=self._slot, **operands)
+
+
+def _const(value: int) -> dict[str, int]:
+    return {"const": value}
+
+
+def _step(op: str, operands: dict[str, object], expect: Sequence[str]) -> bytes:
+    return json.dumps({"do": "call", "op": op, **operands, "expect": expect}).encode()

@@ -1,0 +1,78 @@
+"""The harness's own health: what the client's CPUs did while it measured.
+
+Read at the begin and end of every measured phase and added up. Whether it was well is judged by the
+measure room.
+"""
+
+import os
+import time
+from dataclasses import dataclass
+
+from replayer.engine import Engine
+from replayer.measure.health import Health
+
+__all__ = ["Gauge"]
+
+
+@dataclass(frozen=True)
+class _Reading:
+    wall_ns: int
+    cpu_ns: int
+    delay_ns: int
+    in_call_ns: int
+
+    def minus(self, other: "_Reading") -> "_Reading":
+        return _Reading(
+            self.wall_ns - other.wall_ns,
+            self.cpu_ns - other.cpu_ns,
+            self.delay_ns - other.delay_ns,
+            self.in_call_ns - other.in_call_ns,
+        )
+
+    def plus(self, other: "_Reading") -> "_Reading":
+        return self.minus(_Reading(0, 0, 0, 0).minus(other))
+
+
+class Gauge:
+    """Adds up what measured phases cost."""
+
+    def __init__(self, engine: Engine, overhead_ns: float | None) -> None:
+        self._engine = engine
+        self._overhead_ns = overhead_ns
+        self._begin: _Reading | None = None
+        self._sum = _Reading(0, 0, 0, 0)
+
+    def open(self) -> None:
+        """A measured phase begins."""
+        self._begin = self._read()
+
+    def close(self) -> None:
+        """It has ended."""
+        if self._begin is not None:
+            self._sum = self._sum.plus(self._read().minus(self._begin))
+            self._begin = None
+
+    def health(self, given_up: int, dropped: int) -> Health:
+        """Return the sum as the run folder keeps it.
+
+        Args:
+            given_up: Users that hang in the kernel.
+            dropped: Transactions that Locust's listeners did not hear of.
+        """
+        capacity_ns = self._sum.wall_ns * len(os.sched_getaffinity(0))
+        return Health(
+            client_cpu_share=min(self._sum.cpu_ns / capacity_ns, 1.0) if capacity_ns else 0.0,
+            run_queue_delay_ns=self._sum.delay_ns,
+            in_call_ns=self._sum.in_call_ns,
+            overhead_ns=self._overhead_ns,
+            users_given_up=given_up,
+            events_dropped=dropped,
+        )
+
+    def _read(self) -> _Reading:
+        return _Reading(
+            time.monotonic_ns(),
+            time.process_time_ns(),
+            self._engine.run_queue_delay_ns(),
+            self._engine.in_call_ns(),
+        )

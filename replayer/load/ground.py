@@ -1,0 +1,209 @@
+"""The ground of a target: the run's own folder on it, laid out before the clock starts.
+
+Everything that touches the mount is the engine's; here it is asked for, waited for without
+blocking the hub, and its failures become refusals. What is laid out goes on to the engine as
+sandboxes.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import gevent
+
+from replayer.engine import Finding, Plan, Sandbox, Task
+from replayer.errors import ReplayerError
+from replayer.load.interruption import Interruption
+from replayer.load.progress import Progress
+from replayer.load.targets import MountError, Target, explain
+from replayer.load.threads import call_within
+
+__all__ = ["Ground", "Works"]
+
+R = TypeVar("R")
+
+POLL_S = 0.05
+ANSWER_S = 20.0  # chosen: a mount that takes longer for one call is taken for dead
+SHOWN_S = 10.0  # chosen: longer than the 3 to 6 s that NFS clients keep a directory's attributes
+THREADS = 8  # chosen: hides a millisecond of latency, and does not drown one disk
+
+
+@dataclass(frozen=True)
+class Works:
+    """What every ground works with.
+
+    Attributes:
+        plan: What is laid out.
+        progress: Who is told.
+        interruption: Who may end it.
+    """
+
+    plan: Plan
+    progress: Progress
+    interruption: Interruption
+
+
+@dataclass
+class Ground:
+    """One target's folder.
+
+    Attributes:
+        target: Where it lies.
+        works: Plan, progress and interruption.
+        sandboxes: The folder through each mount point; empty while the mount is taken away.
+        fresh: Whether it holds what the plan lays out, and nothing else.
+    """
+
+    target: Target
+    works: Works
+    sandboxes: list[Sandbox] = field(default_factory=list)
+    fresh: bool = False
+    _used: bool = False
+
+    def create(self, run: str, note: str) -> None:
+        """Make the folder, and find it through the other mount points.
+
+        Raises:
+            ReplayerError: It cannot be made, or another mount point does not show it.
+        """
+        first, *others = self.target.paths
+        self.sandboxes = [_ask(first, lambda: Sandbox.create(str(first), run, note))]
+        for path in others:
+            self.sandboxes.append(self._find(path / Path(self.sandboxes[0].path).name))
+
+    def open(self, folders: Sequence[Path]) -> None:
+        """Open a folder that is there already, through each mount point.
+
+        Raises:
+            ReplayerError: It is not there, or no run made it.
+        """
+        self.sandboxes = [_ask(path, partial(Sandbox.open, str(path))) for path in folders]
+
+    def release(self) -> list[Path]:
+        """Let go of the folder, so that its mount can be taken away; returns where it was."""
+        folders = [Path(sandbox.path) for sandbox in self.sandboxes]
+        self.sandboxes.clear()
+        return folders
+
+    def require(self, size_bytes: int, inodes: int) -> None:
+        """Refuse a target without room for what the plan lays out and is known to write.
+
+        Raises:
+            MountError: Bytes or inodes are missing.
+        """
+        where = self.target.paths[0]
+        space = _ask(where, self.sandboxes[0].space)
+        hint = "make room, use another target, or a smaller scenario (--set)"
+        if size_bytes > space.bytes_free:
+            need, have = f"{size_bytes:,} bytes", f"{space.bytes_free:,}"
+        elif space.inodes_total and inodes > space.inodes_free:
+            need, have = f"{inodes:,} inodes", f"{space.inodes_free:,}"
+        else:
+            return
+        message = f"{where}: the scenario needs {need}, only {have} are free"
+        raise MountError(message, hint=hint)
+
+    def lay_out(self) -> None:
+        """Make the datasets, after wiping what an earlier segment left.
+
+        Raises:
+            ReplayerError: No space, or the mount refuses.
+        """
+        if self.fresh:
+            return
+        if self._used:
+            self._work("wiping", lambda: self.sandboxes[0].wipe(THREADS))
+        self._used = True
+        self._work("laying out", lambda: self.sandboxes[0].lay_out(self.works.plan, THREADS))
+        self.fresh = True
+
+    def verify(self) -> None:
+        """Refuse a folder that does not hold what the plan lays out.
+
+        Raises:
+            ReplayerError: Names the first entry that differs.
+        """
+        found = self._work("checking", lambda: self.sandboxes[0].verify(self.works.plan, THREADS))
+        if found.mismatches:
+            message = (
+                f"{self.sandboxes[0].path}: {found.mismatches:,} entries are not as the scenario "
+                f"lays them out; the first: {found.first_mismatch}"
+            )
+            raise ReplayerError(message, hint="run without --reuse to lay out anew")
+        self.fresh = self._used = True
+
+    def warm(self) -> None:
+        """Read everything once through every mount point."""
+        for sandbox in self.sandboxes:
+            self._work("reading", partial(sandbox.warm, self.works.plan, THREADS))
+
+    def evict(self) -> None:
+        """Have the pages of every file dropped, through every mount point."""
+        for sandbox in self.sandboxes:
+            self._work("evicting", partial(sandbox.evict, self.works.plan, THREADS))
+
+    def remove(self) -> None:
+        """Remove the folder and everything in it; an interruption that comes now ends that too.
+
+        Raises:
+            ReplayerError: It could not be removed, or not to the end.
+        """
+        presses = self.works.interruption.presses
+        task = self.sandboxes[0].remove(THREADS)
+        self._poll(task, "removing", lambda: self.works.interruption.presses > presses)
+        self._result(task)
+        self.sandboxes.clear()
+
+    def _find(self, folder: Path) -> Sandbox:
+        """Wait until another mount point shows the folder."""
+        waited = 0.0
+        while True:
+            try:
+                return _ask(folder, lambda: Sandbox.open(str(folder)))
+            except ReplayerError as error:
+                if waited >= SHOWN_S:
+                    message = (
+                        f"{folder.parent}: does not show what is made in {self.target.paths[0]}"
+                    )
+                    hint = "the paths of one target are mount points of the same export"
+                    raise MountError(message, hint=hint) from error
+            gevent.sleep(POLL_S)
+            waited += POLL_S
+
+    def _work(self, doing: str, start: Callable[[], Task]) -> Finding:
+        """Start a task, wait for it while others run, and return what it found."""
+        self.works.interruption.check(f"{doing} {self.target.name}")
+        task = start()
+        self._poll(task, doing, lambda: bool(self.works.interruption.level))
+        self.works.interruption.check(f"{doing} {self.target.name}")
+        return self._result(task)
+
+    def _poll(self, task: Task, doing: str, cancelled: Callable[[], bool]) -> None:
+        with self.works.progress.work(f"{doing} {self.target.name}") as report:
+            while not task.finished:
+                if cancelled():
+                    task.cancel()
+                report(task.done_entries, task.total_entries, task.done_bytes)
+                gevent.sleep(POLL_S)
+            report(task.done_entries, task.total_entries, task.done_bytes)
+
+    def _result(self, task: Task) -> Finding:
+        try:
+            return task.result()
+        except OSError as error:
+            place = error.filename or self.target.paths[0]
+            raise explain(Path(os.fsdecode(place)), error) from error
+
+
+def _ask(path: Path, call: Callable[[], R]) -> R:
+    """Make one call on a mount, and turn its failure into a refusal."""
+    try:
+        return call_within(ANSWER_S, call, str(path))
+    except OSError as error:
+        raise explain(path, error) from error
+    except ValueError as error:
+        message = f"{path}: {error}"
+        raise ReplayerError(message, hint="only folders that a run made are used") from error

@@ -1,0 +1,72 @@
+"""Ctrl-C and SIGTERM: once asks the run to end gracefully, twice ends it at once.
+
+A handler only raises a level; whoever waits looks at it. It runs between two bytecodes of whatever
+greenlet is running, so it must not switch, block or raise.
+"""
+
+import signal
+from collections.abc import Callable
+from enum import IntEnum
+from types import FrameType
+
+from replayer.errors import ReplayerError
+
+__all__ = ["InterruptedRunError", "Interruption", "Level"]
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Level(IntEnum):
+    """How urgently the run shall end."""
+
+    NONE = 0
+    GRACEFUL = 1
+    AT_ONCE = 2
+
+
+class InterruptedRunError(ReplayerError):
+    """The run was ended by its user before it could measure."""
+
+    exit_code = 4
+
+
+class Interruption:
+    """The wish to end, as a level that only rises."""
+
+    def __init__(self) -> None:
+        self.level = Level.NONE
+        self.presses = 0
+        self._on_urgent: list[Callable[[], None]] = []
+
+    def watch(self) -> None:
+        """Take over the signals; they come in the main thread."""
+        for number in SIGNALS:
+            signal.signal(number, self._handle)
+
+    def unwatch(self) -> None:
+        """Give the signals their usual meaning back."""
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def on_urgent(self, action: Callable[[], None]) -> None:
+        """Have an action done when the run shall end at once; it must not block."""
+        self._on_urgent.append(action)
+
+    def check(self, doing: str) -> None:
+        """Raise InterruptedRunError when the run shall end.
+
+        Args:
+            doing: What is interrupted, for the message.
+        """
+        if self.level > Level.NONE:
+            message = f"interrupted while {doing}"
+            raise InterruptedRunError(message)
+
+    def _handle(self, number: int, _frame: FrameType | None) -> None:
+        self.presses += 1
+        # A supervisor may repeat SIGTERM; only a person presses Ctrl-C twice in a hurry.
+        urgent = number == signal.SIGINT and self.level > Level.NONE
+        self.level = Level.AT_ONCE if urgent or self.level is Level.AT_ONCE else Level.GRACEFUL
+        if urgent:
+            for action in self._on_urgent:
+                action()

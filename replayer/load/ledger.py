@@ -1,0 +1,72 @@
+"""What was measured so far, for those who watch: live progress and Locust's statistics.
+
+The engine's recorder is the record; this is its running sum per transaction, fed interval by
+interval.
+"""
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from replayer.engine import Histogram, Interval, Row
+
+__all__ = ["Ledger", "Line", "is_transaction"]
+
+RECENT_INTERVALS = 5  # chosen: rates over about as many seconds follow the load and do not flicker
+COUNTED = frozenset({"ok", "failed"})
+
+
+def is_transaction(row: Row) -> bool:
+    """Whether a row counts whole transactions that ended by themselves in a measured phase."""
+    return row.op == "transaction" and row.phase == "measured" and row.outcome in COUNTED
+
+
+@dataclass
+class Line:
+    """One transaction on one target."""
+
+    histogram: Histogram = field(default_factory=Histogram)
+    errors: int = 0
+
+
+@dataclass
+class Ledger:
+    """The running sum.
+
+    Attributes:
+        lines: By target and transaction.
+        errors: Calls that failed, by transaction, op and outcome.
+    """
+
+    lines: dict[tuple[int, str], Line] = field(default_factory=dict)
+    errors: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    _recent: deque[tuple[float, int]] = field(
+        default_factory=lambda: deque(maxlen=RECENT_INTERVALS)
+    )
+
+    def add(self, interval: Interval) -> None:
+        """Add what one interval holds."""
+        done = 0
+        for row in interval.rows:
+            if row.op == "transaction":
+                done += row.histogram.count
+            self._add_row(row)
+        self._recent.append(((interval.end_ns - interval.start_ns) / 1e9, done))
+
+    @property
+    def rate(self) -> float:
+        """Transactions a second, over the last intervals."""
+        seconds = sum(length for length, _ in self._recent)
+        return sum(done for _, done in self._recent) / seconds if seconds else 0.0
+
+    @property
+    def count(self) -> int:
+        """Measured transactions so far."""
+        return sum(line.histogram.count for line in self.lines.values())
+
+    def _add_row(self, row: Row) -> None:
+        if is_transaction(row):
+            line = self.lines.setdefault((row.target, row.transaction), Line())
+            line.histogram.add(row.histogram)
+            line.errors += 0 if row.expected else row.histogram.count
+        elif not row.expected and row.phase == "measured":
+            self.errors[row.transaction, row.op, row.outcome] += row.histogram.count

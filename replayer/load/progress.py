@@ -1,0 +1,250 @@
+"""Progress while a run goes on: a live table on a terminal, plain lines in a pipe, or nothing.
+
+Everything goes to stderr; results go to stdout, elsewhere. Nothing here asks the engine or a mount:
+what is shown is handed in.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import Protocol, TextIO
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from replayer.load.ledger import Ledger, Line
+from replayer.measure import format_time_ns
+
+__all__ = [
+    "Hang",
+    "LineProgress",
+    "LiveProgress",
+    "Progress",
+    "SilentProgress",
+    "Tick",
+    "make_progress",
+]
+
+LINES_EVERY_S = 5.0
+REDRAWN_EVERY_S = 0.25
+PERCENTILES = (50.0, 95.0, 99.0)
+SHOWN_ROWS = 24  # chosen: a table that fits an ordinary terminal
+
+Report = Callable[[int, int, int], None]
+
+
+@dataclass(frozen=True)
+class Hang:
+    """A call that does not come back.
+
+    Attributes:
+        call: Whose, which and on what.
+        age_s: For how long.
+    """
+
+    call: str
+    age_s: float
+
+    def __str__(self) -> str:
+        return f"hangs: {self.call}, for {self.age_s:.0f} s"
+
+
+@dataclass(frozen=True)
+class Tick:
+    """The state of a running segment.
+
+    Attributes:
+        phase: Such as ``round 1 of 3, nfs, measured``.
+        users: How many run.
+        left_s: Time left in the segment; None when transactions end it.
+        ledger: What was measured so far.
+        targets: Names by index.
+        hanging: Calls that do not come back.
+    """
+
+    phase: str
+    users: int
+    left_s: float | None
+    ledger: Ledger
+    targets: tuple[str, ...]
+    hanging: tuple[Hang, ...] = ()
+
+
+class Progress(Protocol):
+    """Who is told how far things are."""
+
+    def work(self, title: str) -> AbstractContextManager[Report]:
+        """Show a piece of work while it lasts: entries done, of how many (0: unknown), bytes."""
+
+    def tick(self, tick: Tick) -> None:
+        """Show the state of a running segment; called several times a second."""
+
+    def say(self, text: str) -> None:
+        """Show a line that stays."""
+
+    def close(self) -> None:
+        """End the display."""
+
+
+def make_progress(*, quiet: bool) -> Progress:
+    """Return what fits stderr: nothing if unwanted, a table on a terminal, lines elsewhere."""
+    if quiet:
+        return SilentProgress()
+    return LiveProgress() if sys.stderr.isatty() else LineProgress(sys.stderr)
+
+
+class SilentProgress:
+    """Says what must be said, and shows no progress."""
+
+    @contextmanager
+    def work(self, title: str) -> Iterator[Report]:
+        """Show nothing."""
+        del title
+        yield lambda _done, _total, _bytes: None
+
+    def tick(self, tick: Tick) -> None:
+        """Show nothing."""
+
+    def say(self, text: str) -> None:
+        """Show nothing: what matters is said again at the end."""
+
+    def close(self) -> None:
+        """End nothing."""
+
+
+class LineProgress:
+    """Plain lines, every few seconds."""
+
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._clock = clock
+        self._next = clock() + LINES_EVERY_S
+        self._phase = ""
+        self._hanging: set[str] = set()
+
+    @contextmanager
+    def work(self, title: str) -> Iterator[Report]:
+        """Write a line when it takes long, and one at its end."""
+        state = (0, 0, 0)
+
+        def report(done: int, total: int, size_bytes: int) -> None:
+            nonlocal state
+            state = (done, total, size_bytes)
+            if self._is_due():
+                self.say(f"{title}: {_amount(*state)}")
+
+        yield report
+        if state[0]:
+            self.say(f"{title}: {_amount(*state)}, done")
+
+    def tick(self, tick: Tick) -> None:
+        """Write a line when the phase or what hangs has changed, and every few seconds."""
+        for hang in tick.hanging:
+            if hang.call not in self._hanging:
+                self.say(str(hang))
+        self._hanging = {hang.call for hang in tick.hanging}
+        if tick.phase != self._phase or self._is_due():
+            self._phase = tick.phase
+            self.say(_in_a_line(tick))
+
+    def say(self, text: str) -> None:
+        """Write a line."""
+        print(text, file=self._stream, flush=True)
+
+    def close(self) -> None:
+        """End nothing."""
+
+    def _is_due(self) -> bool:
+        if self._clock() < self._next:
+            return False
+        self._next = self._clock() + LINES_EVERY_S
+        return True
+
+
+class LiveProgress:
+    """A table that redraws itself at the bottom of a terminal."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._live = Live(console=self._console, auto_refresh=False, transient=True)
+        self._next = 0.0
+
+    @contextmanager
+    def work(self, title: str) -> Iterator[Report]:
+        """Show a line that counts."""
+
+        def report(done: int, total: int, size_bytes: int) -> None:
+            self._show(lambda: Text(f"{title}: {_amount(done, total, size_bytes)}"))
+
+        yield report
+
+    def tick(self, tick: Tick) -> None:
+        """Show the table."""
+        self._show(lambda: _make_table(tick))
+
+    def say(self, text: str) -> None:
+        """Show a line above the table."""
+        self._console.print(text, highlight=False, markup=False)
+
+    def close(self) -> None:
+        """Take the table away."""
+        self._live.stop()
+
+    def _show(self, make: Callable[[], RenderableType]) -> None:
+        if time.monotonic() >= self._next:
+            self._next = time.monotonic() + REDRAWN_EVERY_S
+            self._live.start()  # once: it may have been closed for results
+            self._live.update(make(), refresh=True)
+
+
+def _make_table(tick: Tick) -> RenderableType:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("transaction")
+    for name in ("count", "errors", *(f"p{percent:g}" for percent in PERCENTILES)):
+        table.add_column(name, justify="right")
+    for name, line in _rows(tick)[:SHOWN_ROWS]:
+        figures = (format_time_ns(line.histogram.percentile(percent)) for percent in PERCENTILES)
+        table.add_row(name, f"{line.histogram.count:,}", f"{line.errors:,}", *figures)
+    hanging = [Text(str(hang), style="red") for hang in tick.hanging[:SHOWN_ROWS]]
+    return Group(Text(_headline(tick), style="bold"), table, *hanging)
+
+
+def _in_a_line(tick: Tick) -> str:
+    rows = [
+        f"{name} p50 {format_time_ns(line.histogram.percentile(50))} "
+        f"p95 {format_time_ns(line.histogram.percentile(95))}"
+        for name, line in _rows(tick)
+    ]
+    return " | ".join([_headline(tick), *rows])
+
+
+def _headline(tick: Tick) -> str:
+    ledger = tick.ledger
+    errors = sum(line.errors for line in ledger.lines.values())
+    parts = [
+        tick.phase,
+        f"{tick.users:,} users",
+        f"{ledger.rate:,.0f} transactions/s",
+        f"{errors:,} errors",
+    ]
+    if tick.left_s is not None:
+        parts.append(f"{max(tick.left_s, 0):.0f} s left")
+    return ", ".join(parts)
+
+
+def _rows(tick: Tick) -> list[tuple[str, Line]]:
+    several = len(tick.targets) > 1
+    return [
+        (f"{tick.targets[target]}: {name}" if several else name, line)
+        for (target, name), line in sorted(tick.ledger.lines.items())
+    ]
+
+
+def _amount(done: int, total: int, size_bytes: int) -> str:
+    of = f" of {total:,}" if total else ""
+    size = f", {size_bytes / 1e6:,.1f} MB" if size_bytes else ""
+    return f"{done:,}{of} entries{size}"

@@ -1,0 +1,43 @@
+"""What is judged and shown at the end of a run: read back from its folder, as any report is."""
+
+import sys
+from collections.abc import Sequence
+from typing import Literal
+
+from replayer.engine import OPS
+from replayer.load.targets import Target
+from replayer.load.workload import Workload
+from replayer.measure import RunFolder, load_run, with_results
+from replayer.report import Style, compose, render_json, render_table
+from replayer.verdict import Names, check_names, parse_threshold
+
+__all__ = ["check_thresholds", "show_results"]
+
+
+def check_thresholds(workload: Workload, targets: Sequence[Target]) -> None:
+    """Refuse thresholds that are none, or on something that the run will not have.
+
+    Raises:
+        ReplayerError: With the value and the nearest known name.
+    """
+    thresholds = [parse_threshold(text, source) for text, source in workload.thresholds]
+    names = Names(
+        targets=tuple(target.name for target in targets),
+        transactions=tuple(each["name"] for each in workload.plan.body["transactions"]),
+        ops=OPS,
+    )
+    check_names(thresholds, names)
+
+
+def show_results(folder: RunFolder, form: Literal["tables", "json", "none"]) -> int:
+    """Judge the run in a folder, keep the judgement there, print it, and return its exit code."""
+    record = load_run(folder.path)
+    document = compose(record)
+    folder.write_run(
+        with_results(record.run, summary=document.summary, verdict=document.verdict.outcome)
+    )
+    if form == "json":
+        print(render_json(document))
+    elif form == "tables":
+        print(render_table(document, Style.of(sys.stdout)))
+    return document.verdict.exit_code

@@ -1,0 +1,124 @@
+"""Who is there: the numbers of the engine's users, and the greenlets that stand for them.
+
+A greenlet of Locust takes a seat, starts the native thread of its number and waits; the engine
+works on its own. A number is free again when its thread has ended.
+"""
+
+import heapq
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from gevent.event import Event
+from locust import User
+
+from replayer.errors import ReplayerError
+
+MOST_REFUSALS = 10
+
+__all__ = ["Roster", "Seat", "UserEngine"]
+
+
+class ThreadRefusedError(ReplayerError):
+    """The machine cannot hold so many users."""
+
+    exit_code = 3
+
+
+class UserEngine(Protocol):
+    """What of the engine starts and ends users."""
+
+    def stop_user(self, user: int) -> None:
+        """Let it finish its transaction, then end."""
+
+    def cancel_user(self, user: int) -> None:
+        """End it before its next call."""
+
+
+@dataclass(eq=False)
+class Seat:
+    """One user's place.
+
+    Attributes:
+        number: The engine's number of the user.
+        user: Locust's user.
+        ended: Set when the native thread has ended, or was given up.
+    """
+
+    number: int
+    user: User
+    ended: Event = field(default_factory=Event)
+
+
+class Roster:
+    """The seats of a run."""
+
+    def __init__(self, engine: UserEngine, capacity: int) -> None:
+        self._engine = engine
+        self._free = list(range(capacity))
+        self._seats: dict[int, Seat] = {}
+        self.capacity = capacity
+        self.refusals: list[ReplayerError] = []
+
+    def __len__(self) -> int:
+        return len(self._seats)
+
+    def check(self) -> None:
+        """Refuse to go on with fewer users than were asked for.
+
+        Raises:
+            ReplayerError: The plan or the system had no place for some.
+        """
+        if self.refusals:
+            raise self.refusals[0]
+
+    def take(self, user: User) -> Seat | None:
+        """Give a user the lowest free number, or None when the plan has no more."""
+        if not self._free:
+            message = f"the plan is made for {self.capacity} users, more were asked for"
+            self.refuse(ReplayerError(message, hint="give the largest number with -u"))
+            return None
+        seat = Seat(heapq.heappop(self._free), user)
+        self._seats[seat.number] = seat
+        return seat
+
+    def refuse(self, error: ReplayerError) -> None:
+        """Remember why a user could not begin; the first few tell it all."""
+        if len(self.refusals) < MOST_REFUSALS:
+            self.refusals.append(error)
+
+    def refuse_thread(self, seat: Seat, error: OSError) -> None:
+        """Remember that the system gave a user no thread, and take its seat back."""
+        message = f"the system gives no thread to user {seat.number}: {error.strerror or error}"
+        hint = "raise its limits (ulimit -u, pids.max of the cgroup), or use fewer users (-u)"
+        self.refuse(ThreadRefusedError(message, hint=hint))
+        self.finish([seat.number])
+
+    def user_of(self, number: int) -> User | None:
+        """Return the user that has a number now."""
+        seat = self._seats.get(number)
+        return seat.user if seat else None
+
+    def stop(self, seat: Seat) -> None:
+        """Let a user finish its transaction."""
+        self._engine.stop_user(seat.number)
+
+    def cancel(self, seat: Seat) -> None:
+        """End a user before its next call."""
+        if not seat.ended.is_set():
+            self._engine.cancel_user(seat.number)
+
+    def finish(self, numbers: Iterable[int]) -> None:
+        """Wake the greenlets of threads that have ended; their numbers are free again."""
+        for number in numbers:
+            seat = self._seats.pop(number, None)
+            if seat:
+                heapq.heappush(self._free, number)
+                seat.ended.set()
+
+    def give_up(self, numbers: Iterable[int]) -> None:
+        """Wake the greenlets of threads that hang; their numbers stay taken."""
+        for number in numbers:
+            seat = self._seats.pop(number, None)
+            if seat:
+                seat.ended.set()

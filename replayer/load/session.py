@@ -1,0 +1,244 @@
+"""A run from the checks of its targets to the removal of its folders: what is made, and unmade.
+
+Nothing is timed here. The conductor runs the segments of a session; the listeners tie both to
+Locust.
+"""
+
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from replayer.engine import Engine
+from replayer.engine import Plan as EnginePlan
+from replayer.errors import ReplayerError
+from replayer.load.caches import Procedure, Remounted, choose_procedure, remount
+from replayer.load.chronicle import Chronicle, Ending, marker_note
+from replayer.load.effects import changes_files
+from replayer.load.ground import Ground, Works
+from replayer.load.interruption import InterruptedRunError, Interruption, Level
+from replayer.load.options import Settings
+from replayer.load.progress import Progress
+from replayer.load.schedule import Segment
+from replayer.load.targets import Target, TargetError, check_target, explain, parse_targets
+from replayer.load.threads import call_in_thread, call_within
+from replayer.load.workload import Workload
+from replayer.measure.runfolder import create_run_folder
+from replayer.plan import describe_plan
+
+__all__ = ["Leavings", "Request", "Session", "chosen_targets", "open_session", "put_away"]
+
+DEFAULT_FOLDER = Path("replayer-data")
+CHECK_S = 20.0  # chosen: a mount that takes longer to be looked at is taken for dead
+OVERHEAD_OPS = 100_000  # chosen: 10 ms at the promised 100 ns an op
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a session is made from."""
+
+    settings: Settings
+    workload: Workload
+    targets: tuple[Target, ...]
+    rounds: int
+    schedule: tuple[Segment, ...]
+    progress: Progress
+    interruption: Interruption
+
+
+@dataclass(frozen=True)
+class Session:
+    """A run that is ready for its users.
+
+    Attributes:
+        request: What it was made from.
+        grounds: The folder of each target.
+        procedure: How caches are brought into their state.
+        chronicle: Its run folder.
+        engine: Its users' threads.
+        overhead_ns: The engine's own cost of an op.
+        restless: Whether running changes what was laid out.
+    """
+
+    request: Request
+    grounds: tuple[Ground, ...]
+    procedure: Procedure
+    chronicle: Chronicle
+    engine: Engine
+    overhead_ns: float
+    restless: bool
+
+
+def chosen_targets(settings: Settings) -> tuple[Target, ...]:
+    """Return the targets that were asked for; without any, the embedded default.
+
+    Raises:
+        TargetError: They cannot be meant.
+    """
+    if settings.targets and settings.reuse:
+        message = "--target and --reuse exclude each other: a kept folder is a target already"
+        raise TargetError(message)
+    return parse_targets(settings.targets or settings.reuse or (str(DEFAULT_FOLDER),))
+
+
+def check_targets(request: Request) -> None:
+    """Look at the targets, after making the embedded default.
+
+    Raises:
+        ReplayerError: One of them cannot be used.
+    """
+    if _is_default(request.settings):
+        DEFAULT_FOLDER.mkdir(exist_ok=True)
+    for target in request.targets:
+        try:
+            call_within(CHECK_S, partial(check_target, target), target.name)
+        except TimeoutError as error:
+            raise explain(target.paths[0], error) from error
+
+
+def open_session(request: Request) -> Session:
+    """Make the folders, lay out the datasets and make the engine.
+
+    Raises:
+        ReplayerError: Something refuses; what was made until then is removed again.
+    """
+    settings, workload = request.settings, request.workload
+    procedure = choose_procedure(workload.cache, settings.remount_command)
+    _check_procedure(procedure, request.rounds)
+    check_targets(request)
+    chronicle = Chronicle(create_run_folder(settings.output), workload)
+    chronicle.begin(request.targets, request.rounds, procedure)
+    works = Works(EnginePlan(workload.plan.document()), request.progress, request.interruption)
+    grounds = [Ground(target, works) for target in request.targets]
+    try:
+        _prepare(request, chronicle, grounds, procedure)
+        engine = Engine(
+            works.plan,
+            [ground.sandboxes for ground in grounds],
+            record=str(chronicle.folder.path),
+        )
+        overhead_ns = call_in_thread(engine.overhead_ns, OVERHEAD_OPS)
+    except BaseException as error:
+        _abandon(request, chronicle, grounds, error)
+        raise
+    return Session(
+        request=request,
+        grounds=tuple(grounds),
+        procedure=procedure,
+        chronicle=chronicle,
+        engine=engine,
+        overhead_ns=overhead_ns,
+        restless=changes_files(workload.plan.body),
+    )
+
+
+@dataclass(frozen=True)
+class Leavings:
+    """What is still on the targets, each in a line.
+
+    Attributes:
+        kept: As it was asked for.
+        left: Because it could not be removed.
+    """
+
+    kept: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+def put_away(session: Session, *, hung: bool) -> Leavings:
+    """Remove the run's folders, or leave them for another run.
+
+    Args:
+        session: The run, whose engine is closed.
+        hung: Calls hang on a target: nothing more is asked of it.
+    """
+    settings = session.request.settings
+    kept: list[str] = []
+    left: list[str] = []
+    for ground in session.grounds:
+        if hung:
+            left.extend(_left_behind(ground, "calls hang there"))
+        elif settings.keep or settings.reuse:
+            kept.append(_keep(session, ground))
+        else:
+            left.extend(_remove(ground))
+    _remove_default_folder(settings)
+    return Leavings(tuple(kept), tuple(left))
+
+
+def _prepare(
+    request: Request, chronicle: Chronicle, grounds: Sequence[Ground], procedure: Procedure
+) -> None:
+    needs = describe_plan(request.workload.plan)
+    note = marker_note(
+        chronicle.folder.id, request.workload.plan.fingerprint, request.workload.source
+    )
+    for ground in grounds:
+        if request.settings.reuse:
+            ground.open(ground.target.paths)
+            ground.verify()
+        else:
+            ground.create(chronicle.folder.id, note)
+            ground.require(needs.space_bytes, needs.inodes)
+    for ground in grounds:
+        ground.lay_out()
+    if isinstance(procedure, Remounted) and request.settings.remount_command is not None:
+        remount(request.settings.remount_command, grounds)
+
+
+def _check_procedure(procedure: Procedure, rounds: int) -> None:
+    if isinstance(procedure, Remounted) and rounds > 1:
+        message = f"--remount-command goes with one round, got {rounds}"
+        hint = "a mount cannot be taken away from users that are there: add --rounds 1"
+        raise ReplayerError(message, hint=hint)
+
+
+def _abandon(
+    request: Request, chronicle: Chronicle, grounds: Sequence[Ground], error: BaseException
+) -> None:
+    """Remove what was made for a run that will not be, and say so in its folder."""
+    interrupted = isinstance(error, InterruptedRunError)
+    chronicle.end(Ending("interrupted" if interrupted else "failed", failure=str(error)))
+    request.progress.close()
+    for ground in grounds:
+        if ground.sandboxes and not request.settings.reuse:
+            for line in _remove(ground):
+                sys.stderr.write(f"{line}\n")
+    _remove_default_folder(request.settings)
+
+
+def _keep(session: Session, ground: Ground) -> str:
+    folders = ",".join(sandbox.path for sandbox in ground.sandboxes)
+    if session.restless and session.request.interruption.level < Level.AT_ONCE:
+        with suppress(ReplayerError):
+            ground.fresh = False
+            ground.lay_out()
+    return f"kept: use it again with --reuse {ground.target.name}={folders}"
+
+
+def _remove(ground: Ground) -> list[str]:
+    try:
+        ground.remove()
+    except ReplayerError as error:
+        return _left_behind(ground, str(error))
+    return []
+
+
+def _left_behind(ground: Ground, reason: str) -> list[str]:
+    return [
+        f"left behind ({reason}): remove it with: replayer clean {sandbox.path}"
+        for sandbox in ground.sandboxes[:1]
+    ]
+
+
+def _is_default(settings: Settings) -> bool:
+    return not settings.targets and not settings.reuse
+
+
+def _remove_default_folder(settings: Settings) -> None:
+    """Remove the embedded default's folder when nothing is in it any more."""
+    if _is_default(settings):
+        with suppress(OSError):
+            DEFAULT_FOLDER.rmdir()

@@ -1,0 +1,57 @@
+"""Which run an environment of Locust belongs to: what its users need to find."""
+
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from locust.env import Environment
+
+from replayer.engine import Engine
+from replayer.errors import ReplayerError
+from replayer.load.answers import Mailbox
+from replayer.load.roster import Roster
+
+__all__ = ["Crew", "crew_of", "join"]
+
+
+@dataclass(frozen=True)
+class Crew:
+    """What the users of a run share.
+
+    Attributes:
+        engine: Their native threads.
+        roster: Their numbers.
+        mailbox: Answers to users written in Python.
+        targets: How many targets there are.
+    """
+
+    engine: Engine
+    roster: Roster
+    mailbox: Mailbox
+    targets: int
+
+    def target_of(self, number: int) -> int:
+        """Return the target that a user written in Python is dealt."""
+        return number % self.targets
+
+
+_crews: WeakKeyDictionary[Environment, Crew] = WeakKeyDictionary()
+
+
+def join(environment: Environment, crew: Crew) -> None:
+    """Let the environment's users find their run."""
+    _crews[environment] = crew
+
+
+def crew_of(environment: Environment) -> Crew:
+    """Return what the environment's users share.
+
+    Raises:
+        ReplayerError: No run was prepared: the users were started without Locust's ``init`` event.
+    """
+    try:
+        return _crews[environment]
+    except KeyError:
+        message = (
+            "a FileUser or ScenarioUser runs under 'replayer run' or 'locust -f', not by itself"
+        )
+        raise ReplayerError(message) from None

@@ -1,0 +1,213 @@
+"""One run on Locust's stage: built in its ``init`` event, played, taken down when it quits."""
+
+import atexit
+import os
+import sys
+
+import gevent
+from gevent import Greenlet
+from locust.env import Environment
+
+from replayer.errors import ReplayerError, in_lines
+from replayer.load import sessions
+from replayer.load.answers import Mailbox
+from replayer.load.chronicle import Ending
+from replayer.load.conductor import Band, Conductor
+from replayer.load.doorbell import Courier, Doorbell
+from replayer.load.gauge import Gauge
+from replayer.load.interruption import Interruption, Level
+from replayer.load.ledger import Ledger
+from replayer.load.locust_statistics import Statistics
+from replayer.load.options import Settings, options_of
+from replayer.load.progress import make_progress
+from replayer.load.results import check_thresholds, show_results
+from replayer.load.roster import Roster
+from replayer.load.schedule import Segment, default_rounds, make_schedule
+from replayer.load.session import Request, Session, chosen_targets, open_session, put_away
+from replayer.load.sessions import Crew
+from replayer.load.targets import explain
+from replayer.load.threads import call_in_thread, hung_calls
+from replayer.load.users import has_python_users, has_scenario_users
+from replayer.load.workload import Load, Workload, make_workload
+
+__all__ = ["Stage", "open_stage"]
+
+NS_PER_S = 1_000_000_000
+EXIT_ENVIRONMENT = 3
+EXIT_INCONCLUSIVE = 4
+
+
+class Stage:
+    """A session and the greenlets that play it."""
+
+    def __init__(self, session: Session, environment: Environment) -> None:
+        self._session = session
+        engine = session.engine
+        names = tuple(ground.target.name for ground in session.grounds)
+        self._roster = Roster(engine, session.request.workload.plan.users)
+        self._ledger = Ledger()
+        statistics = Statistics(environment, engine.begin_epoch_ns, names)
+        mailbox = Mailbox(engine)
+        self._doorbell = Doorbell(engine, self._roster, mailbox)
+        self._courier = Courier(engine, self._doorbell, self._ledger, statistics)
+        self._gauge = Gauge(engine, session.overhead_ns)
+        band = Band(self._roster, self._ledger, self._courier, self._gauge)
+        self.conductor = Conductor(session, environment, band)
+        sessions.join(environment, Crew(engine, self._roster, mailbox, len(names)))
+        self._carrier: Greenlet[[], None] | None = None
+        self._code = 0
+        self._hung = False
+
+    def start(self) -> None:
+        """Locust begins its test: the users come."""
+        # Locust has taken SIGTERM meanwhile, to exit without waiting for anyone.
+        interruption = self._session.request.interruption
+        interruption.watch()
+        interruption.on_urgent(self._session.engine.interrupt)
+        self._doorbell.start()
+        self._courier.watch()
+        self._carrier = gevent.spawn(self._courier.run)
+        self.conductor.start()
+
+    def close(self) -> int:
+        """Write and show the results, remove the folders, and return the exit code."""
+        request = self._session.request
+        self.conductor.finish()
+        self._close_engine()
+        self._check_record()
+        request.progress.close()
+        self._session.chronicle.end(self._make_ending())
+        self._code = self._show()
+        leavings = put_away(self._session, hung=self._hung)
+        request.progress.close()
+        request.interruption.unwatch()
+        if leavings.left and not self._code:
+            self._code = EXIT_ENVIRONMENT
+        for line in (*leavings.kept, *leavings.left):
+            _say(line)
+        return self._code
+
+    def end_process(self) -> None:
+        """Leave at once when threads hang in the kernel; the interpreter would wait for them."""
+        if self._hung:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(self._code)
+
+    def _close_engine(self) -> None:
+        """End all threads, then carry what they left."""
+        stuck = call_in_thread(self._session.engine.close)
+        self.conductor.given_up += stuck
+        self._hung = bool(self.conductor.given_up or hung_calls())
+        self._courier.finish()
+        if self._carrier is not None:
+            self._carrier.join()
+        self._courier.carry()
+        self._doorbell.stop()
+
+    def _check_record(self) -> None:
+        """A run whose record could not be written whole has failed."""
+        error = self._session.engine.record_error()
+        if error is not None and self.conductor.failure is None:
+            name, number = error
+            path = self._session.chronicle.folder.path / name
+            self.conductor.failure = explain(path, OSError(number, os.strerror(number)))
+
+    def _make_ending(self) -> Ending:
+        given_up = len({stuck.user for stuck in self.conductor.given_up})
+        failure = self.conductor.failure
+        interrupted = self._session.request.interruption.level > Level.NONE
+        return Ending(
+            status="failed" if failure else "interrupted" if interrupted else "finished",
+            health=self._gauge.health(given_up, self._courier.dropped),
+            failure=None if failure is None else str(failure),
+        )
+
+    def _show(self) -> int:
+        """Show the results, and return the exit code that they call for."""
+        request = self._session.request
+        folder = self._session.chronicle.folder
+        code = show_results(folder, request.settings.results)
+        failure = self.conductor.failure
+        if failure is not None:
+            _say(in_lines(failure))
+            return failure.exit_code
+        if request.interruption.level > Level.NONE:
+            _say(f"replayer: interrupted: the figures hold what was run until then ({folder.path})")
+            return EXIT_INCONCLUSIVE
+        return code
+
+
+def open_stage(environment: Environment, settings: Settings) -> Stage:
+    """Check everything, lay out the datasets and make the engine; Locust waits meanwhile.
+
+    Raises:
+        ReplayerError: Something refuses.
+    """
+    targets = chosen_targets(settings)
+    rounds = settings.rounds or _rounds(environment, len(targets))
+    workload = _make_workload(environment, settings, rounds)
+    check_thresholds(workload, targets)
+    interruption = Interruption()
+    interruption.watch()
+    request = Request(
+        settings=settings,
+        workload=workload,
+        targets=targets,
+        rounds=rounds,
+        schedule=_make_schedule(environment, workload, len(targets), rounds),
+        progress=make_progress(quiet=settings.quiet),
+        interruption=interruption,
+    )
+    stage = Stage(open_session(request), environment)
+    # Registered before Locust registers its own, and so done after them.
+    atexit.register(stage.end_process)
+    return stage
+
+
+def _rounds(environment: Environment, targets: int) -> int:
+    # A load shape and tasks in Python go on from where they are: they cannot be begun anew.
+    goes_on = environment.shape_class is not None or has_python_users(environment)
+    if environment.shape_class is not None and targets > 1:
+        message = f"a load shape runs on one target at a time, got {targets}"
+        raise ReplayerError(message, hint="run it once for each target, and compare the runs")
+    return 1 if goes_on else default_rounds(targets)
+
+
+def _make_schedule(
+    environment: Environment, workload: Workload, targets: int, rounds: int
+) -> tuple[Segment, ...]:
+    # Users in Python stay on the target they were dealt: all targets have their turn at once.
+    turns = targets if has_scenario_users(environment) else 1
+    return make_schedule(turns, rounds, workload.plan.body["stop"]["duration_ns"])
+
+
+def _make_workload(environment: Environment, settings: Settings, rounds: int) -> Workload:
+    """Compile the scenario, and give Locust the users, rate and time that it asks for."""
+    options = options_of(environment)
+    if settings.scenario is None and has_scenario_users(environment):
+        message = "a scenario is missing"
+        raise ReplayerError(message, hint="add --scenario FILE; 'replayer scenarios' lists some")
+    _check_numbers(options.num_users, options.run_time)
+    workload = make_workload(settings, Load(options.num_users, options.run_time, rounds))
+    users = workload.plan.users
+    options.num_users = users
+    if options.spawn_rate is None:
+        seconds = workload.ramp_up_ns / NS_PER_S
+        options.spawn_rate = users / seconds if seconds else float(users)
+    # Locust would count the time of laying out, and cut rounds short: the conductor keeps the time.
+    options.run_time = None
+    return workload
+
+
+def _check_numbers(users: int | None, run_time_s: int | None) -> None:
+    if users is not None and users < 1:
+        message = f"-u must be at least 1, got {users}"
+        raise ReplayerError(message)
+    if run_time_s is not None and run_time_s < 1:
+        message = f"-t must be at least 1s, got {run_time_s}s"
+        raise ReplayerError(message)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr)

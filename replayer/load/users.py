@@ -1,0 +1,115 @@
+"""Locust users whose work is done by the engine's native threads.
+
+A ``ScenarioUser`` runs the plan's transactions: its greenlet starts its thread, waits and stops it.
+A ``FileUser`` is for people's own locustfiles: its tasks are Python, its file calls are made by its
+native thread. Neither makes a call on a mount itself.
+"""
+
+from gevent import GreenletExit, Timeout
+from locust import User, task
+from locust.env import Environment
+from locust.user.task import LOCUST_STATE_RUNNING
+
+from replayer.load.filesystem import FileSystem
+from replayer.load.roster import Seat
+from replayer.load.sessions import crew_of
+
+__all__ = ["FileUser", "ScenarioUser", "has_python_users", "has_scenario_users"]
+
+
+class _SeatedUser(User):
+    """A user that has a native thread for as long as its greenlet runs."""
+
+    abstract = True
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__(environment)
+        self._crew = crew_of(environment)
+        self._seat: Seat | None = None
+
+    def _sit_down(self) -> Seat | None:
+        """Take a number, or leave it to the conductor to say that there is none."""
+        self._state = LOCUST_STATE_RUNNING
+        self._seat = self._crew.roster.take(self)
+        return self._seat
+
+
+class ScenarioUser(_SeatedUser):
+    """A user of the scenario."""
+
+    @task
+    def transactions(self) -> None:
+        """Stand for the plan in Locust's tables of tasks; the engine does the work."""
+
+    def run(self) -> None:  # type: ignore[misc] # final for users with tasks; this one has none
+        """Have the native thread work until it has ended."""
+        seat = self._sit_down()
+        if seat is None:
+            return
+        try:
+            self._crew.engine.start_user(seat.number)
+            seat.ended.wait()
+        except OSError as error:
+            self._crew.roster.refuse_thread(seat, error)
+        except GreenletExit:
+            self._crew.roster.cancel(seat)
+
+    def stop(self, force: bool = False) -> bool:  # noqa: FBT001, FBT002 - Locust's own signature
+        """Let the native thread finish its transaction, or end it before its next call."""
+        if self._seat is not None and not force:
+            self._crew.roster.stop(self._seat)
+        return bool(super().stop(force=force))
+
+
+class FileUser(_SeatedUser):
+    """A user written in Python whose file calls are made, timed and recorded natively.
+
+    Each user is dealt one target, in turn, and is confined to the run's folder on it::
+
+        class Editor(FileUser):
+            wait_time = between(1, 3)
+
+            @task
+            def save(self):
+                with self.fs.transaction("save"), self.fs.open("notes.txt", "w") as file:
+                    file.write(4096)
+                    file.fsync()
+
+    Attributes:
+        fs: The target's files, as this user reaches them.
+    """
+
+    abstract = True
+    fs: FileSystem
+
+    def run(self) -> None:  # type: ignore[misc] # the tasks run as ever, inside of it
+        """Run the tasks, with a native thread at hand."""
+        seat = self._sit_down()
+        if seat is None:
+            return
+        engine = self._crew.engine
+        try:
+            engine.start_interactive(seat.number, self._crew.target_of(seat.number))
+        except OSError as error:
+            self._crew.roster.refuse_thread(seat, error)
+            return
+        self.fs = FileSystem(self._crew.mailbox, seat.number)
+        try:
+            super().run()  # type: ignore[no-untyped-call] # of Locust
+        except Timeout as error:
+            # Not an Exception: Locust would lose the user and call the test a success.
+            self.environment.events.user_error.fire(
+                user_instance=self, exception=error, tb=error.__traceback__
+            )
+        finally:
+            engine.cancel_user(seat.number)
+
+
+def has_scenario_users(environment: Environment) -> bool:
+    """Whether users of the scenario take part."""
+    return any(issubclass(kind, ScenarioUser) for kind in environment.user_classes)
+
+
+def has_python_users(environment: Environment) -> bool:
+    """Whether users with tasks of their own take part."""
+    return any(not issubclass(kind, ScenarioUser) for kind in environment.user_classes)

@@ -1,0 +1,136 @@
+"""What users do in a run: a scenario compiled for it, or the tasks of a locustfile.
+
+Pure but for reading the scenario's files. The plan goes on to the engine and into the run folder.
+"""
+
+from dataclasses import dataclass
+
+from replayer.load.options import CacheState, Settings
+from replayer.plan import Plan, compile_plan
+from replayer.scenario import Scenario, load_scenario
+
+__all__ = ["Load", "Workload", "make_workload"]
+
+NS_PER_S = 1_000_000_000
+
+FREE_FORM: dict[str, object] = {
+    "format": 1,
+    "name": "locustfile",
+    "seed": 1,
+    "users": 1,
+    "written": "random",
+    "pool_bytes": 4 * 1024 * 1024,
+    "tables": [],
+    "datasets": [],
+    "pickers": [],
+    "transactions": [{"name": "none", "steps": []}],
+    "mix": [1],
+    "pace": {"kind": "closed", "think": {"const": 0}},
+    "warm_up_ns": 0,
+}
+"""The plan of a locustfile whose users are all written in Python: it lays out nothing."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the command line says of users and time; None is left to the scenario."""
+
+    users: int | None
+    run_time_s: int | None
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A plan and what its scenario says beside it.
+
+    Attributes:
+        plan: For one segment.
+        source: The scenario as it was given, or the locustfile.
+        duration_ns: Measured time per target, all rounds together; None: until users are done.
+        ramp_up_ns: Time in which the users arrive.
+        cache: State of the caches before each segment.
+        thresholds: Texts and where each was written.
+        pace: How transactions follow each other, in words.
+    """
+
+    plan: Plan
+    source: str
+    duration_ns: int | None
+    ramp_up_ns: int
+    cache: CacheState
+    thresholds: tuple[tuple[str, str], ...]
+    pace: str
+
+    @property
+    def transactions_per_user(self) -> int | None:
+        """After how many transactions a user is done."""
+        found: int | None = self.plan.body["stop"]["transactions"]
+        return found
+
+    @property
+    def warm_up_ns(self) -> int:
+        """Time that is run and not measured at the begin of each segment."""
+        return int(self.plan.body["warm_up_ns"])
+
+
+def make_workload(settings: Settings, load: Load) -> Workload:
+    """Load and compile the scenario, or make the plan of a locustfile without one.
+
+    Raises:
+        ReplayerError: The scenario cannot be run.
+    """
+    if settings.scenario is None:
+        return _free_form(settings, load)
+    scenario = load_scenario(settings.scenario, settings.changes)
+    plan = compile_plan(
+        scenario,
+        users=load.users,
+        seed=settings.seed,
+        duration_ns=_segment_ns(load, scenario.duration_ns),
+    )
+    return Workload(
+        plan=plan,
+        source=settings.scenario,
+        duration_ns=_total_ns(load, scenario.duration_ns),
+        ramp_up_ns=scenario.users.ramp_up_ns,
+        cache=settings.cache or scenario.cache,
+        thresholds=(
+            *((text, settings.scenario) for text in scenario.thresholds),
+            *((text, "--threshold") for text in settings.thresholds),
+        ),
+        pace=_pace_in_words(scenario),
+    )
+
+
+def _free_form(settings: Settings, load: Load) -> Workload:
+    seed = 1 if settings.seed is None else settings.seed
+    stop = {"duration_ns": _segment_ns(load, None), "transactions": None}
+    return Workload(
+        plan=Plan({**FREE_FORM, "users": load.users or 1, "seed": seed, "stop": stop}),
+        source="locustfile",
+        duration_ns=_total_ns(load, None),
+        ramp_up_ns=0,
+        cache=settings.cache or "as-is",
+        thresholds=tuple((text, "--threshold") for text in settings.thresholds),
+        pace="tasks of the locustfile",
+    )
+
+
+def _total_ns(load: Load, stated_ns: int | None) -> int | None:
+    return stated_ns if load.run_time_s is None else load.run_time_s * NS_PER_S
+
+
+def _segment_ns(load: Load, stated_ns: int | None) -> int | None:
+    total_ns = _total_ns(load, stated_ns)
+    return None if total_ns is None else max(total_ns // load.rounds, 1)
+
+
+def _pace_in_words(scenario: Scenario) -> str:
+    if scenario.arrivals is not None:
+        return f"{scenario.arrivals.process} arrivals, {scenario.arrivals.rate:g} a second in all"
+    if scenario.users.every is not None:
+        return "one transaction a period and user"
+    if scenario.users.think_time is not None:
+        return "the next transaction after a think time"
+    return "the next transaction at once"

@@ -1,0 +1,137 @@
+"""Whether a run measured the file system or the client, and what to do about it.
+
+Health is filled by the command that runs; the warnings are worked out here, so that a report of an
+old run and a new one say the same. Warnings are values with a kind; their hints depend on what the
+user asked for.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from replayer.measure.facts import MachineFacts
+from replayer.measure.frozen import Frozen
+
+__all__ = ["Health", "LoadFacts", "RunWarning", "health_warnings", "saturated"]
+
+BUSY_CPU_SHARE = 0.9  # chosen: Locust's own limit for 'CPU usage above 90%'
+WAITING_SHARE = (
+    0.1  # chosen: a tenth of the time in calls spent waiting for a CPU shifts a p95 visibly
+)
+BOTTLENECK_SHARE = 0.25  # chosen: beyond a quarter, ranks between mounts may be those of the client
+SLOW_ENGINE_NS = 1_000  # chosen: ten times the engine's own promise of 100 ns an op
+
+Kind = Literal[
+    "client busy", "waited for a cpu", "engine slow", "users given up", "events dropped", "other"
+]
+
+
+class LoadFacts(Frozen):
+    """How the users worked."""
+
+    users: int
+    loop: Literal["closed", "paced", "open"]
+    """closed: next after completion and think time; paced: one a period; open: arrivals."""
+    pace: str
+    """The same in words, with its numbers."""
+    rounds: int
+    duration_s: float | None
+    """Measured time per target, all rounds together; null: until the transactions are done."""
+    transactions_per_user: int | None
+    warm_up_s: float
+    ramp_up_s: float
+
+
+class Health(Frozen):
+    """What the harness itself cost and suffered."""
+
+    client_cpu_share: float
+    """CPU time of our process / (wall time x CPUs it may use), over the measured phases; 0 to 1."""
+    run_queue_delay_ns: int
+    """Time that users were ready to run but had no CPU."""
+    in_call_ns: int
+    """Time that users spent in calls."""
+    overhead_ns: float | None
+    """Own mean cost of an op on a null target; null: not measured."""
+    users_given_up: int
+    """Users whose call never came back from the kernel."""
+    events_dropped: int = 0
+    """Transactions that Locust's listeners did not hear of; the histograms hold them all."""
+
+    @property
+    def waiting_share(self) -> float:
+        """Time waiting for a CPU as a share of time in calls; 0 when there were no calls."""
+        return self.run_queue_delay_ns / self.in_call_ns if self.in_call_ns > 0 else 0.0
+
+
+class RunWarning(Frozen):
+    """Something a reader of the figures must know."""
+
+    kind: Kind
+    message: str
+    hint: str
+
+
+def saturated(health: Health) -> bool:
+    """Whether the client, not the file system, set the pace."""
+    return health.client_cpu_share > BUSY_CPU_SHARE or health.waiting_share > BOTTLENECK_SHARE
+
+
+def health_warnings(
+    health: Health, load: LoadFacts, machine: MachineFacts
+) -> tuple[RunWarning, ...]:
+    """Return what was wrong with the harness, worst first; nothing when all was well."""
+    return tuple(_warnings(health, load, machine))
+
+
+def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterator[RunWarning]:
+    if health.users_given_up:
+        yield RunWarning(
+            kind="users given up",
+            message=f"{health.users_given_up} of {load.users} users hung in a call and were "
+            f"given up",
+            hint="events.jsonl names the calls and paths (kind stall); see whether the mount "
+            "still answers",
+        )
+    if health.client_cpu_share > BUSY_CPU_SHARE:
+        yield RunWarning(
+            kind="client busy",
+            message=f"this client used {health.client_cpu_share:.0%} of its {machine.cpus} CPUs: "
+            f"above {BUSY_CPU_SHARE:.0%} it may be what was measured",
+            hint=_relief(load, machine),
+        )
+    if health.waiting_share > WAITING_SHARE:
+        yield RunWarning(
+            kind="waited for a cpu",
+            message=f"users waited for a CPU for {health.waiting_share:.0%} of their time in "
+            f"calls: above {WAITING_SHARE:.0%} the highest percentiles are partly the client's, "
+            f"above {BOTTLENECK_SHARE:.0%} all latencies",
+            hint=_relief(load, machine),
+        )
+    if health.overhead_ns is not None and health.overhead_ns > SLOW_ENGINE_NS:
+        yield RunWarning(
+            kind="engine slow",
+            message=f"the engine itself cost {health.overhead_ns:.0f} ns an op, more than "
+            f"{SLOW_ENGINE_NS} ns",
+            hint="another program keeps this machine busy, or its clock is not read in user space: "
+            "see /sys/devices/system/clocksource/clocksource0/current_clocksource",
+        )
+    if health.events_dropped:
+        yield RunWarning(
+            kind="events dropped",
+            message=f"{health.events_dropped} transactions did not reach Locust's listeners, "
+            f"which were too slow",
+            hint="the figures here hold them all; only Locust's own statistics and exporters "
+            "miss them",
+        )
+
+
+def _relief(load: LoadFacts, machine: MachineFacts) -> str:
+    """Say what helps, given what the user asked for."""
+    if load.loop == "open":
+        return "lower the arrival rate, or spread it over machines with --master and --worker"
+    if load.users > machine.cpus and load.loop == "closed":
+        return (
+            f"{load.users} users share {machine.cpus} CPUs: use fewer (-u), give them think time, "
+            "or spread them over machines with --master and --worker"
+        )
+    return "stop what else runs on this machine, or use one with more CPUs"

@@ -1,0 +1,83 @@
+"""Parsing /proc/self/mountinfo: which mount a path lies on, and how it is mounted.
+
+Pure text in, facts out: nothing here looks at the mount itself. Format: proc_pid_mountinfo(5).
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+__all__ = ["Mount", "mount_of", "parse_mountinfo"]
+
+MOUNTINFO = Path("/proc/self/mountinfo")
+
+_OCTAL = re.compile(r"\\([0-7]{3})")
+_LEAST_FIELDS = 6
+
+
+@dataclass(frozen=True)
+class Mount:
+    """One line of mountinfo.
+
+    Attributes:
+        identifier: The mount id; a later mount on the same point has a later line.
+        device: ``major:minor`` of the file system (st_dev).
+        root: What of the file system is seen at ``point`` (``/`` unless bind-mounted).
+        point: Where it is mounted.
+        options: Per-mount options, such as ``rw`` and ``noatime``.
+        kind: The file system's type, such as ``nfs4`` or ``fuse.sshfs``.
+        source: Server and path, device, or whatever the file system says.
+        super_options: Options of the file system itself, such as ``vers=4.2`` and ``sync``.
+    """
+
+    identifier: int
+    device: str
+    root: str
+    point: str
+    options: tuple[str, ...]
+    kind: str
+    source: str
+    super_options: tuple[str, ...]
+
+
+def parse_mountinfo(text: str) -> tuple[Mount, ...]:
+    """Parse the whole table; lines that are not understood are left out."""
+    return tuple(found for line in text.splitlines() if (found := _parse_line(line)) is not None)
+
+
+def mount_of(path: PurePosixPath, mounts: Iterable[Mount]) -> Mount | None:
+    """Return the mount that a resolved path lies on: the last one on the longest mount point."""
+    holding = [mount for mount in mounts if path.is_relative_to(mount.point)]
+    return max(
+        reversed(holding), key=lambda mount: len(PurePosixPath(mount.point).parts), default=None
+    )
+
+
+def _parse_line(line: str) -> Mount | None:
+    fields = line.split(" ")
+    if "-" not in fields[_LEAST_FIELDS:]:
+        return None
+    dash = fields.index("-", _LEAST_FIELDS)  # optional fields end with a single hyphen
+    kind, source, super_options = [*fields[dash + 1 : dash + 4], "", "", ""][:3]
+    if not fields[0].isdigit() or not kind:
+        return None
+    return Mount(
+        identifier=int(fields[0]),
+        device=fields[2],
+        root=_plain(fields[3]),
+        point=_plain(fields[4]),
+        options=_options(fields[5]),
+        kind=_plain(kind),
+        source=_plain(source),
+        super_options=_options(super_options),
+    )
+
+
+def _options(text: str) -> tuple[str, ...]:
+    return tuple(_plain(option) for option in text.split(",") if option)
+
+
+def _plain(text: str) -> str:
+    """Undo the octal escapes of blanks, tabs, newlines, backslashes and hashes."""
+    return _OCTAL.sub(lambda found: chr(int(found[1], 8)), text)

@@ -1,0 +1,187 @@
+"""Reading a run folder, whatever became of the run: finished, interrupted or killed.
+
+Reads and adds up; judges and prints nothing. What could not be read is counted and handed on, never
+hidden.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from replayer.errors import ReplayerError
+from replayer.measure.hlog import Key, Log, Segment, Span, read_log
+from replayer.measure.run import FORMAT, Run, is_alive
+from replayer.measure.timeline import read_timeline
+
+__all__ = ["Event", "Losses", "RunRecord", "load_run", "read_events"]
+
+Event = Mapping[str, Any]
+
+RUN_JSON = "run.json"
+
+
+@dataclass(frozen=True)
+class Losses:
+    """Lines that were cut short or damaged, by file."""
+
+    histograms: int
+    timeline: int
+    events: int
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return self.histograms + self.timeline + self.events
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """All that a run left behind.
+
+    Attributes:
+        folder: Where it lies.
+        run: run.json.
+        status: As in run.json; ``killed`` when it says running and the process is gone.
+        log: The histograms, added up per key.
+        bytes: Bytes moved, per key.
+        spans: When each segment was measured.
+        events: events.jsonl, oldest first.
+        losses: What could not be read.
+    """
+
+    folder: Path
+    run: Run
+    status: Literal["running", "finished", "interrupted", "failed", "killed"]
+    log: Log
+    bytes: Mapping[Key, int]
+    spans: Mapping[Segment, Span]
+    events: tuple[Event, ...]
+    losses: Losses
+
+
+def load_run(path: Path) -> RunRecord:
+    """Read a run folder.
+
+    Raises:
+        ReplayerError: There is none, it is of another format, or run.json is damaged.
+    """
+    run = _load_run_json(path)
+    log = read_log(path / "histograms.hlog")
+    moved, lost_rows = _bytes(path / "timeline.csv")
+    events, lost_events = read_events(path / "events.jsonl")
+    gone = run.status == "running" and not is_alive(run.process)
+    return RunRecord(
+        folder=path,
+        run=run,
+        status="killed" if gone else run.status,
+        log=log,
+        bytes=MappingProxyType(moved),
+        spans=MappingProxyType(_stretched(log.spans, events)),
+        events=events,
+        losses=Losses(log.damaged, lost_rows, lost_events),
+    )
+
+
+def read_events(path: Path) -> tuple[tuple[Event, ...], int]:
+    """Return the events that are whole, and how many are not."""
+    if not path.exists():
+        return (), 0
+    found = [_event(line) for line in path.read_bytes().splitlines(keepends=True)]
+    whole = tuple(event for event in found if event is not None)
+    return whole, len(found) - len(whole)
+
+
+def _load_run_json(path: Path) -> Run:
+    file = path / RUN_JSON
+    try:
+        text = file.read_bytes()
+    except OSError as error:
+        message = f"{path}: no run folder: {RUN_JSON}: {error.strerror or error}"
+        raise ReplayerError(message, hint=_nearby(path)) from error
+    try:
+        document = json.loads(text)
+        written = document["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        message = f"{file}: not the run.json of a replayer run"
+        raise ReplayerError(message, hint=_nearby(path)) from error
+    if written != FORMAT:
+        message = f"{file}: run format {written}, this version reads format {FORMAT}"
+        raise ReplayerError(message, hint="report it with the version of replayer that wrote it")
+    return _validated(file, text)
+
+
+def _validated(file: Path, text: bytes) -> Run:
+    try:
+        return Run.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        message = f"{file}: {place}: {first['msg']}"
+        raise ReplayerError(
+            message, hint="the file was changed or damaged after the run"
+        ) from error
+
+
+def _nearby(path: Path) -> str:
+    """Name the run folders inside a folder that is none itself, newest first."""
+    if not path.is_dir():
+        return "run folders are made by 'replayer run', in ./replayer-runs unless -o says otherwise"
+    inside = sorted((found.parent.name for found in path.glob(f"*/{RUN_JSON}")), reverse=True)
+    if not inside:
+        return "a run folder holds run.json, histograms.hlog and timeline.csv"
+    return f"it holds run folders; the newest is {path / inside[0]}"
+
+
+def _bytes(path: Path) -> tuple[dict[Key, int], int]:
+    moved: dict[Key, int] = {}
+    lost = 0
+    for row in read_timeline(path):
+        if row is None:
+            lost += 1
+        else:
+            moved[row.key] = moved.get(row.key, 0) + row.bytes
+    return moved, lost
+
+
+def _event(line: bytes) -> Event | None:
+    if not line.endswith(b"\n"):
+        return None
+    try:
+        event = json.loads(line)
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) else None
+
+
+def _stretched(spans: Mapping[Segment, Span], events: tuple[Event, ...]) -> dict[Segment, Span]:
+    """Return when each segment was measured; time in which nothing ended left no line, but passed.
+
+    A segment begins with its own phase event and lasts until one that ends it, if there are any.
+    """
+    found = dict(spans)
+    ends = [*_phases(events), None][1:]
+    for (begin, segment), following in zip(_phases(events), ends, strict=True):
+        if segment is None:
+            continue
+        known = found.get(segment, Span(begin, begin))
+        # Between the end of one segment and the begin of the next lies work that is not measured.
+        ended = following is not None and following[1] is None
+        end = following[0] if following is not None and ended else known.end_s
+        found[segment] = known.joined(Span(begin, max(begin, end)))
+    return found
+
+
+def _phases(events: tuple[Event, ...]) -> Iterator[tuple[float, Segment | None]]:
+    for event in events:
+        if event.get("kind") != "phase" or not isinstance(event.get("t_s"), int | float):
+            continue
+        phase, target, number = event.get("phase"), event.get("target"), event.get("round")
+        if phase in {"warm-up", "measured"} and isinstance(target, int) and isinstance(number, int):
+            yield event["t_s"], Segment(target, number, phase)
+        else:
+            yield event["t_s"], None  # an end: it closes what was open

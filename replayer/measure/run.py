@@ -1,0 +1,189 @@
+"""The form of ``run.json``: what one run was, on which machine and targets, and how it went.
+
+Frozen values only. The command that runs fills them; ``load_run`` gives them back. A change that
+readers of today would misread raises ``FORMAT``.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import Field
+
+from replayer.measure.clock import utc_text
+from replayer.measure.facts import MachineFacts, MountFacts, collect_facts
+from replayer.measure.frozen import Frozen
+from replayer.measure.guarantee import Guarantee, guarantee_of
+from replayer.measure.health import Health, LoadFacts, RunWarning, health_warnings
+from replayer.measure.summary import Summary
+
+__all__ = [
+    "FORMAT",
+    "CacheFacts",
+    "Outcome",
+    "PlanFacts",
+    "Process",
+    "Run",
+    "StatedThreshold",
+    "Status",
+    "Target",
+    "collect_target",
+    "finish",
+    "is_alive",
+    "this_process",
+    "with_results",
+]
+
+FORMAT: Final = 1
+
+Status = Literal["running", "finished", "interrupted", "failed"]
+Outcome = Literal["pass", "fail", "inconclusive"]
+
+_PROC = Path("/proc")
+_START_TIME = 19  # field 22 of proc_pid_stat(5), counted from the one after the name
+
+
+class Process(Frozen):
+    """Which process runs it: a number alone is used again by others."""
+
+    pid: int
+    start_ticks: int
+    """Field 22 of proc_pid_stat(5)."""
+    boot: str
+    """The machine's boot id: processes of another boot are gone."""
+
+
+class PlanFacts(Frozen):
+    """The plan, which stands beside in plan.json."""
+
+    name: str
+    fingerprint: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    seed: int
+    scenario: str
+    """The file it was compiled from, as it was given."""
+
+
+class CacheFacts(Frozen):
+    """The state of caches that each round began with."""
+
+    asked: Literal["as-is", "cold", "warm"]
+    procedure: str
+    """What was done to get there, in words."""
+
+
+class Target(Frozen):
+    """A named directory, through one or more mount points of the same export."""
+
+    index: int
+    """Histograms and the timeline name it by this number."""
+    name: str
+    confinement: Literal["jailed", "guarded"]
+    """How the engine kept calls inside the run's folder; guarded costs system calls."""
+    mounts: Annotated[tuple[MountFacts, ...], Field(min_length=1)]
+    guarantee: Guarantee
+
+
+class StatedThreshold(Frozen):
+    """A threshold as it was written, and where."""
+
+    text: str
+    source: str
+
+
+class Run(Frozen):
+    """One execution of a plan."""
+
+    format: Literal[1] = FORMAT
+    id: str
+    status: Status = "running"
+    command: tuple[str, ...]
+    began: str
+    """Wall-clock time in UTC, to name it by."""
+    ended: str | None = None
+    process: Process
+    machine: MachineFacts
+    plan: PlanFacts
+    load: LoadFacts
+    cache: CacheFacts
+    targets: Annotated[tuple[Target, ...], Field(min_length=1)]
+    thresholds: tuple[StatedThreshold, ...] = ()
+    health: Health | None = None
+    """Null until the run has ended."""
+    warnings: tuple[RunWarning, ...] = ()
+    failure: str | None = None
+    """Why it failed, in a line."""
+    summary: Summary | None = None
+    """For other programs; replayer itself always works it out again from the histograms."""
+    verdict: Outcome | None = None
+
+
+def collect_target(
+    index: int, name: str, paths: Sequence[Path], confinement: Literal["jailed", "guarded"]
+) -> Target:
+    """Describe a target through each of its mount points.
+
+    Raises:
+        ReplayerError: A path does not exist or cannot be asked.
+    """
+    mounts = tuple(collect_facts(path) for path in paths)
+    return Target(
+        index=index,
+        name=name,
+        confinement=confinement,
+        mounts=mounts,
+        guarantee=guarantee_of(mounts[0]),
+    )
+
+
+def this_process() -> Process:
+    """Return this process, so that readers can tell whether it still runs."""
+    return Process(pid=os.getpid(), start_ticks=_start_ticks(os.getpid()) or 0, boot=_boot())
+
+
+def is_alive(process: Process) -> bool:
+    """Whether that very process still runs here."""
+    return process.boot == _boot() and process.start_ticks == _start_ticks(process.pid)
+
+
+def finish(
+    run: Run,
+    status: Literal["finished", "interrupted", "failed"],
+    *,
+    health: Health | None = None,
+    failure: str | None = None,
+    extra: Sequence[RunWarning] = (),
+) -> Run:
+    """Return the run as it ended, with the warnings that its health calls for."""
+    found = health_warnings(health, run.load, run.machine) if health is not None else ()
+    return run.model_copy(
+        update={
+            "status": status,
+            "ended": utc_text(),
+            "health": health,
+            "failure": failure,
+            "warnings": (*run.warnings, *found, *extra),
+        }
+    )
+
+
+def with_results(run: Run, *, summary: Summary, verdict: Outcome) -> Run:
+    """Return the run with its results, for programs that read run.json alone."""
+    return run.model_copy(update={"summary": summary, "verdict": verdict})
+
+
+def _start_ticks(pid: int) -> int | None:
+    try:
+        fields = (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    # A zombie keeps its entry until it is reaped, but it is dead.
+    return None if fields[0] in "ZX" else int(fields[_START_TIME])
+
+
+def _boot() -> str:
+    try:
+        return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return f"unknown on {sys.platform}"

@@ -1,0 +1,132 @@
+"""Writing a run folder: its name, the plan, run.json replaced atomically, events appended.
+
+The engine writes histograms.hlog and timeline.csv into the same folder, and appends to events.jsonl
+too. Reading is next door (record).
+"""
+
+import errno
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from replayer.errors import ReplayerError
+from replayer.measure.clock import utc_stamp
+from replayer.measure.run import Run
+
+__all__ = ["RunFolder", "create_run_folder"]
+
+PARENT = Path("replayer-runs")
+
+
+class FolderRefusedError(ReplayerError):
+    """The machine would not let a run folder be made or written."""
+
+    exit_code = 3
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """A folder that one run writes into.
+
+    Attributes:
+        path: Where it is, absolute.
+        id: The run's id, such as ``20261121T024839-ab12``.
+    """
+
+    path: Path
+    id: str
+
+    def write_plan(self, document: bytes) -> None:
+        """Write plan.json, atomically.
+
+        Raises:
+            ReplayerError: There is no room, or the folder is gone.
+        """
+        with _refused(self.path):
+            _replace(self.path / "plan.json", document)
+
+    def write_run(self, run: Run) -> None:
+        """Write run.json, atomically: a reader sees the old one or the new one, whole.
+
+        Raises:
+            ReplayerError: There is no room, or the folder is gone; the old one is still there.
+        """
+        with _refused(self.path):
+            _replace(self.path / "run.json", run.model_dump_json(indent=2).encode() + b"\n")
+
+    def append_event(self, kind: str, t_s: float, fields: Mapping[str, JsonValue]) -> None:
+        """Append a line to events.jsonl: one write with O_APPEND, lest others mix in.
+
+        Raises:
+            ReplayerError: There is no room, or the folder is gone.
+        """
+        line = json.dumps({"t_s": t_s, "kind": kind, **fields}, ensure_ascii=False) + "\n"
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        with _refused(self.path):
+            descriptor = os.open(self.path / "events.jsonl", flags, 0o644)
+            try:
+                os.write(descriptor, line.encode(errors="replace"))
+            finally:
+                os.close(descriptor)
+
+
+def create_run_folder(chosen: Path | None = None) -> RunFolder:
+    """Create the folder of a new run: ``./replayer-runs/<run id>``, or the one that was chosen.
+
+    Raises:
+        ReplayerError: The chosen folder holds something already, is no folder, or cannot be made.
+    """
+    name = f"{utc_stamp()}-{secrets.token_hex(2)}"
+    path = (chosen if chosen is not None else PARENT / name).absolute()
+    try:
+        path.mkdir(parents=True, exist_ok=chosen is not None)
+        inside = next(path.iterdir(), None)
+    except OSError as error:
+        raise _refusal(path, error) from error
+    if inside is not None:
+        message = f"{path}: a run folder must be empty, this one holds {inside.name}"
+        raise ReplayerError(message, hint="choose another folder with -o, or leave -o out")
+    return RunFolder(path, name)
+
+
+def _refusal(path: Path, error: OSError) -> ReplayerError:
+    message = f"{path}: cannot be made a run folder: {error.strerror or error}"
+    if error.errno in {errno.EEXIST, errno.ENOTDIR, errno.ENAMETOOLONG}:
+        return ReplayerError(message, hint="choose another folder with -o")
+    return FolderRefusedError(message, hint="choose a folder that you may write to with -o")
+
+
+@contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    """Turn what the kernel says about writing into an error that a user can act on."""
+    try:
+        yield
+    except OSError as error:
+        message = f"{path}: the run folder cannot be written: {error.strerror or error}"
+        raise FolderRefusedError(
+            message, hint="make room there, or choose another with -o"
+        ) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file beside, flush it, put it in place and flush the directory, see fsync(2)."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -1,0 +1,238 @@
+"""Working out a summary from a run's histograms: adding, counting, leaving out the unsupported.
+
+Pure: a record in, a summary out. Only the measured phase counts. Times are those of calls and
+transactions that succeeded; failed ones are counted under their outcome, with their own times.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from replayer.measure.histogram import Histogram
+from replayer.measure.hlog import Key
+from replayer.measure.record import RunRecord
+from replayer.measure.summary import (
+    PERCENTILE_SAMPLES,
+    OutcomeSummary,
+    Performance,
+    RoundSummary,
+    Statistics,
+    Summary,
+    TargetSummary,
+    TransactionSummary,
+)
+
+__all__ = ["Of", "samples_of", "statistics_of", "summarise"]
+
+LATENCY = "transaction"
+SERVICE = "transaction.service"
+LAG = "transaction.lag"
+OUTSIDE = "-"  # the transaction of ops that belong to none
+
+_PERCENT = {"p50_ns": 50.0, "p95_ns": 95.0, "p99_ns": 99.0, "p99_9_ns": 99.9}
+_CANCELLED = "cancelled"
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """One key of the measured phase."""
+
+    key: Key
+    histogram: Histogram
+    bytes: int
+
+
+def summarise(record: RunRecord) -> Summary:
+    """Work out what a run measured, per target, over all rounds and in each."""
+    samples = [
+        _Sample(key, histogram, record.bytes.get(key, 0))
+        for key, histogram in sorted(record.log.histograms.items())
+        if key.segment.phase == "measured"
+    ]
+    seconds: dict[tuple[int, int], float] = {
+        (segment.target, segment.round): span.end_s - span.start_s
+        for segment, span in record.spans.items()
+        if segment.phase == "measured"
+    }
+    return Summary(
+        targets=tuple(
+            _target(target.index, target.name, samples, seconds) for target in record.run.targets
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Of:
+    """Which samples: of a target, and there of a transaction, an op, or an op in a transaction."""
+
+    target: int
+    transaction: str | None
+    op: str
+
+
+def samples_of(record: RunRecord, of: Of) -> Histogram:
+    """Return the times of the measured calls or transactions that succeeded."""
+    return Histogram.merged(
+        histogram
+        for key, histogram in record.log.histograms.items()
+        if key.segment.phase == "measured"
+        and key.segment.target == of.target
+        and key.op == of.op
+        and of.transaction in {None, key.transaction}
+        and key.expected
+        and key.outcome != _CANCELLED
+    )
+
+
+def statistics_of(histogram: Histogram) -> Statistics:
+    """Return the figures of a histogram, without percentiles that its count does not support."""
+    count = histogram.count
+    percentiles = {
+        name: histogram.percentile(_PERCENT[name]) if count >= needed else None
+        for name, needed in PERCENTILE_SAMPLES.items()
+    }
+    return Statistics(
+        count=count,
+        mean_ns=histogram.mean if count else None,
+        stdev_ns=histogram.stdev if count > 1 else None,
+        min_ns=histogram.min if count else None,
+        max_ns=histogram.max if count else None,
+        **percentiles,
+    )
+
+
+def _target(
+    index: int, name: str, samples: list[_Sample], seconds: Mapping[tuple[int, int], float]
+) -> TargetSummary:
+    own = [sample for sample in samples if sample.key.segment.target == index]
+    rounds = {
+        number: length for (target, number), length in sorted(seconds.items()) if target == index
+    }
+    return TargetSummary(
+        index=index,
+        name=name,
+        overall=_round(None, own, sum(rounds.values())),
+        rounds=tuple(
+            _round(number, [item for item in own if item.key.segment.round == number], length)
+            for number, length in rounds.items()
+        ),
+    )
+
+
+def _round(number: int | None, samples: list[_Sample], seconds: float) -> RoundSummary:
+    by_name = _grouped((sample.key.transaction, sample) for sample in samples)
+    by_op = _grouped((sample.key.op, sample) for sample in samples)
+    transactions = tuple(
+        _transaction(name, own, seconds)
+        for name, own in by_name.items()
+        if name != OUTSIDE or any(sample.key.op == LATENCY for sample in own)
+    )
+    ops = tuple(_op(op, own, seconds) for op, own in by_op.items() if not _is_transaction(op))
+    outside = sum(_errors(own) for own in [_ops_of(by_name.get(OUTSIDE, []))])
+    failed = sum(found.errors for found in transactions)
+    return RoundSummary(
+        number=number,
+        measured_s=seconds,
+        errors=max(failed + outside, sum(found.errors for found in ops)),
+        transactions=transactions,
+        ops=ops,
+    )
+
+
+def _transaction(name: str, samples: list[_Sample], seconds: float) -> TransactionSummary:
+    kinds = _grouped((sample.key.op, sample) for sample in samples)
+    whole = kinds.get(LATENCY, [])
+    ended = [sample for sample in whole if sample.key.outcome != _CANCELLED]
+    ops = tuple(_op(op, own, seconds) for op, own in kinds.items() if not _is_transaction(op))
+    # A transaction moves what its ops move; cut-off ones have moved bytes too.
+    moved = sum(op.bytes for op in ops)
+    count, errors = _count(ended), _errors(ended)
+    return TransactionSummary(
+        name=name,
+        count=count,
+        errors=errors,
+        cancelled=_count(whole) - count,
+        rate_per_s=_per(count, seconds),
+        throughput_per_s=_per(count - errors, seconds),
+        bytes=moved,
+        bytes_per_s=_per(moved, seconds),
+        latency=_succeeded(ended),
+        service=_succeeded(kinds.get(SERVICE, [])),
+        lag=_succeeded(kinds.get(LAG, [])),
+        outcomes=tuple(_outcomes(whole)),
+        ops=ops,
+    )
+
+
+def _op(op: str, samples: list[_Sample], seconds: float) -> Performance:
+    count, errors = _count(samples), _errors(samples)
+    moved = sum(sample.bytes for sample in samples)
+    return Performance(
+        op=op,
+        count=count,
+        errors=errors,
+        rate_per_s=_per(count, seconds),
+        throughput_per_s=_per(count - errors, seconds),
+        bytes=moved,
+        bytes_per_s=_per(moved, seconds),
+        time=_succeeded(samples),
+        outcomes=tuple(_outcomes(samples)),
+    )
+
+
+def _succeeded(samples: list[_Sample]) -> Statistics:
+    return statistics_of(
+        Histogram.merged(
+            sample.histogram
+            for sample in samples
+            if sample.key.expected and sample.key.outcome != _CANCELLED
+        )
+    )
+
+
+def _outcomes(samples: list[_Sample]) -> Iterator[OutcomeSummary]:
+    kinds = _grouped(((sample.key.outcome, sample.key.expected), sample) for sample in samples)
+    for (outcome, expected), own in kinds.items():
+        merged = Histogram.merged(sample.histogram for sample in own)
+        yield OutcomeSummary(
+            outcome=outcome,
+            expected=expected,
+            count=merged.count,
+            mean_ns=merged.mean,
+            max_ns=merged.max,
+        )
+
+
+def _ops_of(samples: list[_Sample]) -> list[_Sample]:
+    return [sample for sample in samples if not _is_transaction(sample.key.op)]
+
+
+def _is_transaction(op: str) -> bool:
+    return op in {LATENCY, SERVICE, LAG}
+
+
+def _count(samples: list[_Sample]) -> int:
+    return sum(sample.histogram.count for sample in samples)
+
+
+def _errors(samples: list[_Sample]) -> int:
+    return sum(
+        sample.histogram.count
+        for sample in samples
+        if not sample.key.expected and sample.key.outcome != _CANCELLED
+    )
+
+
+def _per(amount: int, seconds: float) -> float | None:
+    return amount / seconds if seconds > 0 else None
+
+
+_Group = TypeVar("_Group")
+
+
+def _grouped(pairs: Iterable[tuple[_Group, _Sample]]) -> dict[_Group, list[_Sample]]:
+    groups: dict[_Group, list[_Sample]] = defaultdict(list)
+    for key, sample in pairs:
+        groups[key].append(sample)
+    return dict(groups)

@@ -1,0 +1,128 @@
+"""The form of a summary: per target, transaction and op, over all rounds and in each.
+
+Frozen values only; ``summarise`` works them out and reports print them. A figure that the sample
+does not support is null, never a guess.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from replayer.measure.frozen import Frozen
+
+__all__ = [
+    "PERCENTILE_SAMPLES",
+    "OutcomeSummary",
+    "Performance",
+    "RoundSummary",
+    "Statistics",
+    "Summary",
+    "TargetSummary",
+    "TransactionSummary",
+    "samples_needed",
+]
+
+PERCENTILE_SAMPLES = {"p50_ns": 1, "p95_ns": 20, "p99_ns": 100, "p99_9_ns": 1000}
+"""Chosen: a percentile is given when at least one sample is expected to lie above it."""
+
+
+def samples_needed(percent: float) -> int:
+    """Return how many samples a percentile needs for one of them to lie above it."""
+    # In parts per million, so that 99.9 gives 1,000 and not 1,001.
+    above = 1_000_000 - round(percent * 10_000)
+    return 1 if percent <= 50 else -(-1_000_000 // max(above, 1))  # noqa: PLR2004 - a median needs no tail
+
+
+class Statistics(Frozen):
+    """A distribution of times in nanoseconds; null: too few samples."""
+
+    count: int
+    mean_ns: float | None
+    stdev_ns: float | None
+    min_ns: int | None
+    p50_ns: int | None
+    p95_ns: int | None
+    p99_ns: int | None
+    p99_9_ns: int | None
+    max_ns: int | None
+
+
+class OutcomeSummary(Frozen):
+    """How often calls ended in one way, and how long those took."""
+
+    outcome: str
+    """``ok``, an errno name, ``SHORT``, ``failed`` or ``cancelled``."""
+    expected: bool
+    """False: it counts as an error."""
+    count: int
+    mean_ns: float
+    max_ns: int
+
+
+class Performance(Frozen):
+    """One op: how many, how fast, how many failed."""
+
+    op: str
+    count: int
+    """All that ended, failed ones too; cancelled ones not."""
+    errors: int
+    rate_per_s: float | None
+    """All that ended, per measured second; null when nothing was measured for any time."""
+    throughput_per_s: float | None
+    """Those that succeeded, per measured second."""
+    bytes: int
+    bytes_per_s: float | None
+    time: Statistics
+    """Service time of those that succeeded."""
+    outcomes: tuple[OutcomeSummary, ...]
+
+
+class TransactionSummary(Frozen):
+    """One transaction: its latency as a user felt it, and the ops it was made of."""
+
+    name: str
+    count: int
+    """All that ended, failed ones too; cancelled ones not."""
+    errors: int
+    cancelled: int
+    """Cut off by the end of a round, after its grace."""
+    rate_per_s: float | None
+    throughput_per_s: float | None
+    bytes: int
+    bytes_per_s: float | None
+    latency: Statistics
+    """From the intended start to the end, of those that succeeded."""
+    service: Statistics
+    """From the start to the end."""
+    lag: Statistics
+    """From the intended start to the start."""
+    outcomes: tuple[OutcomeSummary, ...]
+    ops: tuple[Performance, ...]
+
+
+class RoundSummary(Frozen):
+    """One turn of a target, or all of them together."""
+
+    number: int | None
+    """Which round; null: all of them together."""
+    measured_s: float
+    errors: int
+    """Failed transactions, or failed calls if those are more."""
+    transactions: tuple[TransactionSummary, ...]
+    ops: tuple[Performance, ...]
+    """Each op over all transactions."""
+
+
+class TargetSummary(Frozen):
+    """A target: all rounds together, and each by its number."""
+
+    index: int
+    name: str
+    overall: RoundSummary
+    rounds: tuple[RoundSummary, ...]
+
+
+class Summary(Frozen):
+    """What a run measured."""
+
+    targets: Annotated[tuple[TargetSummary, ...], Field(min_length=1)]

@@ -1,0 +1,113 @@
+"""Reading ``timeline.csv``: second by second, with the bytes, which histograms do not hold.
+
+As with the log, a last line that was cut short is counted and left out. Rows go on to the summary
+(bytes) and to whoever draws time (reports, cliffs).
+"""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from replayer.measure.hlog import Key, Segment, Span
+
+__all__ = ["COLUMNS", "Row", "read_timeline"]
+
+COLUMNS = (
+    "start_s",
+    "end_s",
+    "target",
+    "round",
+    "phase",
+    "users",
+    "transaction",
+    "op",
+    "outcome",
+    "expected",
+    "count",
+    "bytes",
+    "mean_ns",
+    "p50_ns",
+    "p95_ns",
+    "p99_ns",
+    "max_ns",
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One key in one interval."""
+
+    key: Key
+    span: Span
+    users: int
+    count: int
+    bytes: int
+    mean_ns: float
+    p50_ns: int
+    p95_ns: int
+    p99_ns: int
+    max_ns: int
+
+
+def read_timeline(path: Path) -> Iterator[Row | None]:
+    """Yield the rows in order, None for one that is not whole; a missing file has none."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        whole = _Whole(islice(file, 1, None))  # the first line is the header
+        records = csv.reader(whole)
+        while True:
+            try:
+                yield _parse_row(next(records))
+            except StopIteration:
+                break
+            except (ValueError, csv.Error):
+                yield None
+        if whole.cut:
+            yield None
+
+
+class _Whole:
+    """The lines that end as lines do; remembers whether the last one does not."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self.cut = False
+
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.cut = not line.endswith("\n")
+            if not self.cut:
+                yield line
+
+
+def _parse_row(cells: list[str]) -> Row:
+    record = dict(zip(COLUMNS, cells, strict=True))
+    segment = Segment(
+        int(record["target"]),
+        int(record["round"]),
+        "measured" if record["phase"] == "measured" else "warm-up",
+    )
+    return Row(
+        key=Key(
+            segment,
+            record["transaction"],
+            record["op"],
+            record["outcome"],
+            record["expected"] in _YES,
+        ),
+        span=Span(float(record["start_s"]), float(record["end_s"])),
+        users=int(record["users"]),
+        count=int(record["count"]),
+        bytes=int(record["bytes"]),
+        mean_ns=float(record["mean_ns"]),
+        p50_ns=int(record["p50_ns"]),
+        p95_ns=int(record["p95_ns"]),
+        p99_ns=int(record["p99_ns"]),
+        max_ns=int(record["max_ns"]),
+    )
+
+
+_YES = frozenset({"true", "True", "1", "expected"})

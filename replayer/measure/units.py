@@ -1,0 +1,52 @@
+"""Quantities for people: times, rates and bytes in three digits and the unit that fits.
+
+Text only; nothing is measured or compared with what is printed here.
+"""
+
+__all__ = ["format_bytes", "format_count", "format_rate", "format_share", "format_time_ns"]
+
+_TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
+_BYTES = ((1, "B"), (10**3, "kB"), (10**6, "MB"), (10**9, "GB"), (10**12, "TB"))
+_COUNTS = ((1, ""), (10**3, "k"), (10**6, "M"), (10**9, "G"))
+_DIGITS = 3  # chosen: as many as the histograms hold
+
+
+def format_time_ns(value_ns: float) -> str:
+    """Return a time: ``317 ns``, ``1.23 ms``, ``94.0 s``."""
+    return _scaled(value_ns, _TIMES)
+
+
+def format_bytes(value: float) -> str:
+    """Return an amount of bytes in powers of ten: ``4.10 kB``."""
+    return _scaled(value, _BYTES)
+
+
+def format_rate(value_per_s: float) -> str:
+    """Return how many a second: ``0.250/s``, ``12.3k/s``."""
+    return _scaled(value_per_s, _COUNTS).replace(" ", "") + "/s"
+
+
+def format_count(value: int) -> str:
+    """Return a count with its thousands set apart: ``12,345``."""
+    return f"{value:,}"
+
+
+def format_share(value: float) -> str:
+    """Return a share in percent: ``0.25 %``."""
+    return f"{value * 100:.3g} %"
+
+
+def _scaled(value: float, scale: tuple[tuple[int, str], ...]) -> str:
+    """Print a value in the largest unit that leaves at least one whole, as rounded for printing."""
+    rounded = float(f"{value:.{_DIGITS}g}")
+    factor, unit = next((step for step in reversed(scale) if rounded >= step[0]), scale[0])
+    if factor == 1 and rounded == int(rounded):
+        return f"{int(rounded)} {unit}".strip()
+    return f"{_significant(rounded / factor)} {unit}".strip()
+
+
+def _significant(value: float) -> str:
+    whole = len(str(int(value)))
+    if value >= 1:
+        return f"{value:,.{max(_DIGITS - whole, 0)}f}"
+    return f"{value:.{_DIGITS}g}"

@@ -1,0 +1,205 @@
+"""From a scenario to a plan: pure, seeded, the same bytes on every machine."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from replayer.plan.bindings import refuse
+from replayer.plan.calls import compile_steps
+from replayer.plan.document import FORMAT, Plan
+from replayer.plan.layout import compile_entries
+from replayer.plan.pickers import Pickers
+from replayer.plan.refusal import PlanError
+from replayer.plan.scope import Book, Scope
+from replayer.plan.tables import Tables, exponential_table
+from replayer.scenario import steps as s
+from replayer.scenario.draws import DurationDraw
+from replayer.scenario.flow import names_of
+from replayer.scenario.model import Compressible, Dataset, Scenario
+from replayer.scenario.references import places_of
+from replayer.scenario.walk import walk_steps
+
+__all__ = ["compile_plan"]
+
+POOL_BYTES = 4 * 1024 * 1024
+"""Chosen: larger than what file systems compress at once (records of 128 KiB)."""
+
+POOL_MARGIN = 4096  # plan format 1
+NANOSECONDS = 1_000_000_000
+WRITING = frozenset({"wronly", "rdwr", "create", "creat", "trunc", "append"})
+
+
+def compile_plan(
+    scenario: Scenario,
+    *,
+    users: int | None = None,
+    seed: int | None = None,
+    duration_ns: int | None = None,
+    transactions: int | None = None,
+) -> Plan:
+    """Compile a scenario; what is not given is taken from it.
+
+    Args:
+        scenario: What to run.
+        users: How many users, at least 1.
+        seed: What every random draw comes from.
+        duration_ns: Measured time of a segment.
+        transactions: After how many transactions a user stops.
+
+    Raises:
+        PlanError: The datasets do not fit the users or the pickers.
+    """
+    count = scenario.users.count if users is None else users
+    seed = scenario.seed if seed is None else seed
+    _check_users(scenario, count)
+    book = _open_book(scenario, count, seed)
+    stop = {
+        "duration_ns": scenario.duration_ns if duration_ns is None else duration_ns,
+        "transactions": scenario.iterations if transactions is None else transactions,
+    }
+    return Plan({**_work(book), **_settings(scenario), "seed": seed, "users": count, "stop": stop})
+
+
+def _settings(scenario: Scenario) -> dict[str, Any]:
+    """Return what a plan takes from its scenario as it stands."""
+    settings = {
+        "format": FORMAT,
+        "name": scenario.name,
+        "written": _content(scenario.written),
+        "mix": _weights(scenario, scenario.mix),
+        "warm_up_ns": scenario.warm_up_ns,
+    }
+    if scenario.roles:
+        settings["roles"] = [
+            [role.users, _weights(scenario, role.mix)] for role in scenario.roles.values()
+        ]
+    return settings
+
+
+def _work(book: Book) -> dict[str, Any]:
+    """Return what is made: transactions and pace first, since they fill the tables and pickers."""
+    scenario = book.scenario
+    transactions = [_transaction(book, name) for name in scenario.transactions]
+    pace = _pace(book)
+    return {
+        "transactions": transactions,
+        "pace": pace,
+        "pool_bytes": _pool_bytes(book.largest_write),
+        "tables": book.tables.rows,
+        "pickers": book.pickers.rows,
+        "datasets": [_dataset(book, name) for name in scenario.datasets],
+    }
+
+
+def _check_users(scenario: Scenario, count: int) -> None:
+    if count < 1:
+        message = f"users must be at least 1, got {count}"
+        raise PlanError(str(scenario.document.origin(("users",))), message)
+    wanted = sum(role.users for role in scenario.roles.values())
+    if count < wanted:
+        message = f"users must be at least {wanted}, as many as the roles have, got {count}"
+        raise PlanError(str(scenario.document.origin(("roles",))), message)
+
+
+def _open_book(scenario: Scenario, users: int, seed: int) -> Book:
+    entries = compile_entries(scenario, seed)
+    changed = frozenset(_changed_datasets(scenario))
+    return Book(scenario, users, entries, Tables(), Pickers(seed), changed)
+
+
+def _transaction(book: Book, name: str) -> dict[str, Any]:
+    steps = book.scenario.transactions[name]
+    names = names_of(book.scenario.sequences, steps)
+    scope = Scope(book, {each: slot for slot, each in enumerate(names)})
+    return {"name": name, "steps": compile_steps(scope, steps, ("transactions", name))}
+
+
+def _changed_datasets(scenario: Scenario) -> Iterator[str]:
+    """Yield the datasets of which a step writes, truncates, renames or removes files."""
+    for name in scenario.transactions:
+        homes: dict[str, set[str]] = {}
+        flat = list(_flat(scenario, scenario.transactions[name]))
+        for step in flat:
+            for slot, dataset in _homes(step):
+                homes.setdefault(slot, set()).add(dataset)
+        for step in flat:
+            for slot in _changed_slots(step):
+                yield from homes.get(slot, ())
+
+
+def _flat(scenario: Scenario, steps: tuple[s.StepPart, ...]) -> Iterator[s.StepPart]:
+    for _, step in walk_steps(steps, ()):
+        yield step
+        if isinstance(step, s.Use):
+            yield from _flat(scenario, scenario.sequences[step.sequence])
+        if isinstance(step, s.Script):
+            for used in {line.sequence: None for line in step.lines}:
+                yield from _flat(scenario, scenario.sequences[used])
+
+
+def _homes(step: s.StepPart) -> Iterator[tuple[str, str]]:
+    for _, place in places_of(step, ()):
+        dataset = place.in_ or place.from_
+        if dataset is not None:
+            yield place.slot, dataset
+    if isinstance(step, s.Each):
+        yield step.as_, step.of
+    if isinstance(step, s.For | s.Script):
+        yield step.as_, step.in_
+
+
+def _changed_slots(step: s.StepPart) -> Iterator[str]:
+    match step:
+        case s.Open() if WRITING & set(step.flags):
+            yield step.slot
+        case s.Rename():
+            yield step.slot
+            yield step.to.slot
+        case s.Unlink() | s.Rmdir():
+            yield step.slot
+        case s.Truncate():
+            yield step.file or step.slot
+        case _:
+            pass
+
+
+def _pace(book: Book) -> dict[str, Any]:
+    scenario, scope = book.scenario, Scope(book, {})
+    if scenario.arrivals is not None:
+        gap = NANOSECONDS / scenario.arrivals.rate
+        if scenario.arrivals.process == "even":
+            return {"kind": "arrivals", "gap": {"const": round(gap)}}
+        table = book.tables.add(exponential_table(gap))
+        return {"kind": "arrivals", "gap": {"table": table}}
+    users = scenario.users
+    if users.every is not None:
+        if not book.largest(users.every):
+            raise refuse(book, ("users", "every"), "must be more than 0")
+        return {"kind": "every", "period": scope.draw(users.every)}
+    think = users.think_time or DurationDraw.model_validate(0)
+    return {"kind": "closed", "think": scope.draw(think)}
+
+
+def _dataset(book: Book, name: str) -> dict[str, Any]:
+    dataset: Dataset = book.scenario.datasets[name]
+    entries = [[e.path, e.type, e.size, e.mode, e.link] for e in book.entries[name]]
+    return {
+        "name": name,
+        "directory": name,
+        "laid_out": dataset.layout,
+        "scope": dataset.per,
+        "content": _content(dataset.content),
+        "entries": entries,
+    }
+
+
+def _content(content: object) -> object:
+    return content.model_dump() if isinstance(content, Compressible) else content
+
+
+def _weights(scenario: Scenario, mix: Mapping[str, int]) -> list[int]:
+    return [mix.get(name, 0) for name in scenario.transactions]
+
+
+def _pool_bytes(largest_write: int) -> int:
+    needed = largest_write + POOL_MARGIN
+    return max(POOL_BYTES, -(-needed // 8) * 8)

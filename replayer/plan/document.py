@@ -1,0 +1,84 @@
+"""A compiled plan: one document of plan format 1, its canonical bytes and its fingerprint."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+__all__ = ["FORMAT", "Plan", "canonical_bytes"]
+
+FORMAT = 1
+
+
+def canonical_bytes(document: Mapping[str, Any]) -> bytes:
+    """Return JSON in canonical form: UTF-8, keys sorted, no white space."""
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return text.encode("utf-8", "surrogateescape")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything an engine needs to make the same calls again; immutable by convention.
+
+    Attributes:
+        body: The document of plan format 1 as plain values.
+    """
+
+    body: Mapping[str, Any] = field(repr=False)
+
+    def document(self) -> bytes:
+        """Return the canonical JSON document that an engine reads."""
+        return self._document
+
+    @cached_property
+    def _document(self) -> bytes:
+        return canonical_bytes(self.body)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the canonical document, in hexadecimal."""
+        return hashlib.sha256(self._document).hexdigest()
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return str(self.body["name"])
+
+    @property
+    def seed(self) -> int:
+        """What every random draw comes from."""
+        return int(self.body["seed"])
+
+    @property
+    def users(self) -> int:
+        """How many users the plan is made for."""
+        return int(self.body["users"])
+
+    @property
+    def duration_ns(self) -> int | None:
+        """The measured time of a segment; None when only the number of transactions ends it."""
+        found: int | None = self.body["stop"]["duration_ns"]
+        return found
+
+    @property
+    def transactions_per_user(self) -> int | None:
+        """After how many transactions a user stops; None when only the duration ends a segment."""
+        found: int | None = self.body["stop"]["transactions"]
+        return found
+
+    @property
+    def warm_up_ns(self) -> int:
+        """Time that is run but not recorded before the measured phase."""
+        return int(self.body["warm_up_ns"])
+
+    @property
+    def transactions(self) -> tuple[str, ...]:
+        """The names of the transactions."""
+        return tuple(row["name"] for row in self.body["transactions"])
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The names of the datasets."""
+        return tuple(row["name"] for row in self.body["datasets"])

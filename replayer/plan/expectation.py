@@ -1,0 +1,258 @@
+"""What one transaction is expected to do: ops by kind, bytes, failing look-ups, files made.
+
+The plan's steps are walked once; distributions stay distributions (``Spread``), so that a file of
+11 KiB written in blocks of 10 KiB counts as the two writes that it is. What cannot be known before
+a run (how large a directory has become) is estimated.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from replayer.plan.census import Census
+from replayer.plan.spread import ZERO, Spread, constant, ratio_up, smaller
+
+__all__ = ["Tally", "expect_transaction"]
+
+O_CREAT = 0o100
+ENTRIES_PER_GETDENTS = 800  # 32 KiB of entries of about 40 bytes
+PATH_OPS = frozenset(
+    (
+        *("open", "stat", "lstat", "access", "mkdir", "rmdir", "unlink", "rename", "link"),
+        *("symlink", "readlink", "truncate", "chmod", "chown", "utimens"),
+        *("getxattr", "setxattr", "removexattr", "listxattr"),
+    )
+)
+
+
+@dataclass
+class Tally:
+    """Expected amounts of one transaction."""
+
+    ops: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    failing_lookups: float = 0.0
+    bytes_read: float = 0.0
+    bytes_written: float = 0.0
+    created: float = 0.0
+    removed: float = 0.0
+    think_ns: float = 0.0
+    touched: set[tuple[int, int]] = field(default_factory=set)
+    """Entries of laid-out datasets that may be used: (dataset, index)."""
+
+
+def expect_transaction(census: Census, steps: Sequence[Mapping[str, Any]]) -> Tally:
+    """Return what a transaction is expected to do."""
+    walker = _Walker(census)
+    walker.block(steps, 1.0)
+    walker.tally.ops["close"] += len(walker.opened)
+    return walker.tally
+
+
+class _Walker:
+    def __init__(self, census: Census) -> None:
+        self.census = census
+        self.tally = Tally()
+        self.sizes: dict[int, Spread] = {}
+        self.left: dict[int, Spread] = {}
+        """What is left to read of each open file."""
+        self.names: dict[int, str] = {}
+        """What each slot bound by name is called, so that the same name is known again."""
+        self.written: dict[str, Spread] = {}
+        """Sizes of the files that this transaction has written, by name."""
+        self.opened: set[int] = set()
+        self.listed: set[int] = set()
+        """Open directories that have been read to their end."""
+        self.places: dict[int, int] = {}
+        """How many entries the directory bound to a slot has, where known."""
+
+    def block(self, steps: Sequence[Mapping[str, Any]], times: float) -> None:
+        for step in steps:
+            self.step(step, times)
+
+    def step(self, step: Mapping[str, Any], times: float) -> None:
+        match step["do"]:
+            case "bind":
+                self.bind(step)
+            case "repeat":
+                self.block(step["steps"], times * self.draw(step["times"]).mean)
+            case "choose":
+                whole = sum(weight for weight, _ in step["branches"])
+                for weight, steps in step["branches"]:
+                    self.branch(steps, times * weight / whole)
+            case "each":
+                self.each(step, times)
+            case "think":
+                self.tally.think_ns += times * self.draw(step["time"]).mean
+            case _:
+                self.call(step, times)
+
+    def branch(self, steps: Sequence[Mapping[str, Any]], times: float) -> None:
+        before = set(self.opened)
+        self.block(steps, times)
+        self.opened &= before
+
+    def bind(self, step: Mapping[str, Any]) -> None:
+        slot = step["slot"]
+        self.places.pop(slot, None)
+        self.names.pop(slot, None)
+        if "pick" in step:
+            picker = self.census.body["pickers"][step["pick"]]
+            dataset = picker["dataset"]
+            self.sizes[slot] = self.census.spread_of_pick(step["pick"])
+            picked = self.census.picked(step["pick"])
+            self.touch(dataset, [index for index, _ in picked])
+        elif "dataset" in step:
+            self.sizes[slot] = ZERO
+            self.places[slot] = len(self.census.entries(step["dataset"]))
+        else:
+            self.names[slot] = json.dumps(step["name"])
+            known = self.written.get(self.names[slot])
+            self.sizes[slot] = self.size_of_name(step["name"]) if known is None else known
+
+    def size_of_name(self, name: Mapping[str, Any]) -> Spread:
+        parts = name["parts"]
+        if len(parts) == 1 and isinstance(parts[0], str):
+            index = self.census.find(name["dataset"], parts[0])
+            if index is not None:
+                self.touch(name["dataset"], [index])
+                return constant(self.census.entries(name["dataset"])[index][2])
+        for part in parts:
+            if isinstance(part, dict) and ("path_of" in part or "name_of" in part):
+                slot: int = part["path_of"] if "path_of" in part else part["name_of"]
+                return self.sizes.get(slot, ZERO)
+        return ZERO
+
+    def touch(self, dataset: int, indexes: Sequence[int]) -> None:
+        if self.census.body["datasets"][dataset]["laid_out"]:
+            self.tally.touched.update((dataset, index) for index in indexes)
+
+    def each(self, step: Mapping[str, Any], times: float) -> None:
+        dataset = step["dataset"]
+        for kind in "fdl":
+            indexes = self.census.of_type(dataset, kind)
+            if indexes and step[kind]:
+                self.sizes[step["slot"]] = self.census.sizes_of_type(dataset, kind)
+                self.touch(dataset, indexes)
+                self.branch(step[kind], times * len(indexes))
+
+    def draw(self, draw: Mapping[str, Any]) -> Spread:
+        return self.census.draw(draw, self.sizes)
+
+    def call(self, step: Mapping[str, Any], times: float) -> None:
+        op = step["op"]
+        allowed = step["expect"]
+        if "ok" not in allowed and "any" not in allowed:
+            self.tally.ops[op] += times
+            self.tally.failing_lookups += times * (op in PATH_OPS)
+            return
+        handler = getattr(self, f"call_{op}", None)
+        if handler is not None:
+            handler(step, times)
+        else:
+            self.tally.ops[op] += times
+
+    def call_open(self, step: Mapping[str, Any], times: float) -> None:
+        slot = step["path"]
+        self.tally.ops["open"] += times
+        if slot in self.opened:
+            self.tally.ops["close"] += times
+        self.opened.add(slot)
+        self.listed.discard(slot)
+        fresh = step["flags"] & O_CREAT
+        self.tally.created += times * bool(fresh)
+        self.left[slot] = self.sizes.get(slot, ZERO)
+        if fresh and slot in self.names:
+            self.left[slot] = self.written[self.names[slot]] = ZERO
+
+    def call_close(self, step: Mapping[str, Any], times: float) -> None:
+        self.tally.ops["close"] += times
+        self.opened.discard(step["file"])
+
+    def call_read(self, step: Mapping[str, Any], times: float) -> None:
+        left = self.left.get(step["file"], ZERO)
+        size = self.draw(step["size"])
+        if step["until_end"]:
+            self.tally.ops["read"] += times * (ratio_up(left, size) + 1)
+            self.tally.bytes_read += times * left.mean
+            self.left[step["file"]] = ZERO
+            return
+        self.tally.ops["read"] += times
+        self.tally.bytes_read += times * smaller(left, size)
+        taken = size.mean
+        self.left[step["file"]] = left.map(lambda values: (values - taken).clip(0))
+
+    def call_pread(self, step: Mapping[str, Any], times: float) -> None:
+        offset = self.draw(step["offset"]).mean if "offset" in step else 0.0
+        size = self.sizes.get(step["file"], ZERO).map(lambda values: (values - offset).clip(0))
+        self.tally.ops[step["op"]] += times
+        self.tally.bytes_read += times * smaller(size, self.draw(step["size"]))
+
+    call_pread_random = call_pread
+
+    def call_write(self, step: Mapping[str, Any], times: float) -> None:
+        total = self.draw(step["total"])
+        self.tally.ops[step["op"]] += times * ratio_up(total, self.draw(step["block"]))
+        self.tally.bytes_written += times * total.mean
+        name = self.names.get(step["file"])
+        if name is not None:
+            self.written[name] = self.sizes[step["file"]] = total
+
+    call_append = call_write
+
+    def call_rename(self, step: Mapping[str, Any], times: float) -> None:
+        self.tally.ops["rename"] += times
+        self.sizes[step["to"]] = self.sizes.get(step["path"], ZERO)
+        if step["to"] in self.names:
+            self.written[self.names[step["to"]]] = self.sizes[step["to"]]
+
+    def call_pwrite(self, step: Mapping[str, Any], times: float) -> None:
+        self.tally.ops[step["op"]] += times
+        self.tally.bytes_written += times * self.draw(step["size"]).mean
+
+    call_pwrite_random = call_pwrite
+
+    def call_lseek(self, step: Mapping[str, Any], times: float) -> None:
+        self.tally.ops["lseek"] += times
+        if step["whence"] == 0:
+            self.listed.discard(step["file"])
+            at = self.draw(step["offset"]).mean
+            whole = self.sizes.get(step["file"], ZERO)
+            self.left[step["file"]] = whole.map(lambda values: (values - at).clip(0))
+
+    def call_getdents(self, step: Mapping[str, Any], times: float) -> None:
+        entries = self.places.get(step["file"], 1)
+        calls = max(1, -(-entries // ENTRIES_PER_GETDENTS))
+        self.tally.ops["getdents"] += times * (1 + calls * (step["file"] not in self.listed))
+        self.listed.add(step["file"])
+
+    def call_copy_file_range(self, step: Mapping[str, Any], times: float) -> None:
+        self.transfer(step, times)
+        self.tally.bytes_written += times * self.left.get(step["file"], ZERO).mean
+        self.left[step["file"]] = ZERO
+
+    def call_sendfile(self, step: Mapping[str, Any], times: float) -> None:
+        self.transfer(step, times)
+        self.left[step["file"]] = ZERO
+
+    def transfer(self, step: Mapping[str, Any], times: float) -> None:
+        left = self.left.get(step["file"], ZERO)
+        self.tally.ops[step["op"]] += times * (ratio_up(left, self.draw(step["size"])) + 1)
+        self.tally.bytes_read += times * left.mean
+
+    def call_mmap_read(self, step: Mapping[str, Any], times: float) -> None:
+        self.tally.ops["mmap_read"] += times
+        self.tally.bytes_read += times * self.sizes.get(step["file"], ZERO).mean
+
+    def made(self, step: Mapping[str, Any], times: float) -> None:
+        self.tally.ops[step["op"]] += times
+        self.tally.created += times
+
+    call_mkdir = call_symlink = made
+
+    def gone(self, step: Mapping[str, Any], times: float) -> None:
+        self.tally.ops[step["op"]] += times
+        self.tally.removed += times
+
+    call_unlink = call_rmdir = gone

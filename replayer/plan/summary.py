@@ -1,0 +1,182 @@
+"""What a plan would do, for people and for the check of free space."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from replayer.plan.census import Census
+from replayer.plan.document import Plan
+from replayer.plan.expectation import Tally, expect_transaction
+
+__all__ = ["DatasetSummary", "PlanSummary", "TransactionSummary", "describe_plan"]
+
+BLOCK_BYTES = 4096
+
+
+@dataclass(frozen=True)
+class DatasetSummary:
+    """What one dataset holds, for one copy of it."""
+
+    name: str
+    files: int
+    directories: int
+    links: int
+    size_bytes: int
+    laid_out: bool
+    copies: int
+
+
+@dataclass(frozen=True)
+class TransactionSummary:
+    """What one transaction is expected to do."""
+
+    name: str
+    share: float
+    """Of the transactions of all users, 0 to 1."""
+    ops: Mapping[str, float]
+    ops_total: float
+    failing_lookups: float
+    """Look-ups that are meant to fail."""
+    bytes_read: float
+    bytes_written: float
+    files_created: float
+    files_removed: float
+    think_ns: float
+
+
+@dataclass(frozen=True)
+class PlanSummary:
+    """What a plan would do."""
+
+    name: str
+    fingerprint: str
+    seed: int
+    users: int
+    pace: str
+    duration_ns: int | None
+    transactions_per_user: int | None
+    warm_up_ns: int
+    transactions: tuple[TransactionSummary, ...]
+    datasets: tuple[DatasetSummary, ...]
+    working_set_files: int
+    """Files of the datasets that transactions may use."""
+    working_set_bytes: int
+    laid_out_bytes: int
+    """Written before the clock starts."""
+    space_bytes: int
+    """Free space needed: what is laid out, in blocks of 4 KiB, and what transactions write."""
+    inodes: int
+    growth_known: bool
+    """Whether ``space_bytes`` and ``inodes`` hold what the transactions write.
+
+    Only a number of transactions bounds it.
+    """
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+def describe_plan(plan: Plan) -> PlanSummary:
+    """Return what a plan would do, from its document alone."""
+    body = plan.body
+    census = Census(body)
+    tallies = [expect_transaction(census, row["steps"]) for row in body["transactions"]]
+    shares = _shares(body)
+    touched = _touched(tallies, shares)
+    growth = _growth(plan, tallies, shares)
+    numbers = range(len(body["datasets"]))
+    return PlanSummary(
+        name=plan.name,
+        fingerprint=plan.fingerprint,
+        seed=plan.seed,
+        users=plan.users,
+        pace=body["pace"]["kind"],
+        duration_ns=plan.duration_ns,
+        transactions_per_user=plan.transactions_per_user,
+        warm_up_ns=plan.warm_up_ns,
+        transactions=tuple(map(_transaction, plan.transactions, shares, tallies)),
+        datasets=tuple(_dataset(census, number) for number in numbers),
+        working_set_files=_sum_touched(census, touched, "files"),
+        working_set_bytes=_sum_touched(census, touched, "bytes"),
+        laid_out_bytes=sum(_laid_out_bytes(census, number) for number in numbers),
+        space_bytes=sum(census.space_bytes(number) for number in numbers) + growth[0],
+        inodes=sum(census.inodes(number) for number in numbers) + growth[1],
+        growth_known=plan.transactions_per_user is not None,
+    )
+
+
+def _transaction(name: str, share: float, tally: Tally) -> TransactionSummary:
+    ops = {op: count for op, count in sorted(tally.ops.items()) if count}
+    return TransactionSummary(
+        name=name,
+        share=share,
+        ops=ops,
+        ops_total=sum(ops.values()),
+        failing_lookups=tally.failing_lookups,
+        bytes_read=tally.bytes_read,
+        bytes_written=tally.bytes_written,
+        files_created=tally.created,
+        files_removed=tally.removed,
+        think_ns=tally.think_ns,
+    )
+
+
+def _shares(body: Mapping[str, Any]) -> list[float]:
+    """Return each transaction's share, users of roles and others together."""
+    roles = [*body.get("roles", [])]
+    rest = body["users"] - sum(users for users, _ in roles)
+    shares = [0.0] * len(body["transactions"])
+    for users, mix in [*roles, [rest, body["mix"]]]:
+        for index, weight in enumerate(mix):
+            shares[index] += users / body["users"] * weight / sum(mix)
+    return shares
+
+
+def _touched(tallies: list[Tally], shares: list[float]) -> set[tuple[int, int]]:
+    used = [tally.touched for tally, share in zip(tallies, shares, strict=True) if share]
+    return set().union(*used)
+
+
+def _growth(plan: Plan, tallies: list[Tally], shares: list[float]) -> tuple[int, int]:
+    """Return the bytes and files that the transactions add, where their number is known.
+
+    What is removed again is not taken off: the space is needed until then.
+    """
+    if plan.transactions_per_user is None:
+        return 0, 0
+    count = plan.users * plan.transactions_per_user
+    pairs = list(zip(tallies, shares, strict=True))
+    created = sum(tally.created * share for tally, share in pairs)
+    written = sum(tally.bytes_written * share for tally, share in pairs)
+    return round(count * (written + created * BLOCK_BYTES)), round(count * created)
+
+
+def _dataset(census: Census, number: int) -> DatasetSummary:
+    row = census.body["datasets"][number]
+    kinds = [entry[1] for entry in row["entries"]]
+    return DatasetSummary(
+        name=row["name"],
+        files=kinds.count("f"),
+        directories=kinds.count("d"),
+        links=kinds.count("l"),
+        size_bytes=sum(entry[2] for entry in row["entries"]),
+        laid_out=row["laid_out"],
+        copies=census.copies(number),
+    )
+
+
+def _laid_out_bytes(census: Census, number: int) -> int:
+    row = census.body["datasets"][number]
+    if not row["laid_out"]:
+        return 0
+    return census.copies(number) * int(sum(entry[2] for entry in row["entries"]))
+
+
+def _sum_touched(census: Census, touched: set[tuple[int, int]], what: str) -> int:
+    total: int = 0
+    for dataset, index in touched:
+        entry = census.entries(dataset)[index]
+        if entry[1] == "f":
+            total += census.copies(dataset) * (entry[2] if what == "bytes" else 1)
+    return total

@@ -1,0 +1,98 @@
+"""Composing the document of a run from its folder: summarise, judge, rank, and pick the incidents.
+
+Reads nothing but the record; prints nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from replayer.measure import Event, RunRecord, RunWarning, summarise
+from replayer.report.document import Document, Incident, LostLines
+from replayer.report.ranking import rank
+from replayer.verdict import judge
+
+__all__ = ["compose"]
+
+_MOST_INCIDENTS = 10  # of each kind and target: chosen, what a person reads
+
+
+def compose(record: RunRecord) -> Document:
+    """Compose the document of a run.
+
+    Raises:
+        ReplayerError: A threshold in run.json is not one.
+    """
+    run = record.run
+    summary = summarise(record)
+    return Document(
+        verdict=judge(record, summary),
+        id=run.id,
+        folder=str(record.folder),
+        status=record.status,
+        failure=run.failure,
+        began=run.began,
+        ended=run.ended,
+        command=run.command,
+        plan=run.plan,
+        load=run.load,
+        cache=run.cache,
+        targets=run.targets,
+        machine=run.machine,
+        health=run.health,
+        warnings=(*run.warnings, *_recorded_warnings(record)),
+        lost=LostLines(
+            histograms=record.losses.histograms,
+            timeline=record.losses.timeline,
+            events=record.losses.events,
+        ),
+        summary=summary,
+        ranking=rank(summary),
+        incidents=tuple(_chosen(record)),
+    )
+
+
+def _recorded_warnings(record: RunRecord) -> Iterator[RunWarning]:
+    """Yield warnings that stand in events.jsonl only: a killed run has no others."""
+    known = {warning.message for warning in record.run.warnings}
+    for event in record.events:
+        message, hint = event.get("message"), event.get("hint", "")
+        if event.get("kind") == "warning" and isinstance(message, str) and message not in known:
+            known.add(message)
+            yield RunWarning(kind="other", message=message, hint=str(hint))
+
+
+def _chosen(record: RunRecord) -> Iterator[Incident]:
+    """Yield the first errors and stalls, then the slowest calls, of each target."""
+    found = [incident for event in record.events if (incident := _incident(event, record))]
+    slow = [incident for incident in found if incident.kind == "slow"]
+    slow.sort(key=lambda incident: incident.time_ns or 0, reverse=True)
+    taken: Counter[tuple[str, str]] = Counter()
+    for incident in (*(item for item in found if item.kind != "slow"), *slow):
+        taken[incident.kind, incident.target] += 1
+        if taken[incident.kind, incident.target] <= _MOST_INCIDENTS:
+            yield incident
+
+
+def _incident(event: Event, record: RunRecord) -> Incident | None:
+    """Return an event as an incident; None for other kinds and for lines of another make."""
+    kind, target = event.get("kind"), event.get("target")
+    names = {found.index: found.name for found in record.run.targets}
+    if kind not in _TIMES or target not in names:
+        return None
+    time_ns = event.get(_TIMES[kind])
+    try:
+        return Incident(
+            kind=kind,
+            at_s=event.get("t_s", 0.0),
+            target=names[target],
+            transaction=event.get("transaction"),
+            op=event.get("op", "?"),
+            path=event.get("path", "?"),
+            outcome=event.get("outcome"),
+            time_ns=time_ns,
+        )
+    except ValueError:
+        return None
+
+
+_TIMES = {"error": "", "slow": "service_ns", "stall": "age_ns", "abandoned": "age_ns"}

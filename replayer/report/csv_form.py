@@ -1,0 +1,72 @@
+"""The report as CSV: one line per run, target, round, transaction and op, times in nanoseconds.
+
+The round is ``all`` for all of them together. A figure that the sample does not support is an empty
+cell.
+"""
+
+import csv
+import io
+from collections.abc import Iterator
+
+from replayer.measure import Performance, RoundSummary, Statistics, TransactionSummary
+from replayer.report.document import Document
+
+__all__ = ["CSV_COLUMNS", "render_csv"]
+
+CSV_COLUMNS = (
+    "run", "target", "round", "transaction", "op", "count", "errors", "cancelled", "rate_per_s",
+    "throughput_per_s", "bytes", "bytes_per_s", "mean_ns", "stdev_ns", "min_ns", "p50_ns", "p95_ns",
+    "p99_ns", "p99_9_ns", "max_ns",
+)  # fmt: skip
+
+_Cell = str | int | float | None
+
+
+def render_csv(document: Document) -> str:
+    """Render a run as CSV with a header, ending with a newline."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for target in document.summary.targets:
+        for part in (target.overall, *target.rounds):
+            number = "all" if part.number is None else str(part.number)
+            writer.writerows((document.id, target.name, number, *row) for row in _rows(part))
+    return text.getvalue()
+
+
+def _rows(part: RoundSummary) -> Iterator[tuple[_Cell, ...]]:
+    for transaction in part.transactions:
+        whole = _counts(transaction, transaction.cancelled)
+        yield (transaction.name, "transaction", *whole, *_times(transaction.latency))
+        none = (None,) * len(whole)
+        yield (transaction.name, "transaction.service", *none, *_times(transaction.service))
+        yield (transaction.name, "transaction.lag", *none, *_times(transaction.lag))
+        for op in transaction.ops:
+            yield (transaction.name, op.op, *_counts(op, None), *_times(op.time))
+    for op in part.ops:
+        yield ("all", op.op, *_counts(op, None), *_times(op.time))
+
+
+def _counts(entry: TransactionSummary | Performance, cancelled: int | None) -> tuple[_Cell, ...]:
+    return (
+        entry.count,
+        entry.errors,
+        cancelled,
+        entry.rate_per_s,
+        entry.throughput_per_s,
+        entry.bytes,
+        entry.bytes_per_s,
+    )
+
+
+def _times(times: Statistics) -> tuple[_Cell, ...]:
+    return (
+        times.mean_ns,
+        times.stdev_ns,
+        times.min_ns,
+        times.p50_ns,
+        times.p95_ns,
+        times.p99_ns,
+        times.p99_9_ns,
+        times.max_ns,
+    )

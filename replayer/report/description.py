@@ -1,0 +1,167 @@
+"""What was measured, in lines of label and text: shared by the table and the Markdown.
+
+Words only; figures of the measurement itself are elsewhere.
+"""
+
+from collections.abc import Iterator
+
+from replayer.measure import (
+    MountFacts,
+    Target,
+    format_bytes,
+    format_count,
+    format_share,
+    format_time_ns,
+)
+from replayer.report.document import Document, Incident
+from replayer.report.ranking import CLAIM_ROUNDS, chance_of_claim
+from replayer.verdict import Judgement
+
+__all__ = [
+    "describe_incident",
+    "describe_judgement",
+    "describe_run",
+    "describe_verdict",
+    "footnotes",
+    "ranking_notes",
+]
+
+_SHORT = 12  # hexadecimal digits of a fingerprint that a person compares: chosen
+
+
+def describe_verdict(document: Document) -> str:
+    """Return the verdict in one line."""
+    verdict = document.verdict
+    held = sum(judgement.outcome == "pass" for judgement in verdict.judgements)
+    total = len(verdict.judgements)
+    limits = f"{held} of {total} threshold checks hold" if total else "no thresholds were set"
+    return f"{verdict.outcome.upper()}  {document.plan.name}: {limits}"
+
+
+def describe_judgement(judgement: Judgement, targets: int) -> str:
+    """Return one judged threshold in one line, naming the target where there are several."""
+    named = targets == 1 or judgement.threshold.startswith(f"{judgement.target}:")
+    where = "" if named else f" on {judgement.target}"
+    return f"{judgement.threshold}{where}: {judgement.says}  ({judgement.source})"
+
+
+def describe_run(document: Document) -> Iterator[tuple[str, str]]:
+    """Yield label and text of everything that a reader must know to compare the figures."""
+    for target in document.targets:
+        yield from _target(target)
+    load = document.load
+    yield "cache", f"{document.cache.asked}: {document.cache.procedure}"
+    yield "users", f"{format_count(load.users)}, {load.loop} loop: {load.pace}"
+    yield "time", _time(document)
+    plan = document.plan
+    yield "plan", f"{plan.scenario}, seed {plan.seed}, fingerprint {plan.fingerprint[:_SHORT]}"
+    machine = document.machine
+    yield (
+        "client",
+        (
+            f"{machine.kernel} {machine.architecture}, {machine.cpus} CPUs, "
+            f"{format_bytes(machine.memory_bytes)} memory{', in a container' * machine.container}, "
+            f"replayer {machine.replayer}"
+        ),
+    )
+    if document.health is not None:
+        yield "harness", _harness(document)
+    ended = f" to {document.ended}" if document.ended else ""
+    yield "run", f"{document.id}, {document.status}, {document.began}{ended}"
+
+
+def describe_incident(incident: Incident) -> str:
+    """Return an incident in one line."""
+    within = f"{incident.transaction}/" if incident.transaction else ""
+    took = None if incident.time_ns is None else format_time_ns(incident.time_ns)
+    how = "  ".join(found for found in (incident.outcome, took) if found is not None)
+    return (
+        f"{incident.at_s:9.3f} s  {incident.target}  {within}{incident.op}  {how}  {incident.path}"
+    )
+
+
+def footnotes(document: Document) -> Iterator[str]:
+    """Yield what a reader of the figures has to know about them."""
+    yield (
+        "times are of what succeeded; a transaction's from its intended start to its end; "
+        "\N{EN DASH}: too few samples (p95 needs 20, p99 100, p99.9 1,000) or none"
+    )
+    cancelled = sum(
+        found.cancelled
+        for target in document.summary.targets
+        for found in target.overall.transactions
+    )
+    if cancelled:
+        yield (
+            f"{format_count(cancelled)} transactions were cut off when their round ended: in no "
+            f"figure"
+        )
+    lost = document.lost
+    total = lost.histograms + lost.timeline + lost.events
+    if total:
+        yield f"{format_count(total)} lines of the run folder were cut short and left out"
+
+
+def ranking_notes(document: Document) -> Iterator[str]:
+    """Yield what the claims of the ranking are worth."""
+    rounds = document.load.rounds
+    if not document.ranking:
+        return
+    if rounds < CLAIM_ROUNDS:
+        yield (
+            f"{rounds} round{'s' * (rounds != 1)} cannot show a difference: "
+            f"use --rounds {CLAIM_ROUNDS} or more"
+        )
+    else:
+        yield (
+            "differs: no round of it overlaps a round of the best; of equal targets chance would "
+            f"say so 1 time in {chance_of_claim(rounds)}, for each figure"
+        )
+
+
+def _target(target: Target) -> Iterator[tuple[str, str]]:
+    for number, mount in enumerate(target.mounts):
+        yield f"target {target.name}" if number == 0 else "  also at", _mount(mount)
+    how = {
+        "jailed": "one system call per op",
+        "guarded": "each path resolved first, two to three system calls per op",
+    }
+    yield "  confined", f"{target.confinement}: {how[target.confinement]}"
+    promise = target.guarantee
+    yield "  writes", f"{promise.says} [{promise.source}]"
+    if promise.unseen is not None:
+        yield "  unseen", promise.unseen
+
+
+def _mount(mount: MountFacts) -> str:
+    options = ",".join(dict.fromkeys((*mount.options, *mount.super_options)))
+    return (
+        f"{mount.path}: {mount.filesystem} {mount.source} on {mount.mount_point} ({options}), "
+        f"{format_bytes(mount.space.bytes_free)} of {format_bytes(mount.space.bytes_total)} free"
+    )
+
+
+def _time(document: Document) -> str:
+    load = document.load
+    asked = []
+    if load.duration_s is not None:
+        asked.append(f"{load.duration_s:g} s per target")
+    if load.transactions_per_user is not None:
+        asked.append(f"{format_count(load.transactions_per_user)} transactions per user")
+    rounds = f"{load.rounds} round{'s' * (load.rounds != 1)}"
+    measured = ", ".join(
+        f"{target.name} {target.overall.measured_s:.3g} s" for target in document.summary.targets
+    )
+    warm = f", warm-up {load.warm_up_s:g} s" if load.warm_up_s else ""
+    return f"{' or '.join(asked) or 'no end given'}, {rounds}{warm}; measured: {measured}"
+
+
+def _harness(document: Document) -> str:
+    health = document.health
+    if health is None:
+        return ""
+    own = "" if health.overhead_ns is None else f", {health.overhead_ns:.0f} ns own cost an op"
+    return (
+        f"{format_share(health.client_cpu_share)} of the CPUs used, "
+        f"{format_share(health.waiting_share)} of call time waiting for a CPU{own}"
+    )

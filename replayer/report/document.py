@@ -1,0 +1,106 @@
+"""The form that every report is printed from, and that ``--json`` prints as it is.
+
+Frozen values only, version ``replayer-run-1``. ``compose`` makes it from a run folder; each form of
+report is next door.
+"""
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from replayer.measure import (
+    CacheFacts,
+    Frozen,
+    Health,
+    LoadFacts,
+    MachineFacts,
+    PlanFacts,
+    RunWarning,
+    Summary,
+    Target,
+)
+from replayer.verdict import Verdict
+
+__all__ = ["SCHEMA", "Document", "Incident", "LostLines", "Place", "Ranked"]
+
+SCHEMA: Literal["replayer-run-1"] = "replayer-run-1"
+
+
+class Incident(Frozen):
+    """One call worth a line of its own: an error, a stall, or one of the slowest."""
+
+    kind: Literal["error", "slow", "stall", "abandoned"]
+    at_s: float
+    """Seconds since the engine's begin."""
+    target: str
+    transaction: str | None
+    op: str
+    path: str
+    outcome: str | None
+    """Errors only."""
+    time_ns: int | None
+    """How long it took, or had taken when it was noticed; null for errors."""
+
+
+class Place(Frozen):
+    """One target's place for one figure."""
+
+    target: str
+    value: float
+    ratio: float
+    """To the best value: 1 is the best, for times above 1 is slower, for rates below 1 is fewer."""
+    low: float | None
+    """The lowest value of its rounds; null with fewer than two rounds."""
+    high: float | None
+    differs: bool
+    """Whether at least three rounds of both lie apart; false: no difference is shown."""
+
+
+class Ranked(Frozen):
+    """One figure on all targets, best first."""
+
+    subject: str
+    """A transaction, or an op over all transactions."""
+    kind: Literal["transaction", "op"]
+    figure: Literal["p50", "p95", "p99", "throughput"]
+    unit: Literal["ns", "per_s"]
+    better: Literal["lower", "higher"]
+    places: tuple[Place, ...]
+
+
+class LostLines(Frozen):
+    """Lines that were cut short or damaged, by file."""
+
+    histograms: int
+    timeline: int
+    events: int
+
+
+class Document(Frozen):
+    """A run: what it proves, what was measured on what, and the figures."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    schema_name: Literal["replayer-run-1"] = Field(default=SCHEMA, alias="schema")
+    verdict: Verdict
+    id: str
+    folder: str
+    status: Literal["running", "finished", "interrupted", "failed", "killed"]
+    """killed: its process is gone, and did not write an end."""
+    failure: str | None
+    began: str
+    ended: str | None
+    command: tuple[str, ...]
+    plan: PlanFacts
+    load: LoadFacts
+    cache: CacheFacts
+    targets: tuple[Target, ...]
+    machine: MachineFacts
+    health: Health | None
+    warnings: tuple[RunWarning, ...]
+    lost: LostLines
+    summary: Summary
+    ranking: tuple[Ranked, ...]
+    """Empty with one target."""
+    incidents: tuple[Incident, ...]
+    """The first errors and stalls, and the slowest calls, of each target; events.jsonl has more."""

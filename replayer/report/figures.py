@@ -1,0 +1,146 @@
+"""The figures of a run as rows of text: what the table, the Markdown and the terminal show alike.
+
+One row per transaction, then one per op of it. A figure that there is none of is a dash.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from replayer.measure import (
+    LoadFacts,
+    Performance,
+    RoundSummary,
+    Statistics,
+    TargetSummary,
+    TransactionSummary,
+    format_bytes,
+    format_count,
+    format_rate,
+    format_time_ns,
+)
+from replayer.report.document import Place, Ranked
+from replayer.report.grid import Column
+
+__all__ = ["COLUMNS", "DASH", "FigureRow", "error_rows", "figure_rows", "ranking_rows"]
+
+DASH = "\N{EN DASH}"
+
+COLUMNS = (
+    Column("", 9),
+    Column("count", 6),
+    Column("errors", 8),
+    Column("rate", 7),
+    Column("bytes/s", 2),
+    Column("mean", 1),
+    Column("p50", 7),
+    Column("p95", 9),
+    Column("p99", 8),
+    Column("p99.9", 3),
+    Column("max", 5),
+)
+"""What goes first on a narrow terminal is chosen: mean, bytes/s and p99.9."""
+
+
+@dataclass(frozen=True)
+class FigureRow:
+    """A row: its name, how deep it is under another, and its cells."""
+
+    name: str
+    depth: int
+    cells: tuple[str, ...]
+
+
+def figure_rows(part: RoundSummary, load: LoadFacts) -> Iterator[FigureRow]:
+    """Yield the rows of a target: each transaction with its ops; ops outside of any come last."""
+    for transaction in part.transactions:
+        yield _transaction_row(transaction)
+        if load.loop != "closed":  # a closed loop starts when it intends to
+            yield FigureRow("waiting to start", 1, _times_only(transaction.lag))
+            yield FigureRow("from its start", 1, _times_only(transaction.service))
+        for op in transaction.ops:
+            yield FigureRow(op.op, 1, _cells(op, op.time))
+    if not part.transactions:
+        for op in part.ops:
+            yield FigureRow(op.op, 0, _cells(op, op.time))
+
+
+def error_rows(target: TargetSummary) -> Iterator[tuple[str, ...]]:
+    """Yield what failed on a target: where, how, how often, mean and longest time."""
+    overall = target.overall
+    inside = [(f"{found.name}/", op) for found in overall.transactions for op in found.ops]
+    ops = inside or [("", op) for op in overall.ops]
+    for prefix, op in ops:
+        for outcome in op.outcomes:
+            if not outcome.expected:
+                yield (
+                    f"{prefix}{op.op}",
+                    target.name,
+                    outcome.outcome,
+                    format_count(outcome.count),
+                    format_time_ns(outcome.mean_ns),
+                    format_time_ns(outcome.max_ns),
+                )
+
+
+def ranking_rows(ranking: Iterable[Ranked]) -> Iterator[tuple[str, ...]]:
+    """Yield every place: figure, target, value, ratio, spread, and what is claimed."""
+    for ranked in ranking:
+        for number, place in enumerate(ranked.places):
+            yield (
+                f"{ranked.subject} {ranked.figure}",
+                place.target,
+                _value(ranked, place.value),
+                f"\N{MULTIPLICATION SIGN}{place.ratio:.2f}",
+                _spread(ranked, place),
+                _claim(number, place),
+            )
+
+
+def _value(ranked: Ranked, value: float) -> str:
+    return format_time_ns(value) if ranked.unit == "ns" else format_rate(value)
+
+
+def _spread(ranked: Ranked, place: Place) -> str:
+    """Return the lowest and highest round, with the unit once where it is the same."""
+    if place.low is None or place.high is None:
+        return DASH
+    low, high = _value(ranked, place.low), _value(ranked, place.high)
+    number, blank, unit = low.partition(" ")
+    return f"{number if high.endswith(blank + unit) else low}{DASH}{high}"
+
+
+def _claim(number: int, place: Place) -> str:
+    if number == 0:
+        return "best"
+    return "differs" if place.differs else "no difference shown"
+
+
+def _transaction_row(transaction: TransactionSummary) -> FigureRow:
+    return FigureRow(transaction.name, 0, _cells(transaction, transaction.latency))
+
+
+def _cells(entry: TransactionSummary | Performance, times: Statistics) -> tuple[str, ...]:
+    moved = entry.bytes_per_s
+    return (
+        format_count(entry.count),
+        format_count(entry.errors),
+        DASH if entry.rate_per_s is None else format_rate(entry.rate_per_s),
+        format_bytes(moved) if moved else DASH,
+        *_times(times),
+    )
+
+
+def _times_only(times: Statistics) -> tuple[str, ...]:
+    return ("", "", "", "", *_times(times))
+
+
+def _times(times: Statistics) -> tuple[str, ...]:
+    figures = (
+        times.mean_ns,
+        times.p50_ns,
+        times.p95_ns,
+        times.p99_ns,
+        times.p99_9_ns,
+        times.max_ns,
+    )
+    return tuple(DASH if figure is None else format_time_ns(figure) for figure in figures)

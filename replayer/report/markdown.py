@@ -1,0 +1,99 @@
+"""The report as Markdown, for an issue, a wiki or a pull request."""
+
+from collections.abc import Iterator, Sequence
+
+from replayer.report.description import (
+    describe_run,
+    describe_verdict,
+    footnotes,
+    ranking_notes,
+)
+from replayer.report.document import Document
+from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
+from replayer.report.style import clean
+
+__all__ = ["render_markdown"]
+
+_ESCAPED = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#"})
+
+
+def render_markdown(document: Document) -> str:
+    """Render a run as Markdown, ending with a newline."""
+    lines = [
+        f"# {_text(describe_verdict(document))}",
+        *_verdict(document),
+        *_described(document),
+        *_figures(document),
+        *_errors(document),
+        *_ranking(document),
+        "",
+        *(f"- {_text(note)}" for note in (*footnotes(document), *ranking_notes(document))),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _verdict(document: Document) -> Iterator[str]:
+    rows = [
+        (found.outcome, found.threshold, found.target, found.says, found.source)
+        for found in document.verdict.judgements
+    ]
+    if rows:
+        titles = ("outcome", "threshold", "target", "measured", "stated in")
+        yield from _table(titles, "lllrl", rows)
+    notes = [*document.verdict.reasons, *(item.message for item in document.warnings)]
+    if document.failure is not None:
+        notes.insert(0, document.failure)
+    if notes:
+        yield ""
+        yield from (f"- {_text(note)}" for note in notes)
+
+
+def _described(document: Document) -> Iterator[str]:
+    yield ""
+    yield "## What was measured"
+    rows = [(label.strip(), text) for label, text in describe_run(document)]
+    yield from _table(("", ""), "ll", rows)
+
+
+def _figures(document: Document) -> Iterator[str]:
+    titles = [column.title for column in COLUMNS]
+    for target in document.summary.targets:
+        yield ""
+        yield f"## {_text(target.name)}"
+        rows = [
+            (f"{'· ' * row.depth}{row.name}", *row.cells)
+            for row in figure_rows(target.overall, document.load)
+        ]
+        sides = "l" + "r" * (len(titles) - 1)
+        yield from _table(titles, sides, rows) if rows else ["", "Nothing was measured."]
+
+
+def _errors(document: Document) -> Iterator[str]:
+    rows = [row for target in document.summary.targets for row in error_rows(target)]
+    if rows:
+        yield from ("", "## Errors")
+        titles = ("where", "target", "outcome", "count", "mean", "max")
+        yield from _table(titles, "lllrrr", rows)
+
+
+def _ranking(document: Document) -> Iterator[str]:
+    if document.ranking:
+        yield from ("", "## Ranking")
+        titles = ("figure", "target", "value", "ratio", "rounds", "")
+        yield from _table(titles, "llrrrl", list(ranking_rows(document.ranking)))
+
+
+def _table(titles: Sequence[str], sides: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a table; ``sides`` has an l or an r for each column."""
+    yield ""
+    yield _row(titles)
+    yield _row(["---:" if side == "r" else "---" for side in sides])
+    yield from (_row([_text(cell) for cell in row]) for row in rows)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _text(text: str) -> str:
+    return clean(text).translate(_ESCAPED)

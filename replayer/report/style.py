@@ -1,0 +1,92 @@
+"""How a text may look where it is going: width, colour, and which characters the stream can hold.
+
+Renderers write Unicode and mark text by role; here roles become escape codes or nothing. No figures
+here.
+"""
+
+import os
+import shutil
+import unicodedata
+from dataclasses import dataclass, field
+from typing import Literal, Self, TextIO
+
+__all__ = ["PLAIN", "Role", "Style", "clean", "text_width"]
+
+Role = Literal["pass", "fail", "inconclusive", "heading", "faint"]
+
+_ANSI: dict[Role, str] = {
+    "pass": "\x1b[32m",
+    "fail": "\x1b[31m",
+    "inconclusive": "\x1b[33m",
+    "heading": "\x1b[1m",
+    "faint": "\x1b[2m",
+}
+_END = "\x1b[0m"
+_ASCII = str.maketrans(
+    {
+        "\N{EN DASH}": "-",
+        "\N{MULTIPLICATION SIGN}": "x",
+        "\N{MICRO SIGN}": "u",
+        "\N{HORIZONTAL ELLIPSIS}": "~",
+        "\N{MIDDLE DOT}": "-",
+    }
+)
+_PIPE_WIDTH = 120  # chosen: a pipe has no width; what most editors and logs show unwrapped
+
+
+@dataclass(frozen=True)
+class Style:
+    """What a text may look like.
+
+    Attributes:
+        width: Columns, at least 80 are used.
+        codes: Escape codes by role; empty: no colour.
+        encoding: What the stream can hold.
+    """
+
+    width: int = _PIPE_WIDTH
+    codes: dict[Role, str] = field(default_factory=dict)
+    encoding: str = "utf-8"
+
+    @classmethod
+    def of(cls, stream: TextIO) -> Self:
+        """Return the style that suits a stream: colour on a terminal only, see https://no-color.org."""
+        encoding = stream.encoding or "ascii"
+        if not stream.isatty():
+            return cls(encoding=encoding)
+        plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        width = shutil.get_terminal_size((80, 24)).columns
+        return cls(width=width, codes={} if plain else _ANSI, encoding=encoding)
+
+    @classmethod
+    def coloured(cls, width: int) -> Self:
+        """Return a style with colour, whatever the stream."""
+        return cls(width=width, codes=_ANSI)
+
+    def paint(self, text: str, role: Role) -> str:
+        """Mark a text by its role."""
+        code = self.codes.get(role)
+        return f"{code}{text}{_END}" if code else text
+
+    def fit(self, text: str) -> str:
+        """Return the text with characters that the stream cannot hold replaced."""
+        try:
+            text.encode(self.encoding)
+        except (UnicodeEncodeError, LookupError):
+            return text.translate(_ASCII).encode("ascii", errors="replace").decode()
+        return text
+
+
+PLAIN = Style()
+"""No colour, 120 columns, Unicode."""
+
+
+def clean(text: str) -> str:
+    """Return text on one line: control characters in names and paths must not reach a terminal."""
+    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
+
+
+def text_width(text: str) -> int:
+    """Return how many columns a text takes on a terminal."""
+    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)

@@ -1,0 +1,157 @@
+"""The report as text: verdict first, then what was measured, the figures, the ranking."""
+
+import textwrap
+from collections.abc import Iterator
+
+from replayer.report.description import (
+    describe_incident,
+    describe_judgement,
+    describe_run,
+    describe_verdict,
+    footnotes,
+    ranking_notes,
+)
+from replayer.report.document import Document
+from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
+from replayer.report.grid import Column, lay_out_grid
+from replayer.report.style import PLAIN, Style, clean
+
+__all__ = ["render_table"]
+
+_LABEL_LIMIT = 24  # columns: a longer label stands on its own line
+
+_INCIDENTS = {
+    "error": "First errors",
+    "stall": "Calls that hung",
+    "abandoned": "Calls that never came back",
+    "slow": "Slowest calls",
+}
+_MOST_LINES = 5  # of each kind of incident: chosen; the JSON form has more
+
+
+def render_table(document: Document, style: Style = PLAIN) -> str:
+    """Render a run as text, ending with a newline."""
+    lines = [
+        *_verdict(document, style),
+        *_described(document, style),
+        *_figures(document, style),
+        *_errors(document, style),
+        *_ranking(document, style),
+        *_incidents(document, style),
+        "",
+        *_wrapped("run folder", document.folder, 12, style),
+        *_wrapped("verdict", _last_word(document), 12, style),
+    ]
+    return style.fit("\n".join(lines)) + "\n"
+
+
+def _last_word(document: Document) -> str:
+    """Return the verdict once more: a long report has scrolled its first line away."""
+    return f"{document.verdict.outcome}, exit code {document.verdict.exit_code}"
+
+
+def _verdict(document: Document, style: Style) -> Iterator[str]:
+    verdict = document.verdict
+    yield style.paint(clean(describe_verdict(document)), verdict.outcome)
+    targets = len(document.targets)
+    for judgement in verdict.judgements:
+        first, *others = _wrapped("", describe_judgement(judgement, targets), 16, style)
+        mark = style.paint(f"{judgement.outcome:12}", judgement.outcome)
+        yield f"  {mark}  {first.lstrip()}"
+        yield from others
+    for reason in verdict.reasons:
+        yield from _wrapped("  because", reason, 12, style)
+    if document.failure is not None:
+        yield from _wrapped("  failure", document.failure, 12, style)
+    for warning in document.warnings:
+        yield from _wrapped("  warning", warning.message, 12, style)
+        if warning.hint:
+            yield from _wrapped("  hint", warning.hint, 12, style)
+
+
+def _described(document: Document, style: Style) -> Iterator[str]:
+    yield from _heading("What was measured", style)
+    pairs = list(describe_run(document))
+    indent = min(max(len(label) for label, _ in pairs), _LABEL_LIMIT) + 2
+    for label, text in pairs:
+        yield from _wrapped(label, text, indent, style)
+
+
+def _figures(document: Document, style: Style) -> Iterator[str]:
+    left_out: tuple[str, ...] = ()
+    for target in document.summary.targets:
+        rows = [
+            (f"{'  ' * row.depth}{row.name}", *row.cells)
+            for row in figure_rows(target.overall, document.load)
+        ]
+        if not rows:
+            yield from _heading(f"{target.name}: nothing was measured", style)
+            continue
+        columns = (Column(clean(target.name), 9), *COLUMNS[1:])
+        grid = lay_out_grid(columns, rows, style)
+        left_out = grid.left_out or left_out
+        yield ""
+        yield from grid.lines
+    yield ""
+    for note in footnotes(document):
+        yield from _note(note, style)
+    if left_out:
+        yield from _note(
+            f"no room for {', '.join(left_out)}: use a wider terminal or --json", style
+        )
+
+
+def _errors(document: Document, style: Style) -> Iterator[str]:
+    rows = [row for target in document.summary.targets for row in error_rows(target)]
+    if rows:
+        yield from _heading("Errors", style)
+        columns = [Column(title, 9) for title in ("", "target", "outcome", "count", "mean", "max")]
+        yield from lay_out_grid(columns, rows, style).lines
+
+
+def _ranking(document: Document, style: Style) -> Iterator[str]:
+    if not document.ranking:
+        return
+    yield from _heading("Ranking: ratio to the best, lowest and highest round", style)
+    rows = list(ranking_rows(document.ranking))
+    # Only the best of each figure names it.
+    shown = [(row[0] if row[5] == "best" else "", *row[1:]) for row in rows]
+    titles = ("", "target", "value", "ratio", "rounds", "")
+    columns = [Column(title, need) for title, need in zip(titles, (9, 8, 7, 6, 1, 5), strict=True)]
+    yield from lay_out_grid(columns, shown, style).lines
+    for note in ranking_notes(document):
+        yield from _note(note, style)
+
+
+def _incidents(document: Document, style: Style) -> Iterator[str]:
+    for kind, title in _INCIDENTS.items():
+        found = [incident for incident in document.incidents if incident.kind == kind]
+        if not found:
+            continue
+        yield from _heading(title, style)
+        for incident in found[:_MOST_LINES]:
+            yield clean(describe_incident(incident))
+        if len(found) > _MOST_LINES:
+            yield from _note("more in events.jsonl and in --json", style)
+
+
+def _heading(text: str, style: Style) -> Iterator[str]:
+    yield ""
+    yield style.paint(clean(text), "heading")
+
+
+def _note(text: str, style: Style) -> Iterator[str]:
+    for line in textwrap.wrap(clean(text), max(style.width, 80), break_long_words=False):
+        yield style.paint(line, "faint")
+
+
+def _wrapped(label: str, text: str, indent: int, style: Style) -> Iterator[str]:
+    """Yield a label and its text, which goes on below itself."""
+    yield from textwrap.wrap(
+        clean(text) or "\N{EN DASH}",
+        max(style.width, 80),
+        initial_indent=f"{clean(label):{indent}}",
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

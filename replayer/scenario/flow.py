@@ -1,0 +1,203 @@
+"""Judges the steps of a transaction in order: names are bound and files open before their use."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from replayer.scenario.document import Key
+from replayer.scenario.model import Scenario
+from replayer.scenario.places import Place, template_parts
+from replayer.scenario.problems import ScenarioError, nearest_hint
+from replayer.scenario.references import draws_of, places_of, refuse
+from replayer.scenario.steps import (
+    Choose,
+    Close,
+    CopyRange,
+    Each,
+    For,
+    OfEither,
+    OfFile,
+    Open,
+    Repeat,
+    Script,
+    StepPart,
+    Symlink,
+    Use,
+)
+from replayer.scenario.walk import blocks_of, walk_steps
+
+__all__ = ["BUILT_IN", "MAX_NAMES", "check_flow", "names_in"]
+
+BUILT_IN = frozenset({"user", "round", "seq", "next", "random"})
+"""What a template knows without a step that binds it."""
+
+MAX_NAMES = 16
+"""Slots of plan format 1."""
+
+
+@dataclass(frozen=True)
+class _State:
+    bound: frozenset[str] = frozenset()
+    opened: frozenset[str] = frozenset()
+
+    def common(self, other: "_State") -> "_State":
+        return _State(self.bound & other.bound, self.opened & other.opened)
+
+
+@dataclass
+class _Judge:
+    scenario: Scenario
+    depth: int = field(default=0)
+
+    def block(self, steps: Sequence[StepPart], key: Key, state: _State) -> _State:
+        for index, step in enumerate(steps):
+            state = self.step(step, (*key, index), state)
+        return state
+
+    def step(self, step: StepPart, key: Key, state: _State) -> _State:
+        match step:
+            case Use():
+                name = step.sequence
+                return self.block(self.scenario.sequences[name], ("sequences", name), state)
+            case Script():
+                return self.script(step, key, state)
+            case Repeat() | Choose() | Each() | For():
+                return self.nested(step, key, state)
+            case _:
+                return self.call(step, (*key, step.do), state)
+
+    def nested(self, step: StepPart, key: Key, state: _State) -> _State:
+        self.draws(step, (*key, step.do), state)
+        inside = state
+        if isinstance(step, Each | For):
+            inside = replace(state, bound=state.bound | {step.as_})
+        if isinstance(step, For):
+            for index, name in enumerate(step.names):
+                self.template(name, (*key, "for", "names", index), state)
+        ends = []
+        for block_key, steps in blocks_of(step, key):
+            end = self.block(steps, block_key, inside)
+            if not isinstance(step, Choose):
+                end = self.block(steps, block_key, end)  # the second time round
+            ends.append(end)
+        return _joined(step, state, ends)
+
+    def script(self, step: Script, key: Key, state: _State) -> _State:
+        for line in step.lines:
+            for name in names_in(line.name):
+                self.need(name, (*key, "script"), state.bound, "bound")
+            inside = replace(state, bound=state.bound | {step.as_})
+            steps = self.scenario.sequences[line.sequence]
+            state = self.block(steps, ("sequences", line.sequence), inside)
+        return state
+
+    def call(self, step: StepPart, key: Key, state: _State) -> _State:
+        for place_key, place in places_of(step, key):
+            state = self.place(step, place, place_key, state)
+        self.draws(step, key, state)
+        if isinstance(step, Symlink) and step.target is not None:
+            self.template(step.target, (*key, "target"), state)
+        return self.files(step, key, state)
+
+    def place(self, step: StepPart, place: Place, key: Key, state: _State) -> _State:
+        if isinstance(step, OfEither) and step.file is not None:
+            return state
+        if place.name is not None:
+            self.template(place.name, (*key, "name"), state)
+        if place.binds:
+            return replace(state, bound=state.bound | {place.slot})
+        self.need(place.slot, (*key, "path"), state.bound, "bound")
+        return state
+
+    def files(self, step: StepPart, key: Key, state: _State) -> _State:
+        if isinstance(step, Open):
+            return replace(state, opened=state.opened | {step.slot})
+        if isinstance(step, OfFile):
+            self.need(step.file, (*key, "file"), state.opened, "open")
+        if isinstance(step, OfEither) and step.file is not None:
+            self.need(step.file, (*key, "file"), state.opened, "open")
+        if isinstance(step, CopyRange):
+            self.need(step.to, (*key, "to"), state.opened, "open")
+        if isinstance(step, Close):
+            return replace(state, opened=state.opened - {step.file})
+        return state
+
+    def draws(self, step: StepPart, key: Key, state: _State) -> None:
+        for draw_key, draw in draws_of(step, key):
+            if draw.size_of is not None:
+                self.need(draw.size_of, (*draw_key, "size_of"), state.bound, "bound")
+
+    def template(self, text: str, key: Key, state: _State) -> None:
+        for name in names_in(text):
+            self.need(name, key, state.bound, "bound")
+
+    def need(self, name: str, key: Key, have: frozenset[str], what: str) -> None:
+        if name in have:
+            return
+        raise self.unmet(name, key, have, what)
+
+    def unmet(self, name: str, key: Key, have: frozenset[str], what: str) -> ScenarioError:
+        if what == "open":
+            hint = nearest_hint(name, sorted(have), kind="open files")
+            return refuse(
+                self.scenario, key, f"uses the file {name} before an open step has opened it", hint
+            )
+        hint = nearest_hint(name, sorted(have), kind="names")
+        return refuse(
+            self.scenario, key, f"uses the name {name}, which no step before it has bound", hint
+        )
+
+
+def check_flow(scenario: Scenario) -> None:
+    """Check the steps of every transaction in order.
+
+    Raises:
+        ScenarioError: A name is used before it is bound, a file before it is open, or there are
+            too many names.
+    """
+    judge = _Judge(scenario)
+    for name, steps in scenario.transactions.items():
+        judge.block(steps, ("transactions", name), _State())
+        names = names_of(scenario.sequences, steps)
+        if len(names) > MAX_NAMES:
+            message = f"uses {len(names)} names, more than {MAX_NAMES}"
+            raise refuse(scenario, ("transactions", name), message, "use the same name again")
+
+
+def names_in(template: str) -> list[str]:
+    """Return the names that a template takes from steps, in order."""
+    words = [
+        text.removesuffix(".name") for kind, text in template_parts(template) if kind == "part"
+    ]
+    return [word for word in words if word not in BUILT_IN]
+
+
+def names_of(sequences: Mapping[str, Sequence[StepPart]], steps: Sequence[StepPart]) -> list[str]:
+    """Return every name that steps and their sequences bind or open, in order of appearance."""
+    found: dict[str, None] = {}
+    for _, step in walk_steps(steps, ()):
+        if isinstance(step, Use):
+            found.update(dict.fromkeys(names_of(sequences, sequences[step.sequence])))
+        for _, place in places_of(step, ()):
+            if not (isinstance(step, OfEither) and step.file is not None):
+                found.setdefault(place.slot)
+        if isinstance(step, Each | For | Script):
+            found.setdefault(step.as_)
+        if isinstance(step, Script):
+            for used in {line.sequence: None for line in step.lines}:
+                found.update(dict.fromkeys(names_of(sequences, sequences[used])))
+    return list(found)
+
+
+def _joined(step: StepPart, before: _State, ends: list[_State]) -> _State:
+    """What surely holds after a step with blocks in it."""
+    if isinstance(step, For) or (isinstance(step, Repeat) and (step.times.const or 0) > 0):
+        return ends[0]
+    if isinstance(step, Choose):
+        ends = ends or [before]
+        common = ends[0]
+        for end in ends[1:]:
+            common = common.common(end)
+        return common
+    for end in ends:
+        before = before.common(end)
+    return before

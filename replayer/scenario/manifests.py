@@ -1,0 +1,222 @@
+"""Lists of files: read from manifests (tab-separated) and from the headers of tar archives.
+
+Nothing is ever extracted. Every entry is checked: relative, inside the dataset, not a device, not
+there twice.
+"""
+
+import gzip
+import lzma
+import re
+import stat
+import tarfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Literal, TypeAlias, cast
+
+from replayer.scenario.problems import ScenarioError
+
+__all__ = [
+    "Entry",
+    "EntryType",
+    "check_link",
+    "check_path",
+    "load_manifest",
+    "load_tar",
+    "sort_entries",
+]
+
+HEADER = ("path", "type", "size", "mode", "link")
+MAX_ENTRIES = 10_000_000
+MAX_COMPONENT_BYTES = 255  # NAME_MAX of Linux
+MAX_PATH_BYTES = 4000  # plan format 1
+MAX_LINE = 16_384
+
+_CONTROL = re.compile(r"[\x00-\x1f]")
+
+EntryType: TypeAlias = Literal["f", "d", "l"]
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file, directory or symbolic link of a dataset."""
+
+    path: str
+    type: EntryType
+    size: int
+    mode: int
+    link: str = ""
+
+
+def load_manifest(path: Path) -> tuple[Entry, ...]:
+    """Read a manifest: a header line, then path, type, size, mode and link of every entry.
+
+    Raises:
+        ScenarioError: It cannot be read, or a line is wrong; the message names file and line.
+    """
+    try:
+        with _open_text(path) as file:
+            return sort_entries(list(_parse_lines(file, path)), str(path))
+    except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
+        raise ScenarioError(str(path), f"cannot be read: {error}") from None
+
+
+def load_tar(path: Path) -> tuple[Entry, ...]:
+    """Read names, sizes, modes and links of an archive's members; its data stay where they are.
+
+    Raises:
+        ScenarioError: It is no archive, or holds a name that leaves the directory, a device or a
+        pipe.
+    """
+    try:
+        with tarfile.open(path, "r:*") as archive:
+            return sort_entries(list(_members(archive, str(path))), str(path))
+    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
+        raise ScenarioError(str(path), f"cannot be read as a tar archive: {error}") from None
+
+
+def check_path(path: str) -> str | None:
+    """Return what is wrong with an entry's path, or None."""
+    parts = path.split("/")
+    if path.startswith("/"):
+        return "is absolute"
+    if "" in parts or "." in parts:
+        return "has an empty component or a ."
+    if ".." in parts:
+        return "leaves the dataset through .."
+    return "has a control character" if _CONTROL.search(path) else _check_lengths(parts)
+
+
+def _check_lengths(parts: list[str]) -> str | None:
+    try:
+        lengths = [len(part.encode()) for part in parts]
+    except UnicodeEncodeError:
+        return "is not UTF-8"
+    if max(lengths) > MAX_COMPONENT_BYTES:
+        return f"has a component of {max(lengths)} bytes, more than {MAX_COMPONENT_BYTES}"
+    whole = sum(lengths) + len(parts) - 1
+    return f"is longer than {MAX_PATH_BYTES} bytes" if whole > MAX_PATH_BYTES else None
+
+
+def sort_entries(entries: list[Entry], source: str) -> tuple[Entry, ...]:
+    """Check that the entries make a tree, and bring parents before children.
+
+    Raises:
+        ScenarioError: A path is there twice, or lies below a file.
+    """
+    kinds: dict[str, EntryType] = {}
+    for entry in entries:
+        if entry.path in kinds:
+            raise ScenarioError(source, f"{entry.path} is there twice")
+        kinds[entry.path] = entry.type
+    for entry in entries:
+        parent = entry.path.rpartition("/")[0]
+        if kinds.get(parent, "d") != "d":
+            raise ScenarioError(
+                source, f"{entry.path} lies below {parent}, which is not a directory"
+            )
+    seen: set[str] = {""}
+    for entry in entries:
+        parent = entry.path.rpartition("/")[0]
+        if parent in kinds and parent not in seen:
+            return tuple(sorted(entries, key=lambda item: item.path.split("/")))
+        seen.add(entry.path)
+    return tuple(entries)
+
+
+def _open_text(path: Path) -> IO[str]:
+    if path.suffix == ".xz":
+        return lzma.open(path, "rt", encoding="utf-8", newline="\n")
+    if path.suffix == ".gz":
+        return cast("IO[str]", gzip.open(path, "rt", encoding="utf-8", newline="\n"))
+    return path.open("r", encoding="utf-8", newline="\n")
+
+
+def _parse_lines(file: IO[str], path: Path) -> Iterator[Entry]:
+    header = tuple(file.readline(MAX_LINE).rstrip("\n").split("\t"))
+    if header != HEADER:
+        hint = "the first line must be: " + "<TAB>".join(HEADER)
+        raise ScenarioError(f"{path}:1", "not a manifest", hint=hint)
+    number = 1
+    while line := file.readline(MAX_LINE):
+        number += 1
+        if number > MAX_ENTRIES:
+            raise ScenarioError(f"{path}:{number}", f"more than {MAX_ENTRIES} entries")
+        entry = _parse_line(line.rstrip("\n"), f"{path}:{number}")
+        if entry.path != ".":
+            yield entry
+
+
+def _parse_line(line: str, place: str) -> Entry:
+    fields = line.split("\t")
+    if len(fields) != len(HEADER):
+        raise ScenarioError(place, f"must have {len(HEADER)} fields, got {len(fields)}")
+    path, kind, size, mode, link = fields
+    if path == ".":
+        return Entry(".", "d", 0, 0o755)
+    if kind not in {"f", "d", "l"}:
+        raise ScenarioError(place, f"type must be f, d or l, got {kind!r}")
+    if not size.isdecimal() or not size.isascii():
+        raise ScenarioError(place, f"size must be a number of bytes, got {size!r}")
+    bits = _parse_octal(mode)
+    if bits is None:
+        raise ScenarioError(place, f"mode must be octal such as 644, got {mode!r}")
+    return _checked(Entry(path, cast("EntryType", kind), int(size), bits, link), place)
+
+
+def _parse_octal(text: str) -> int | None:
+    try:
+        bits = int(text, 8)
+    except ValueError:
+        return None
+    return bits if 0 <= bits <= 0o7777 else None  # noqa: PLR2004 - all permission bits
+
+
+def _checked(entry: Entry, place: str) -> Entry:
+    problem = check_path(entry.path)
+    if problem is not None:
+        raise ScenarioError(place, f"the path {entry.path!r} {problem}")
+    if entry.type == "l":
+        problem = check_link(entry)
+        if problem is not None:
+            hint = "only relative links that stay inside are laid out"
+            raise ScenarioError(place, f"the link {entry.path} {problem}", hint=hint)
+        return Entry(entry.path, "l", 0, 0o777, entry.link)
+    return Entry(entry.path, entry.type, entry.size if entry.type == "f" else 0, entry.mode)
+
+
+def check_link(entry: Entry) -> str | None:
+    """Return what is wrong with a symbolic link's target, or None."""
+    depth = entry.path.count("/")
+    for part in entry.link.split("/"):
+        depth += -1 if part == ".." else int(part not in {"", "."})
+        if depth < 0 or entry.link.startswith("/") or not entry.link:
+            return f"points to {entry.link!r}, outside of the dataset"
+    return None
+
+
+def _members(archive: tarfile.TarFile, source: str) -> Iterator[Entry]:
+    seen: dict[str, Entry] = {}
+    for count, member in enumerate(archive):
+        if count > MAX_ENTRIES:
+            raise ScenarioError(source, f"more than {MAX_ENTRIES} members")
+        path = member.name.removeprefix("./").rstrip("/")
+        if path in {"", "."}:
+            continue
+        entry = _checked(_entry_of(member, path, seen, source), source)
+        seen[path] = entry  # a later member of the same name replaces the earlier one, as tar does
+    yield from seen.values()
+
+
+def _entry_of(member: tarfile.TarInfo, path: str, seen: dict[str, Entry], source: str) -> Entry:
+    mode = stat.S_IMODE(member.mode)
+    if member.isdir():
+        return Entry(path, "d", 0, mode)
+    if member.isreg():
+        return Entry(path, "f", member.size, mode)
+    if member.issym():
+        return Entry(path, "l", 0, 0o777, member.linkname)
+    original = seen.get(member.linkname.removeprefix("./")) if member.islnk() else None
+    if original is not None:  # a hard link: another name of a file, laid out as a file of its own
+        return Entry(path, "f", original.size, original.mode)
+    raise ScenarioError(source, f"{member.name} is neither a file, a directory nor a link")

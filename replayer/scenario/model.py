@@ -1,0 +1,180 @@
+"""A scenario as written: users, datasets, transactions, mix. Frozen; in bytes and nanoseconds.
+
+The model judges what one value can tell; what needs several (names, files, datasets) is judged in
+``references`` and ``flow``.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
+from pydantic_core import PydanticCustomError
+
+from replayer.scenario.document import Document
+from replayer.scenario.draws import DurationDraw, SizeDraw
+from replayer.scenario.manifests import Entry
+from replayer.scenario.part import Name, Part
+from replayer.scenario.steps import Steps
+from replayer.scenario.units import Count, Duration, Percent, Positive, Rate, Size, show_value
+
+__all__ = ["Arrivals", "Compressible", "Content", "Dataset", "Role", "Scenario", "Users"]
+
+MAX_USERS = 1_000_000
+"""Chosen: a hundred times what one process is made for."""
+
+MAX_FILES = 10_000_000
+"""Chosen: what a plan can hold in the memory of an ordinary machine."""
+
+
+class Compressible(Part):
+    """Data of which so much compresses away."""
+
+    compressible: Percent
+
+
+def _read_content(value: object) -> object:
+    if isinstance(value, dict) or value in {"random", "zeros"}:
+        return value
+    message = "must be random, zeros or {{compressible: 50%}}, got {value}"
+    raise PydanticCustomError("content", message, {"value": show_value(value)})
+
+
+Content = Annotated[Literal["random", "zeros"] | Compressible, BeforeValidator(_read_content)]
+
+
+class Users(Part):
+    """How many users there are and how their transactions follow each other."""
+
+    count: Annotated[Positive, Field(le=MAX_USERS)] = 1
+    ramp_up_ns: Duration = Field(0, alias="ramp_up")
+    think_time: DurationDraw | None = None
+    every: DurationDraw | None = None
+
+    @model_validator(mode="after")
+    def _has_one_pace(self) -> Self:
+        if self.think_time is not None and self.every is not None:
+            message = "has both think_time and every; give one"
+            raise PydanticCustomError("pace", message, {})
+        return self
+
+
+class Arrivals(Part):
+    """Transactions that begin at a rate, whether or not earlier ones have ended."""
+
+    rate: Rate
+    process: Literal["poisson", "even"] = "poisson"
+
+
+class Dataset(Part):
+    """Files that exist before the clock starts, or an empty directory to work in."""
+
+    SOURCES: ClassVar[tuple[str, ...]] = ("manifest", "tar", "files", "directory", "copy_of")
+
+    manifest: str | None = None
+    tar: str | None = None
+    files: Annotated[Positive, Field(le=MAX_FILES)] | None = None
+    directory: Literal[True] | None = None
+    copy_of: Name | None = None
+    sizes: SizeDraw | None = None
+    bytes_: Size | None = Field(None, alias="bytes")
+    per_directory: Positive | None = None
+    depth: Annotated[Count, Field(ge=0, le=16)] | None = None
+    names: str | None = None
+    under: str | None = None
+    links: Mapping[str, str] = {}
+    layout: bool = True
+    per: Literal["shared", "user"] = "shared"
+    content: Content = "random"
+
+    @model_validator(mode="after")
+    def _has_one_source(self) -> Self:
+        given = [name for name in self.SOURCES if getattr(self, name) is not None]
+        if len(given) != 1:
+            message = "must have exactly one of {known}, got {given}"
+            shown = " and ".join(given) or "none"
+            context = {"known": ", ".join(self.SOURCES), "given": shown}
+            raise PydanticCustomError("dataset", message, context)
+        if self.files is None:
+            self._refuse_shape(given[0])
+        return self
+
+    def _refuse_shape(self, source: str) -> None:
+        shape = {
+            "sizes": self.sizes,
+            "bytes": self.bytes_,
+            "per_directory": self.per_directory,
+            "depth": self.depth,
+            "names": self.names,
+        }
+        for key, value in shape.items():
+            if value is not None:
+                message = "{key} goes with files, not with {source}"
+                raise PydanticCustomError("dataset", message, {"key": key, "source": source})
+
+
+class Role(Part):
+    """Some users who do something else than the others."""
+
+    users: Positive = 1
+    mix: Annotated[Mapping[Name, Count], Field(min_length=1)]
+
+
+class Scenario(Part):
+    """What to run."""
+
+    name: Name
+    about: str = ""
+    assumptions: tuple[str, ...] = ()
+    seed: Annotated[Count, Field(lt=2**64)] = 1
+    users: Users = Users.model_validate({})
+    arrivals: Arrivals | None = None
+    duration_ns: Annotated[Duration, Field(gt=0)] | None = Field(None, alias="duration")
+    iterations: Positive | None = None
+    warm_up_ns: Duration = Field(0, alias="warm_up")
+    cache: Literal["as-is", "cold", "warm"] = "as-is"
+    written: Content = "random"
+    datasets: Mapping[Name, Dataset] = {}
+    mix: Annotated[Mapping[Name, Count], Field(min_length=1)]
+    roles: Mapping[Name, Role] = {}
+    sequences: Mapping[Name, Annotated[Steps, Field(min_length=1)]] = {}
+    transactions: Annotated[
+        Mapping[Name, Annotated[Steps, Field(min_length=1)]], Field(min_length=1)
+    ]
+    thresholds: tuple[str, ...] = ()
+
+    _document: Document = PrivateAttr(default_factory=lambda: Document({}))
+    _entries: Mapping[str, tuple[Entry, ...]] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _ends_and_has_one_pace(self) -> Self:
+        if self.duration_ns is None and self.iterations is None:
+            hint = "add duration: 60s, or iterations: 1 (transactions a user)"
+            message = "has no end: duration and iterations are both missing"
+            raise PydanticCustomError("end", message, {"hint": hint})
+        if self.arrivals and (self.users.think_time or self.users.every):
+            message = "has arrivals, which decide when a transaction begins, and users that wait"
+            hint = "take think_time and every away, or arrivals"
+            raise PydanticCustomError("pace", message, {"hint": hint})
+        return self
+
+    @property
+    def document(self) -> Document:
+        """The YAML it was read from, with the origin of every value."""
+        return self._document
+
+    @property
+    def entries(self) -> Mapping[str, tuple[Entry, ...]]:
+        """The entries of the datasets that come from manifests and archives."""
+        return self._entries
+
+    @property
+    def transactions_per_user(self) -> int | None:
+        """After how many transactions a user stops; None when only the duration ends a run."""
+        return self.iterations
+
+    def located(self, document: Document, entries: Mapping[str, tuple[Entry, ...]]) -> Self:
+        """Return the same scenario, knowing where it was written and what its manifests hold."""
+        twin = self.model_copy()
+        twin._document = document  # noqa: SLF001 - its own kind
+        twin._entries = entries  # noqa: SLF001
+        return twin

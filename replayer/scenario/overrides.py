@@ -1,0 +1,107 @@
+"""Changes to a scenario from the command line: ``--set docroot.files=5000``.
+
+They are made on the plain values before the models see them, so an override can do whatever the
+file could, and no more.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from replayer.scenario.document import Document, Key, Origin, parse_fragment
+from replayer.scenario.model import Dataset, Scenario
+from replayer.scenario.problems import ScenarioError, nearest_hint
+
+__all__ = ["apply_overrides"]
+
+TOP = tuple(field.alias or name for name, field in Scenario.model_fields.items())
+
+
+def apply_overrides(document: Document, overrides: Sequence[str]) -> Document:
+    """Return the document with ``KEY.KEY=VALUE`` applied in order; values are YAML.
+
+    Raises:
+        ScenarioError: An override has no ``=``, is no YAML or leads nowhere; the message names the
+        option.
+    """
+    for override in overrides:
+        document = _apply(document, override)
+    return document
+
+
+def _apply(document: Document, override: str) -> Document:
+    option = f"--set {override}"
+    dotted, equals, text = override.partition("=")
+    names = dotted.strip().split(".")
+    if not equals or not all(names):
+        hint = "for example --set users.count=4 or --set docroot.files=5000"
+        raise ScenarioError(option, "must be KEY=VALUE", hint=hint)
+    key = _resolve(document, names, option)
+    value = _rooted(key, parse_fragment(text, option))
+    changed = _with(document.value, key, value, option)
+    origins = {k: v for k, v in document.origins.items() if k[: len(key)] != key}
+    return Document(_without_other_sources(changed, key), {**origins, key: Origin(option)})
+
+
+def _resolve(document: Document, names: list[str], option: str) -> Key:
+    """Return the full key; the word ``datasets`` may be left out."""
+    if names[0] in TOP:
+        return _numbered(names, document.value)
+    datasets = document.value.get("datasets") if isinstance(document.value, dict) else None
+    known = list(datasets) if isinstance(datasets, dict) else []
+    if names[0] in known:
+        return ("datasets", *names)
+    hint = nearest_hint(names[0], [*TOP, *known], kind="keys")
+    raise ScenarioError(
+        option, f"{names[0]} is neither a key nor a dataset of the scenario", hint=hint
+    )
+
+
+def _numbered(names: list[str], value: object) -> Key:
+    """Turn the names that count items of a list into numbers."""
+    key: Key = ()
+    for name in names:
+        inside = isinstance(value, list) and name.isdecimal() and int(name) < len(value)
+        part = int(name) if inside else name
+        key = (*key, part)
+        try:
+            value = value[part]  # type: ignore[index]
+        except (KeyError, TypeError, IndexError):
+            value = None
+    return key
+
+
+def _with(value: object, key: Key, new: object, option: str) -> object:
+    if not key:
+        return new
+    first, rest = key[0], key[1:]
+    if isinstance(value, list):
+        index = int(first) if str(first).isdecimal() else -1
+        if not 0 <= index < len(value):
+            raise ScenarioError(option, f"{first} is not a place in a list of {len(value)}")
+        return [
+            _with(item, rest, new, option) if i == index else item for i, item in enumerate(value)
+        ]
+    if value is None or isinstance(value, dict):
+        inside = value or {}
+        return {**inside, first: _with(inside.get(first), rest, new, option)}
+    raise ScenarioError(option, f"{first} leads into a single value, not into a mapping")
+
+
+def _rooted(key: Key, value: object) -> object:
+    """Make paths of the command line relative to the current directory, not to the scenario."""
+    is_path = isinstance(value, str) and ("/" in value or Path(value).exists())
+    if is_path and key[0] == "datasets" and key[-1] in {"tar", "manifest"}:
+        return str(Path(str(value)).expanduser().absolute())
+    return value
+
+
+def _without_other_sources(value: object, key: Key) -> object:
+    """Let the source of a dataset replace the one it had, with all that shaped it."""
+    depth = len(("datasets", "NAME", "SOURCE"))
+    if len(key) != depth or key[0] != "datasets" or key[2] not in Dataset.SOURCES:
+        return value
+    shape = () if key[2] == "files" else ("sizes", "bytes", "per_directory", "depth", "names")
+    gone = {*Dataset.SOURCES, *shape} - {key[2]}
+    datasets = dict(value["datasets"])  # type: ignore[index]
+    datasets[key[1]] = {k: v for k, v in datasets[key[1]].items() if k not in gone}
+    return {**value, "datasets": datasets}  # type: ignore[dict-item]

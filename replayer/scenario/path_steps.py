@@ -1,0 +1,210 @@
+"""Steps that are calls on a path."""
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from replayer.scenario.draws import DurationDraw, SizeDraw
+from replayer.scenario.operands import ZERO, EntryMode, OfEither, OfPath, StepPart, size_of_text
+from replayer.scenario.places import Place, Template
+from replayer.scenario.units import Mode
+
+__all__ = [
+    "Access",
+    "Bind",
+    "Chmod",
+    "Chown",
+    "Getxattr",
+    "Link",
+    "List",
+    "Listxattr",
+    "Lstat",
+    "Mkdir",
+    "Open",
+    "Readlink",
+    "Removexattr",
+    "Rename",
+    "Rmdir",
+    "Setxattr",
+    "Stat",
+    "Symlink",
+    "Truncate",
+    "Unlink",
+    "Utimens",
+]
+
+Flag = Literal[
+    "rdonly",
+    "wronly",
+    "rdwr",
+    "append",
+    "creat",
+    "create",
+    "excl",
+    "trunc",
+    "nofollow",
+    "directory",
+    "nonblock",
+    "noctty",
+    "noatime",
+    "path",
+    "sync",
+    "dsync",
+    "direct",
+]
+
+
+class Bind(StepPart, Place):
+    """Only give a path a name; no call."""
+
+    do: Literal["bind"]
+
+
+class Open(OfPath):
+    """open(2); the name then stands for the open file as well."""
+
+    do: Literal["open"]
+    flags: tuple[Flag, ...] = ("rdonly",)
+    mode: Mode = 0o644
+
+
+class Stat(OfPath):
+    """stat(2)."""
+
+    do: Literal["stat"]
+
+
+class Lstat(OfPath):
+    """lstat(2)."""
+
+    do: Literal["lstat"]
+
+
+class Access(OfPath):
+    """access(2)."""
+
+    do: Literal["access"]
+    check: Literal["exists", "read", "write", "execute"] = "exists"
+
+
+class List(OfEither):
+    """Read a directory to its end: open, getdents, close; with ``file`` getdents only."""
+
+    do: Literal["list"]
+
+
+class Mkdir(OfPath):
+    """mkdir(2)."""
+
+    do: Literal["mkdir"]
+    mode: EntryMode = 0o755
+
+
+class Rmdir(OfPath):
+    """rmdir(2)."""
+
+    do: Literal["rmdir"]
+
+
+class Unlink(OfPath):
+    """unlink(2)."""
+
+    do: Literal["unlink"]
+
+
+def _read_to(value: object) -> object:
+    return {"path": value} if isinstance(value, str) else value
+
+
+To = Annotated[Place, BeforeValidator(_read_to)]
+
+
+class Rename(OfPath):
+    """rename(2), or renameat2(2) that refuses or exchanges what exists."""
+
+    do: Literal["rename"]
+    to: To
+    existing: Literal["replace", "refuse", "exchange"] = "replace"
+
+
+class Link(OfPath):
+    """link(2): a hard link."""
+
+    do: Literal["link"]
+    to: To
+
+
+class Symlink(OfPath):
+    """symlink(2); without a target that of the dataset's entry."""
+
+    do: Literal["symlink"]
+    target: Template | None = None
+
+
+class Readlink(OfPath):
+    """readlink(2)."""
+
+    do: Literal["readlink"]
+
+
+class Truncate(OfEither):
+    """truncate(2), or with ``file`` ftruncate(2)."""
+
+    do: Literal["truncate"]
+    size: SizeDraw = ZERO
+
+
+class Chmod(OfEither):
+    """chmod(2), or with ``file`` fchmod(2); ``entry`` is the mode in the dataset."""
+
+    do: Literal["chmod"]
+    mode: EntryMode
+
+
+Owner = Annotated[int, Field(ge=-1, le=2**32 - 2)]
+
+
+class Chown(OfEither):
+    """lchown(2), or with ``file`` fchown(2); -1 leaves it."""
+
+    do: Literal["chown"]
+    uid: Owner = -1
+    gid: Owner = -1
+
+
+class Utimens(OfEither):
+    """utimensat(2), or with ``file`` futimens(3); without ``mtime`` now."""
+
+    do: Literal["utimens"]
+    mtime: DurationDraw | None = None
+
+
+Attribute = Annotated[str, Field(pattern=r"^user\.[^\x00]{1,250}$")]
+
+
+class Getxattr(OfPath):
+    """getxattr(2)."""
+
+    do: Literal["getxattr"]
+    attribute: Attribute
+
+
+class Setxattr(OfPath):
+    """setxattr(2) of so many bytes."""
+
+    do: Literal["setxattr"]
+    attribute: Attribute
+    size: SizeDraw = size_of_text("64B")
+
+
+class Listxattr(OfPath):
+    """listxattr(2)."""
+
+    do: Literal["listxattr"]
+
+
+class Removexattr(OfPath):
+    """removexattr(2)."""
+
+    do: Literal["removexattr"]
+    attribute: Attribute

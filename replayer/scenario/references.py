@@ -1,0 +1,168 @@
+"""Judges what names what: datasets, transactions of the mix, sequences, thresholds."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from replayer.scenario.document import Key
+from replayer.scenario.draws import Draw
+from replayer.scenario.model import Scenario
+from replayer.scenario.places import Place
+from replayer.scenario.problems import ScenarioError, nearest_hint
+from replayer.scenario.refusals import show_key
+from replayer.scenario.steps import Each, For, Script, StepPart, Use
+from replayer.scenario.walk import walk_steps
+
+__all__ = ["check_references", "refuse"]
+
+_SUBJECT = re.compile(r"\s*(?:[^:<>=!\s]+:)?([A-Za-z0-9_-]+)(?:/[a-z_]+)?\.")
+_METRICS = re.compile(r"service|lag|p[0-9]+")
+
+
+def check_references(scenario: Scenario) -> None:
+    """Check every name that refers to another part of the scenario.
+
+    Raises:
+        ScenarioError: Something is named that does not exist, or refers to itself.
+    """
+    _check_mix(scenario, ("mix",), scenario.mix)
+    _check_roles(scenario)
+    _check_datasets(scenario)
+    for group in ("transactions", "sequences"):
+        for name, steps in getattr(scenario, group).items():
+            for key, step in walk_steps(steps, (group, name)):
+                _check_step(scenario, key, step)
+    _check_cycles(scenario, "sequences", _uses_of(scenario))
+    _check_thresholds(scenario)
+
+
+def refuse(scenario: Scenario, key: Key, message: str, hint: str = "") -> ScenarioError:
+    """Return the error for a place of a scenario."""
+    return ScenarioError(
+        str(scenario.document.origin(key)), f"{show_key(key)} {message}", hint=hint
+    )
+
+
+def _check_mix(scenario: Scenario, key: Key, mix: Mapping[str, int]) -> None:
+    for name in mix:
+        if name not in scenario.transactions:
+            hint = nearest_hint(name, scenario.transactions, kind="transactions")
+            raise refuse(scenario, (*key, name), "is not a transaction of this scenario", hint)
+    if not any(mix.values()):
+        message = "is all zero: at least one weight must be more than 0"
+        raise refuse(scenario, key, message)
+
+
+def _check_roles(scenario: Scenario) -> None:
+    for name, role in scenario.roles.items():
+        _check_mix(scenario, ("roles", name, "mix"), role.mix)
+    wanted = sum(role.users for role in scenario.roles.values())
+    if wanted > scenario.users.count:
+        message = f"take {wanted} users, more than users.count ({scenario.users.count})"
+        raise refuse(scenario, ("roles",), message)
+
+
+def _check_datasets(scenario: Scenario) -> None:
+    for name, dataset in scenario.datasets.items():
+        if dataset.copy_of is not None:
+            _check_dataset(scenario, ("datasets", name, "copy_of"), dataset.copy_of)
+        if dataset.sizes is not None and dataset.sizes.size_of is not None:
+            key = ("datasets", name, "sizes", "size_of")
+            raise refuse(scenario, key, "goes with steps, not with datasets")
+    copies = {
+        name: [dataset.copy_of] if dataset.copy_of else []
+        for name, dataset in scenario.datasets.items()
+    }
+    _check_cycles(scenario, "datasets", copies)
+
+
+def _check_dataset(scenario: Scenario, key: Key, name: str) -> None:
+    if name not in scenario.datasets:
+        hint = nearest_hint(name, scenario.datasets, kind="datasets")
+        raise refuse(scenario, key, f"names the dataset {name}, which does not exist", hint)
+
+
+def _check_step(scenario: Scenario, key: Key, step: StepPart) -> None:
+    inside = (*key, step.do)
+    for place_key, place in places_of(step, inside):
+        for field, name in (("in", place.in_), ("from", place.from_)):
+            if name is not None:
+                _check_dataset(scenario, (*place_key, field), name)
+    match step:
+        case Each():
+            _check_dataset(scenario, (*inside, "of"), step.of)
+        case For() | Script():
+            _check_dataset(scenario, (*inside, "in"), step.in_)
+        case Use() if step.sequence not in scenario.sequences:
+            hint = nearest_hint(step.sequence, scenario.sequences, kind="sequences")
+            message = f"names the sequence {step.sequence}, which does not exist"
+            raise refuse(scenario, inside, message, hint)
+        case _:
+            pass
+
+
+def places_of(step: StepPart, key: Key) -> list[tuple[Key, Place]]:
+    """Return the places that a step names, each with its key, in the order of binding."""
+    own = [(key, step)] if isinstance(step, Place) else []
+    to = getattr(step, "to", None)
+    return [*own, ((*key, "to"), to)] if isinstance(to, Place) else [*own]
+
+
+def draws_of(step: StepPart, key: Key) -> Iterable[tuple[Key, Draw[int]]]:
+    """Yield the draws of a step, each with its key."""
+    for name in type(step).model_fields:
+        value = getattr(step, name)
+        if isinstance(value, Draw):
+            yield (*key, name), value
+
+
+def _uses_of(scenario: Scenario) -> dict[str, list[str]]:
+    return {
+        name: [
+            step.sequence
+            for _, step in walk_steps(steps, ("sequences", name))
+            if isinstance(step, Use)
+        ]
+        for name, steps in scenario.sequences.items()
+    }
+
+
+def _check_cycles(scenario: Scenario, group: str, edges: Mapping[str, list[str]]) -> None:
+    done: set[str] = set()
+    for name in edges:
+        _visit(scenario, group, edges, [name], done)
+
+
+def _visit(
+    scenario: Scenario, group: str, edges: Mapping[str, list[str]], path: list[str], done: set[str]
+) -> None:
+    if path[-1] in done:
+        return
+    for following in edges[path[-1]]:
+        if following in path:
+            loop = " -> ".join([*path[path.index(following) :], following])
+            raise refuse(scenario, (group, following), f"contains itself: {loop}")
+        _visit(scenario, group, edges, [*path, following], done)
+    done.add(path[-1])
+
+
+def _check_thresholds(scenario: Scenario) -> None:
+    for index, threshold in enumerate(scenario.thresholds):
+        match = _SUBJECT.match(threshold)
+        known = {*scenario.transactions, *OPS}
+        if match is not None and match[1] not in known and not _METRICS.fullmatch(match[1]):
+            hint = nearest_hint(match[1], scenario.transactions, kind="transactions")
+            message = f"({threshold}) names {match[1]}, a transaction which does not exist"
+            raise refuse(scenario, ("thresholds", index), message, hint)
+
+
+OPS = frozenset(
+    (
+        *("open", "close", "read", "pread", "pread_random", "write", "append", "pwrite"),
+        *("pwrite_random", "lseek", "fsync", "fdatasync", "fstat", "ftruncate", "fallocate"),
+        *("fchmod", "fchown", "futimens", "flock", "fcntl_lock", "getdents", "copy_file_range"),
+        *("sendfile", "mmap_read", "stat", "lstat", "access", "mkdir", "rmdir", "unlink"),
+        *("rename", "link", "symlink", "readlink", "truncate", "chmod", "chown", "utimens"),
+        *("getxattr", "setxattr", "removexattr", "listxattr"),
+    )
+)
+"""The ops of plan format 1: thresholds may name them as well."""

@@ -1,0 +1,103 @@
+"""Turns what the models refuse into one line with file, line, name, value and bound."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from replayer.scenario.document import Document, Key
+from replayer.scenario.problems import ScenarioError, nearest_hint
+from replayer.scenario.units import show_value
+
+__all__ = ["explain", "show_key"]
+
+PHRASES: Mapping[str, str] = {
+    "missing": "is missing",
+    "greater_than_equal": "must be at least {ge}, got {input}",
+    "greater_than": "must be more than {gt}, got {input}",
+    "less_than_equal": "must be at most {le}, got {input}",
+    "less_than": "must be less than {lt}, got {input}",
+    "model_type": "must be a mapping, got {input}",
+    "model_attributes_type": "must be a mapping, got {input}",
+    "mapping_type": "must be a mapping, got {input}",
+    "dict_type": "must be a mapping, got {input}",
+    "tuple_type": "must be a list, got {input}",
+    "list_type": "must be a list, got {input}",
+    "string_type": "must be text, got {input}",
+    "bool_type": "must be true or false, got {input}",
+    "bool_parsing": "must be true or false, got {input}",
+    "int_type": "must be a whole number, got {input}",
+    "int_parsing": "must be a whole number, got {input}",
+    "int_from_float": "must be a whole number, got {input}",
+    "float_type": "must be a number, got {input}",
+    "float_parsing": "must be a number, got {input}",
+    "literal_error": "must be {expected}, got {input}",
+    "string_pattern_mismatch": "must match {pattern}, got {input}",
+}
+
+
+def explain(error: ValidationError, document: Document) -> ScenarioError:
+    """Return the error of the scenario that comes first in its text."""
+    found = [_explain_one(details, document) for details in error.errors(include_url=False)]
+    return min(found, key=lambda item: item[0])[1]
+
+
+def show_key(key: Key) -> str:
+    """Return a key as people write it: ``transactions.login[0].open.size``."""
+    text = ""
+    for part in key:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}"
+    return text.removeprefix(".")
+
+
+def _explain_one(
+    details: ErrorDetails, document: Document
+) -> tuple[tuple[int, int], ScenarioError]:
+    context = details.get("ctx", {})
+    key = _key_of(details["loc"], document.value)
+    missing = details["type"] == "missing"
+    if missing:
+        key = (*key, details["loc"][-1])
+    if details["type"] == "unknown_key":
+        key = (*key, str(context["key"]))
+    origin = document.origin(key)
+    message = _phrase(details)
+    if details["type"] != "unknown_key":
+        message = f"{show_key(key)} {message}" if key else f"the scenario {message}"
+    elif key[:-1]:
+        message = f"{message} in {show_key(key[:-1])}"
+    hint = str(context.get("hint", "")) or _hint_for_literal(details)
+    return (origin.line or 0, -len(key)), ScenarioError(str(origin), message, hint=hint)
+
+
+def _key_of(location: Sequence[str | int], value: object) -> Key:
+    """Follow an error's location in the document, past the tags that only the models know."""
+    key: Key = ()
+    for part in location:
+        inside = (isinstance(value, dict) and part in value) or (
+            isinstance(value, list) and isinstance(part, int) and part < len(value)
+        )
+        if inside:
+            key = (*key, part)
+            value = value[part]  # type: ignore[index]
+    return key
+
+
+def _phrase(details: ErrorDetails) -> str:
+    template = PHRASES.get(details["type"])
+    if details["type"] == "too_short":
+        context = details["ctx"]
+        return f"must have at least {context['min_length']} entry, got {context['actual_length']}"
+    if template is None:
+        return details["msg"]
+    values = {**details.get("ctx", {}), "input": show_value(details["input"])}
+    return template.format_map(values)
+
+
+def _hint_for_literal(details: ErrorDetails) -> str:
+    if details["type"] != "literal_error" or not isinstance(details["input"], str):
+        return ""
+    expected = str(details["ctx"]["expected"])
+    words = [word.strip(" '") for word in expected.replace(" or ", ",").split(",")]
+    hint = nearest_hint(details["input"], words, kind="values")
+    return hint if hint.startswith("did") else ""

@@ -1,0 +1,268 @@
+"""The steps of a transaction: those around other steps, and all of them together.
+
+A step is written as a word (``close``) or as a mapping with one key (``close: session``);
+``read_step`` brings both into one form. What the steps mean together (names bound, files open) is
+judged in ``replayer.scenario.flow``.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BeforeValidator, Field, PrivateAttr
+from pydantic_core import PydanticCustomError
+
+from replayer.scenario.draws import CountDraw, DurationDraw
+from replayer.scenario.file_steps import (
+    Append,
+    Close,
+    CopyRange,
+    Fallocate,
+    Fdatasync,
+    Flock,
+    Fstat,
+    Fsync,
+    Lock,
+    Lseek,
+    MmapRead,
+    Pread,
+    Pwrite,
+    Read,
+    Sendfile,
+    Write,
+)
+from replayer.scenario.operands import OfEither, OfFile, OfPath, StepPart, Timed
+from replayer.scenario.part import Name, Part, SlotName
+from replayer.scenario.path_steps import (
+    Access,
+    Bind,
+    Chmod,
+    Chown,
+    Getxattr,
+    Link,
+    List,
+    Listxattr,
+    Lstat,
+    Mkdir,
+    Open,
+    Readlink,
+    Removexattr,
+    Rename,
+    Rmdir,
+    Setxattr,
+    Stat,
+    Symlink,
+    Truncate,
+    Unlink,
+    Utimens,
+)
+from replayer.scenario.places import Template
+from replayer.scenario.problems import nearest_hint
+from replayer.scenario.units import Count, show_value
+
+__all__ = [
+    "STEPS",
+    "Access",
+    "Append",
+    "Bind",
+    "Branch",
+    "Chmod",
+    "Choose",
+    "Chown",
+    "Close",
+    "CopyRange",
+    "Each",
+    "Fallocate",
+    "Fdatasync",
+    "Flock",
+    "For",
+    "Fstat",
+    "Fsync",
+    "Getxattr",
+    "Link",
+    "List",
+    "Listxattr",
+    "Lock",
+    "Lseek",
+    "Lstat",
+    "Mkdir",
+    "MmapRead",
+    "OfEither",
+    "OfFile",
+    "OfPath",
+    "Open",
+    "Pread",
+    "Pwrite",
+    "Read",
+    "Readlink",
+    "Removexattr",
+    "Rename",
+    "Repeat",
+    "Rmdir",
+    "Script",
+    "ScriptLine",
+    "Sendfile",
+    "Setxattr",
+    "Stat",
+    "Step",
+    "StepPart",
+    "Steps",
+    "Symlink",
+    "Think",
+    "Timed",
+    "Truncate",
+    "Unlink",
+    "Use",
+    "Utimens",
+    "Write",
+    "read_step",
+]
+
+
+class Think(StepPart):
+    """Wait; part of the latency of the transaction, not of its file time."""
+
+    SHORT: ClassVar[str] = "time"
+    do: Literal["think"]
+    time: DurationDraw
+
+
+class Repeat(StepPart):
+    """Do steps several times."""
+
+    do: Literal["repeat"]
+    times: CountDraw
+    steps: "Steps"
+
+
+class Branch(Part):
+    """A way of a choice."""
+
+    weight: Count = 1
+    steps: "Steps"
+
+
+class Choose(StepPart):
+    """Do the steps of one of several branches, drawn by weight."""
+
+    SHORT: ClassVar[str] = "branches"
+    do: Literal["choose"]
+    branches: Annotated[tuple[Branch, ...], Field(min_length=1)]
+
+
+class Each(StepPart):
+    """Do steps for every entry of a dataset, in the order of its entries."""
+
+    do: Literal["each"]
+    of: Name
+    as_: SlotName = Field("entry", alias="as")
+    reverse: bool = False
+    file: "Steps" = ()
+    directory: "Steps" = ()
+    link: "Steps" = ()
+
+
+class For(StepPart):
+    """Do steps for each of some names."""
+
+    do: Literal["for"]
+    in_: Name = Field(alias="in")
+    names: Annotated[tuple[Template, ...], Field(min_length=1)]
+    as_: SlotName = Field("file", alias="as")
+    steps: "Steps"
+
+
+@dataclass(frozen=True)
+class ScriptLine:
+    """A line of a script: run a sequence on a path."""
+
+    sequence: str
+    name: str
+    place: str
+
+    def below(self, directory: str | None) -> "ScriptLine":
+        """Return the same line for a tree that is in a directory of the dataset."""
+        if directory is None:
+            return self
+        name = directory if self.name == "." else f"{directory}/{self.name}"
+        return ScriptLine(self.sequence, name, self.place)
+
+
+class Script(StepPart):
+    """Do a sequence for each path of a table beside the scenario."""
+
+    do: Literal["script"]
+    in_: Name = Field(alias="in")
+    file: str
+    below: str | None = None
+    as_: SlotName = Field("file", alias="as")
+
+    _lines: tuple[ScriptLine, ...] = PrivateAttr(())
+
+    @property
+    def lines(self) -> tuple[ScriptLine, ...]:
+        """What the script's file says, in order."""
+        return self._lines
+
+    def give_lines(self, lines: Iterable[ScriptLine]) -> None:
+        """Keep what the file says (loading is apart from the model)."""
+        self._lines = tuple(lines)
+
+
+class Use(StepPart):
+    """Do the steps of a sequence."""
+
+    SHORT: ClassVar[str] = "sequence"
+    do: Literal["use"]
+    sequence: Name
+
+
+AnyStep = (
+    Bind | Open | Close | Read | Pread | Pwrite | Write | Append | Lseek | Fsync | Fdatasync | Fstat
+    | Stat | Lstat | Access | List | Mkdir | Rmdir | Unlink | Rename | Link | Symlink | Readlink |
+    Truncate | Fallocate | Chmod | Chown | Utimens | Flock | Lock | Getxattr | Setxattr | Listxattr
+    | Removexattr | CopyRange | Sendfile | MmapRead | Think | Repeat | Choose | Each | For | Script
+    | Use
+)  # fmt: skip
+
+STEPS: dict[str, type[StepPart]] = {
+    step.model_fields["do"].annotation.__args__[0]: step for step in AnyStep.__args__
+}
+"""Every word that may stand in a list of steps."""
+
+
+def read_step(value: object) -> object:
+    """Bring a step into the form ``{"do": word, operand: value…}``."""
+    word, operands = _split(value)
+    if word not in STEPS:
+        hint = nearest_hint(word, STEPS, kind="steps")
+        raise PydanticCustomError(
+            "unknown_step", "is the unknown step {word}", {"word": word, "hint": hint}
+        )
+    short = STEPS[word].SHORT
+    if operands is None:
+        return {"do": word}
+    if isinstance(operands, dict) and word != "think":
+        if "do" in operands:
+            raise PydanticCustomError("unknown_key", "unknown key {key}", {"key": "do"})
+        return {"do": word, **operands}
+    if not short:
+        message = "{word} must be followed by a mapping, got {value}"
+        raise PydanticCustomError("step", message, {"word": word, "value": show_value(operands)})
+    return {"do": word, short: operands}
+
+
+def _split(value: object) -> tuple[str, object]:
+    if isinstance(value, str):
+        return value, None
+    if isinstance(value, dict) and len(value) == 1:
+        return next(iter(value.items()))
+    message = "must be a word or a mapping with one key, got {value}"
+    shown = f"the keys {', '.join(value)}" if isinstance(value, dict) else show_value(value)
+    raise PydanticCustomError("step", message, {"value": shown})
+
+
+Step = Annotated[AnyStep, Field(discriminator="do"), BeforeValidator(read_step)]
+Steps = tuple[Step, ...]
+for _step in (*AnyStep.__args__, Branch):
+    _step.model_rebuild()

@@ -1,0 +1,247 @@
+"""Judging a run: each threshold on each target, then the run as a whole.
+
+A figure that the sample does not support, or that may be the client's and not the file system's, is
+neither a pass nor a failure: it is inconclusive, and the reason is said. Nothing is printed here.
+"""
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+from replayer.measure import (
+    Frozen,
+    Of,
+    Outcome,
+    Performance,
+    RunRecord,
+    Summary,
+    TargetSummary,
+    TransactionSummary,
+    format_bytes,
+    format_count,
+    format_rate,
+    format_share,
+    format_time_ns,
+    samples_needed,
+    samples_of,
+    saturated,
+)
+from replayer.verdict.threshold import Threshold, Unit, parse_threshold
+
+__all__ = ["EXIT_CODES", "Judgement", "Verdict", "judge"]
+
+EXIT_CODES: dict[Outcome, Literal[0, 1, 4]] = {"pass": 0, "fail": 1, "inconclusive": 4}
+
+
+class Judgement(Frozen):
+    """One threshold on one target."""
+
+    threshold: str
+    source: str
+    target: str
+    outcome: Outcome
+    measured: float | None
+    """In the unit of the limit; null: there is no such figure."""
+    limit: float
+    unit: Unit
+    says: str
+    """The figure, or why there is none, for a person."""
+
+
+class Verdict(Frozen):
+    """What the run proves."""
+
+    outcome: Outcome
+    exit_code: Literal[0, 1, 4]
+    judgements: tuple[Judgement, ...]
+    reasons: tuple[str, ...]
+    """Why the run as a whole is inconclusive; empty when it is not."""
+
+
+def judge(record: RunRecord, summary: Summary) -> Verdict:
+    """Judge a run by its own thresholds.
+
+    Raises:
+        ReplayerError: A threshold in run.json is not one.
+    """
+    thresholds = [parse_threshold(stated.text, stated.source) for stated in record.run.thresholds]
+    judgements = tuple(
+        _judge(threshold, record, target)
+        for threshold in thresholds
+        for target in summary.targets
+        if threshold.target in {None, target.name}
+    )
+    reasons = tuple(_reasons(record, summary))
+    outcome = _overall({judgement.outcome for judgement in judgements}, reasons)
+    return Verdict(
+        outcome=outcome, exit_code=EXIT_CODES[outcome], judgements=judgements, reasons=reasons
+    )
+
+
+def _overall(outcomes: set[Outcome], reasons: tuple[str, ...]) -> Outcome:
+    if "fail" in outcomes:
+        return "fail"  # what was measured is enough to prove that
+    return "inconclusive" if reasons or "inconclusive" in outcomes else "pass"
+
+
+def _reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
+    """Say what keeps a run from proving anything good."""
+    if record.status in _UNFINISHED:
+        yield _UNFINISHED[record.status]
+    health = record.run.health
+    if health is not None and saturated(health):
+        yield "the client was saturated: figures may be its own, not the file system's"
+    if health is not None and health.users_given_up:
+        yield f"{health.users_given_up} users hung in a call: their last calls are in no figure"
+    for target in summary.targets:
+        if not any(found.latency.count for found in target.overall.transactions):
+            yield f"no transaction succeeded on {target.name} in the measured phase"
+    if record.losses.total and record.status == "finished":
+        yield f"{record.losses.total} damaged lines in the run folder could not be read"
+
+
+_UNFINISHED = {
+    "running": "the run has not ended yet",
+    "interrupted": "the run was interrupted",
+    "failed": "the run failed before its end",
+    "killed": "the run was killed: what it had written by then is what there is",
+}
+
+
+def _judge(threshold: Threshold, record: RunRecord, target: TargetSummary) -> Judgement:
+    measured, missing = _measure(threshold, record, target)
+    return Judgement(
+        threshold=threshold.text,
+        source=threshold.source,
+        target=target.name,
+        outcome=_outcome(threshold, record, measured),
+        measured=measured,
+        limit=threshold.limit,
+        unit=threshold.unit,
+        says=missing if measured is None else _FORMATS[threshold.unit](measured),
+    )
+
+
+def _outcome(threshold: Threshold, record: RunRecord, measured: float | None) -> Outcome:
+    if measured is None:
+        return "inconclusive"
+    if _COMPARES[threshold.comparison](measured, threshold.limit):
+        return "pass"
+    health = record.run.health
+    # An error is an error on a busy client too; a time or a rate may be the client's.
+    if threshold.metric.kind != "errors" and health is not None and saturated(health):
+        return "inconclusive"
+    return "fail"
+
+
+def _measure(
+    threshold: Threshold, record: RunRecord, target: TargetSummary
+) -> tuple[float | None, str]:
+    """Return the figure, or None and why there is none."""
+    if threshold.metric.is_time:
+        return _time(threshold, record, target)
+    found = _counted(threshold, target)
+    if found is None:
+        return None, f"no {threshold.subject} was measured on {target.name}"
+    count, errors, rates = found
+    if not count:
+        return None, "nothing was measured"
+    if threshold.metric.kind == "errors":
+        return (errors / count if threshold.unit == "share" else float(errors)), ""
+    rate = rates[threshold.metric.kind]
+    return rate, "no time was measured"
+
+
+def _time(
+    threshold: Threshold, record: RunRecord, target: TargetSummary
+) -> tuple[float | None, str]:
+    histogram = samples_of(record, _of(threshold, target))
+    metric, count = threshold.metric, histogram.count
+    needed = samples_needed(metric.percent) if metric.percent is not None else 1
+    if count < needed:
+        return None, f"too few samples: {count:,} of at least {needed:,}"
+    if metric.percent is not None:
+        return float(histogram.percentile(metric.percent)), ""
+    figures = {"mean": histogram.mean, "min": float(histogram.min), "max": float(histogram.max)}
+    return figures[metric.kind], ""
+
+
+def _of(threshold: Threshold, target: TargetSummary) -> Of:
+    subject = threshold.subject
+    if subject is None:  # refused by the grammar: a time is always of something
+        message = f"{threshold.text}: a time of nothing"
+        raise ValueError(message)
+    if subject.op is not None:
+        return Of(target.index, subject.name, subject.op)
+    if _transaction(target, subject.name) is None:
+        return Of(target.index, None, subject.name)
+    return Of(target.index, subject.name, _PARTS[threshold.metric.part])
+
+
+_PARTS = {
+    "latency": "transaction",
+    "service": "transaction.service",
+    "lag": "transaction.lag",
+}
+
+_Counted = tuple[int, int, dict[str, float | None]]
+
+
+def _counted(threshold: Threshold, target: TargetSummary) -> _Counted | None:
+    """Return the count, the errors and the rates of a subject; None: there is no such subject."""
+    subject = threshold.subject
+    if subject is None:
+        return _everything(target)
+    transaction = _transaction(target, subject.name)
+    if subject.op is not None:
+        ops = transaction.ops if transaction is not None else ()
+        return _rates(next((op for op in ops if op.op == subject.op), None))
+    if transaction is not None:
+        return _rates(transaction)
+    return _rates(next((op for op in target.overall.ops if op.op == subject.name), None))
+
+
+def _rates(found: TransactionSummary | Performance | None) -> _Counted | None:
+    if found is None:
+        return None
+    rates = {
+        "rate": found.rate_per_s,
+        "throughput": found.throughput_per_s,
+        "bytes": found.bytes_per_s,
+    }
+    return found.count, found.errors, rates
+
+
+def _everything(target: TargetSummary) -> _Counted:
+    """Count transactions; where there are none, calls."""
+    overall = target.overall
+    counted = overall.transactions or overall.ops
+    seconds = overall.measured_s
+    count = sum(found.count for found in counted)
+    good = sum(found.count - found.errors for found in counted)
+    moved = sum(op.bytes for op in overall.ops)
+    totals = {"rate": count, "throughput": good, "bytes": moved}
+    rates = {name: total / seconds if seconds > 0 else None for name, total in totals.items()}
+    return count, overall.errors, rates
+
+
+def _transaction(target: TargetSummary, name: str) -> TransactionSummary | None:
+    return next((found for found in target.overall.transactions if found.name == name), None)
+
+
+_COMPARES: dict[str, Callable[[float, float], bool]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+
+_FORMATS: dict[Unit, Callable[[float], str]] = {
+    "ns": format_time_ns,
+    "count": lambda value: format_count(int(value)),
+    "share": format_share,
+    "per_s": format_rate,
+    "bytes_per_s": lambda value: f"{format_bytes(value)}/s",
+}

@@ -1,0 +1,273 @@
+"""The grammar of thresholds: a line of text in, a frozen value out, or an error with its place.
+
+    [TARGET:][SUBJECT.]METRIC COMPARISON LIMIT
+
+SUBJECT is a transaction, an op, or TRANSACTION/OP. METRIC is a percentile (p95, p99.9), mean, min,
+max (of transactions also with service. or lag. before it), errors, rate, throughput or bytes.
+Nothing is judged here.
+rate counts all that ended, throughput only what succeeded; errors is a count, or with % a share.
+"""
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, NoReturn
+
+from replayer.errors import ReplayerError
+
+__all__ = [
+    "Comparison",
+    "Metric",
+    "Names",
+    "Subject",
+    "Threshold",
+    "check_names",
+    "parse_threshold",
+]
+
+Comparison = Literal["<", "<=", ">", ">=", "==", "!="]
+Unit = Literal["ns", "count", "share", "per_s", "bytes_per_s"]
+Part = Literal["latency", "service", "lag"]
+
+_FORM = "'[TARGET:][TRANSACTION[/OP].]METRIC COMPARISON LIMIT', for example 'page_view.p95 < 200ms'"
+_LEFT = re.compile(r"\s*(?:(?P<target>[^:<>=!\s]+):)?(?P<path>[^:<>=!\s]+)\s*")
+_COMPARISON = re.compile(r"<=|>=|==|!=|<|>")
+_LIMIT = re.compile(r"\s*(?P<number>\d+(?:\.\d+)?)\s*(?P<unit>[^\d\s]\S*)?\s*$")
+_METRIC = re.compile(
+    r"(?:(?P<subject>.+?)\.)??(?:(?P<part>service|lag)\.)?(?P<metric>p\d+\.\d+|[^.]+)$"
+)
+_PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)$")
+
+_TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "m": 6e10, "min": 6e10}
+_RATES = {"/s": 1.0, "/min": 1 / 60, "/m": 1 / 60, "/h": 1 / 3600}
+_BYTES = {
+    f"{prefix}{kind}/s": float(base**power)
+    for base, kind, prefixes in ((1000, "B", "kMGT"), (1024, "iB", "KMGT"))
+    for power, prefix in enumerate(prefixes, start=1)
+} | {"B/s": 1.0, "KB/s": 1000.0}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is compared.
+
+    Attributes:
+        kind: ``percentile`` and so on.
+        part: Which time of a transaction; ops have only one.
+        percent: Of a percentile; None for the others.
+    """
+
+    kind: Literal["percentile", "mean", "min", "max", "errors", "rate", "throughput", "bytes"]
+    part: Part = "latency"
+    percent: float | None = None
+
+    @property
+    def is_time(self) -> bool:
+        """Whether it is a figure of a distribution of times."""
+        return self.kind in _TIME_KINDS
+
+
+_TIME_KINDS = ("percentile", "mean", "min", "max")
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Of what: ``name`` alone is a transaction or, if there is none of that name, an op."""
+
+    name: str
+    op: str | None = None
+
+    def __str__(self) -> str:
+        return self.name if self.op is None else f"{self.name}/{self.op}"
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A limit that a run has to keep.
+
+    Attributes:
+        text: As it was written.
+        source: Where: a file and line, or the option.
+        target: The one target it is about; None: every one.
+        subject: None: everything together.
+        metric: What is compared.
+        comparison: How.
+        limit: In nanoseconds, per second, bytes per second, a count, or a share of 1.
+        unit: Which of these.
+    """
+
+    text: str
+    source: str
+    target: str | None
+    subject: Subject | None
+    metric: Metric
+    comparison: Comparison
+    limit: float
+    unit: Unit
+
+
+@dataclass(frozen=True)
+class Names:
+    """What thresholds may name."""
+
+    targets: tuple[str, ...]
+    transactions: tuple[str, ...]
+    ops: tuple[str, ...]
+
+
+def parse_threshold(text: str, source: str) -> Threshold:
+    """Parse one threshold.
+
+    Raises:
+        ReplayerError: With the value, the column and, for a name, the nearest known one.
+    """
+    refuse = _refusal(text, source)
+    left = _LEFT.match(text)
+    if left is None:
+        refuse("what is compared is missing", 1, _FORM)
+    sign = _COMPARISON.match(text, left.end())
+    if sign is None:
+        found = text[left.end() :].split(" ", 1)[0] or "the end"
+        refuse(f"a comparison must follow, got {found!r}", left.end() + 1, "one of < <= > >= == !=")
+    subject, metric = _parse_path(left["path"], left.start("path") + 1, refuse)
+    limit, unit = _parse_limit(text, sign.end(), metric, refuse)
+    return Threshold(
+        text.strip(), source, left["target"], subject, metric, _sign(sign[0]), limit, unit
+    )
+
+
+def check_names(thresholds: Iterable[Threshold], names: Names) -> None:
+    """Refuse a threshold on something that a run will not have.
+
+    Raises:
+        ReplayerError: With the nearest known name.
+    """
+    for threshold in thresholds:
+        refuse = _refusal(threshold.text, threshold.source)
+        if threshold.target is not None:
+            _known("target", threshold.target, names.targets, threshold, refuse)
+        subject = threshold.subject
+        if subject is None:
+            continue
+        if subject.op is not None:
+            _known("transaction", subject.name, names.transactions, threshold, refuse)
+            _known("op", subject.op, names.ops, threshold, refuse)
+        else:
+            both = (*names.transactions, *names.ops)
+            _known("transaction or op", subject.name, both, threshold, refuse)
+        is_op = subject.op is not None or subject.name not in names.transactions
+        if is_op and threshold.metric.part != "latency":
+            column = threshold.text.find(threshold.metric.part) + 1
+            refuse(f"an op has no {threshold.metric.part} time of its own", column, "leave it out")
+
+
+_Refuse = Callable[[str, int, str], NoReturn]
+
+
+def _refusal(text: str, source: str) -> _Refuse:
+    def refuse(problem: str, column: int, hint: str) -> NoReturn:
+        message = f"{source}: threshold {text.strip()!r}, column {column}: {problem}"
+        raise ReplayerError(message, hint=hint)
+
+    return refuse
+
+
+def _parse_path(path: str, column: int, refuse: _Refuse) -> tuple[Subject | None, Metric]:
+    found = _METRIC.match(path)
+    if found is None:
+        refuse(f"no metric in {path!r}", column, _FORM)
+    metric = _parse_metric(found["metric"], found["part"], column + found.start("metric"), refuse)
+    if found["subject"] is None:
+        if metric.is_time:
+            refuse(f"{path} of what?", column, "name a transaction or an op, as in 'page_view.p95'")
+        return None, metric
+    name, slash, op = found["subject"].partition("/")
+    if not name or (slash and not op):
+        refuse(f"half a name: {found['subject']!r}", column, "TRANSACTION, OP or TRANSACTION/OP")
+    return Subject(name, op or None), metric
+
+
+def _parse_metric(name: str, part: str | None, column: int, refuse: _Refuse) -> Metric:
+    percentile = _PERCENTILE.match(name)
+    if percentile is not None:
+        percent = float(percentile[1])
+        if not 0 < percent < 100:  # noqa: PLR2004 - percent
+            refuse(f"a percentile lies between 0 and 100, got {name}", column, "for example p95")
+        return Metric("percentile", _part(part), percent)
+    kind = next((known for known in _KINDS if known == name), None)
+    if kind is None:
+        known = ("p50", "p95", "p99", "p99.9", *_KINDS)
+        refuse(f"no metric {name!r}", column, _nearest(name, known))
+    if part is not None and kind not in _TIME_KINDS:
+        refuse(f"{part} is a time, {name} is none", column, f"write {name} alone")
+    return Metric(kind, _part(part))
+
+
+_KINDS: tuple[Literal["mean", "min", "max", "errors", "rate", "throughput", "bytes"], ...] = (
+    "mean", "min", "max", "errors", "rate", "throughput", "bytes",
+)  # fmt: skip
+
+
+def _parse_limit(text: str, begin: int, metric: Metric, refuse: _Refuse) -> tuple[float, Unit]:
+    column = len(text) - len(text[begin:].lstrip()) + 1
+    found = _LIMIT.match(text, begin)
+    if found is None:
+        rest = text[begin:].strip() or "nothing"
+        refuse(f"a limit must follow, got {rest!r}", column, "a number and its unit, such as 200ms")
+    number, unit = float(found["number"]), found["unit"]
+    if metric.kind == "errors":
+        return _errors_limit(number, unit, column, refuse)
+    units, kind, example = _UNITS[metric.kind]
+    if unit is None or unit not in units:
+        problem = f"a limit of {metric.kind} has a unit, got {found[0].strip()!r}"
+        refuse(problem, column, f"{example}; units are {', '.join(units)}")
+    return number * units[unit], kind
+
+
+def _errors_limit(
+    number: float, unit: str | None, column: int, refuse: _Refuse
+) -> tuple[float, Unit]:
+    if unit == "%":
+        return number / 100, "share"
+    if unit is not None or number != int(number):
+        refuse(
+            "errors are a count or a share", column, "for example 'errors == 0' or 'errors < 1%'"
+        )
+    return number, "count"
+
+
+_UNITS: dict[str, tuple[dict[str, float], Unit, str]] = {
+    **dict.fromkeys(_TIME_KINDS, (_TIMES, "ns", "for example 200ms")),
+    "rate": (_RATES, "per_s", "for example 100/s"),
+    "throughput": (_RATES, "per_s", "for example 100/s"),
+    "bytes": (_BYTES, "bytes_per_s", "for example 50MB/s"),
+}
+
+
+def _known(
+    kind: str, name: str, names: tuple[str, ...], threshold: Threshold, refuse: _Refuse
+) -> None:
+    if name not in names:
+        column = threshold.text.find(name) + 1
+        refuse(f"no {kind} {name!r}", column, _nearest(name, names))
+
+
+def _nearest(name: str, known: tuple[str, ...]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    listed = ", ".join(dict.fromkeys(known))
+    return f"did you mean {near[0]!r}? there are: {listed}" if near else f"there are: {listed}"
+
+
+def _part(text: str | None) -> Part:
+    return "service" if text == "service" else "lag" if text == "lag" else "latency"
+
+
+def _sign(text: str) -> Comparison:
+    for known in _COMPARISONS:
+        if text == known:
+            return known
+    raise AssertionError(text)  # the regular expression matches nothing else
+
+
+_COMPARISONS: tuple[Comparison, ...] = ("<", "<=", ">", ">=", "==", "!=")

@@ -1,0 +1,27 @@
+"""Fixtures of the tests that run the real command line."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.behaviour.shell import Shell, Until, make_shell
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return make_shell(tmp_path)
+
+
+@pytest.fixture
+def until() -> Until:
+    """Wait until something is so."""
+
+    def wait(is_so: Callable[[], object]) -> None:
+        deadline = time.monotonic() + 20
+        while not is_so():
+            assert time.monotonic() < deadline, "it has not come to be so within 20 s"
+            time.sleep(0.02)
+
+    return wait

@@ -1,0 +1,209 @@
+"""Locust's own command line, and locustfiles that people write."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.behaviour.shell import Shell
+
+LOCUST = ("-m", "locust")
+
+EDITOR = '''
+"""A user written in Python, whose file calls are made natively."""
+
+from locust import constant, task
+
+from replayer.load import FileUser
+
+
+class Editor(FileUser):
+    wait_time = constant(0.01)
+
+    def on_start(self):
+        self.name = f"notes-{id(self)}"
+
+    @task
+    def save(self):
+        with self.fs.transaction("save"):
+            with self.fs.open(self.name, "w") as file:
+                assert file.write(300_000) > 0
+                file.fsync()
+                assert file.stat() == 300_000
+            assert self.fs.stat(self.name) == 300_000
+            with self.fs.open(self.name) as file:
+                assert file.read(1000) == 1000
+                assert file.pread(10, 299_995) == 5
+                assert file.seek(5) == 5
+                file.flock("exclusive")
+                file.flock("unlock")
+        self.fs.mkdir(f"{self.name}.d")
+        self.fs.rename(self.name, f"{self.name}.d/{self.name}")
+        self.fs.listdir(f"{self.name}.d")
+        self.fs.unlink(f"{self.name}.d/{self.name}")
+        self.fs.rmdir(f"{self.name}.d")
+        assert not self.fs.exists(self.name)
+
+    @task
+    def miss(self):
+        try:
+            with self.fs.transaction("miss"):
+                self.fs.stat("nothing/here")
+        except FileNotFoundError as error:
+            assert error.filename == "nothing/here"
+        else:
+            raise AssertionError("the failure was not raised")
+
+    @task
+    def escape(self):
+        try:
+            self.fs.open("../../outside", "w")
+        except OSError:
+            return
+        raise AssertionError("a user left its folder")
+'''
+
+SHAPE = """
+from locust import LoadTestShape
+
+
+class UpAndDown(LoadTestShape):
+    def tick(self):
+        seconds = self.get_run_time()
+        if seconds > 4:
+            return None
+        return (6, 100) if seconds < 2 else (2, 100)
+"""
+
+LISTENER = """
+import json
+
+from locust import events
+
+heard = []
+
+
+@events.request.add_listener
+def hear(request_type, name, response_time, exception, **_):
+    heard.append((request_type, name, response_time > 0, exception is None))
+
+
+@events.quit.add_listener
+def tell(**_):
+    with open("heard.json", "w") as file:
+        json.dump(heard, file)
+"""
+
+
+def counted(path: Path) -> dict[str, int]:
+    with path.open() as file:
+        return {row["Name"]: int(row["Request Count"]) for row in csv.DictReader(file)}
+
+
+@pytest.fixture
+def packaged(shell: Shell) -> str:
+    return shell.run("locustfile").out.strip()
+
+
+def test_locust_itself_runs_a_scenario_with_its_own_options(shell: Shell, packaged: str) -> None:
+    mount = shell.target()
+    done = shell.run(
+        *("-f", packaged, "--headless", "-u", "4", "--csv", "own", "--only-summary"),
+        *("--scenario", "tiny.yaml", "--target", f"here={mount}", "--results", "json"),
+        program=LOCUST,
+    )
+    assert done.went_well, done.err
+    document = done.document()
+    (target,) = document["summary"]["targets"]
+    ours = {each["name"]: each["count"] for each in target["overall"]["transactions"]}
+    assert counted(shell.home / "own_stats.csv") == {**ours, "Aggregated": sum(ours.values())}
+    assert document["load"]["users"] == 4
+    assert "CPU usage" not in done.err
+    assert list(mount.iterdir()) == []
+
+
+def test_locusts_json_holds_what_the_engine_counted(shell: Shell, packaged: str) -> None:
+    done = shell.run(
+        *("-f", packaged, "--headless", "--json", "--skip-log", "-o", "out"),
+        *("--scenario", "tiny.yaml", "--results", "none"),
+        program=LOCUST,
+    )
+    theirs = {entry["name"]: entry["num_requests"] for entry in json.loads(done.out)}
+    report = json.loads((shell.home / "out" / "run.json").read_text())["summary"]
+    ours = {each["name"]: each["count"] for each in report["targets"][0]["overall"]["transactions"]}
+    assert theirs == ours
+
+
+@pytest.mark.parametrize("mode", ["--master", "--worker", "--processes=2"])
+def test_several_processes_are_refused_with_a_line(shell: Shell, packaged: str, mode: str) -> None:
+    done = shell.run("-f", packaged, "--headless", mode, "--scenario", "tiny.yaml", program=LOCUST)
+    assert "not possible yet" in done.err
+    assert done.code == 2
+
+
+def test_a_scenario_must_be_named(shell: Shell, packaged: str) -> None:
+    done = shell.run("-f", packaged, "--headless", program=LOCUST)
+    assert done.code == 2
+    assert "a scenario is missing" in done.err
+
+
+def test_users_in_python_make_their_calls_on_native_threads(shell: Shell) -> None:
+    (shell.home / "editor.py").write_text(EDITOR)
+    mount = shell.target()
+    done = shell.run(
+        *("-f", "editor.py", "--headless", "-u", "3", "-t", "2s", "--only-summary"),
+        *("--target", mount, "--results", "json", "--csv", "own"),
+        program=LOCUST,
+    )
+    document = done.document()
+    assert "AssertionError" not in done.err, done.err
+    found = {
+        each["name"]: each for each in document["summary"]["targets"][0]["overall"]["transactions"]
+    }
+    assert found["save"]["errors"] == 0
+    assert found["miss"]["errors"] == found["miss"]["count"] > 0
+    assert {op["op"] for op in found["save"]["ops"]} >= {"open", "write", "fsync", "fstat", "flock"}
+    assert counted(shell.home / "own_stats.csv")["save"] == found["save"]["count"]
+    assert list(mount.iterdir()) == []
+
+
+def test_a_users_own_locustfile_may_join_a_scenario(shell: Shell) -> None:
+    (shell.home / "editor.py").write_text(EDITOR)
+    done = shell.run("run", "tiny.yaml", "-f", "editor.py", "-u", "4", "-t", "2s", "--json")
+    names = {
+        each["name"] for each in done.document()["summary"]["targets"][0]["overall"]["transactions"]
+    }
+    assert {"look", "save"} <= names, done.err
+
+
+def test_a_load_shape_lets_users_come_and_go(shell: Shell) -> None:
+    (shell.home / "shape.py").write_text(SHAPE)
+    done = shell.run("run", "look.yaml", "-f", "shape.py", "-u", "6", "--set", "duration=60s")
+    assert done.went_well, done.err
+    (timeline,) = shell.home.glob("replayer-runs/*/timeline.csv")
+    with timeline.open() as file:
+        users = [int(row["users"]) for row in csv.DictReader(file)]
+    assert max(users) == 6
+    assert 2 in users
+
+
+def test_more_users_than_the_plan_has_are_refused_with_a_line(shell: Shell) -> None:
+    (shell.home / "shape.py").write_text(SHAPE)
+    done = shell.run("run", "look.yaml", "-f", "shape.py", "-u", "3")
+    assert done.code == 2
+    assert "the plan is made for 3 users" in done.err
+
+
+def test_listeners_of_request_events_hear_of_every_transaction(shell: Shell) -> None:
+    (shell.home / "listener.py").write_text(LISTENER)
+    done = shell.run("run", "tiny.yaml", "-f", "listener.py", "--json")
+    assert done.went_well, done.err
+    (target,) = done.document()["summary"]["targets"]
+    ours = sum(each["count"] for each in target["overall"]["transactions"])
+    heard = json.loads((shell.home / "heard.json").read_text())
+    assert len(heard) >= ours > 0
+    assert {tuple(each) for each in heard} == {
+        ("FILE", "look", True, True),
+        ("FILE", "save", True, True),
+    }

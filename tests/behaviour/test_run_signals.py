@@ -1,0 +1,134 @@
+"""Ctrl-C, SIGTERM and kill -9: results kept, folders removed, nothing else touched."""
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.behaviour.shell import Shell, Until
+
+
+def runs(home: Path) -> list[dict[str, object]]:
+    return [json.loads(path.read_text()) for path in (home / "replayer-runs").glob("*/run.json")]
+
+
+def is_measuring(home: Path) -> bool:
+    return any(
+        '"measured"' in path.read_text() for path in home.glob("replayer-runs/*/events.jsonl")
+    )
+
+
+def sleepers(mount: Path) -> tuple[str, ...]:
+    """A run whose transactions take 30 s each."""
+    step = "transactions.look=[{stat: {from: files, pick: uniform}}, {think: 30s}]"
+    return ("run", "look.yaml", "--target", str(mount), "-t", "60s", "--set", step)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_signal_lets_transactions_finish_and_keeps_the_results(
+    shell: Shell, until: Until, number: int
+) -> None:
+    mount = shell.target()
+    process = shell.start("run", "tiny.yaml", "--target", mount, "-t", "60s", "--json")
+    until(lambda: is_measuring(shell.home))
+    time.sleep(0.3)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 4, err
+    assert "interrupted" in err
+    document = json.loads(out)
+    assert document["status"] == "interrupted"
+    transactions = document["summary"]["targets"][0]["overall"]["transactions"]
+    assert sum(each["count"] for each in transactions) > 0
+    assert sum(each["cancelled"] for each in transactions) == 0
+    assert list(mount.iterdir()) == []
+
+
+def test_a_second_ctrl_c_ends_at_once_and_still_keeps_results_and_cleans(
+    shell: Shell, until: Until
+) -> None:
+    mount = shell.target()
+    process = shell.start(*sleepers(mount), "--stop-timeout", "60")
+    until(lambda: is_measuring(shell.home))
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    assert process.poll() is None
+    begin = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert time.monotonic() - begin < 5
+    assert process.returncode == 4, err
+    assert [run["status"] for run in runs(shell.home)] == ["interrupted"]
+    assert list(mount.iterdir()) == []
+
+
+def test_transactions_that_do_not_finish_within_the_stop_timeout_are_cancelled(
+    shell: Shell, until: Until
+) -> None:
+    mount = shell.target()
+    process = shell.start(*sleepers(mount), "--stop-timeout", "1", "--json")
+    until(lambda: is_measuring(shell.home))
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=10)
+    assert process.returncode == 4, err
+    (look,) = json.loads(out)["summary"]["targets"][0]["overall"]["transactions"]
+    assert look["cancelled"] == 2
+
+
+def test_a_run_killed_with_9_is_removed_by_clean_and_nothing_else_is(
+    shell: Shell, until: Until
+) -> None:
+    mount = shell.target()
+    (mount / "mine.txt").write_text("keep me")
+    (mount / "replayer-mine").mkdir()
+    process = shell.start("run", "tiny.yaml", "--target", mount, "-t", "60s")
+    until(lambda: is_measuring(shell.home))
+    (folder,) = (path for path in mount.glob("replayer-2*"))
+
+    alive = shell.run("clean", mount)
+    assert alive.code == 2
+    assert "still goes on" in alive.err
+
+    process.kill()
+    process.communicate()
+    dry = shell.run("clean", "--dry-run", mount)
+    assert (dry.code, dry.out) == (0, f"would remove {folder}\n")
+    assert folder.exists()
+    done = shell.run("clean", mount)
+    assert done.went_well, done.err
+    assert done.out.startswith(f"removed {folder}: ")
+    assert sorted(path.name for path in mount.iterdir()) == ["mine.txt", "replayer-mine"]
+
+    (report,) = (shell.home / "replayer-runs").iterdir()
+    shown = shell.run("report", report)
+    assert "look" in shown.out, shown.err
+
+
+def test_a_signal_while_laying_out_removes_what_was_laid_out(shell: Shell, until: Until) -> None:
+    mount = shell.target()
+    many = ("--set", "files.files=200000", "--set", "files.sizes=16KiB")
+    process = shell.start("run", "look.yaml", "--target", mount, *many)
+    until(lambda: any(mount.glob("replayer-*/files/*")))
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 4, err
+    assert "interrupted while laying out" in err
+    assert list(mount.iterdir()) == []
+    assert [run["status"] for run in runs(shell.home)] == ["interrupted"]
+
+
+def test_clean_refuses_a_folder_without_the_marker(shell: Shell) -> None:
+    mount = shell.target()
+    (mount / "replayer-20261121T000000-abcd").mkdir()
+    done = shell.run("clean", mount / "replayer-20261121T000000-abcd")
+    assert done.code == 2
+    assert "was not made by a run" in done.err
+    assert (mount / "replayer-20261121T000000-abcd").exists()
+
+
+def test_clean_says_when_there_is_nothing_to_remove(shell: Shell) -> None:
+    done = shell.run("clean", shell.target())
+    assert (done.code, done.err) == (0, "nothing to remove\n")

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Install what the tests need, build the engine, run every check and every test.
+# Needs Debian or Ubuntu with Python 3.11 or later, as root or with sudo. Safe to run again.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly PACKAGES=(python3-venv gcc libc6-dev e2fsprogs fio strace)
+readonly MINIMUM_RUST=85 # 1.85 is the first with edition 2024
+
+say() { printf '\n== %s\n' "$*"; }
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+missing_packages() {
+    local package
+    for package in "${PACKAGES[@]}"; do
+        dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q '^install ok' || echo "$package"
+    done
+}
+
+install_packages() {
+    local missing
+    command -v dpkg-query >/dev/null || { echo "not Debian or Ubuntu: install ${PACKAGES[*]} yourself"; return; }
+    mapfile -t missing < <(missing_packages)
+    [ "${#missing[@]}" = 0 ] && return
+    say "packages: ${missing[*]}"
+    as_root apt-get update -qq
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+}
+
+install_python() {
+    say "Python packages, with their hashes"
+    [ -x .venv/bin/python ] || python3 -m venv .venv
+    .venv/bin/python -m pip install --quiet --require-hashes -r requirements-dev.lock
+}
+
+has_rust() {
+    local minor
+    command -v cargo >/dev/null && command -v rustc >/dev/null || return 1
+    minor=$(rustc --version | sed -E 's/^rustc 1\.([0-9]+)\..*/\1/')
+    [ "$minor" -ge "$MINIMUM_RUST" ]
+}
+
+# Rust as maturin would fetch it, in the user's cache; PATH and the rest come from what it prints.
+install_rust() {
+    has_rust || {
+        say "Rust"
+        eval "$(.venv/bin/python -m puccinialin | .venv/bin/python -c \
+            'import json, shlex, sys; [print(f"export {k}={shlex.quote(v)}") for k, v in json.load(sys.stdin)["env"].items()]')"
+    }
+    cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1 || rustup component add clippy rustfmt
+}
+
+main() {
+    install_packages
+    install_python
+    install_rust
+    say "engine"
+    .venv/bin/just build
+    .venv/bin/just check
+}
+
+main </dev/null

@@ -1,0 +1,92 @@
+"""Interactive users do what commands say."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from replayer.engine import Engine, Outcome, Sandbox
+from tests.unit.engine.drafts import Drafts, Make, Until
+
+
+class Talk:
+    """One interactive user and the answers to its commands."""
+
+    def __init__(self, engine: Engine, until: Until) -> None:
+        self.engine, self.until = engine, until
+        engine.start_interactive(9, 0)
+
+    def ask(self, **command: object) -> Outcome:
+        ticket = self.engine.submit(9, json.dumps(command).encode())
+        answers: list[Outcome] = []
+
+        def answered() -> bool:
+            answers.extend(self.engine.drain_outcomes())
+            return bool(answers)
+
+        self.until(answered)
+        (answer,) = answers
+        assert answer.ticket == ticket
+        return answer
+
+    def call(self, op: str, **operands: object) -> Outcome:
+        return self.ask(do="call", op=op, expect=["ok"], **operands)
+
+
+@pytest.fixture
+def talk(drafts: Drafts, make: Make, sandbox: Sandbox, until: Until) -> Talk:
+    return Talk(make(drafts.plan([]), sandbox), until)
+
+
+def test_a_transaction_of_commands_is_recorded(talk: Talk, sandbox: Sandbox) -> None:
+    assert talk.ask(begin="checkout").outcome == "ok"
+    assert talk.call("mkdir", path="cart", mode=0o755).outcome == "ok"
+    opened = talk.call("open", path="cart/one", slot=3, flags=0o102, mode=0o640)
+    assert (opened.outcome, opened.value) == ("ok", 0)
+    size = {"const": 5000}
+    assert talk.call("write", file=3, total=size, block=size).value == 5000
+    assert talk.call("fstat", file=3).value == 5000
+    assert talk.call("close", file=3).service_ns > 0
+    assert talk.call("close", file=3).outcome == "EBADF"
+    assert talk.ask(end="checkout", failed=False).outcome == "ok"
+    assert talk.call("stat", path="missing").outcome == "ENOENT"
+    assert talk.call("rename", path="cart/one", to="cart/two", flags=0).outcome == "ok"
+    assert Path(sandbox.path, "cart/two").stat().st_size == 5000
+    talk.engine.close()
+    rows = {(row.transaction, row.op, row.outcome): row for row in talk.engine.totals()}
+    assert rows["checkout", "write", "ok"].bytes == 5000
+    assert rows["checkout", "transaction", "ok"].histogram.count == 1
+    assert rows["-", "stat", "ENOENT"].histogram.count == 1
+
+
+def test_ends_must_fit_begins(talk: Talk) -> None:
+    assert talk.ask(end="a", failed=False).outcome == "EINVAL"
+    assert talk.ask(begin="a").outcome == "ok"
+    assert talk.ask(begin="b").outcome == "EINVAL"
+    assert talk.ask(end="b", failed=False).outcome == "EINVAL"
+    assert talk.ask(end="a", failed=True).outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (b"{", "no JSON"),
+        (b'{"begin": 1}', "begin: must be a string"),
+        (b'{"do": "call", "op": "jump"}', "op: must be a known op"),
+        (b'{"op": "stat", "path": "../x", "expect": ["ok"]}', "has a . or .. component"),
+        (b'{"op": "stat", "path": 3, "expect": ["ok"]}', "path: must be a string"),
+        (b'{"op": "stat", "path": "x"}', '"expect" is missing'),
+        (
+            b'{"op": "write", "file": 0, "total": 9999999, "block": 9999999, "expect": ["ok"]}',
+            "a single write must be at most",
+        ),
+    ],
+)
+def test_what_is_no_command_is_refused(talk: Talk, command: bytes, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        talk.engine.submit(9, command)
+
+
+def test_only_interactive_users_obey(talk: Talk) -> None:
+    with pytest.raises(RuntimeError, match="user 1 is not interactive"):
+        talk.engine.submit(1, b'{"begin": "a"}')

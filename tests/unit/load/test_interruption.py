@@ -1,0 +1,48 @@
+"""Ctrl-C and SIGTERM."""
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from replayer.load.interruption import InterruptedRunError, Interruption, Level
+
+
+@pytest.fixture
+def interruption() -> Iterator[Interruption]:
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    made = Interruption()
+    made.watch()
+    yield made
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
+def test_ctrl_c_once_is_graceful_and_twice_is_at_once(interruption: Interruption) -> None:
+    urgent: list[str] = []
+    interruption.on_urgent(lambda: urgent.append("now"))
+    os.kill(os.getpid(), signal.SIGINT)
+    assert (interruption.level, urgent) == (Level.GRACEFUL, [])
+    os.kill(os.getpid(), signal.SIGINT)
+    assert (interruption.level, urgent) == (Level.AT_ONCE, ["now"])
+
+
+def test_sigterm_is_graceful_however_often_it_comes(interruption: Interruption) -> None:
+    for _ in range(3):
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert interruption.level is Level.GRACEFUL
+
+
+def test_a_graceful_end_does_not_soften_one_at_once(interruption: Interruption) -> None:
+    for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
+        os.kill(os.getpid(), number)
+    assert interruption.level is Level.AT_ONCE
+
+
+def test_what_is_interrupted_is_named(interruption: Interruption) -> None:
+    interruption.check("laying out")
+    os.kill(os.getpid(), signal.SIGINT)
+    with pytest.raises(InterruptedRunError, match="while laying out") as caught:
+        interruption.check("laying out")
+    assert caught.value.exit_code == 4

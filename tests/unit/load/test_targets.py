@@ -1,0 +1,90 @@
+"""Targets as the command line names them."""
+
+import errno
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replayer.errors import ReplayerError
+from replayer.load.targets import MountError, TargetError, check_target, explain, parse_targets
+
+NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,10}", fullmatch=True)
+PATHS = st.from_regex(r"/[a-z]{1,8}(/[a-z]{1,8}){0,3}", fullmatch=True)
+
+
+@given(NAMES, st.lists(PATHS, min_size=1, max_size=3, unique=True))
+def test_a_name_and_its_paths_come_back_as_written(name: str, paths: list[str]) -> None:
+    (target,) = parse_targets([f"{name}={','.join(paths)}"])
+    assert (target.name, [str(path) for path in target.paths]) == (name, paths)
+
+
+@given(st.lists(PATHS, min_size=1, max_size=4, unique=True))
+def test_targets_without_names_get_names_that_differ(paths: list[str]) -> None:
+    names = [target.name for target in parse_targets(paths)]
+    assert len(set(names)) == len(paths)
+
+
+def test_an_equals_sign_in_a_path_is_part_of_the_path() -> None:
+    (target,) = parse_targets(["/srv/a=b/c"])
+    assert target.paths == (Path("/srv/a=b/c"),)
+
+
+@pytest.mark.parametrize("word", ["", "=/srv", "nfs=", "nfs=/srv,", ",/srv", "/srv,/srv/"])
+def test_a_target_with_a_path_missing_or_doubled_is_refused(word: str) -> None:
+    if word == "=/srv":
+        assert parse_targets([word])[0].paths == (Path("/srv"),)
+        return
+    with pytest.raises(TargetError, match="target"):
+        parse_targets([word])
+
+
+def test_two_targets_of_one_name_are_refused() -> None:
+    with pytest.raises(TargetError, match="'nfs'"):
+        parse_targets(["nfs=/a", "nfs=/b"])
+
+
+@pytest.mark.parametrize("path", ["/", "/dev", "/proc/self", "/sys/kernel", "/nowhere/at/all"])
+def test_places_of_the_system_and_missing_ones_are_refused_as_the_users_mistake(path: str) -> None:
+    (target,) = parse_targets([path])
+    with pytest.raises(TargetError) as caught:
+        check_target(target)
+    assert caught.value.exit_code == 2
+    assert caught.value.hint
+
+
+def test_a_link_to_a_place_of_the_system_is_refused_too(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/proc")
+    with pytest.raises(TargetError, match="proc"):
+        check_target(parse_targets([str(tmp_path / "link")])[0])
+
+
+def test_a_file_is_refused_and_a_folder_is_not(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    check_target(parse_targets([str(tmp_path)])[0])
+    with pytest.raises(TargetError, match="is not a folder"):
+        check_target(parse_targets([str(tmp_path / "file")])[0])
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "code"),
+    [
+        (errno.ENOSPC, MountError, 3),
+        (errno.EDQUOT, MountError, 3),
+        (errno.EROFS, MountError, 3),
+        (errno.EACCES, MountError, 3),
+        (errno.ESTALE, MountError, 3),
+        (errno.EIO, MountError, 3),
+        (errno.EMFILE, MountError, 3),
+        (errno.ENOENT, TargetError, 2),
+        (errno.ENOTDIR, TargetError, 2),
+    ],
+)
+def test_each_failure_has_its_exit_code_and_names_the_path(
+    number: int, kind: type[ReplayerError], code: int
+) -> None:
+    refusal = explain(Path("/srv/x"), OSError(number, ""))
+    assert isinstance(refusal, kind)
+    assert refusal.exit_code == code
+    assert str(refusal).startswith("/srv/x: ")

@@ -1,0 +1,136 @@
+import os
+import subprocess
+from pathlib import Path, PurePosixPath
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replayer import measure
+from replayer.errors import ReplayerError
+from replayer.measure.mountinfo import Mount, mount_of, parse_mountinfo
+from tests.unit.runs import make_health, make_load, make_machine, make_mount
+
+# From a client of an NFS 4.2 export, and one of sshfs.
+TABLE = r"""22 27 0:21 / /proc rw,relatime - proc proc rw
+27 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw,discard
+60 27 0:50 / /mnt/nfs rw,noatime master:3 propagate_from:2 - nfs4 10.0.0.1:/export rw,vers=4.2
+61 27 0:51 /sub /mnt/two\040words ro - fuse.sshfs me@host:/srv rw,user_id=0
+62 60 0:52 / /mnt/nfs rw - tmpfs tmpfs rw,size=4k
+"""
+
+
+def found(path: str) -> Mount:
+    mount = mount_of(PurePosixPath(path), parse_mountinfo(TABLE))
+    assert mount is not None
+    return mount
+
+
+def test_a_path_lies_on_the_longest_mount_point_above_it() -> None:
+    assert found("/home/me").kind == "ext4"
+    assert found("/mnt/nfsother").kind == "ext4"
+    assert found("/proc/1").kind == "proc"
+
+
+def test_of_two_mounts_on_one_point_the_later_one_is_seen() -> None:
+    assert found("/mnt/nfs/data").kind == "tmpfs"
+
+
+def test_optional_fields_and_escapes_are_understood() -> None:
+    mount = found("/mnt/two words/x")
+    assert (mount.kind, mount.source, mount.root) == ("fuse.sshfs", "me@host:/srv", "/sub")
+    assert mount.options == ("ro",)
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_parsed_without_failing(text: str) -> None:
+    parse_mountinfo(text)
+
+
+def test_facts_of_a_real_folder_agree_with_findmnt(tmp_path: Path) -> None:
+    facts = measure.collect_facts(tmp_path)
+    said = subprocess.run(
+        ["findmnt", "-n", "-o", "FSTYPE,TARGET", "-T", str(tmp_path)],
+        capture_output=True, text=True, check=True,
+    ).stdout.split()  # fmt: skip
+    assert [facts.filesystem, facts.mount_point] == said
+    assert facts.space.bytes_total == os.statvfs(tmp_path).f_blocks * os.statvfs(tmp_path).f_frsize
+
+
+def test_a_missing_path_is_named() -> None:
+    with pytest.raises(ReplayerError, match="/no/such/place: No such file or directory"):
+        measure.collect_facts(Path("/no/such/place"))
+
+
+def test_secrets_among_mount_options_are_not_kept() -> None:
+    from replayer.measure.facts import _without_secret  # noqa: PLC0415 - no mount has one
+
+    assert _without_secret("password=hunter2") == "password=…"
+    assert _without_secret("vers=3.1.1") == "vers=3.1.1"
+
+
+def test_this_machine_can_be_described() -> None:
+    machine = measure.collect_machine()
+    assert machine.cpus == len(os.sched_getaffinity(0))
+    assert machine.memory_bytes > 0
+    assert os.uname().nodename not in machine.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("filesystem", "options", "places"),
+    [
+        ("tmpfs", (), ("memory", "memory", "memory")),
+        ("ext4", (), ("client cache", "client cache", "device")),
+        ("xfs", ("sync",), ("device", "device", "device")),
+        ("nfs4", ("vers=4.2",), ("client cache", "server", "server")),
+        ("nfs", ("sync", "vers=3"), ("server", "server", "server")),
+        ("cifs", ("cache=none",), ("server", "server", "server")),
+        ("fuse.sshfs", (), ("daemon", "server", "server")),
+        ("fuse.glusterfs", (), ("daemon", "daemon", "server")),
+        ("fuse.s3fs", (), ("daemon", "daemon", "daemon")),
+        ("overlay", ("volatile",), ("client cache", "client cache", "memory")),
+        ("neverheardof", (), ("unknown", "unknown", "unknown")),
+    ],
+)
+def test_each_mount_says_what_its_writes_are_worth(
+    filesystem: str, options: tuple[str, ...], places: tuple[str, ...]
+) -> None:
+    promise = measure.guarantee_of(make_mount(filesystem=filesystem, super_options=options))
+    assert (promise.write, promise.close, promise.fsync) == places
+    assert promise.source
+
+
+def test_an_nfs_client_says_that_it_cannot_see_the_export() -> None:
+    promise = measure.guarantee_of(make_mount(filesystem="nfs4"))
+    assert promise.unseen is not None
+    assert "export" in promise.unseen
+
+
+def test_a_healthy_harness_warns_of_nothing() -> None:
+    assert measure.health_warnings(make_health(), make_load(), make_machine()) == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "kind"),
+    [
+        ({"client_cpu_share": 0.95}, "client busy"),
+        ({"run_queue_delay_ns": 200, "in_call_ns": 1000}, "waited for a cpu"),
+        ({"overhead_ns": 5000.0}, "engine slow"),
+        ({"users_given_up": 1}, "users given up"),
+        ({"events_dropped": 3}, "events dropped"),
+    ],
+)
+def test_each_weakness_of_the_harness_is_a_warning(change: dict[str, float], kind: str) -> None:
+    warnings = measure.health_warnings(make_health(**change), make_load(), make_machine())
+    assert [warning.kind for warning in warnings] == [kind]
+
+
+def test_the_hint_depends_on_what_the_user_asked_for() -> None:
+    busy = make_health(client_cpu_share=1.0)
+    hints = [
+        measure.health_warnings(busy, load, make_machine())[0].hint
+        for load in (make_load(users=16), make_load(loop="open"), make_load(users=1))
+    ]
+    assert "think time" in hints[0]
+    assert "arrival rate" in hints[1]
+    assert "more CPUs" in hints[2]

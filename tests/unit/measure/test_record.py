@@ -1,0 +1,147 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from replayer import measure
+from replayer.errors import ReplayerError
+from replayer.measure.record import read_events
+from tests.unit.runs import RunWriter, make_run
+
+
+def test_a_run_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    run = make_run()
+    folder = RunWriter(tmp_path).write(run)
+    record = measure.load_run(folder)
+    assert record.run == run
+    assert record.status == "finished"
+    assert record.losses.total == 0
+
+
+def test_a_run_whose_process_lives_is_running(tmp_path: Path) -> None:
+    folder = RunWriter(tmp_path).write(make_run(status="running"))
+    assert measure.load_run(folder).status == "running"
+
+
+def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
+    code = "from replayer import measure; print(measure.this_process().model_dump_json())"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout
+    process = measure.Process.model_validate_json(said)
+    folder = RunWriter(tmp_path).write(make_run(status="running", process=process))
+    assert measure.load_run(folder).status == "killed"
+
+
+def test_a_process_number_that_was_given_away_again_is_not_the_run(tmp_path: Path) -> None:
+    ours = measure.this_process()
+    other = ours.model_copy(update={"start_ticks": ours.start_ticks - 1})
+    folder = RunWriter(tmp_path).write(make_run(status="running", process=other))
+    assert measure.load_run(folder).status == "killed"
+
+
+def test_a_folder_cut_at_every_byte_of_its_events_still_reads(tmp_path: Path) -> None:
+    events = [{"t_s": second, "kind": "warning", "message": "ü"} for second in range(5)]
+    file = RunWriter(tmp_path).write(make_run(), events) / "events.jsonl"
+    whole = file.read_bytes()
+    for cut in range(len(whole) + 1):
+        file.write_bytes(whole[:cut])
+        found, lost = read_events(file)
+        assert len(found) == whole[:cut].count(b"\n")
+        assert lost == (cut > 0 and not whole[:cut].endswith(b"\n"))
+
+
+def test_a_folder_without_run_json_is_refused_and_the_newest_run_named(tmp_path: Path) -> None:
+    RunWriter(tmp_path / "20261121T024839-ab12").write(make_run())
+    RunWriter(tmp_path / "20261122T024839-ab12").write(make_run())
+    with pytest.raises(ReplayerError, match="no run folder") as refusal:
+        measure.load_run(tmp_path)
+    assert "20261122T024839-ab12" in refusal.value.hint
+
+
+def test_another_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
+    folder = RunWriter(tmp_path).write(make_run())
+    document = json.loads((folder / "run.json").read_text())
+    (folder / "run.json").write_text(json.dumps({**document, "format": 7}))
+    with pytest.raises(ReplayerError, match="run format 7, this version reads format 1"):
+        measure.load_run(folder)
+
+
+def test_a_changed_run_json_is_refused_with_the_place(tmp_path: Path) -> None:
+    folder = RunWriter(tmp_path).write(make_run())
+    document = json.loads((folder / "run.json").read_text())
+    document["load"]["users"] = "many"
+    (folder / "run.json").write_text(json.dumps(document))
+    with pytest.raises(ReplayerError, match=r"load\.users"):
+        measure.load_run(folder)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "{}", "\x00"])
+def test_what_is_not_a_run_json_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "run.json").write_text(text)
+    with pytest.raises(ReplayerError):
+        measure.load_run(tmp_path)
+
+
+def test_a_run_folder_is_named_by_its_run_and_made_below_the_current_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = measure.create_run_folder()
+    assert folder.path == tmp_path / "replayer-runs" / folder.id
+    assert folder.path.is_dir()
+
+
+def test_a_chosen_folder_that_holds_something_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(ReplayerError, match=r"must be empty, this one holds thesis\.tex"):
+        measure.create_run_folder(tmp_path)
+    assert [found.name for found in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_chosen_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ReplayerError, match="cannot be made a run folder"):
+        measure.create_run_folder(tmp_path / "file")
+
+
+def test_run_json_is_whole_at_any_moment(tmp_path: Path) -> None:
+    folder = measure.create_run_folder(tmp_path / "run")
+    run = make_run(status="running")
+    folder.write_run(run)
+    before = (folder.path / "run.json").stat().st_ino
+    folder.write_run(measure.finish(run, "finished"))
+    assert (folder.path / "run.json").stat().st_ino != before  # replaced, not rewritten
+    assert [found.name for found in folder.path.iterdir()] == ["run.json"]
+
+
+def test_events_of_two_writers_do_not_mix(tmp_path: Path) -> None:
+    folder = measure.create_run_folder(tmp_path / "run")
+    for number in range(3):
+        folder.append_event("warning", number, {"message": "first\nsecond"})
+        with (folder.path / "events.jsonl").open("a") as other:
+            other.write('{"t_s": 0.5, "kind": "phase"}\n')
+    events, lost = read_events(folder.path / "events.jsonl")
+    assert [event["kind"] for event in events] == ["warning", "phase"] * 3
+    assert lost == 0
+
+
+def test_a_full_run_folder_is_an_error_of_the_environment_and_keeps_what_it_has(
+    tmp_path: Path,
+) -> None:
+    room = 64 * 1024
+    mounted = ["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", str(tmp_path)]
+    if subprocess.run(mounted, capture_output=True, check=False).returncode != 0:
+        pytest.skip("mounting a small tmpfs needs root")
+    try:
+        folder = measure.create_run_folder(tmp_path)
+        folder.write_run(make_run(status="running"))
+        (tmp_path / "fill").write_bytes(b"x" * (room - 2 * 4096))
+        huge = make_run(status="failed", failure="x" * 20_000)
+        with pytest.raises(ReplayerError, match="No space left on device") as refusal:
+            folder.write_run(huge)
+        assert refusal.value.exit_code == 3
+        assert measure.load_run(tmp_path).run.status == "running"
+        assert sorted(found.name for found in tmp_path.iterdir()) == ["fill", "run.json"]
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)

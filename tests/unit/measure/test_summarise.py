@@ -1,0 +1,139 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replayer import measure
+from tests.unit.runs import RunWriter, make_load, make_run, make_target
+
+
+def summarised(folder: Path) -> measure.Summary:
+    return measure.summarise(measure.load_run(folder))
+
+
+@given(st.lists(st.lists(st.integers(1, 10**10), min_size=1, max_size=80), min_size=1, max_size=4))
+@settings(max_examples=40)  # each writes a folder
+def test_a_summary_over_intervals_and_rounds_is_that_of_all_samples(
+    tmp_path_factory: pytest.TempPathFactory, rounds: list[list[int]]
+) -> None:
+    writer = RunWriter(tmp_path_factory.mktemp("run"))
+    for number, samples in enumerate(rounds):
+        writer.transaction("page", samples, f"0/{number}", (number * 2, number * 2 + 1))
+    overall = summarised(writer.write(make_run())).targets[0].overall
+    everything = [sample for samples in rounds for sample in samples]
+    latency = overall.transactions[0].latency
+    assert overall.measured_s == len(rounds)
+    assert latency.count == len(everything)
+    assert latency.p50_ns == pytest.approx(
+        float(np.percentile(everything, 50, method="inverted_cdf")), rel=0.001, abs=1
+    )
+    assert latency.max_ns == pytest.approx(max(everything), rel=0.001)
+
+
+@pytest.mark.parametrize(
+    ("count", "given_figures"),
+    [
+        (19, ["p50_ns"]),
+        (20, ["p50_ns", "p95_ns"]),
+        (99, ["p50_ns", "p95_ns"]),
+        (100, ["p50_ns", "p95_ns", "p99_ns"]),
+        (999, ["p50_ns", "p95_ns", "p99_ns"]),
+        (1000, ["p50_ns", "p95_ns", "p99_ns", "p99_9_ns"]),
+    ],
+)
+def test_a_percentile_is_given_only_when_the_sample_supports_it(
+    tmp_path: Path, count: int, given_figures: list[str]
+) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("page", [1000] * count)
+    latency = summarised(writer.write(make_run())).targets[0].overall.transactions[0].latency
+    figures = latency.model_dump(include={"p50_ns", "p95_ns", "p99_ns", "p99_9_ns"})
+    assert [name for name, value in figures.items() if value is not None] == given_figures
+
+
+@pytest.mark.parametrize(("percent", "needed"), [(50, 1), (95, 20), (99, 100), (99.9, 1000)])
+def test_samples_needed_agree_with_what_summaries_leave_out(percent: float, needed: int) -> None:
+    assert measure.samples_needed(percent) == needed
+
+
+def test_warm_up_is_left_out(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.record("0/0/warm-up/page/transaction/ok/expected", [10**9] * 50, (0, 5))
+    writer.transaction("page", [1000] * 10, span=(5, 7))
+    overall = summarised(writer.write(make_run())).targets[0].overall
+    assert overall.measured_s == 2
+    assert overall.transactions[0].count == 10
+    assert overall.transactions[0].rate_per_s == 5
+
+
+def test_errors_count_but_do_not_make_times_shorter(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("page", [1_000_000] * 10)
+    writer.record("0/0/measured/page/transaction/failed/unexpected", [1] * 30)
+    writer.record("0/0/measured/page/open/EIO/unexpected", [1] * 30)
+    page = summarised(writer.write(make_run())).targets[0].overall.transactions[0]
+    assert (page.count, page.errors, page.rate_per_s, page.throughput_per_s) == (40, 30, 40, 10)
+    assert page.latency.p50_ns == pytest.approx(1_000_000, rel=0.001)
+    assert page.ops[0].outcomes[0].outcome == "EIO"
+
+
+def test_cancelled_transactions_are_told_apart(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("page", [1000] * 3)
+    writer.record("0/0/measured/page/transaction/cancelled/unexpected", [10**10])
+    page = summarised(writer.write(make_run())).targets[0].overall.transactions[0]
+    assert (page.count, page.errors, page.cancelled) == (3, 0, 1)
+    assert page.latency.max_ns == pytest.approx(1000, rel=0.001)
+
+
+def test_an_expected_errno_is_no_error(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.record("0/0/measured/page/stat/ENOENT/expected", [300] * 4)
+    overall = summarised(writer.write(make_run())).targets[0].overall
+    assert (overall.errors, overall.ops[0].time.count) == (0, 4)
+
+
+def test_bytes_come_from_the_timeline(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for second in range(4):
+        tag = "0/0/measured/page/write/ok/expected"
+        writer.record(tag, [500], (second, second + 1), moved=4096)
+    writer.transaction("page", [900])
+    page = summarised(writer.write(make_run())).targets[0].overall.transactions[0]
+    assert (page.ops[0].bytes, page.ops[0].bytes_per_s) == (16384, 4096)
+    assert (page.bytes, page.bytes_per_s) == (16384, 4096)
+
+
+def test_seconds_in_which_nothing_ended_count_as_measured(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("page", [1000] * 10, span=(2, 3))
+    events = [
+        {"t_s": 1.0, "kind": "phase", "phase": "measured", "target": 0, "round": 0},
+        {"t_s": 11.0, "kind": "phase", "phase": "idle"},
+    ]
+    overall = summarised(writer.write(make_run(), events)).targets[0].overall
+    assert overall.measured_s == 10
+    assert overall.transactions[0].rate_per_s == 1
+
+
+def test_targets_and_rounds_are_kept_apart(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for target in (0, 1):
+        for number in (0, 1, 2):
+            samples = [1000 * (1 + target) + number] * 10
+            begin = number * 2 + target
+            writer.transaction("page", samples, f"{target}/{number}", (begin, begin + 1))
+    run = make_run(targets=(make_target(), make_target(1, "nfs")), load=make_load(rounds=3))
+    summary = summarised(writer.write(run))
+    assert [target.name for target in summary.targets] == ["local", "nfs"]
+    for place, found in enumerate(summary.targets):
+        assert [part.number for part in found.rounds] == [0, 1, 2]
+        for number, part in enumerate(found.rounds):
+            assert part.transactions[0].latency.min_ns == 1000 * (1 + place) + number
+
+
+def test_a_run_that_measured_nothing_has_empty_targets(tmp_path: Path) -> None:
+    overall = summarised(RunWriter(tmp_path).write(make_run())).targets[0].overall
+    assert (overall.measured_s, overall.transactions, overall.ops) == (0, (), ())

@@ -1,0 +1,136 @@
+"""What a plan is said to do is what an engine then does, and what the application did."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replayer.engine.reference import in_turns, lay_out, run_plan
+from replayer.plan import Plan, compile_plan, describe_plan
+from replayer.plan.summary import TransactionSummary
+from replayer.scenario import load_scenario, parse_scenario
+from tests.unit.scenario.texts import SMALL
+
+MEASURED = {
+    # Calls of one page view inside the document root, from system call traces (chdir left out).
+    "front_page": {
+        "access": 249, "lstat": 112, "stat": 46, "open": 96, "fstat": 173,
+        "read": 254, "lseek": 92, "close": 93, "getdents": 17,
+    },
+    "single_post": {
+        "access": 275, "lstat": 94, "stat": 58, "open": 88, "fstat": 159,
+        "read": 236, "lseek": 84, "close": 85, "getdents": 11,
+    },
+    "not_found": {
+        "access": 219, "lstat": 94, "stat": 28, "open": 58, "fstat": 99,
+        "read": 146, "lseek": 54, "close": 55, "getdents": 11,
+    },
+    "dashboard": {
+        "access": 243, "lstat": 14, "stat": 17, "open": 34, "fstat": 52,
+        "read": 77, "lseek": 30, "close": 31, "getdents": 8,
+    },
+    "login": {  # the form and the log-in
+        "access": 330, "lstat": 152, "stat": 12, "open": 43, "fstat": 54,
+        "read": 82, "lseek": 34, "close": 36, "getdents": 10,
+    },
+}  # fmt: skip
+FAILING = {"front_page": 128, "single_post": 136, "not_found": 118, "dashboard": 91, "login": 189}
+
+
+def described(plan: Plan) -> dict[str, TransactionSummary]:
+    return {found.name: found for found in describe_plan(plan).transactions}
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, TransactionSummary]:
+    return described(compile_plan(load_scenario("wordpress-pages")))
+
+
+@pytest.mark.parametrize("page", MEASURED)
+def test_a_page_view_makes_the_calls_of_the_application(
+    page: str, pages: dict[str, TransactionSummary]
+) -> None:
+    assert pages[page].ops == MEASURED[page]
+    assert pages[page].failing_lookups == FAILING[page]
+
+
+def test_an_upload_writes_what_the_application_wrote() -> None:
+    upload = described(compile_plan(load_scenario("uploads")))["upload"]
+    assert upload.ops["write"] == 366 + 802
+    assert upload.bytes_written == 1_872_992 + 3_270_692
+    assert upload.bytes_read == 14 * 8192 + 8192 + 2 * 1_872_992  # and once from the temporary file
+
+
+def test_an_untar_makes_the_files_of_the_published_tree() -> None:
+    plan = compile_plan(load_scenario("kernel-untar"))
+    untar = described(plan)["untar"]
+    assert untar.ops["mkdir"] == 3657
+    assert untar.ops["fchmod"] == untar.ops["futimens"] == 54_000
+    assert untar.bytes_written == pytest.approx(626_795_566, abs=1)
+
+
+SHARED: list[tuple[str, str | None, list[str]]] = [("small-reads", None, ["files.files=300"])]
+SHARED += [
+    ("wordpress-pages", page, []) for page in ("front_page", "login", "dashboard", "static_file")
+]
+SHARED += [("uploads", None, []), ("wordpress-deploy", "single_post", [])]
+
+
+@pytest.mark.parametrize(("name", "only", "overrides"), SHARED)
+def test_the_reference_engine_does_what_was_said(
+    tmp_path: Path, name: str, only: str | None, overrides: list[str]
+) -> None:
+    plan = compile_plan(load_scenario(name, overrides), users=1)
+    document: dict[str, Any] = json.loads(plan.document())
+    if only is not None:
+        document["mix"] = [int(found == only) for found in plan.transactions]
+        document.pop("roles", None)
+    turns = 40 if only == "static_file" or name == "small-reads" else 2
+    lay_out(document, tmp_path)
+    run = run_plan(document, tmp_path, turns=in_turns([0], turns))
+    assert run.failed == {}
+    (transaction,) = run.finished
+    made = Counter(sample.op for sample in run.samples)
+    said = described(plan)[transaction]
+    assert {op: count / turns for op, count in made.items()} == pytest.approx(said.ops, rel=0.1)
+    failing = sum(sample.outcome == "ENOENT" for sample in run.samples)
+    assert failing / turns == said.failing_lookups
+    if turns == 2:
+        written = sum(run.bytes[transaction, op] for op in ("write", "pwrite"))
+        assert written / turns == said.bytes_written
+        assert run.bytes[transaction, "read"] / turns == said.bytes_read
+
+
+def test_space_and_inodes_are_those_of_the_copies() -> None:
+    summary = describe_plan(compile_plan(parse_scenario(SMALL, "s.yaml"), users=5))
+    files, work = summary.datasets
+    assert (files.files, files.directories, files.size_bytes, files.copies) == (10, 2, 100_000, 1)
+    assert (work.files, work.copies) == (0, 5)
+    blocks = 10 * 3 + 2 + 1 + 5  # ten files of 10 kB, their directories, the datasets' own
+    assert summary.space_bytes == blocks * 4096
+    assert summary.inodes == 10 + 2 + 1 + 5
+    assert summary.growth_known is False
+
+
+def test_what_a_number_of_transactions_writes_is_counted() -> None:
+    scenario = parse_scenario(SMALL, "s.yaml", ["iterations=10", "mix={make: 1}"])
+    bounded = describe_plan(compile_plan(scenario))
+    open_end = describe_plan(compile_plan(parse_scenario(SMALL, "s.yaml", ["mix={make: 1}"])))
+    assert bounded.growth_known
+    assert bounded.inodes == open_end.inodes + 20
+    assert bounded.space_bytes > open_end.space_bytes + 20 * 4096
+
+
+def test_the_working_set_is_what_transactions_of_the_mix_can_touch() -> None:
+    both = describe_plan(compile_plan(parse_scenario(SMALL, "s.yaml")))
+    none = describe_plan(compile_plan(parse_scenario(SMALL, "s.yaml", ["mix={make: 1}"])))
+    assert (both.working_set_files, both.working_set_bytes) == (10, 100_000)
+    assert (none.working_set_files, none.working_set_bytes) == (0, 0)
+
+
+def test_shares_count_the_users_of_roles() -> None:
+    override = ["roles={maker: {users: 1, mix: {make: 1}}}", "mix={look: 1}"]
+    shares = described(compile_plan(parse_scenario(SMALL, "s.yaml", override), users=4))
+    assert (shares["look"].share, shares["make"].share) == (0.75, 0.25)

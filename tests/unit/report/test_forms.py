@@ -1,0 +1,310 @@
+import csv
+import io
+import itertools
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replayer import measure, report
+from replayer.report.grid import Column, lay_out_grid
+from replayer.report.ranking import chance_of_claim
+from replayer.report.style import Style, clean, text_width
+from tests.unit.runs import RunWriter, make_health, make_load, make_run, make_target
+
+GOLDEN = Path(__file__).parents[2] / "golden"
+NFS: dict[str, Any] = {
+    "filesystem": "nfs4",
+    "source": "10.0.0.1:/export",
+    "path": "/mnt/nfs",
+    "mount_point": "/mnt/nfs",
+    "super_options": ("rw", "vers=4.2", "hard", "proto=tcp", "timeo=600"),
+}
+EVENTS = (
+    {"t_s": 1.5, "kind": "error", "user": 3, "target": 1, "transaction": "front_page",
+     "op": "open", "path": "docroot/wp-\x1bindex.php", "outcome": "ESTALE"},
+    {"t_s": 2.25, "kind": "slow", "user": 1, "target": 1, "transaction": "front_page",
+     "op": "read", "path": "docroot/a.jpg", "outcome": "ok", "service_ns": 93_000_000},
+    {"t_s": 7.0, "kind": "stall", "user": 1, "target": 0, "transaction": "front_page",
+     "op": "read", "path": "docroot/b.jpg", "age_ns": 5_000_000_000},
+    {"t_s": 9.0, "kind": "warning", "message": "the record is incomplete", "errno": 28},
+)  # fmt: skip
+
+
+def two_targets(folder: Path, **changes: object) -> report.Document:
+    """Three interleaved rounds on a fast and a slow target that made errors."""
+    writer = RunWriter(folder / "run")
+    for number in range(3):
+        for target, scale in enumerate((1, 3)):
+            place, begin = f"{target}/{number}", number * 20 + target * 10
+            span = (begin, begin + 10)
+            times = [scale * (1_000_000 + 4000 * step + 997 * number) for step in range(200)]
+            writer.transaction("front_page", times, place, span)
+            tag = f"{place}/measured/front_page"
+            writer.record(f"{tag}/open/ok/expected", [time // 10 for time in times], span)
+            writer.record(f"{tag}/read/ok/expected", [time // 5 for time in times], span, 819_200)
+        writer.record(f"{tag}/open/ESTALE/unexpected", [5_000_000] * 3, span)
+        writer.record(f"{tag}/transaction/failed/unexpected", [5_100_000] * 3, span)
+    stated = ("front_page.p95 < 3ms", "local:errors == 0", "front_page.p99.9 < 1s")
+    run = make_run(
+        targets=(make_target(), make_target(1, "nfs", **NFS)),
+        load=make_load(rounds=3),
+        thresholds=tuple(
+            measure.StatedThreshold(text=text, source=f"scenarios/pages.yaml:{line}")
+            for line, text in enumerate(stated, start=31)
+        ),
+        **changes,
+    )
+    document = report.compose(measure.load_run(writer.write(run, EVENTS)))
+    return document.model_copy(update={"folder": "replayer-runs/20261121T024839-ab12"})
+
+
+@pytest.fixture(scope="module")
+def document(tmp_path_factory: pytest.TempPathFactory) -> report.Document:
+    return two_targets(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.mark.parametrize(
+    ("name", "render"),
+    [
+        ("report-wide.txt", report.render_table),
+        ("report-80.txt", lambda found: report.render_table(found, Style(width=80))),
+        ("report-colour.txt", lambda found: report.render_table(found, Style.coloured(100))),
+        ("report.md", report.render_markdown),
+        ("report.csv", report.render_csv),
+        ("report.xml", report.render_junit),
+        ("report.json", report.render_json),
+    ],
+)
+def test_each_form_is_as_it_was_approved(
+    document: report.Document, name: str, render: Callable[[report.Document], str]
+) -> None:
+    text = render(document)
+    if os.environ.get("REPLAYER_BLESS") == "1":
+        (GOLDEN / name).write_text(text)
+    assert (GOLDEN / name).read_text() == text
+
+
+def test_json_is_valid_against_its_schema_and_reads_back(document: report.Document) -> None:
+    text = report.render_json(document)
+    schema = report.run_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.Draft202012Validator(schema).validate(json.loads(text))
+    assert report.Document.model_validate_json(text) == document
+
+
+def test_the_schema_allows_no_unknown_key_anywhere() -> None:
+    def objects(node: object) -> list[dict[str, Any]]:
+        if isinstance(node, list):
+            return [found for item in node for found in objects(item)]
+        if not isinstance(node, dict):
+            return []
+        own = [node] if node.get("type") == "object" else []
+        return own + [found for item in node.values() for found in objects(item)]
+
+    found = objects(report.run_schema())
+    assert len(found) > 15
+    assert all(item["additionalProperties"] is False for item in found)
+
+
+def test_an_unknown_key_breaks_the_schema(document: report.Document) -> None:
+    changed = json.loads(report.render_json(document))
+    changed["summary"]["targets"][0]["p42"] = 1
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(changed, report.run_schema())
+
+
+def test_no_line_of_tables_is_wider_than_the_terminal(document: report.Document) -> None:
+    for width in (80, 100, 120, 200):
+        lines = report.render_table(document, Style(width=width)).splitlines()
+        unbroken = [line for line in lines if "rw,relatime" not in line]  # options have no blanks
+        assert max(text_width(line) for line in unbroken) <= width
+
+
+def test_what_did_not_fit_is_named(document: report.Document) -> None:
+    assert "no room for bytes/s, mean" in report.render_table(document, Style(width=80))
+    assert "no room for" not in report.render_table(document, Style(width=160))
+
+
+def test_the_verdict_comes_first(document: report.Document) -> None:
+    assert report.render_table(document).startswith("FAIL  pages")
+    assert report.render_markdown(document).startswith("# FAIL  pages")
+
+
+def test_colour_only_adds_codes(document: report.Document) -> None:
+    plain = report.render_table(document, Style(width=100))
+    coloured = report.render_table(document, Style.coloured(100))
+    assert re.sub(r"\x1b\[\d+m", "", coloured) == plain
+
+
+def test_a_stream_without_unicode_gets_ascii(document: report.Document) -> None:
+    text = report.render_table(document, Style(encoding="ascii"))
+    assert text.isascii()
+    assert "x3.00" in text
+
+
+def test_a_pipe_gets_no_colour() -> None:
+    assert Style.of(io.StringIO()).codes == {}
+
+
+def test_control_characters_never_reach_the_terminal(document: report.Document) -> None:
+    text = report.render_table(document)
+    assert "\x1b" not in text
+    assert "wp-\\x1bindex.php" in text
+
+
+def test_csv_has_a_line_per_target_round_transaction_and_op(document: report.Document) -> None:
+    rows = list(csv.DictReader(io.StringIO(report.render_csv(document))))
+    whole = [row for row in rows if row["op"] == "transaction"]
+    assert [(row["target"], row["round"]) for row in whole] == [
+        (target, number) for target in ("local", "nfs") for number in ("all", "0", "1", "2")
+    ]
+    assert whole[0]["p95_ns"] == str(
+        document.summary.targets[0].overall.transactions[0].latency.p95_ns
+    )
+
+
+def test_junit_counts_what_it_holds(document: report.Document) -> None:
+    suite = parsed(report.render_junit(document))[0]
+    assert int(suite.attrib["tests"]) == len(suite.findall("testcase"))
+    assert int(suite.attrib["failures"]) == len(suite.findall("testcase/failure")) == 1
+    assert int(suite.attrib["errors"]) == len(suite.findall("testcase/error")) == 2
+
+
+def parsed(text: str) -> ET.Element:
+    return ET.fromstring(text)  # noqa: S314 - our own output
+
+
+@given(st.text(max_size=40))
+@settings(max_examples=40)  # each writes a folder
+def test_junit_is_xml_whatever_a_target_is_called(
+    tmp_path_factory: pytest.TempPathFactory, name: str
+) -> None:
+    writer = RunWriter(tmp_path_factory.mktemp("run"))
+    run = make_run(
+        targets=(make_target(name=name),),
+        thresholds=(measure.StatedThreshold(text="errors == 0", source=name),),
+    )
+    parsed(report.render_junit(report.compose(measure.load_run(writer.write(run)))))
+
+
+def test_rounds_that_lie_apart_differ_and_overlapping_ones_do_not(
+    document: report.Document,
+) -> None:
+    claims = {(item.subject, item.figure): item.places[1].differs for item in document.ranking}
+    assert claims["front_page", "p95"]
+    assert not claims["front_page", "throughput"]
+    ratios = {item.figure: item.places[1].ratio for item in document.ranking}
+    assert ratios["p95"] == pytest.approx(3, rel=0.01)
+
+
+@given(
+    st.lists(st.integers(10**3, 10**6), min_size=3, max_size=5),
+    st.lists(st.integers(10**3, 10**6), min_size=3, max_size=5),
+)
+@settings(max_examples=40)  # each writes a folder
+def test_a_difference_is_claimed_only_when_every_round_agrees(
+    tmp_path_factory: pytest.TempPathFactory, left: list[int], right: list[int]
+) -> None:
+    writer = RunWriter(tmp_path_factory.mktemp("run"))
+    for target, rounds in enumerate((left, right)):
+        for number, time in enumerate(rounds):
+            begin = number * 2 + target
+            writer.transaction("page", [time] * 20, f"{target}/{number}", (begin, begin + 1))
+    run = make_run(targets=(make_target(), make_target(1, "nfs")))
+    ranking = report.compose(measure.load_run(writer.write(run))).ranking
+    p50 = next(item for item in ranking if item.figure == "p50")
+    apart = max(left) < min(right) or max(right) < min(left)
+    if abs(max(left) - min(right)) > 2000 and abs(max(right) - min(left)) > 2000:
+        assert p50.places[1].differs == apart
+    assert p50.places[0].ratio == 1 <= p50.places[1].ratio
+
+
+@pytest.mark.parametrize("rounds", [2, 3, 4])
+def test_the_chance_of_a_false_claim_is_that_of_all_orders(rounds: int) -> None:
+    orders = list(itertools.combinations(range(2 * rounds), rounds))
+    first, last = tuple(range(rounds)), tuple(range(rounds, 2 * rounds))
+    apart = sum(order in {first, last} for order in orders)
+    assert chance_of_claim(rounds) == len(orders) / apart
+
+
+def test_two_rounds_show_their_spread_but_claim_nothing(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for number in range(2):
+        writer.transaction("page", [10**3] * 20, f"0/{number}")
+        writer.transaction("page", [10**9] * 20, f"1/{number}")
+    run = make_run(targets=(make_target(), make_target(1, "nfs")), load=make_load(rounds=2))
+    place = report.compose(measure.load_run(writer.write(run))).ranking[0].places[1]
+    assert place.low is not None
+    assert not place.differs
+
+
+def test_one_round_shows_no_difference_and_says_why(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("page", [10**3] * 20, "0/0")
+    writer.transaction("page", [10**9] * 20, "1/0")
+    run = make_run(targets=(make_target(), make_target(1, "nfs")))
+    text = report.render_table(report.compose(measure.load_run(writer.write(run))))
+    assert "no difference shown" in text
+    assert "1 round cannot show a difference: use --rounds 3" in text
+
+
+@pytest.mark.parametrize("status", ["running", "interrupted", "failed", "finished"])
+def test_a_run_that_measured_nothing_still_has_every_form(tmp_path: Path, status: str) -> None:
+    changes: dict[str, Any] = {"status": status, "health": None, "ended": None}
+    found = report.compose(measure.load_run(RunWriter(tmp_path).write(make_run(**changes))))
+    assert "INCONCLUSIVE" in report.render_table(found)
+    for render in (report.render_markdown, report.render_csv, report.render_junit):
+        assert render(found)
+    jsonschema.validate(json.loads(report.render_json(found)), report.run_schema())
+
+
+def test_warnings_and_their_hints_are_shown(tmp_path: Path) -> None:
+    run = make_run(status="running")
+    busy = make_health(client_cpu_share=0.97)
+    ended = measure.finish(run, "finished", health=busy)
+    found = report.compose(measure.load_run(RunWriter(tmp_path).write(ended)))
+    text = report.render_table(found)
+    assert "this client used 97% of its 2 CPUs" in text
+    assert "use fewer (-u)" in text
+
+
+@given(st.lists(st.lists(st.text(max_size=30), min_size=3, max_size=3), max_size=5))
+def test_grids_stay_aligned_whatever_the_cells_hold(rows: list[list[str]]) -> None:
+    columns = [Column("name", 9), Column("first", 2), Column("second", 1)]
+    grid = lay_out_grid(columns, rows, Style(width=80))
+    assert len(grid.lines) == len(rows) + 1
+    assert all(text_width(line) <= 80 for line in grid.lines)
+    assert all(line.isprintable() for line in grid.lines)
+
+
+def test_wide_characters_count_twice() -> None:
+    assert text_width("データ") == 6
+    assert clean("a\nb\x1b[31m") == "a\\x0ab\\x1b[31m"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0 ns"), (317, "317 ns"), (999.6, "1.00 µs"), (1234, "1.23 µs"), (999_999, "1.00 ms"),
+        (12_345_678, "12.3 ms"), (94_000_000_000, "94.0 s"), (86_400_000_000_000, "86,400 s"),
+        (61.5, "61.5 ns"),
+    ],
+)  # fmt: skip
+def test_times_have_three_digits_and_the_unit_that_fits(value: float, text: str) -> None:
+    assert report.format_time_ns(value) == text
+
+
+@given(st.floats(1, 1e14))
+def test_a_printed_time_is_within_half_a_percent(value: float) -> None:
+    number, unit = report.format_time_ns(value).replace(",", "").split(" ")
+    factor = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
+    assert float(number) * factor == pytest.approx(value, rel=0.0051)

@@ -1,0 +1,102 @@
+"""check, scenarios and schema: results on stdout, refusals with exit code 2, no mount touched."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from replayer.cli import main
+from replayer.scenario import shipped_scenarios
+from tests.unit.scenario.texts import SMALL, changed
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A scenario file in an empty current directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "small.yaml").write_text(SMALL)
+    return "small.yaml"
+
+
+def test_check_shows_what_would_run_and_touches_nothing(
+    small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", small]) == 0
+    shown = capsys.readouterr().out
+    for piece in (
+        "2 users, closed loop, 2.00 s measured on each target",
+        "look           90.0 %  4 ops, 0 look-ups meant to fail, reads 10.0 kB, writes 0 B",
+        "dataset       files: 10 files, 2 directories, 100 kB",
+        "working set   10 files, 100 kB",
+        "needs         143 kB of free space, 15 inodes, and what the transactions write",
+        "threshold     look.p95 < 200ms",
+    ):
+        assert piece in shown
+    assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
+
+
+def test_check_takes_users_seed_and_overrides(
+    small: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["check", small, "-u", "7", "--seed", "9", "--set", "files.files=20", "--json"]) == 0
+    )
+    found = json.loads(capsys.readouterr().out)
+    assert (found["users"], found["seed"]) == (7, 9)
+    assert found["datasets"][0]["files"] == 20
+    assert found["transactions"][0]["ops"] == {"close": 1, "open": 1, "read": 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (changed("count: 2", "count: 0"), "replayer: small.yaml:2: users.count must be at least 1"),
+        (changed("200ms", "200parsecs"), "replayer: small.yaml:17: threshold"),
+        (changed("look.p95", "look.p95x"), "replayer: small.yaml:17: threshold"),
+    ],
+)
+def test_check_refuses_a_mistake_with_exit_code_2(
+    small: str, text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(small).write_text(text)
+    assert main(["check", small]) == 2
+    captured = capsys.readouterr()
+    assert captured.err.startswith(message)
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize("name", sorted(shipped_scenarios()))
+def test_check_accepts_every_shipped_scenario(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", name]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith(name)
+    assert max(map(len, lines)) <= 140
+
+
+def test_an_unknown_scenario_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "wordpres-pages"]) == 2
+    assert "hint: did you mean wordpress-pages?" in capsys.readouterr().err
+
+
+def test_a_directory_is_no_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(tmp_path)]) == 2
+    assert "is not a file" in capsys.readouterr().err
+
+
+def test_scenarios_lists_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["scenarios"]) == 0
+    rows = capsys.readouterr().out.splitlines()[1:]
+    assert [row.split()[0] for row in rows] == sorted(shipped_scenarios())
+    assert main(["scenarios", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert [found["name"] for found in listed] == sorted(shipped_scenarios())
+    assert all(found["about"] and found["assumptions"] for found in listed)
+
+
+@pytest.mark.parametrize("kind", ["scenario", "run"])
+def test_schema_prints_a_json_schema(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", kind]) == 0
+    jsonschema.Draft202012Validator.check_schema(json.loads(capsys.readouterr().out))

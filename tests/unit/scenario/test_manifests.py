@@ -1,0 +1,156 @@
+"""Manifests and archives are read without ever being unpacked, and foul ones are refused."""
+
+import gzip
+import io
+import lzma
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replayer.plan import compile_plan, describe_plan
+from replayer.scenario import Entry, ScenarioError, load_scenario
+from replayer.scenario.manifests import check_link, load_manifest, load_tar, sort_entries
+
+HEADER = "path\ttype\tsize\tmode\tlink\n"
+TREE = (
+    HEADER + ".\td\t4096\t755\t\na\td\t4096\t750\t\na/b.txt\tf\t12\t640\t\na/c\tl\t5\t777\tb.txt\n"
+)
+ENTRIES = (
+    Entry("a", "d", 0, 0o750),
+    Entry("a/b.txt", "f", 12, 0o640),
+    Entry("a/c", "l", 0, 0o777, "b.txt"),
+)
+
+
+@pytest.mark.parametrize("ending", [".tsv", ".tsv.gz", ".tsv.xz"])
+def test_a_manifest_is_read_plain_or_compressed(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"tree{ending}"
+    data = TREE.encode()
+    packed = {".tsv": data, ".tsv.gz": gzip.compress(data), ".tsv.xz": lzma.compress(data)}
+    path.write_bytes(packed[ending])
+    assert load_manifest(path) == ENTRIES
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a\tf\t1\t644", "tree.tsv:2: must have 5 fields, got 4"),
+        ("a\tx\t1\t644\t", "tree.tsv:2: type must be f, d or l, got 'x'"),
+        ("a\tf\t-1\t644\t", "tree.tsv:2: size must be a number of bytes, got '-1'"),
+        ("a\tf\t1\t999\t", "tree.tsv:2: mode must be octal such as 644, got '999'"),
+        ("/a\tf\t1\t644\t", "tree.tsv:2: the path '/a' is absolute"),
+        ("../a\tf\t1\t644\t", "tree.tsv:2: the path '../a' leaves the dataset through .."),
+        ("a//b\tf\t1\t644\t", "tree.tsv:2: the path 'a//b' has an empty component"),
+        (f"{'n' * 256}\tf\t1\t644\t", "has a component of 256 bytes, more than 255"),
+        ("a\tl\t0\t777\t/etc", "tree.tsv:2: the link a points to '/etc', outside of the dataset"),
+        ("a\tl\t0\t777\t../b", "tree.tsv:2: the link a points to '../b', outside"),
+        ("a\tf\t1\t644\t\na\tf\t1\t644\t", "tree.tsv: a is there twice"),
+        ("a\tf\t1\t644\t\na/b\tf\t1\t644\t", "a/b lies below a, which is not a directory"),
+    ],
+)
+def test_a_foul_line_is_refused_with_its_number(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "tree.tsv"
+    path.write_text(HEADER + line + "\n")
+    with pytest.raises(ScenarioError) as refused:
+        load_manifest(path)
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"path,type\n", b"\xff\xfe", b"\xfd7zXZ\x00broken"])
+def test_what_is_no_manifest_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / ("tree.tsv.xz" if content.startswith(b"\xfd") else "tree.tsv")
+    path.write_bytes(content)
+    with pytest.raises(ScenarioError, match=r"tree\.tsv"):
+        load_manifest(path)
+
+
+def write_tar(path: Path, *members: tarfile.TarInfo) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for member in members:
+            archive.addfile(member, io.BytesIO(b"x" * member.size))
+    return path
+
+
+def member(name: str, **fields: object) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    for field, value in fields.items():
+        setattr(info, field, value)
+    return info
+
+
+def test_the_members_of_an_archive_become_entries(tmp_path: Path) -> None:
+    path = write_tar(
+        tmp_path / "a.tar.gz",
+        member("./top/", type=tarfile.DIRTYPE, mode=0o750),
+        member("./top/one", size=7, mode=0o640),
+        member("top/two", type=tarfile.LNKTYPE, linkname="./top/one"),
+        member("top/three", type=tarfile.SYMTYPE, linkname="one"),
+    )
+    assert load_tar(path) == (
+        Entry("top", "d", 0, 0o750),
+        Entry("top/one", "f", 7, 0o640),
+        Entry("top/two", "f", 7, 0o640),
+        Entry("top/three", "l", 0, 0o777, "one"),
+    )
+    assert sorted(child.name for child in tmp_path.iterdir()) == ["a.tar.gz"]
+
+
+@pytest.mark.parametrize(
+    ("foul", "message"),
+    [
+        (member("../evil"), "leaves the dataset through .."),
+        (member("/etc/passwd"), "is absolute"),
+        (member("disk", type=tarfile.BLKTYPE), "neither a file, a directory nor a link"),
+        (member("pipe", type=tarfile.FIFOTYPE), "neither a file, a directory nor a link"),
+        (member("link", type=tarfile.SYMTYPE, linkname="/etc"), "outside of the dataset"),
+        (member("caf\udce9"), "is not UTF-8"),
+        (member("hard", type=tarfile.LNKTYPE, linkname="gone"), "neither a file"),
+    ],
+    ids=lambda value: value.name if isinstance(value, tarfile.TarInfo) else "",
+)
+def test_a_foul_member_is_refused(tmp_path: Path, foul: tarfile.TarInfo, message: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        load_tar(write_tar(tmp_path / "a.tar.gz", foul))
+    assert message in str(refused.value)
+
+
+def test_another_archive_can_be_unpacked(tmp_path: Path) -> None:
+    path = write_tar(
+        tmp_path / "mine.tar.xz",
+        member("mine", type=tarfile.DIRTYPE, mode=0o755),
+        member("mine/file", size=25_000, mode=0o640),
+    )
+    scenario = load_scenario("kernel-untar", [f"linux.tar={path}"])
+    (untar,) = describe_plan(compile_plan(scenario)).transactions
+    assert untar.bytes_written == 25_000
+    assert (untar.ops["mkdir"], untar.ops["fchmod"], untar.ops["write"]) == (2, 1, 3)
+
+
+def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar"
+    path.write_bytes(b"nothing like it" * 100)
+    with pytest.raises(ScenarioError, match="cannot be read as a tar archive"):
+        load_tar(path)
+
+
+@given(st.permutations(["a", "a/b", "a/b/c", "d", "d/e"]))
+def test_parents_come_before_children_whatever_the_order(paths: list[str]) -> None:
+    entries = [Entry(path, "d", 0, 0o755) for path in paths]
+    order = [entry.path for entry in sort_entries(entries, "x")]
+    assert sorted(order) == sorted(paths)
+    assert all(
+        order.index(path.rpartition("/")[0]) < order.index(path) for path in paths if "/" in path
+    )
+
+
+@given(st.lists(st.sampled_from(["..", ".", "a", "b"]), min_size=1, max_size=6), st.integers(0, 3))
+def test_a_link_is_allowed_exactly_when_it_never_leaves(parts: list[str], depth: int) -> None:
+    entry = Entry("/".join(["x"] * depth + ["link"]), "l", 0, 0o777, "/".join(parts))
+    level, leaves = depth, False
+    for part in parts:
+        level += {"..": -1, ".": 0}.get(part, 1)
+        leaves |= level < 0
+    assert (check_link(entry) is not None) == leaves

@@ -1,0 +1,65 @@
+"""--set changes any value, and its mistakes name the option."""
+
+from pathlib import Path
+
+import pytest
+
+from replayer.plan import compile_plan
+from replayer.scenario import ScenarioError, load_scenario, parse_scenario
+from tests.unit.scenario.texts import SMALL
+
+
+def test_a_value_is_changed() -> None:
+    scenario = parse_scenario(SMALL, "s.yaml", ["users.count=5", "duration=1m"])
+    assert scenario.users.count == 5
+    assert scenario.duration_ns == 60_000_000_000
+
+
+def test_the_word_datasets_may_be_left_out() -> None:
+    short = parse_scenario(SMALL, "s.yaml", ["files.files=20"])
+    long = parse_scenario(SMALL, "s.yaml", ["datasets.files.files=20"])
+    assert short.datasets["files"].files == long.datasets["files"].files == 20
+
+
+def test_a_step_is_reached_by_its_number() -> None:
+    scenario = parse_scenario(SMALL, "s.yaml", ["transactions.look.0.open.pick=sequential"])
+    pickers = compile_plan(scenario).body["pickers"]
+    assert [picker["kind"] for picker in pickers] == ["sequential"]
+
+
+def test_a_new_source_replaces_the_old_one(tmp_path: Path) -> None:
+    manifest = tmp_path / "mine.tsv"
+    manifest.write_text("path\ttype\tsize\tmode\tlink\na.txt\tf\t5\t600\t\n")
+    scenario = parse_scenario(SMALL, "s.yaml", [f"files.manifest={manifest}"])
+    assert scenario.datasets["files"].files is None
+    assert [entry.path for entry in scenario.entries["files"]] == ["a.txt"]
+
+
+def test_paths_of_options_are_relative_to_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here.tsv").write_text("path\ttype\tsize\tmode\tlink\na\tf\t5\t600\t\n")
+    monkeypatch.chdir(tmp_path)
+    scenario = load_scenario("kernel-untar", ["linux.manifest=here.tsv"])
+    assert len(scenario.entries["linux"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("option", "message", "hint"),
+    [
+        ("files.flies=5", "unknown key flies in datasets.files", "did you mean files?"),
+        ("fils.files=5", "fils is neither a key nor a dataset", "did you mean files?"),
+        ("users.count=zero", "users.count must be a whole number, got 'zero'", ""),
+        ("users.count", "must be KEY=VALUE", "--set users.count=4"),
+        ("users..count=3", "must be KEY=VALUE", ""),
+        ("name.first=x", "leads into a single value", ""),
+        ("transactions.look.9.open.pick=own", "9 is not a place in a list of 3", ""),
+        ("users={count: 2", "not valid YAML", ""),
+    ],
+)
+def test_a_mistake_names_the_option(option: str, message: str, hint: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario(SMALL, "s.yaml", [option])
+    assert str(refused.value).startswith(f"--set {option}")
+    assert message in str(refused.value)
+    assert hint in refused.value.hint

@@ -1,0 +1,83 @@
+"""Shipped scenarios load, are documented, fit their schema and need nothing from elsewhere."""
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import replayer
+from replayer.scenario import load_scenario, shipped_folder, shipped_scenarios
+from replayer.scenario.document import load_text, parse_document
+from replayer.scenario.json_schema import scenario_schema
+
+NAMES = sorted(shipped_scenarios())
+SCHEMA = scenario_schema()
+
+
+def test_all_families_are_there() -> None:
+    assert {
+        "kernel-untar",
+        "php-sessions",
+        "small-reads",
+        "uploads",
+        "wordpress-deploy",
+        "wordpress-pages",
+    } <= set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scenario_loads_by_name_and_by_path(name: str) -> None:
+    by_name = load_scenario(name)
+    assert by_name == load_scenario(shipped_scenarios()[name])
+    assert by_name.name == name
+    assert len(by_name.about) > 80
+    assert len(by_name.assumptions) >= 4
+    assert "errors == 0" in by_name.thresholds
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_scenario_fits_the_schema(name: str) -> None:
+    path = shipped_scenarios()[name]
+    jsonschema.Draft202012Validator(SCHEMA).validate(
+        parse_document(load_text(path), str(path)).value
+    )
+
+
+def test_the_schema_is_one_and_refuses_unknown_keys() -> None:
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+    validator = jsonschema.Draft202012Validator(SCHEMA)
+    sound = {"name": "x", "mix": {"a": 1}, "transactions": {"a": [{"stat": {"in": "d"}}]}}
+    validator.validate(sound)
+    for foul in (
+        {**sound, "durations": "5s"},
+        {**sound, "duration": "5 parsecs"},
+        {**sound, "transactions": {"a": ["clse"]}},
+        {**sound, "transactions": {"a": [{"stat": {"inn": "d"}}]}},
+        {**sound, "transactions": {"a": [{"stat": "x", "close": "x"}]}},
+        {**sound, "users": {"count": 0}},
+    ):
+        assert not validator.is_valid(foul)
+
+
+def test_a_checkout_has_the_scenarios_beside_or_inside_the_package() -> None:
+    package = Path(replayer.__file__).parent
+    assert shipped_folder() in {package / "scenarios", package.parent / "scenarios"}
+
+
+def test_an_installed_package_finds_the_scenarios_inside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "replayer" / "scenarios").mkdir(parents=True)
+    (tmp_path / "replayer" / "scenarios" / "one.yaml").write_text("name: one")
+    monkeypatch.setattr(replayer, "__file__", str(tmp_path / "replayer" / "__init__.py"))
+    assert list(shipped_scenarios()) == ["one"]
+
+
+def test_a_checkout_without_the_link_finds_the_scenarios_beside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "replayer").mkdir()
+    (tmp_path / "scenarios").mkdir()
+    (tmp_path / "scenarios" / "two.yaml").write_text("name: two")
+    monkeypatch.setattr(replayer, "__file__", str(tmp_path / "replayer" / "__init__.py"))
+    assert list(shipped_scenarios()) == ["two"]

@@ -1,0 +1,27 @@
+"""A small scenario that tests change in one place."""
+
+SMALL = """\
+name: small
+users: {count: 2}
+duration: 2s
+datasets:
+  files: {files: 10, bytes: 100KB, per_directory: 5}
+  work: {directory: true, per: user}
+mix: {look: 9, make: 1}
+transactions:
+  look:
+    - open: {from: files, pick: uniform}
+    - read: {size: 64KiB, until: end}
+    - close
+  make:
+    - open: {in: work, name: "f{seq}", flags: [create, wronly]}
+    - write: {size: {lognormal: {median: 300B, p95: 4KiB}}}
+    - close
+thresholds: ["look.p95 < 200ms"]
+"""
+
+
+def changed(old: str, new: str) -> str:
+    """Return the small scenario with one piece of text replaced."""
+    assert old in SMALL
+    return SMALL.replace(old, new, 1)

@@ -1,0 +1,129 @@
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from replayer import measure
+from replayer.verdict import Verdict, judge
+from tests.unit.runs import RunWriter, make_health, make_run, make_target
+
+
+def judged(writer: RunWriter, *thresholds: str, **changes: object) -> Verdict:
+    stated = tuple(measure.StatedThreshold(text=text, source="--threshold") for text in thresholds)
+    record = measure.load_run(writer.write(make_run(thresholds=stated, **changes)))
+    return judge(record, measure.summarise(record))
+
+
+def pages(folder: Path, samples: Sequence[int]) -> RunWriter:
+    writer = RunWriter(folder)
+    writer.transaction("page", samples)
+    writer.record("0/0/measured/page/open/ok/expected", samples)
+    return writer
+
+
+@given(
+    st.lists(st.integers(1, 10**9), min_size=20, max_size=200),
+    st.integers(1, 10**9),
+    st.sampled_from([50, 90, 95]),
+)
+@settings(max_examples=40)  # each writes a folder
+def test_a_percentile_passes_when_the_exact_one_does(
+    tmp_path_factory: pytest.TempPathFactory, samples: list[int], limit: int, percent: int
+) -> None:
+    writer = pages(tmp_path_factory.mktemp("run"), samples)
+    exact = float(np.percentile(samples, percent, method="inverted_cdf"))
+    outcome = judged(writer, f"page.p{percent} < {limit}ns").outcome
+    if abs(exact - limit) > exact / 500:
+        assert outcome == ("pass" if exact < limit else "fail")
+
+
+@pytest.mark.parametrize(
+    ("threshold", "outcome", "says"),
+    [
+        ("page.p95 < 2ms", "pass", "1.00 ms"),
+        ("page.p95 < 1us", "fail", "1.00 ms"),
+        ("page.p99 < 2ms", "inconclusive", "too few samples: 50 of at least 100"),
+        ("page/open.p95 < 2ms", "pass", "1.00 ms"),
+        ("open.max < 2ms", "pass", "1.00 ms"),
+        ("page.lag.max <= 0ns", "pass", "0 ns"),
+        ("page.errors == 0", "pass", "0"),
+        ("errors < 1%", "pass", "0 %"),
+        ("rate >= 50/s", "pass", "50/s"),
+        ("throughput > 50/s", "fail", "50/s"),
+        ("gone.p95 < 1s", "inconclusive", "too few samples: 0 of at least 20"),
+        ("gone.errors == 0", "inconclusive", "no gone was measured on local"),
+    ],
+)
+def test_each_threshold_is_judged_by_its_figure(
+    tmp_path: Path, threshold: str, outcome: str, says: str
+) -> None:
+    verdict = judged(pages(tmp_path, [1_000_000] * 50), threshold)
+    assert (verdict.judgements[0].outcome, verdict.judgements[0].says) == (outcome, says)
+    assert verdict.exit_code == {"pass": 0, "fail": 1, "inconclusive": 4}[outcome]
+
+
+def test_a_threshold_holds_for_every_target_or_for_the_one_it_names(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [1000] * 20)
+    writer.transaction("page", [10**9] * 20, "1/0")
+    targets = (make_target(), make_target(1, "nfs"))
+    both = judged(writer, "page.p95 < 1ms", targets=targets)
+    assert [(found.target, found.outcome) for found in both.judgements] == [
+        ("local", "pass"),
+        ("nfs", "fail"),
+    ]
+    assert judged(writer, "local:page.p95 < 1ms", targets=targets).outcome == "pass"
+
+
+def test_a_transaction_wins_over_an_op_of_the_same_name(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("open", [10**9] * 20)
+    writer.record("0/0/measured/open/open/ok/expected", [1000] * 20)
+    assert judged(writer, "open.p95 > 900ms").outcome == "pass"
+
+
+def test_errors_fail_even_when_the_client_was_saturated(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [1000] * 20)
+    writer.record("0/0/measured/page/transaction/failed/unexpected", [1000])
+    assert judged(writer, "errors == 0", health=make_health(client_cpu_share=1.0)).exit_code == 1
+
+
+def test_a_slow_figure_of_a_saturated_client_proves_nothing(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [10**9] * 20)
+    verdict = judged(writer, "page.p95 < 1ms", health=make_health(client_cpu_share=1.0))
+    assert verdict.exit_code == 4
+    assert "the client was saturated" in verdict.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"status": "interrupted"}, "interrupted"),
+        ({"status": "failed", "failure": "disk full"}, "failed"),
+        ({"health": make_health(users_given_up=2)}, "2 users hung"),
+        ({"health": make_health(run_queue_delay_ns=500)}, "saturated"),
+    ],
+)
+def test_a_run_that_went_wrong_does_not_pass(
+    tmp_path: Path, changes: dict[str, Any], reason: str
+) -> None:
+    verdict = judged(pages(tmp_path, [1000] * 20), "page.p95 < 1s", **changes)
+    assert verdict.outcome == "inconclusive"
+    assert reason in verdict.reasons[0]
+
+
+def test_a_failure_stands_though_the_run_was_interrupted(tmp_path: Path) -> None:
+    verdict = judged(pages(tmp_path, [10**9] * 20), "page.p95 < 1ms", status="interrupted")
+    assert (verdict.outcome, verdict.exit_code) == ("fail", 1)
+
+
+def test_a_run_in_which_nothing_succeeded_is_inconclusive(tmp_path: Path) -> None:
+    assert judged(RunWriter(tmp_path)).exit_code == 4
+
+
+def test_a_run_without_thresholds_passes_when_it_measured_something(tmp_path: Path) -> None:
+    verdict = judged(pages(tmp_path, [1000]))
+    assert (verdict.exit_code, verdict.judgements, verdict.reasons) == (0, (), ())
