@@ -158,7 +158,7 @@ pub(crate) enum Kind<'a> {
         args: Args<'a>,
     },
     Fchdir(FileArg<'a>),
-    Chroot(PathArg<'a>),
+    Chroot,
     Umask(i64),
     Getcwd(Cow<'a, [u8]>),
     Spawn(Shares),

@@ -45,7 +45,6 @@ pub(crate) const O_APPEND: i64 = 0x400;
 pub(crate) const O_DIRECTORY: i64 = 0x10000;
 pub(crate) const O_NOFOLLOW: i64 = 0x20000;
 pub(crate) const O_CLOEXEC: i64 = 0x80000;
-pub(crate) const O_PATH: i64 = 0x200000;
 pub(crate) const O_RDWR: i64 = 0x2;
 pub(crate) const O_TMPFILE: i64 = 0x410000;
 pub(crate) const AT_SYMLINK_NOFOLLOW: i64 = 0x100;
@@ -64,9 +63,6 @@ pub(crate) const S_IFLNK: i64 = 0xa000;
 pub(crate) const S_IFREG: i64 = 0x8000;
 pub(crate) const S_IFDIR: i64 = 0x4000;
 pub(crate) const S_IFMT: i64 = 0xf000;
-pub(crate) const WHENCE_SET: i64 = 0;
-pub(crate) const WHENCE_CUR: i64 = 1;
-pub(crate) const WHENCE_END: i64 = 2;
 
 #[rustfmt::skip]
 const NAMES: [(&str, i64); 161] = [

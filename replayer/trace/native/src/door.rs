@@ -51,8 +51,9 @@ fn trace_import(
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
-        let spawned = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, || {
-            let result = import(&request, &mut |count| {
+        let (request, lines, stop) = (&request, &lines, &stop);
+        let spawned = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, move || {
+            let result = import(request, &mut |count| {
                 lines.store(count, Ordering::Relaxed);
                 !stop.load(Ordering::Relaxed)
             });

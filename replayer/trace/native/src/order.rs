@@ -22,6 +22,8 @@ pub(crate) struct Seat {
 /// Why an event waits for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Reason {
+    /// The second thread that a log shows, where nobody is known to have started it.
+    Start,
     Spawn,
     Wait,
     Descriptor,
@@ -34,6 +36,7 @@ pub(crate) enum Reason {
 impl Reason {
     pub(crate) const fn name(self) -> &'static str {
         match self {
+            Self::Start => "start",
             Self::Spawn => "spawn",
             Self::Wait => "wait",
             Self::Descriptor => "descriptor",
@@ -73,15 +76,9 @@ enum Resource {
     Lock(NodeId),
 }
 
-#[derive(Debug)]
-enum Record {
-    /// One thread only, so far.
-    Solo(Seat),
-    Shared(Box<Shared>),
-}
-
+/// Who used a resource last, as far as later uses may have to wait.
 #[derive(Debug, Default)]
-struct Shared {
+struct Uses {
     write: Option<Seat>,
     readers: Vec<Seat>,
     adders: Vec<Seat>,
@@ -90,7 +87,7 @@ struct Shared {
 /// What has been used by whom, as far as later events may have to wait for it.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
-    records: FxHashMap<Resource, Record>,
+    uses: FxHashMap<Resource, Uses>,
     data: FxHashMap<NodeId, Ranges>,
     knowledge: Knowledge,
     /// The last event of each thread.
@@ -116,7 +113,7 @@ impl Order {
         // A second thread that nobody started: what the first one did before it was not written down.
         let unknown_start = is_new && self.is_solo() && causes.is_empty();
         if unknown_start {
-            let earlier = self.last.iter().flatten().map(|&seat| (seat, Reason::Spawn));
+            let earlier = self.last.iter().flatten().map(|&seat| (seat, Reason::Start));
             self.candidates.extend(earlier);
         }
         if is_new {
@@ -163,7 +160,7 @@ impl Order {
 
     /// A description is gone: nothing can use it any more.
     pub(crate) fn forget_file(&mut self, slot: u32) {
-        self.records.remove(&Resource::File(slot));
+        self.uses.remove(&Resource::File(slot));
     }
 
     /// The event looks a name up, or changes what it means.
@@ -222,23 +219,12 @@ impl Order {
         let Some(now) = self.now else {
             return;
         };
-        let record = self.records.entry(resource).or_insert(Record::Solo(now));
-        match record {
-            Record::Solo(seat) if seat.thread == now.thread => *seat = now,
-            Record::Solo(seat) => {
-                let mut shared = Shared {
-                    write: Some(*seat),
-                    ..Shared::default()
-                };
-                shared.touch(now, access, reason, &mut self.candidates);
-                *record = Record::Shared(Box::new(shared));
-            }
-            Record::Shared(shared) => shared.touch(now, access, reason, &mut self.candidates),
-        }
+        let uses = self.uses.entry(resource).or_default();
+        uses.touch(now, access, reason, &mut self.candidates);
     }
 }
 
-impl Shared {
+impl Uses {
     fn touch(&mut self, now: Seat, access: Access, reason: Reason, found: &mut Vec<(Seat, Reason)>) {
         found.extend(self.write.map(|seat| (seat, reason)));
         if access != Access::Read {

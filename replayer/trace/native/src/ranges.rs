@@ -87,11 +87,11 @@ mod tests {
     #[test]
     fn only_what_overlaps_waits() {
         let mut ranges = Ranges::default();
-        assert_eq!(touch(&mut ranges, 0, 0, (0, 100), true), []);
-        assert_eq!(touch(&mut ranges, 1, 1, (200, 300), true), []);
+        assert!(touch(&mut ranges, 0, 0, (0, 100), true).is_empty());
+        assert!(touch(&mut ranges, 1, 1, (200, 300), true).is_empty());
         assert_eq!(touch(&mut ranges, 2, 2, (50, 60), false), [0]);
         assert_eq!(touch(&mut ranges, 3, 0, (55, 250), true), [0, 1, 2]);
-        assert_eq!(touch(&mut ranges, 4, 2, (300, 400), false), []);
+        assert!(touch(&mut ranges, 4, 2, (300, 400), false).is_empty());
     }
 
     #[test]

@@ -378,11 +378,6 @@ impl Tasks {
         let cwd = self.get_mut(number)?.cwd;
         self.cwds.get_mut(cwd)
     }
-
-    /// How many tasks were left without an end.
-    pub(crate) fn living(&self) -> usize {
-        self.tasks.len()
-    }
 }
 
 fn inside(slots: &FxHashMap<i64, Slot>) -> Vec<u32> {

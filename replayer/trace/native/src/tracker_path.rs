@@ -47,13 +47,14 @@ impl Tracker {
             ..On::default()
         };
         let seat = self.emit(call, Op::Open, on, &args)?;
-        let created = flags & O_CREAT != 0;
         if let Outcome::Error(number) = call.outcome {
             self.learn_failure(Op::Open, place, number, flags);
             self.order_names(seat, place, Access::Read);
             return Ok(Fate::Event);
         }
+        let known = self.tree.nodes.len();
         let placed = self.learn_open(place, flags);
+        let created = flags & O_CREAT != 0 && self.tree.nodes.len() > known;
         self.order_names(seat, place, if created { Access::Write } else { Access::Read });
         let node = placed.map(|(node, _)| node);
         let id = self.files.add(place, node, shown.unwrap_or_default());

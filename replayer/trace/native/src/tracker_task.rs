@@ -123,7 +123,7 @@ impl Tracker {
                 self.let_go(call, ids)?;
             }
             Kind::Fchdir(file) => self.fchdir(call, *file),
-            Kind::Chroot(_) if value.is_some() => self.counts.blind.add("chroot"),
+            Kind::Chroot if value.is_some() => self.counts.blind.add("chroot"),
             Kind::Umask(mask) => {
                 if let Some(cwd) = self.tasks.cwd_mut(call.task) {
                     cwd.umask = mask & 0o777;

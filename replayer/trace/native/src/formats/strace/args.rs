@@ -18,10 +18,6 @@ impl<'a> ArgList<'a> {
         self.items.get(index).copied().unwrap_or_default()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.length
-    }
-
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
         self.items.iter().copied().take(self.length)
     }

@@ -1,6 +1,6 @@
 //! The shape of a line: a call with its arguments and result, half of one, or something that passes by.
 
-use crate::bytes::{cut, find, from, skip_blanks, take_digits, take_number, take_seconds};
+use crate::bytes::{cut, from, skip_blanks, take_digits, take_number, take_seconds};
 use crate::errno;
 use crate::formats::strace::args::{ArgList, split_args};
 
@@ -193,7 +193,7 @@ fn take_duration(text: &[u8]) -> (&[u8], Option<i64>) {
 
 /// Whether a line is the rest of one that program output cut.
 pub(crate) fn is_tail(line: &[u8]) -> bool {
-    line.first() == Some(&b')') && find(cut(line, 0, 200), b" = ").is_some()
+    line.first() == Some(&b')') && skip_blanks(from(line, 1)).starts_with(b"= ")
 }
 
 #[cfg(test)]
