@@ -34,10 +34,14 @@ fn stamps_and_numbers_of_every_kind_are_taken_off() {
         "1795222977 ",
     ];
     for front in fronts {
-        let log: String = CALLS
-            .iter()
-            .map(|call| format!("{front}{call}\n"))
-            .collect();
+        let log = CALLS
+            .map(|call| {
+                format!(
+                    "{front}{call}
+"
+                )
+            })
+            .concat();
         let trace = asked(log).import();
         assert_eq!(trace.lines(), LINES, "{front}");
         assert_eq!(trace.count("/counts/lines_not_understood"), 0, "{front}");

@@ -10,6 +10,7 @@ mod common;
 
 use common::asked;
 use replayer_trace::{Trace, import};
+use std::fmt::Write;
 use std::fs;
 
 #[test]
@@ -65,7 +66,7 @@ fn long_and_deep_names_are_kept_or_counted() {
 fn symlink_bombs_end() {
     let mut rows = String::from(".\td\t0\t755\t\n");
     for at in 0..60 {
-        rows.push_str(&format!("s{at}\tl\t1\t777\ts{0}/s{0}\n", at + 1));
+        writeln!(rows, "s{at}\tl\t1\t777\ts{0}/s{0}", at + 1).unwrap();
     }
     rows.push_str("loop\tl\t1\t777\tloop\nself\tl\t1\t777\t.\n");
     let trace = asked(

@@ -10,6 +10,7 @@ mod common;
 
 use common::asked;
 use replayer_trace::Window;
+use std::fmt::Write;
 
 const SERVER: &str = "\
 3996  1795222977.000000 accept(0<socket:[1]>, {sa_family=AF_UNIX}, [112 => 2]) = 5<socket:[2]> <0.000100>
@@ -81,9 +82,11 @@ fn think_times_are_without_what_the_tracer_added() {
     let mut log = String::new();
     for at in 0..200_u32 {
         let start = 20 * u64::from(at);
-        log.push_str(&format!(
-            "9  1795222977.{start:06} lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.000003>\n"
-        ));
+        writeln!(
+            log,
+            "9  1795222977.{start:06} lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.000003>"
+        )
+        .unwrap();
     }
     log.push_str(
         "9  1795222977.500000 poll([{fd=6<socket:[1]>, events=POLLIN}], 1, 5000) = 1 <0.000020>\n",

@@ -26,10 +26,17 @@ fn dup_and_fork_share_a_description_until_its_last_close() {
          2 1.9 close(9) = 0\n",
     )
     .import();
-    use Op::{Close, CloseDup, Open, Read};
     assert_eq!(
         trace.ops(),
-        [Open, CloseDup, CloseDup, CloseDup, CloseDup, Read, Close]
+        [
+            Op::Open,
+            Op::CloseDup,
+            Op::CloseDup,
+            Op::CloseDup,
+            Op::CloseDup,
+            Op::Read,
+            Op::Close
+        ]
     );
     assert!(trace.events.iter().all(|event| event.file == Some(0)));
     assert_eq!(trace.count("/counts/calls_followed/dup2"), 1);
