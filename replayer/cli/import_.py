@@ -55,7 +55,7 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         "--tree",
         type=Path,
         metavar="FILE",
-        help="files below the roots before: tab-separated path, type, size, mode, link, plain or compressed",
+        help="files below the roots before: tab-separated path, type, size, mode, link",
     )
     known.add_argument(
         "--keep",
@@ -81,7 +81,7 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         "--marker",
         default=MARKER,
         metavar="PATH",
-        help="a lookup of PATH/NAME begins request NAME, of PATH/end ends it (default: %(default)s)",
+        help="a lookup of PATH/NAME begins request NAME, of PATH/end ends it (%(default)s)",
     )
     known.add_argument(
         "--call-stretch-ns", type=int, metavar="N", help="what the tracer added to each call"

@@ -48,7 +48,8 @@ def render_trace(trace: Mapping[str, Any], name: str) -> Iterator[str]:
     )
     yield _row(
         "data",
-        f"{format_bytes(counts['bytes_read'])} read, {format_bytes(counts['bytes_written'])} written",
+        f"{format_bytes(counts['bytes_read'])} read,"
+        f" {format_bytes(counts['bytes_written'])} written",
     )
     yield _row("ops", _counted(counts["ops"]))
     yield _row("errors", _counted(counts["errors"]) or "none")
@@ -62,7 +63,8 @@ def _events(trace: Mapping[str, Any], size: int) -> str:
     per_event = size / max(counts["events"], 1)
     return (
         f"{format_count(counts['events'])} of {_many(counts['threads'], 'thread')}"
-        f" over {format_time_ns(counts['span_ns'])}; {format_bytes(size)} on disk, {per_event:.1f} B an event"
+        f" over {format_time_ns(counts['span_ns'])};"
+        f" {format_bytes(size)} on disk, {per_event:.1f} B an event"
     )
 
 
@@ -96,8 +98,10 @@ def _files(trace: Mapping[str, Any]) -> Iterator[str]:
         )
     yield _row(
         "paths",
-        f"{format_count(counts['paths'])}: {format_count(labels['shared read-only'])} shared read-only,"
-        f" {format_count(labels['private'])} private, {format_count(labels['shared mutable'])} shared mutable;"
+        f"{format_count(counts['paths'])}:"
+        f" {format_count(labels['shared read-only'])} shared read-only,"
+        f" {format_count(labels['private'])} private,"
+        f" {format_count(labels['shared mutable'])} shared mutable;"
         f" {format_count(labels['open in two threads at once'])} open in two threads at once",
     )
     reasons = _counted(counts["edges_by_reason"])
@@ -125,7 +129,8 @@ def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
     if counts["tree_repairs"]["unexplained"]:
         yield _row(
             "",
-            f"{counts['tree_repairs']['unexplained']} results do not fit the tree: something untraced changed it",
+            f"{counts['tree_repairs']['unexplained']} results do not fit the tree:"
+            " something untraced changed it",
         )
     yield _row("blind spots", _counted(trace["blind_spots"]) or "none seen")
     yield _row("calibration", _calibration(trace["calibration"]))

@@ -31,7 +31,7 @@ const CHEAP: [Op; 3] = [Op::Lseek, Op::Fcntl, Op::Fstat];
 /// What such a call and the loop around it cost untraced (measured: 60 to 300 ns).
 const CHEAP_CALL_NS: i64 = 150;
 /// Fewer samples prove nothing (chosen).
-const FEWEST_SAMPLES: usize = 50;
+const FEWEST_SAMPLES: usize = 20;
 /// The share of the smallest values that is taken for noise (chosen).
 const QUANTILE: usize = 20;
 /// More than this was not the tracer: a bound on estimates (chosen; strace 6.1 adds 3 and 6 to 9 µs).
