@@ -33,7 +33,8 @@ class Progress(Protocol):
 
 def say(text: str) -> None:
     """Print a message of ours, at the beginning of a line."""
-    print(f"replayer: {text}", file=sys.stderr, flush=True)
+    sys.stderr.write(f"replayer: {text}\n")
+    sys.stderr.flush()
 
 
 def make_progress(telling: Telling, stream: TextIO) -> Progress:

@@ -67,8 +67,10 @@ class _Ender(Protocol):
 
 def record_command(words: Sequence[str], watch: Watch) -> Recording:
     """Run a command line that launches a command, to the end of all that it starts."""
-    with subprocess.Popen(  # noqa: S603, PLW1509 - one thread of ours; the mask is all that is set
-        words, preexec_fn=watch.inbox.release, close_fds=False
+    with subprocess.Popen(  # noqa: S603 - the user's own words
+        words,
+        preexec_fn=watch.inbox.release,  # noqa: PLW1509 - it sets a mask, nothing else
+        close_fds=False,
     ) as strace:
         remarks: list[str] = []
         _wait(strace, watch, _CommandEnder(strace.pid, watch.log, remarks))

@@ -1,4 +1,4 @@
-"""The directories that a trace is about: made absolute, checked, and named as a trace names them."""
+"""The directories that a trace is about: made absolute, checked, and named as in the trace."""
 
 import os
 from collections.abc import Sequence

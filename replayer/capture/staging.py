@@ -22,7 +22,7 @@ class Staging:
 
     @property
     def log(self) -> Path:
-        """strace's text."""
+        """What strace writes."""
         return self.folder / "log.strace"
 
     @property

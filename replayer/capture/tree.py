@@ -18,7 +18,7 @@ from typing import IO, cast
 
 from replayer.capture.roots import Root
 
-__all__ = ["Listing", "Listed", "list_tree"]
+__all__ = ["Listed", "Listing", "list_tree"]
 
 HEADER = b"path\ttype\tsize\tmode\tlink\n"
 PRESET = 1  # chosen: names compress well at any level, and a million files wait for this
@@ -76,7 +76,7 @@ def list_tree(roots: Sequence[Root], listing: Listing, file: Path) -> tuple[List
     Paths of the first root stand as they are, those of others behind the root's name and a colon.
     """
     skip = _matcher(listing.exclude)
-    results = []
+    results: list[Listed] = []
     with lzma.open(file, "wb", preset=PRESET) as out, _spool(file) as spool:
         out.write(HEADER)
         for root in roots:
@@ -134,7 +134,7 @@ class _Walk:
     def _line(self, path: bytes, whole: bytes) -> Iterator[bytes]:
         try:
             found = os.lstat(whole)
-            link = os.readlink(whole) if stat.S_ISLNK(found.st_mode) else b""
+            link = os.readlink(whole) if stat.S_ISLNK(found.st_mode) else b""  # noqa: PTH115
         except OSError as error:
             self._unreadable(path, error)
             return
