@@ -5,7 +5,7 @@ raised as OSError with errno and path. A ValueError means that an argument break
 long calls release the GIL.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, Literal, final
 
 __all__ = [
@@ -25,6 +25,10 @@ __all__ = [
     "Transaction",
     "confinement",
     "evict_machine_caches",
+    "trace_formats",
+    "trace_import",
+    "trace_is_applicable",
+    "trace_open",
 ]
 
 BUILD_PROFILE: Final[str]
@@ -39,6 +43,47 @@ def confinement() -> Literal["jailed", "guarded"]:
     ``jailed``: each native thread has the run's folder as its root (needs CAP_SYS_CHROOT), one
     system call per op. ``guarded``: each path is resolved with openat2(RESOLVE_BENEATH) first, two
     to three system calls per op.
+    """
+
+def trace_formats() -> list[str]:
+    """Names of the formats that logs can be imported from."""
+
+def trace_is_applicable(name: str, head: bytes) -> str:
+    """Whether a format's importer reads what begins like this: ``yes``, ``no`` or ``need more``.
+
+    Raises:
+        ValueError: No such format (arguments: message, hint).
+    """
+
+def trace_import(
+    files: Sequence[str],
+    target: str,
+    roots: Sequence[bytes],
+    options: str,
+    progress: Callable[[int], None],
+) -> str:
+    """Import the logs of one capture into a new trace folder; return the text of its trace.json.
+
+    Args:
+        files: Logs; several are merged by time.
+        target: The folder; it appears whole or not at all.
+        roots: Absolute directories as the traced machine named them.
+        options: JSON with ``format``, ``manifest``, ``directories``, ``windows``, ``marker``,
+            ``call_ns``, ``gap_ns``, ``keep``, ``strict`` and ``note``.
+        progress: Told the number of lines ten times a second, with the GIL; what it raises stops
+            the import.
+
+    Raises:
+        OSError: What the kernel refused, with errno and path.
+        ValueError: What was asked cannot be meant or a file is damaged (arguments: message, hint).
+    """
+
+def trace_open(directory: str) -> str:
+    """The text of a trace's trace.json, once its version and every checksum have been checked.
+
+    Raises:
+        OSError: What the kernel refused.
+        ValueError: No trace, another version, or damaged (arguments: message, hint).
     """
 
 def evict_machine_caches() -> bool:
@@ -157,10 +202,7 @@ class Sandbox:
         EEXIST. Files are created O_EXCL, filled, given their mode and closed.
         """
     def verify(self, plan: Plan, threads: int) -> Task:
-        """Compare what is there with the plan's datasets.
-
-        Type, size, mode and link; extra entries are mismatches too.
-        """
+        """Compare what is there with the plan's datasets; extra entries are mismatches too."""
     def warm(self, plan: Plan, threads: int) -> Task:
         """Read every laid-out file once, and stat every entry."""
     def evict(self, plan: Plan, threads: int) -> Task:
@@ -168,10 +210,7 @@ class Sandbox:
     def wipe(self, threads: int) -> Task:
         """Remove everything inside but the marker (used between rounds and before a new layout)."""
     def remove(self, threads: int) -> Task:
-        """Remove everything inside, then the marker, then the folder itself.
-
-        Crosses neither symlinks nor mount points.
-        """
+        """Remove everything inside, then marker and folder; crosses no symlink and no mount."""
 
 @final
 class Histogram:
@@ -326,10 +365,7 @@ class Engine:
         """
     @property
     def doorbell(self) -> int:
-        """An eventfd (non-blocking), readable when something waits to be drained.
-
-        That is: transactions, outcomes, intervals or finished users.
-        """
+        """An eventfd (non-blocking), readable when anything waits to be drained."""
     @property
     def begin_epoch_ns(self) -> int:
         """Wall-clock time (for reports only) of the engine's begin."""
@@ -361,10 +397,7 @@ class Engine:
     def running_users(self) -> int:
         """Users whose thread has not ended, but for those that were given up on."""
     def busy_users(self) -> int:
-        """Users in a transaction or with more to do in this segment.
-
-        0 when all have used up ``stop.transactions``.
-        """
+        """Users with more to do in this segment; 0 when all used up ``stop.transactions``."""
     def stuck(self) -> list[Stuck]:
         """Ops in the kernel for longer than the limit, longest first, at most 100."""
     def drain_transactions(self) -> tuple[list[Transaction], int]:
@@ -377,10 +410,7 @@ class Engine:
     def drain_finished(self) -> list[int]:
         """Users whose thread has ended, or that were given up on, since the last call."""
     def drain_intervals(self) -> list[Interval]:
-        """Intervals since the last call, oldest first.
-
-        At most 600 wait; then the two oldest of the same segment and phase are merged.
-        """
+        """Intervals since the last call, oldest first; beyond 600 the oldest are merged."""
     def totals(self) -> list[Row]:
         """Everything recorded since the engine's begin, per key."""
     def record_error(self) -> tuple[str, int] | None:
@@ -403,15 +433,9 @@ class Engine:
     def drain_outcomes(self) -> list[Outcome]:
         """Answers since the last call, oldest first."""
     def overhead_ns(self, ops: int) -> float:
-        """The engine's own mean cost of an op, measured now.
-
-        On a null target, by one thread, with all recording on.
-        """
+        """Own mean cost of an op, measured now: null target, one thread, all recording on."""
     def run_queue_delay_ns(self) -> int:
-        """Time that the users' threads were ready to run but had no CPU, since the begin.
-
-        Sampled: at most 64 threads, scaled up.
-        """
+        """Time that users were ready but had no CPU, since the begin (64 threads, scaled up)."""
     def in_call_ns(self) -> int:
         """Time that the users spent in calls since the begin, all users together."""
     def interrupt(self) -> None:

@@ -44,6 +44,7 @@ class Observed:
 def fresh_folder(mount: Path) -> Iterator[Path]:
     with TemporaryDirectory(dir=mount) as name:
         yield Path(name)
+        made_readable(Path(name))
 
 
 def native_plan(document: Document) -> engine.Plan:

@@ -164,8 +164,10 @@ def test_verify_finds_any_single_change(
         sandbox, plan = laid_out(document, here)
         folder = Path(sandbox.path)
         inside = [path for path in reference.tree(folder) if is_inside(path)]
-        place = folder / where.choice(inside)
-        mutate(place)
+        if inside:
+            mutate(folder / where.choice(inside))
+        else:
+            add_inside(folder / DIRECTORIES[0])
         finding = sandbox.verify(plan, 2).result()
         assert finding.mismatches >= 1
         assert finding.first_mismatch
@@ -206,6 +208,7 @@ def plant(folder: Path, sentinel: Path, numbers: list[int]) -> None:
     """Plant links to what must survive: absolute, relative, over links, hard ones."""
     targets = [sentinel, *(sentinel / path for path in reference.tree(sentinel))]
     places = [folder, *(folder / p for p, s in reference.tree(folder).items() if s.type == "d")]
+    places = [place for place in places if os.access(place, os.W_OK | os.X_OK)]
     for index, number in enumerate(numbers):
         target, place = targets[number % len(targets)], places[number // 7 % len(places)]
         link = place / f"planted-{index}"

@@ -64,7 +64,7 @@ pub(crate) struct Core {
     pub(crate) confinement: Confinement,
     pub(crate) crowd: Crowd,
     pub(crate) doorbell: Arc<Doorbell>,
-    pub(crate) run_queue: Arc<RunQueue>,
+    pub(crate) run_queue: RunQueue,
     pub(crate) watched: AtomicBool,
     pub(crate) transactions: ArrayQueue<TransactionData>,
     pub(crate) dropped: AtomicU64,
@@ -81,7 +81,6 @@ impl Core {
         targets: Vec<Vec<Arc<Folder>>>,
         confinement: Confinement,
         doorbell: Arc<Doorbell>,
-        run_queue: Arc<RunQueue>,
     ) -> Core {
         let names = &setting.program.transactions;
         Core {
@@ -94,7 +93,7 @@ impl Core {
             confinement,
             crowd: Crowd::default(),
             doorbell,
-            run_queue,
+            run_queue: RunQueue::default(),
             watched: AtomicBool::new(false),
             transactions: ArrayQueue::new(TRANSACTIONS),
             dropped: AtomicU64::new(0),

@@ -4,7 +4,6 @@ use crate::clock::{epoch_ns, now_ns};
 use crate::core::{Confinement, Core, OutcomeData, StuckData, TransactionData};
 use crate::crowd::{GivenUp, Refusal};
 use crate::error::{Error, Result, errno_of};
-use crate::health::RunQueue;
 use crate::interactive::{self, Inbox, Order};
 use crate::interpreter::Setting;
 use crate::lock::hold;
@@ -63,14 +62,11 @@ impl Engine {
         file_limit_raised();
         install_wake_signal();
         let doorbell = Doorbell::new().map_err(|errno| Error::os(errno, "eventfd"))?;
-        let (doorbell, run_queue) = (Arc::new(doorbell), Arc::<RunQueue>::default());
+        let doorbell = Arc::new(doorbell);
         let (begin_ns, begin_epoch_ns) = (now_ns(), epoch_ns());
         let users = Arc::new(OnceLock::new());
-        let config = options.recorder_config(
-            &program,
-            (begin_ns, begin_epoch_ns),
-            (&doorbell, &run_queue, &users),
-        )?;
+        let config =
+            options.recorder_config(&program, (begin_ns, begin_epoch_ns), (&doorbell, &users))?;
         let recorder =
             Recorder::start(config).map_err(|error| os("the record directory", &error))?;
         let setting = Setting {
@@ -87,13 +83,7 @@ impl Engine {
         } else {
             confinement()
         };
-        let core = Arc::new(Core::new(
-            setting,
-            targets,
-            confinement,
-            doorbell,
-            run_queue,
-        ));
+        let core = Arc::new(Core::new(setting, targets, confinement, doorbell));
         // The only value it is ever given.
         let _first = users.set(Arc::downgrade(&core));
         let watcher =

@@ -1,17 +1,70 @@
-//! The harness's own health: how long the users' threads waited for a CPU.
+//! The harness's own health: how long the users' threads waited for a CPU while they had work to do.
+//!
+//! A thread that wakes from its think time waits for a CPU too; that wait is the lag of its next transaction and no part of any call, so it is taken off.
 
 use crate::lock::hold;
 use crate::sys_layout;
-use std::sync::Mutex;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Threads that are looked at (contract); the sum is scaled up to all.
 const SAMPLED: usize = 64;
 
-/// Delays in nanoseconds, by thread.
+/// The waiting time of one thread, read through a descriptor that works in any confinement.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    schedstat: OwnedFd,
+    /// The last value of a thread that has ended.
+    last_ns: AtomicU64,
+    resting_ns: AtomicU64,
+}
+
+impl Waiting {
+    fn of_thread(tid: i32) -> Option<Waiting> {
+        let schedstat = sys_layout::open_file(&format!("/proc/self/task/{tid}/schedstat")).ok()?;
+        Some(Waiting {
+            schedstat,
+            last_ns: AtomicU64::new(0),
+            resting_ns: AtomicU64::new(0),
+        })
+    }
+
+    /// Time on a run queue since the thread began: the second number of schedstat
+    /// (Documentation/scheduler/sched-stats.rst).
+    fn read_ns(&self) -> u64 {
+        let mut text = [0; 96];
+        let read = sys_layout::read_from(&self.schedstat, &mut text).unwrap_or(0);
+        let text = std::str::from_utf8(text.get(..read).unwrap_or_default()).unwrap_or("");
+        if let Some(delay_ns) = text
+            .split_ascii_whitespace()
+            .nth(1)
+            .and_then(|delay| delay.parse().ok())
+        {
+            self.last_ns.store(delay_ns, Ordering::Relaxed);
+        }
+        self.last_ns.load(Ordering::Relaxed)
+    }
+
+    /// Sleep: what the thread waits for a CPU when it wakes does not count.
+    pub(crate) fn rest<R>(&self, sleep: impl FnOnce() -> R) -> R {
+        let before_ns = self.read_ns();
+        let slept = sleep();
+        let waited_ns = self.read_ns().saturating_sub(before_ns);
+        self.resting_ns.fetch_add(waited_ns, Ordering::Relaxed);
+        slept
+    }
+
+    fn working_ns(&self) -> u64 {
+        // What rests under way have cost is not known yet: the reading can be a little too high, never too low.
+        let resting_ns = self.resting_ns.load(Ordering::Relaxed);
+        self.read_ns().saturating_sub(resting_ns)
+    }
+}
+
 #[derive(Default)]
 struct Threads {
-    /// Last value of each thread that is looked at.
-    sampled: Vec<(i32, u64)>,
+    sampled: Vec<Arc<Waiting>>,
     /// Sum over the threads that were looked at and have ended.
     ended_ns: u64,
     ever_sampled: u64,
@@ -25,66 +78,52 @@ pub(crate) struct RunQueue {
 }
 
 impl RunQueue {
-    /// A user's thread has started.
-    pub(crate) fn enter(&self, tid: i32) {
+    /// A user's thread has started; it is given its waiting time when it is one of those looked at.
+    pub(crate) fn enter(&self, tid: i32) -> Option<Arc<Waiting>> {
         let mut threads = hold(&self.threads);
         threads.ever += 1;
-        if threads.sampled.len() < SAMPLED {
-            threads.ever_sampled += 1;
-            threads.sampled.push((tid, 0));
+        if threads.sampled.len() >= SAMPLED {
+            return None;
         }
+        let waiting = Arc::new(Waiting::of_thread(tid)?);
+        threads.ever_sampled += 1;
+        threads.sampled.push(Arc::clone(&waiting));
+        Some(waiting)
     }
 
     /// It is about to end: called by itself, so that its last value is not lost.
-    pub(crate) fn leave(&self, tid: i32) {
+    pub(crate) fn leave(&self, waiting: &Arc<Waiting>) {
         let mut threads = hold(&self.threads);
-        if let Some(place) = threads
-            .sampled
-            .iter()
-            .position(|(sampled, _)| *sampled == tid)
-        {
-            let (_, last) = threads.sampled.swap_remove(place);
-            threads.ended_ns += read_delay(tid).unwrap_or(last);
-        }
-    }
-
-    /// Look at the threads; one that has ended keeps its last value.
-    pub(crate) fn sample(&self) {
-        let mut threads = hold(&self.threads);
-        let mut ended_ns = 0;
-        threads.sampled.retain_mut(|(tid, last)| {
-            let delay = read_delay(*tid);
-            ended_ns += if delay.is_none() { *last } else { 0 };
-            *last = delay.unwrap_or(*last);
-            delay.is_some()
-        });
-        threads.ended_ns += ended_ns;
+        threads.sampled.retain(|each| !Arc::ptr_eq(each, waiting));
+        threads.ended_ns += waiting.working_ns();
     }
 
     /// Delay of all users' threads since the begin, scaled up from those that were looked at.
     pub(crate) fn delay_ns(&self) -> u64 {
-        self.sample();
         let threads = hold(&self.threads);
-        let running: u64 = threads.sampled.iter().map(|(_, last)| last).sum();
+        let running: u64 = threads.sampled.iter().map(|each| each.working_ns()).sum();
         let scaled = u128::from(threads.ended_ns + running) * u128::from(threads.ever)
             / u128::from(threads.ever_sampled.max(1));
         u64::try_from(scaled).unwrap_or(u64::MAX)
     }
 }
 
-/// The second number of schedstat: nanoseconds spent waiting on a run queue (Documentation/scheduler/sched-stats.rst).
-fn read_delay(tid: i32) -> Option<u64> {
-    let mut text = [0; 96];
-    let read =
-        sys_layout::read_file(&format!("/proc/self/task/{tid}/schedstat"), &mut text).ok()?;
-    let text = std::str::from_utf8(text.get(..read)?).ok()?;
-    text.split_ascii_whitespace().nth(1)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use rustix::thread::gettid;
+    use std::time::{Duration, Instant};
+
+    fn own() -> i32 {
+        gettid().as_raw_nonzero().get()
+    }
+
+    fn spin(milliseconds: u64) {
+        let begin = Instant::now();
+        while begin.elapsed() < Duration::from_millis(milliseconds) {
+            std::hint::spin_loop();
+        }
+    }
 
     #[test]
     fn delays_of_ended_threads_are_kept_and_scaled() {
@@ -92,10 +131,11 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..200 {
                 scope.spawn(|| {
-                    let tid = gettid().as_raw_nonzero().get();
-                    queue.enter(tid);
+                    let waiting = queue.enter(own());
                     std::thread::yield_now();
-                    queue.leave(tid);
+                    if let Some(waiting) = waiting {
+                        queue.leave(&waiting);
+                    }
                 });
             }
         });
@@ -105,11 +145,45 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_ended_unseen_keep_their_last_value() {
+    fn threads_that_crowd_a_cpu_wait_while_they_work() {
         let queue = RunQueue::default();
-        queue.enter(i32::MAX);
-        hold(&queue.threads).sampled = vec![(i32::MAX, 77)];
-        assert_eq!(queue.delay_ns(), 77);
-        assert_eq!(queue.delay_ns(), 77);
+        let threads = 4 * std::thread::available_parallelism().unwrap().get();
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    let waiting = queue.enter(own()).unwrap();
+                    spin(100);
+                    queue.leave(&waiting);
+                });
+            }
+        });
+        assert!(queue.delay_ns() > 100_000_000);
+    }
+
+    #[test]
+    fn a_wait_after_a_rest_does_not_count() {
+        let queue = RunQueue::default();
+        let waiting = queue.enter(own()).unwrap();
+        let before = waiting.read_ns();
+        waiting.rest(|| {
+            std::thread::scope(|scope| {
+                for _ in 0..4 * std::thread::available_parallelism().unwrap().get() {
+                    scope.spawn(|| spin(50));
+                }
+                spin(50);
+            });
+        });
+        assert!(waiting.read_ns() > before);
+        assert_eq!(waiting.working_ns(), before);
+    }
+
+    #[test]
+    fn a_thread_that_ended_unseen_keeps_its_last_value() {
+        let queue = RunQueue::default();
+        std::thread::scope(|scope| {
+            scope.spawn(|| queue.enter(own()));
+        });
+        let after = queue.delay_ns();
+        assert_eq!(queue.delay_ns(), after);
     }
 }

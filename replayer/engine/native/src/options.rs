@@ -2,7 +2,6 @@
 
 use crate::core::Core;
 use crate::error::{Error, Result};
-use crate::health::RunQueue;
 use crate::program::Program;
 use crate::record::RecorderConfig;
 use crate::sys::{Doorbell, Folder, open_directory};
@@ -16,11 +15,7 @@ pub(crate) struct Options {
     pub(crate) null: bool,
 }
 
-type Parts<'a> = (
-    &'a Arc<Doorbell>,
-    &'a Arc<RunQueue>,
-    &'a Arc<OnceLock<std::sync::Weak<Core>>>,
-);
+type Parts<'a> = (&'a Arc<Doorbell>, &'a Arc<OnceLock<std::sync::Weak<Core>>>);
 
 impl Options {
     pub(crate) fn check(&self, targets: &[Vec<Arc<Folder>>]) -> Result<()> {
@@ -49,7 +44,7 @@ impl Options {
         &self,
         program: &Program,
         (begin_ns, begin_epoch_ns): (u64, u64),
-        (doorbell, run_queue, core): Parts<'_>,
+        (doorbell, core): Parts<'_>,
     ) -> Result<RecorderConfig> {
         let directory = match &self.record {
             None => None,
@@ -73,7 +68,6 @@ impl Options {
             begin_ns,
             users: Box::new(move || u32::try_from(running()).unwrap_or(u32::MAX)),
             doorbell: Box::new(move || doorbell.ring()),
-            run_queue: Arc::clone(run_queue),
         })
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::clock::now_ns;
 use crate::error::{Error, Result, errno_of};
-use crate::health::RunQueue;
 use crate::interpreter::{Interpreter, Journal, Setting};
 use crate::plan::parse_plan;
 use crate::pulse::Pulse;
@@ -79,7 +78,6 @@ pub(crate) fn setting(plan: &str) -> Result<Setting> {
         begin_ns,
         users: Box::new(|| 1),
         doorbell: Box::new(|| {}),
-        run_queue: Arc::<RunQueue>::default(),
     });
     Ok(Setting {
         written: Written::of(&program),

@@ -1,9 +1,11 @@
 //! What a user's thread tells others while it works, and what they tell it: atomics only, no locks.
 
+use crate::health::Waiting;
 use crate::ops::{Op, op_name};
 use crate::program::{Program, SLOTS};
 use crate::sys::Text;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Slots of plans, and two for the paths of interactive commands.
 pub(crate) const ALL_SLOTS: usize = SLOTS + 2;
@@ -73,6 +75,8 @@ pub(crate) struct Pulse {
     doing: AtomicU64,
     /// Time spent in calls.
     in_call: AtomicU64,
+    /// Its time on a run queue, if it is one of the threads that are looked at.
+    waiting: OnceLock<Arc<Waiting>>,
     pub(crate) texts: [Text; ALL_SLOTS],
 }
 
@@ -100,6 +104,7 @@ impl Pulse {
             since: AtomicU64::new(0),
             doing: AtomicU64::new(0),
             in_call: AtomicU64::new(0),
+            waiting: OnceLock::new(),
             texts: std::array::from_fn(|_| Text::default()),
         }
     }
@@ -137,6 +142,22 @@ impl Pulse {
 
     pub(crate) fn in_call_ns(&self) -> u64 {
         self.in_call.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_waiting(&self, waiting: Arc<Waiting>) {
+        self.waiting.get_or_init(|| waiting);
+    }
+
+    pub(crate) fn waiting(&self) -> Option<&Arc<Waiting>> {
+        self.waiting.get()
+    }
+
+    /// Sleep between transactions or inside one.
+    pub(crate) fn rest<R>(&self, sleep: impl FnOnce() -> R) -> R {
+        match self.waiting.get() {
+            Some(waiting) => waiting.rest(sleep),
+            None => sleep(),
+        }
     }
 
     #[inline]

@@ -4,7 +4,6 @@
 //! and totals, writes them into the record directory and queues them for the Python door.
 
 use crate::clock;
-use crate::health::RunQueue;
 use crate::lock::hold;
 use crate::record_event::{Event, Journal, SlowSample};
 use crate::record_files::Files;
@@ -51,8 +50,6 @@ pub(crate) struct RecorderConfig {
     pub(crate) users: Box<dyn Fn() -> u32 + Send + Sync>,
     /// Called (by the recorder's thread or a boundary's caller) when an interval was queued.
     pub(crate) doorbell: Box<dyn Fn() + Send + Sync>,
-    /// Sampled once an interval.
-    pub(crate) run_queue: Arc<RunQueue>,
 }
 
 /// What was measured of one key.
@@ -357,7 +354,6 @@ impl Shared {
             } else if state.next_cut <= now {
                 self.cut(&mut state);
                 state.schedule(self.now());
-                self.config.run_queue.sample();
             } else {
                 self.drain(&mut state);
             }

@@ -21,7 +21,6 @@ fn config(interval_ns: u64, directory: Option<&Path>) -> RecorderConfig {
         begin_epoch_ns: clock::epoch_ns(),
         users: Box::new(|| 3),
         doorbell: Box::new(|| {}),
-        run_queue: Arc::default(),
     }
 }
 

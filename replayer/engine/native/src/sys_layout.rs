@@ -13,10 +13,14 @@ const LISTING_BYTES: usize = 32 << 10;
 
 type Answer<T> = Result<T, Errno>;
 
+/// Open a file of the kernel's own, by an absolute path.
+pub(crate) fn open_file(path: &str) -> Answer<OwnedFd> {
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
+}
+
 /// Read the beginning of a small file into a buffer.
-pub(crate) fn read_file(path: &str, buffer: &mut [u8]) -> Answer<usize> {
-    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    rustix::io::read(&file, buffer)
+pub(crate) fn read_from(file: &OwnedFd, buffer: &mut [u8]) -> Answer<usize> {
+    rustix::io::pread(file, buffer, 0)
 }
 
 /// Open beneath a directory, following no link of any kind; `O_CLOEXEC` and `O_NOFOLLOW` are added.

@@ -54,7 +54,6 @@ pub(crate) fn spawn(
 struct Ending {
     core: Arc<Core>,
     pulse: Arc<Pulse>,
-    thread: i32,
 }
 
 impl Ending {
@@ -63,12 +62,13 @@ impl Ending {
         // Where that is not permitted the confinement is `guarded`, which does not need it; the umask is the process's then.
         own_folder_state();
         let thread = thread_id();
-        core.run_queue.enter(thread);
+        if let Some(waiting) = core.run_queue.enter(thread) {
+            pulse.set_waiting(waiting);
+        }
         pulse.set_thread(thread);
         Ending {
             core: Arc::clone(core),
             pulse: Arc::clone(pulse),
-            thread,
         }
     }
 }
@@ -76,7 +76,9 @@ impl Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         self.pulse.clear_thread();
-        self.core.run_queue.leave(self.thread);
+        if let Some(waiting) = self.pulse.waiting() {
+            self.core.run_queue.leave(waiting);
+        }
         self.core
             .in_call_ns
             .fetch_add(self.pulse.in_call_ns(), Ordering::Relaxed);
@@ -168,7 +170,7 @@ fn run_segment<K: Kernel>(core: &Core, pulse: &Arc<Pulse>, segment: &Segment, re
         };
         if intended_ns > end_ns {
             interpreter.journal.flush();
-            if !sleep_until(intended_ns, woken) {
+            if !pulse.rest(|| sleep_until(intended_ns, woken)) {
                 break;
             }
         }

@@ -86,7 +86,8 @@ impl<K: Kernel> Interpreter<'_, K> {
         }
         self.journal.flush();
         let pulse = self.pulse;
-        if sleep_until(now_ns().saturating_add(time_ns), || pulse.is_cut()) {
+        let deadline_ns = now_ns().saturating_add(time_ns);
+        if pulse.rest(|| sleep_until(deadline_ns, || pulse.is_cut())) {
             return Ok(());
         }
         Err(Halt::Cut)

@@ -1,0 +1,151 @@
+"""``replayer import``: a log of file accesses becomes a trace folder."""
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from replayer.cli.show import render_trace
+from replayer.trace import ImportOptions, TraceError, import_trace, load_windows
+from replayer.trace.formats import FORMATS
+from replayer.trace.importing import MARKER
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
+
+NAME = "import"
+HELP = "turn a log (strace, fio iolog, dbench loadfile) into a trace"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "files",
+        nargs="+",
+        type=Path,
+        metavar="FILE",
+        help="logs of one capture, plain, gz, xz or zst; several (strace -ff) are merged by time",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="TRACE", help="folder to make"
+    )
+    parser.add_argument(
+        "--root",
+        dest="roots",
+        action="append",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="directory, as the traced machine named it, whose files are the trace; repeatable",
+    )
+    parser.add_argument(
+        "--format", choices=sorted(FORMATS), help="what the files are; found out if left out"
+    )
+    _add_knowledge(parser)
+    parser.add_argument(
+        "--strict", action="store_true", help="refuse logs with lines that are not understood"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _add_knowledge(parser: argparse.ArgumentParser) -> None:
+    known = parser.add_argument_group("what the log does not say")
+    known.add_argument(
+        "--tree",
+        type=Path,
+        metavar="FILE",
+        help="files below the roots before: tab-separated path, type, size, mode, link, plain or compressed",
+    )
+    known.add_argument(
+        "--keep",
+        choices=("needed", "all"),
+        default="needed",
+        help="which files of --tree the trace keeps (default: those it needs)",
+    )
+    known.add_argument(
+        "--cwd",
+        dest="directories",
+        action="append",
+        default=[],
+        metavar="[PID=]DIR",
+        help="working directory at the begin, of one process or of all; repeatable",
+    )
+    known.add_argument(
+        "--requests",
+        type=Path,
+        metavar="FILE",
+        help="when requests were made: tab-separated start, end (s on the log's clock), label",
+    )
+    known.add_argument(
+        "--marker",
+        default=MARKER,
+        metavar="PATH",
+        help="a lookup of PATH/NAME begins request NAME, of PATH/end ends it (default: %(default)s)",
+    )
+    known.add_argument(
+        "--call-stretch-ns", type=int, metavar="N", help="what the tracer added to each call"
+    )
+    known.add_argument(
+        "--gap-stretch-ns", type=int, metavar="N", help="what the tracer added between two calls"
+    )
+    known.add_argument("--note", default="", metavar="TEXT", help="where the log comes from")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Import, and say what came of it."""
+    options = ImportOptions(
+        roots=arguments.roots,
+        format=arguments.format,
+        manifest=arguments.tree,
+        directories=[_parse_directory(text) for text in arguments.directories],
+        windows=[] if arguments.requests is None else load_windows(arguments.requests),
+        marker=arguments.marker,
+        call_stretch_ns=arguments.call_stretch_ns,
+        gap_stretch_ns=arguments.gap_stretch_ns,
+        keep=arguments.keep,
+        strict=arguments.strict,
+        note=arguments.note,
+    )
+    progress = _Progress()
+    trace = import_trace(arguments.files, arguments.output, options, progress.show)
+    progress.end()
+    _report(trace, arguments)
+    return 0
+
+
+def _report(trace: dict[str, Any], arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        print(json.dumps(trace, indent=2))
+        return
+    print("\n".join(render_trace(trace, str(arguments.output))))
+
+
+def _parse_directory(text: str) -> tuple[int | None, Path]:
+    task, found, directory = text.partition("=")
+    if found and task.isdecimal():
+        return int(task), Path(directory)
+    if not text.startswith("/"):
+        message = f"--cwd must be DIR or PID=DIR with an absolute directory, got {text}"
+        raise TraceError(message, hint="for example --cwd /srv/app or --cwd 4711=/srv/app")
+    return None, Path(text)
+
+
+class _Progress:
+    """Lines so far, on a terminal only."""
+
+    def __init__(self) -> None:
+        self._begin = time.monotonic()
+        self._shown = False
+
+    def show(self, lines: int) -> None:
+        """Show the number of lines."""
+        if lines and sys.stderr.isatty():
+            rate = lines / max(time.monotonic() - self._begin, 1e-9)
+            print(f"\r{lines:,} lines, {rate:,.0f} a second", end="", file=sys.stderr)
+            self._shown = True
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._shown:
+            print(file=sys.stderr)

@@ -1,0 +1,146 @@
+"""``replayer show``: what a trace holds and how far it can be trusted."""
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from replayer.measure.units import format_bytes, format_count, format_time_ns
+from replayer.trace import load_trace
+
+__all__ = ["HELP", "NAME", "add_arguments", "render_trace", "run"]
+
+NAME = "show"
+HELP = "show what a trace holds: ops, errors, files, requests, blind spots"
+COLUMN = 15
+MOST_REQUESTS = 12
+"""Chosen: labels of requests that fit on a screen."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("trace", type=Path, metavar="TRACE", help="folder of a trace")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check the trace's checksums and show it."""
+    trace = load_trace(arguments.trace)
+    if arguments.json:
+        print(json.dumps(trace, indent=2))
+    else:
+        print("\n".join(render_trace(trace, str(arguments.trace))))
+    return 0
+
+
+def render_trace(trace: Mapping[str, Any], name: str) -> Iterator[str]:
+    """Yield the lines that describe a trace to a person."""
+    counts = trace["counts"]
+    size = sum(table["bytes"] for table in trace["tables"].values())
+    yield f"{name}  ({trace['origin']['format']}, trace format {trace['format']})"
+    if trace["origin"]["note"]:
+        yield trace["origin"]["note"]
+    yield ""
+    yield _row("events", _events(trace, size))
+    yield _row("roots", ", ".join(f"{root['directory']} as {root['name']}/" for root in trace["roots"]))
+    yield _row("data", f"{format_bytes(counts['bytes_read'])} read, {format_bytes(counts['bytes_written'])} written")
+    yield _row("ops", _counted(counts["ops"]))
+    yield _row("errors", _counted(counts["errors"]) or "none")
+    yield from _requests(trace)
+    yield from _files(trace)
+    yield from _trust(trace)
+
+
+def _events(trace: Mapping[str, Any], size: int) -> str:
+    counts = trace["counts"]
+    per_event = size / max(counts["events"], 1)
+    return (
+        f"{format_count(counts['events'])} of {_many(counts['threads'], 'thread')}"
+        f" over {format_time_ns(counts['span_ns'])}; {format_bytes(size)} on disk, {per_event:.1f} B an event"
+    )
+
+
+def _requests(trace: Mapping[str, Any]) -> Iterator[str]:
+    found = sorted(trace["requests"], key=lambda item: -int(item["count"]))
+    if not found:
+        yield _row("requests", "none: nothing was accepted, and no markers or times were given")
+    for index, item in enumerate(found[:MOST_REQUESTS]):
+        mean = item["events"] / max(item["count"], 1)
+        text = f"{format_count(item['count'])} x {item['label']} ({mean:,.1f} events each)"
+        yield _row("" if index else "requests", text)
+    if len(found) > MOST_REQUESTS:
+        yield _row("", f"and {len(found) - MOST_REQUESTS} more labels")
+
+
+def _files(trace: Mapping[str, Any]) -> Iterator[str]:
+    tree, labels, counts = trace["tree"], trace["labels"], trace["counts"]
+    repairs = counts["tree_repairs"]
+    yield _row(
+        "tree before",
+        f"{_many(tree['files'], 'file')}, {_many(tree['directories'], 'directory', 'directories')},"
+        f" {_many(tree['links'], 'link')}, {format_bytes(tree['bytes'])};"
+        f" {format_count(tree['inferred'])} inferred from events",
+    )
+    corrections = repairs["missing_in_manifest"] + repairs["not_there"] + repairs["corrected"]
+    if counts["manifest_rows"] is not None and corrections:
+        yield _row(
+            "",
+            f"manifest: {repairs['missing_in_manifest']} files were missing in it,"
+            f" {repairs['not_there']} were not there, {repairs['corrected']} differed",
+        )
+    yield _row(
+        "paths",
+        f"{format_count(counts['paths'])}: {format_count(labels['shared read-only'])} shared read-only,"
+        f" {format_count(labels['private'])} private, {format_count(labels['shared mutable'])} shared mutable;"
+        f" {format_count(labels['open in two threads at once'])} open in two threads at once",
+    )
+    reasons = _counted(counts["edges_by_reason"])
+    yield _row("order", f"{_many(counts['edges'], 'edge')} between threads" + (f": {reasons}" if reasons else ""))
+
+
+def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
+    counts = trace["counts"]
+    yield _row("not understood", _not_understood(counts))
+    for sample in counts["lines_not_understood_first"][:3]:
+        yield _row("", f"{sample['at']}: {sample['text'][:100]}")
+    yield _row("not replayable", _counted(counts["calls_not_representable"]) or "none")
+    hidden = {
+        "without a path": counts["calls_without_path"],
+        "relative to an unknown directory (give --cwd)": counts["calls_with_unknown_directory"],
+        "on an unknown descriptor": counts["calls_with_unknown_file"],
+        "cut off": counts["calls_cut"],
+    }
+    for what, named in hidden.items():
+        if named:
+            yield _row("", f"{what}: {_counted(named)}")
+    if counts["tree_repairs"]["unexplained"]:
+        yield _row("", f"{counts['tree_repairs']['unexplained']} results do not fit the tree: something untraced changed it")
+    yield _row("blind spots", _counted(trace["blind_spots"]) or "none seen")
+    yield _row("calibration", _calibration(trace["calibration"]))
+
+
+def _not_understood(counts: Mapping[str, Any]) -> str:
+    return f"{format_count(counts['lines_not_understood'])} of {_many(counts['lines'], 'line')}"
+
+
+def _calibration(calibration: Mapping[str, Any]) -> str:
+    parts = [
+        f"{format_time_ns(value)} {where}"
+        for value, where in ((calibration["call_ns"], "in each call"), (calibration["gap_ns"], "between calls"))
+        if value is not None
+    ]
+    return f"the tracer added {' and '.join(parts)}" if parts else "not known: nothing is subtracted"
+
+
+def _row(name: str, text: str) -> str:
+    return f"{name:<{COLUMN}} {text}"
+
+
+def _many(count: int, one: str, many: str | None = None) -> str:
+    return f"{format_count(count)} {one if count == 1 else many or one + 's'}"
+
+
+def _counted(named: Mapping[str, int]) -> str:
+    ordered = sorted(named.items(), key=lambda item: (-item[1], item[0]))
+    return ", ".join(f"{name} {format_count(count)}" for name, count in ordered)

@@ -1,0 +1,87 @@
+"""Imports logs into trace folders: what a user can say about them, checked, and handed to the native module."""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from replayer.trace import native
+from replayer.trace.errors import TraceError
+from replayer.trace.windows import Window
+
+__all__ = ["MARKER", "ImportOptions", "import_trace"]
+
+MARKER = "/replayer/request/"
+"""A lookup of a path below this begins a request of that name; ``end`` ends it. The path need not exist."""
+
+
+@dataclass(frozen=True)
+class ImportOptions:
+    """What a log does not say by itself."""
+
+    roots: Sequence[Path]
+    """Directories as the traced machine named them; what lies below them is the trace."""
+    format: str | None = None
+    """Name of a format; found out if None."""
+    manifest: Path | None = None
+    """The files below the roots before the trace began."""
+    directories: Sequence[tuple[int | None, Path]] = ()
+    """Working directories at the begin, of one process or (None) of all others."""
+    windows: Sequence[Window] = ()
+    """When requests were made."""
+    marker: str = MARKER
+    call_stretch_ns: int | None = None
+    """What the tracer added to each call's duration; estimated if None."""
+    gap_stretch_ns: int | None = None
+    """What the tracer added to each time between two calls; estimated if None."""
+    keep: Literal["needed", "all"] = "needed"
+    """Which files of the manifest the trace keeps."""
+    strict: bool = False
+    """Lines that are not understood are an error."""
+    note: str = ""
+    """Where the trace comes from, in the user's words."""
+
+
+def import_trace(
+    files: Sequence[Path],
+    target: Path,
+    options: ImportOptions,
+    progress: Callable[[int], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Import logs of one capture into a new folder and return its trace.json.
+
+    Args:
+        files: Logs, plain or compressed with gzip, xz or zstd; several are merged by time.
+        target: The folder to make; it appears whole or not at all.
+        options: What the logs do not say.
+        progress: Told the number of lines, some times a second.
+
+    Raises:
+        TraceError: What was asked cannot be meant, or a file is missing or damaged.
+    """
+    if not options.roots:
+        message = "an import needs at least one root"
+        raise TraceError(message, hint="give --root DIR: what lies below it is the trace")
+    roots = [os.fsencode(root) for root in options.roots]
+    text = native.import_logs(files, target, roots, _encode(options), progress)
+    return cast("dict[str, Any]", json.loads(text))
+
+
+def _encode(options: ImportOptions) -> str:
+    manifest = options.manifest
+    return json.dumps(
+        {
+            "format": options.format,
+            "manifest": None if manifest is None else str(manifest),
+            "directories": [[task, str(directory)] for task, directory in options.directories],
+            "windows": [[item.start_ns, item.end_ns, item.label] for item in options.windows],
+            "marker": options.marker,
+            "call_ns": options.call_stretch_ns,
+            "gap_ns": options.gap_stretch_ns,
+            "keep": options.keep,
+            "strict": options.strict,
+            "note": options.note,
+        }
+    )

@@ -1,0 +1,53 @@
+"""The one place where the trace room meets the native module: its calls, with errors as this program's own."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from replayer.engine import _native
+from replayer.trace.errors import TraceError
+
+__all__ = ["formats", "import_logs", "is_applicable", "open_folder"]
+
+
+def formats() -> list[str]:
+    """Return the names of the formats that can be imported."""
+    return _native.trace_formats()
+
+
+def is_applicable(name: str, head: bytes) -> str:
+    """Return ``yes``, ``no`` or ``need more`` for a format and the beginning of a file."""
+    with _translated():
+        return _native.trace_is_applicable(name, head)
+
+
+def import_logs(
+    files: Sequence[Path],
+    target: Path,
+    roots: Sequence[bytes],
+    options: str,
+    progress: Callable[[int], None],
+) -> str:
+    """Import logs into a folder and return the text of its trace.json."""
+    with _translated():
+        return _native.trace_import(
+            [str(file) for file in files], str(target), list(roots), options, progress
+        )
+
+
+def open_folder(folder: Path) -> str:
+    """Return the text of a trace's trace.json once its version and checksums have been checked."""
+    with _translated():
+        return _native.trace_open(str(folder))
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        message, hint = error.args
+        raise TraceError(message, hint=hint) from None
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}"
+        raise TraceError(message) from error

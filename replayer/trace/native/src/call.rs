@@ -1,0 +1,198 @@
+//! One call of a traced program, as importers hand it to the tracker: no format is visible any more, and no state is known yet.
+
+use crate::op::Op;
+use std::borrow::Cow;
+
+/// A call with its time and result.
+#[derive(Debug, Clone)]
+pub(crate) struct Call<'a> {
+    /// The process or thread, as its log names it.
+    pub(crate) task: u64,
+    /// Name of the system call, for reports.
+    pub(crate) name: &'a str,
+    /// When it was entered, on the log's clock.
+    pub(crate) start_ns: Option<i64>,
+    /// How long it took, if known.
+    pub(crate) duration_ns: Option<i64>,
+    pub(crate) outcome: Outcome,
+    pub(crate) kind: Kind<'a>,
+}
+
+/// What a call returned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Value(i64),
+    Error(u16),
+    /// The log does not say (the process ended in it).
+    Unknown,
+}
+
+impl Outcome {
+    pub(crate) const fn is_ok(self) -> bool {
+        matches!(self, Self::Value(_))
+    }
+
+    /// What it returned, if it succeeded.
+    pub(crate) const fn value(self) -> Option<i64> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Error(_) | Self::Unknown => None,
+        }
+    }
+}
+
+/// A descriptor as a log shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct FileArg<'a> {
+    pub(crate) number: i64,
+    /// The path or kind that `-y` prints, still escaped.
+    pub(crate) shown: Option<&'a [u8]>,
+    /// Its file has no name any more.
+    pub(crate) deleted: bool,
+}
+
+/// Where a relative path begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum At<'a> {
+    /// The working directory, shown if `-y` was given.
+    Cwd(Option<&'a [u8]>),
+    File(FileArg<'a>),
+}
+
+/// A path as a call names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PathArg<'a> {
+    pub(crate) at: At<'a>,
+    pub(crate) text: Cow<'a, [u8]>,
+}
+
+/// The other arguments, by meaning.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Args<'a> {
+    pub(crate) flags: Option<i64>,
+    pub(crate) mode: Option<i64>,
+    pub(crate) size: Option<i64>,
+    pub(crate) offset: Option<i64>,
+    pub(crate) entries: Option<i64>,
+    pub(crate) uid: Option<i64>,
+    pub(crate) gid: Option<i64>,
+    pub(crate) atime_ns: Option<i64>,
+    pub(crate) mtime_ns: Option<i64>,
+    pub(crate) text: Option<Cow<'a, [u8]>>,
+    /// What a stat showed.
+    pub(crate) seen: Option<Seen>,
+}
+
+/// What a log shows of a file: never replayed, used to infer the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) kind: FileKind,
+    pub(crate) mode: Option<u32>,
+    pub(crate) size: Option<i64>,
+}
+
+/// Kinds of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum FileKind {
+    Unknown,
+    Regular,
+    Directory,
+    Symlink,
+    /// Fifo, socket or device.
+    Special,
+}
+
+/// What a clone shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Shares {
+    pub(crate) files: bool,
+    pub(crate) cwd: bool,
+}
+
+/// What the call does.
+#[derive(Debug, Clone)]
+pub(crate) enum Kind<'a> {
+    Open {
+        path: PathArg<'a>,
+        args: Args<'a>,
+        /// What `-y` prints beside the new descriptor.
+        shown: Option<&'a [u8]>,
+    },
+    Path {
+        op: Op,
+        path: PathArg<'a>,
+        args: Args<'a>,
+    },
+    TwoPaths {
+        op: Op,
+        path: PathArg<'a>,
+        to: PathArg<'a>,
+        args: Args<'a>,
+    },
+    File {
+        op: Op,
+        file: FileArg<'a>,
+        args: Args<'a>,
+    },
+    TwoFiles {
+        op: Op,
+        file: FileArg<'a>,
+        to: FileArg<'a>,
+        args: Args<'a>,
+    },
+    Close(FileArg<'a>),
+    CloseRange {
+        first: i64,
+        last: i64,
+        only_mark: bool,
+    },
+    /// The new descriptor is the outcome.
+    Dup {
+        file: FileArg<'a>,
+        on_exec: OnExec,
+    },
+    /// F_SETFD, FIOCLEX and the like: an op, and state.
+    SetOnExec {
+        file: FileArg<'a>,
+        on_exec: OnExec,
+        args: Args<'a>,
+    },
+    Fchdir(FileArg<'a>),
+    Chroot,
+    Umask(i64),
+    Getcwd(Cow<'a, [u8]>),
+    Spawn(Shares),
+    Exec {
+        path: Option<PathArg<'a>>,
+    },
+    /// The outcome is a task that has ended.
+    Reaped,
+    /// The new connection is the outcome.
+    Accept,
+    /// New descriptors that are no files of a tree.
+    Foreign(Vec<i64>),
+    /// Work that a log of calls cannot show.
+    Blind(&'static str),
+    /// Touches paths or descriptors in a way that cannot be replayed.
+    Unsupported {
+        path: Option<PathArg<'a>>,
+        file: Option<FileArg<'a>>,
+    },
+    /// Understood, and of no consequence.
+    Other,
+}
+
+/// What happens to a descriptor at execve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnExec {
+    Keep,
+    Close,
+}
+
+/// Something that happened to a task outside of calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Passing {
+    Exited,
+    /// Another thread of its process executed a program and took its number.
+    Superseded(u64),
+}

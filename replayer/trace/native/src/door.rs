@@ -1,0 +1,165 @@
+//! The Python door of the trace room: conversions and the release of the GIL, no logic.
+
+use crate::error::TraceError;
+use crate::formats::{FORMATS, is_applicable};
+use crate::import::{Request, import};
+use crate::reader::Trace;
+use crate::requests::Window;
+use crate::stretch::Stretch;
+use crate::tables::tree::Keep;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
+use pyo3::prelude::*;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Walks through hostile trees of links go deep.
+const STACK_BYTES: usize = 64 << 20;
+/// How often progress is told and signals are looked for.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Names of the formats that can be imported.
+#[pyfunction]
+fn trace_formats() -> Vec<&'static str> {
+    FORMATS.iter().map(|format| format.name).collect()
+}
+
+/// Whether a format's importer can read what begins with these bytes: `yes`, `no` or `need more`.
+#[pyfunction]
+fn trace_is_applicable(name: &str, head: &[u8]) -> PyResult<&'static str> {
+    is_applicable(name, head)
+        .map(crate::Applicability::name)
+        .ok_or_else(|| PyValueError::new_err((format!("{name} is no format"), String::new())))
+}
+
+/// Import logs into a trace folder; `options` is JSON. Returns the text of its trace.json.
+#[pyfunction]
+fn trace_import(
+    py: Python<'_>,
+    files: Vec<PathBuf>,
+    target: PathBuf,
+    roots: Vec<Vec<u8>>,
+    options: &str,
+    progress: &Bound<'_, PyAny>,
+) -> PyResult<String> {
+    let request = request(files, target, roots, options)
+        .ok_or_else(|| PyValueError::new_err(("options of an import are wrong", "")))?;
+    let lines = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        let (request, lines, stop) = (&request, &lines, &stop);
+        let spawned = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, move || {
+            let result = import(request, &mut |count| {
+                lines.store(count, Ordering::Relaxed);
+                !stop.load(Ordering::Relaxed)
+            });
+            // The other end waits until it has this.
+            let _ = sender.send(result);
+        });
+        let worker = spawned.map_err(|error| PyOSError::new_err(error.to_string()))?;
+        let receiver = Mutex::new(receiver);
+        let wait = || match receiver.lock() {
+            Ok(receiver) => receiver.recv_timeout(TICK),
+            Err(_) => Err(RecvTimeoutError::Disconnected),
+        };
+        let mut signal = None;
+        let result = loop {
+            match py.detach(wait) {
+                Ok(result) => break result,
+                Err(RecvTimeoutError::Disconnected) => {
+                    // A panic of the worker ends here, and not this process.
+                    let _ = worker.join();
+                    return Err(PyValueError::new_err(("the import ended without a result", "")));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let told = py
+                .check_signals()
+                .and_then(|()| progress.call1((lines.load(Ordering::Relaxed),)).map(drop));
+            if let Err(error) = told {
+                stop.store(true, Ordering::Relaxed);
+                signal.get_or_insert(error);
+            }
+        };
+        match (signal, result) {
+            (Some(error), _) => Err(error),
+            (None, result) => result.map_err(raised),
+        }
+    })
+}
+
+/// The text of a trace's trace.json, after its version and the checksums of its tables have been checked.
+#[pyfunction]
+fn trace_open(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
+    py.detach(|| Trace::open(&directory).map(|trace| trace.document().to_owned()))
+        .map_err(raised)
+}
+
+/// Put the functions into a module.
+///
+/// # Errors
+/// Python refuses.
+pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(trace_formats, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_is_applicable, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_import, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_open, module)?)
+}
+
+/// Mistakes are ValueErrors of message and hint; what the kernel refused keeps its errno.
+fn raised(error: TraceError) -> PyErr {
+    match error {
+        TraceError::Io { path, source } => match source.raw_os_error() {
+            Some(errno) => PyOSError::new_err((errno, source.to_string(), path)),
+            None => PyValueError::new_err((
+                format!("{}: {source}", path.display()),
+                "the file is damaged or cut off".to_owned(),
+            )),
+        },
+        TraceError::Interrupted => PyKeyboardInterrupt::new_err("interrupted"),
+        error => PyValueError::new_err((error.to_string(), error.hint().to_owned())),
+    }
+}
+
+fn request(files: Vec<PathBuf>, target: PathBuf, roots: Vec<Vec<u8>>, options: &str) -> Option<Request> {
+    let options: Value = serde_json::from_str(options).ok()?;
+    let text = |key: &str| options.get(key).and_then(Value::as_str);
+    let list = |key: &str| options.get(key).and_then(Value::as_array).into_iter().flatten();
+    let directories = list("directories").map(|pair| {
+        let directory = pair.get(1)?.as_str()?.as_bytes().to_vec();
+        Some((pair.get(0)?.as_u64(), directory))
+    });
+    let windows = list("windows").map(|window| {
+        Some(Window {
+            start_ns: window.get(0)?.as_i64()?,
+            end_ns: window.get(1)?.as_i64()?,
+            label: window.get(2)?.as_str()?.to_owned(),
+        })
+    });
+    Some(Request {
+        files,
+        target,
+        roots,
+        format: text("format").map(str::to_owned),
+        manifest: text("manifest").map(PathBuf::from),
+        directories: directories.collect::<Option<_>>()?,
+        windows: windows.collect::<Option<_>>()?,
+        marker: text("marker").unwrap_or_default().as_bytes().to_vec(),
+        stretch: Stretch {
+            call_ns: options.get("call_ns").and_then(Value::as_i64),
+            gap_ns: options.get("gap_ns").and_then(Value::as_i64),
+            method: String::new(),
+        },
+        keep: match text("keep")? {
+            "needed" => Keep::Needed,
+            "all" => Keep::All,
+            _ => return None,
+        },
+        strict: options.get("strict").and_then(Value::as_bool)?,
+        note: text("note").unwrap_or_default().to_owned(),
+    })
+}

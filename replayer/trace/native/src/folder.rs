@@ -1,0 +1,217 @@
+//! The trace folder: written beside its place, and moved there when it is whole.
+
+use crate::error::TraceError;
+use crate::import::Origin;
+use crate::order::Reason;
+use crate::readme;
+use crate::stretch::Stretch;
+use crate::tables;
+use crate::tracker::Tracker;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Version of the folder's format.
+pub(crate) const FORMAT_VERSION: u64 = 1;
+/// The tables, as they are named.
+pub(crate) const TABLES: [&str; 5] = ["events", "paths", "tree", "edges", "requests"];
+
+/// A folder that is being made.
+pub(crate) struct Draft {
+    path: PathBuf,
+    target: PathBuf,
+}
+
+impl Draft {
+    /// Make an empty folder beside the target, which must not exist.
+    pub(crate) fn create(target: &Path) -> Result<Self, TraceError> {
+        if fs::symlink_metadata(target).is_ok() {
+            return Err(TraceError::asked(
+                format!("{} exists", target.display()),
+                "remove it, or choose another name with -o",
+            ));
+        }
+        let name = target.file_name().map(|name| name.to_string_lossy().into_owned());
+        let Some(name) = name else {
+            return Err(TraceError::asked("-o must name a folder", "for example -o traces/front"));
+        };
+        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or_else(|| Path::new("."));
+        fs::create_dir_all(parent).map_err(TraceError::io(parent))?;
+        let path = parent.join(format!(".{name}.partial-{}", std::process::id()));
+        fs::create_dir(&path).map_err(TraceError::io(&path))?;
+        Ok(Self {
+            path,
+            target: target.to_owned(),
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Put the folder in its place, or remove it where the import failed.
+    pub(crate) fn finish(self, result: Result<String, TraceError>) -> Result<String, TraceError> {
+        let moved = result.and_then(|text| {
+            fs::rename(&self.path, &self.target).map_err(TraceError::io(&self.target))?;
+            Ok(text)
+        });
+        if moved.is_err() {
+            // The first error is the one to tell.
+            let _ = fs::remove_dir_all(&self.path);
+        }
+        moved
+    }
+}
+
+/// Write the small tables, trace.json and README.md. Returns the text of trace.json.
+pub(crate) fn write(
+    directory: &Path,
+    mut tracker: Tracker,
+    origin: &Origin<'_>,
+) -> Result<String, TraceError> {
+    tracker.order.settle();
+    for edge in std::mem::take(&mut tracker.order.ready) {
+        tracker.edges.push(edge)?;
+    }
+    let first_ns = tracker.first_ns.unwrap_or(0);
+    let (events, stretch) = tracker.events.finish()?;
+    let by_reason = tracker.edges.by_reason.clone();
+    let edges = tracker.edges.finish()?;
+    let without_events = tracker.requests.without_events;
+    let requests = tracker.requests.into_done();
+    tables::requests::write(directory, &requests, first_ns)?;
+    let tree = tables::tree::write(directory, &tracker.tree, &mut tracker.scope.paths, origin.request.keep)?;
+    let labels = tables::paths::write(directory, &tracker.scope.paths, &tracker.usage)?;
+
+    let roots: Vec<Value> = tracker
+        .scope
+        .roots()
+        .map(|(absolute, top)| {
+            json!({
+                "directory": format!("/{}", String::from_utf8_lossy(absolute)),
+                "name": String::from_utf8_lossy(&tracker.scope.paths.text(top)),
+            })
+        })
+        .collect();
+    let mut counts = tracker.counts.json();
+    if let Some(counts) = counts.as_object_mut() {
+        counts.insert("events".into(), json!(events));
+        counts.insert("threads".into(), json!(tracker.threads.len()));
+        counts.insert("paths".into(), json!(tracker.scope.paths.rows().len()));
+        counts.insert("open_descriptions".into(), json!(tracker.files.count()));
+        counts.insert("edges".into(), json!(edges));
+        counts.insert("edges_by_reason".into(), reasons(&by_reason));
+        counts.insert("requests".into(), json!(requests.len()));
+        counts.insert("connections_without_events".into(), json!(without_events));
+        counts.insert("span_ns".into(), json!((tracker.last_ns - first_ns).max(0)));
+        counts.insert("parents_guessed".into(), json!(tracker.tasks.guessed));
+        counts.insert("files_from_outside".into(), json!(tracker.outside));
+        counts.insert("manifest_rows".into(), json!(origin.declared));
+    }
+    let document = json!({
+        "format": FORMAT_VERSION,
+        "writer": format!("replayer {}", env!("CARGO_PKG_VERSION")),
+        "origin": describe_origin(origin),
+        "clock": {
+            "kind": origin.clock.kind.name(),
+            "begin_ns": tracker.first_ns,
+            "resolution_ns": origin.clock.resolution_ns,
+            "durations": origin.clock.durations,
+        },
+        "calibration": calibration(&stretch),
+        "roots": roots,
+        "blind_spots": tracker.counts.blind.json(),
+        "counts": counts,
+        "labels": labels,
+        "tree": tree,
+        "requests": by_label(&requests),
+        "tables": checksums(directory)?,
+    });
+    let text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    let place = directory.join("trace.json");
+    fs::write(&place, format!("{text}\n")).map_err(TraceError::io(&place))?;
+    let place = directory.join("README.md");
+    fs::write(&place, readme::render(&document)).map_err(TraceError::io(&place))?;
+    Ok(text)
+}
+
+/// Requests and their events, by label.
+fn by_label(requests: &[crate::requests::Request]) -> Value {
+    let mut labels: std::collections::BTreeMap<&str, (std::collections::BTreeSet<u32>, u64)> =
+        std::collections::BTreeMap::new();
+    for request in requests {
+        let numbered = request.label.strip_prefix("request-");
+        let unnamed = numbered.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+        let label = if unnamed { "(not named)" } else { &request.label };
+        let entry = labels.entry(label).or_default();
+        entry.0.insert(request.number);
+        entry.1 += request.events;
+    }
+    labels
+        .iter()
+        .map(|(label, (numbers, events))| json!({"label": label, "count": numbers.len(), "events": events}))
+        .collect()
+}
+
+fn reasons(by_reason: &std::collections::BTreeMap<Reason, u64>) -> Value {
+    let map: Map<String, Value> = by_reason
+        .iter()
+        .map(|(reason, count)| (reason.name().to_owned(), json!(count)))
+        .collect();
+    Value::Object(map)
+}
+
+fn describe_origin(origin: &Origin<'_>) -> Value {
+    let names: Vec<String> = origin
+        .request
+        .files
+        .iter()
+        .filter_map(|file| file.file_name())
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect();
+    json!({
+        "format": origin.format.name,
+        "files": names,
+        "note": origin.request.note,
+    })
+}
+
+fn calibration(stretch: &Stretch) -> Value {
+    json!({
+        "call_ns": stretch.call_ns,
+        "gap_ns": stretch.gap_ns,
+        "method": stretch.method,
+        "about": "gap_ns of the events has the gap constant subtracted; duration_ns is as recorded and contains the call constant",
+    })
+}
+
+fn checksums(directory: &Path) -> Result<Value, TraceError> {
+    let mut tables = Map::new();
+    for name in TABLES {
+        let path = directory.join(format!("{name}.parquet"));
+        let (sum, bytes) = checksum(&path)?;
+        tables.insert(name.to_owned(), json!({"bytes": bytes, "sha256": sum}));
+    }
+    Ok(Value::Object(tables))
+}
+
+/// SHA-256 and length of a file.
+pub(crate) fn checksum(path: &Path) -> Result<(String, u64), TraceError> {
+    let mut file = fs::File::open(path).map_err(TraceError::io(path))?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0_u8; 1 << 16];
+    let mut bytes = 0;
+    loop {
+        let count = file.read(&mut buffer).map_err(TraceError::io(path))?;
+        if count == 0 {
+            break;
+        }
+        hash.update(buffer.get(..count).unwrap_or_default());
+        bytes += u64::try_from(count).unwrap_or(0);
+    }
+    let sum = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((sum, bytes))
+}

@@ -1,0 +1,228 @@
+//! fio's iolog, versions 2 and 3: one job's opens, reads, writes and syncs.
+//!
+//! Version 3 puts microseconds since the job's start in front of each line; version 2 has `wait` lines instead.
+//! The log says what was asked for and not what came of it: every call is taken to have succeeded.
+
+use crate::bytes::{number, words};
+use crate::call::{Args, At, Call, FileArg, Kind, Outcome, PathArg};
+use crate::constants::O_RDWR;
+use crate::error::TraceError;
+use crate::formats::{Applicability, Clock, ClockKind, Format};
+use crate::input::{Line, open, read_line};
+use crate::op::Op;
+use crate::tracker::Tracker;
+use rustc_hash::FxHashMap;
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+pub(crate) const FORMAT: Format = Format {
+    name: "fio-iolog",
+    is_applicable,
+    import,
+};
+
+fn is_applicable(head: &[u8]) -> Applicability {
+    const BEGIN: &[u8] = b"fio version ";
+    if head.starts_with(BEGIN) {
+        Applicability::Yes
+    } else if BEGIN.starts_with(head) {
+        Applicability::NeedMore
+    } else {
+        Applicability::No
+    }
+}
+
+#[derive(Debug, Default)]
+struct Job {
+    task: u64,
+    version: i64,
+    now_ns: i64,
+    files: FxHashMap<Vec<u8>, i64>,
+    next_file: i64,
+}
+
+fn import(
+    paths: &[PathBuf],
+    tracker: &mut Tracker,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<Clock, TraceError> {
+    for (index, path) in paths.iter().enumerate() {
+        let job = Job {
+            task: u64::try_from(index).unwrap_or(0),
+            next_file: 3,
+            ..Job::default()
+        };
+        read_job(job, path, tracker, progress)?;
+    }
+    Ok(Clock {
+        kind: ClockKind::Relative,
+        resolution_ns: 1_000,
+        durations: false,
+    })
+}
+
+fn read_job(
+    mut job: Job,
+    path: &Path,
+    tracker: &mut Tracker,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<(), TraceError> {
+    let mut reader = open(path)?;
+    let name = path.display().to_string();
+    let mut line = Vec::new();
+    let mut count = 0_u64;
+    loop {
+        let kind = read_line(&mut *reader, &mut line).map_err(TraceError::io(path))?;
+        if kind == Line::End {
+            return Ok(());
+        }
+        count += 1;
+        tracker.counts.lines += 1;
+        let understood = if count == 1 {
+            job.begin(&line)
+        } else {
+            kind == Line::Whole && job.line(tracker, &line)?
+        };
+        if !understood {
+            tracker.counts.strange(&name, count, &line);
+        }
+        if count % (1 << 16) == 0 && !progress(tracker.counts.lines) {
+            return Err(TraceError::Interrupted);
+        }
+    }
+}
+
+impl Job {
+    fn begin(&mut self, line: &[u8]) -> bool {
+        let version = line.strip_prefix(b"fio version ").and_then(number);
+        self.version = version.unwrap_or(0);
+        line.ends_with(b" iolog") && matches!(version, Some(2 | 3))
+    }
+
+    fn line(&mut self, tracker: &mut Tracker, line: &[u8]) -> Result<bool, TraceError> {
+        let mut parts = words(line);
+        if self.version == 3 {
+            let Some(time_us) = parts.next().and_then(number).filter(|&time| time >= 0) else {
+                return Ok(false);
+            };
+            self.now_ns = time_us.saturating_mul(1_000);
+        }
+        let (Some(name), Some(action)) = (parts.next(), parts.next()) else {
+            return Ok(false);
+        };
+        let offset = parts.next().and_then(number);
+        let size = parts.next().and_then(number);
+        match (action, offset, size) {
+            (b"add", None, None) => Ok(true),
+            (b"open", None, None) => self.open(tracker, name).map(|()| true),
+            (b"close", None, None) => self.close(tracker, name).map(|()| true),
+            (b"wait", Some(time_us), _) => {
+                self.now_ns = self.now_ns.saturating_add(time_us.max(0).saturating_mul(1_000));
+                Ok(true)
+            }
+            (_, Some(offset), Some(size)) if offset >= 0 && size >= 0 => {
+                self.io(tracker, name, action, (offset, size))
+            }
+            _ => Ok(false),
+        }
+    }
+
+    fn call(
+        &self,
+        tracker: &mut Tracker,
+        name: &'static str,
+        value: i64,
+        kind: Kind<'_>,
+    ) -> Result<(), TraceError> {
+        tracker.call(&Call {
+            task: self.task,
+            name,
+            start_ns: Some(self.now_ns),
+            duration_ns: None,
+            outcome: Outcome::Value(value),
+            kind,
+        })
+    }
+
+    fn open(&mut self, tracker: &mut Tracker, name: &[u8]) -> Result<(), TraceError> {
+        self.close(tracker, name)?;
+        let file = self.next_file;
+        self.next_file += 1;
+        self.files.insert(name.to_vec(), file);
+        let path = PathArg {
+            at: At::Cwd(None),
+            text: Cow::Borrowed(name),
+        };
+        let args = Args {
+            flags: Some(O_RDWR),
+            ..Args::default()
+        };
+        let kind = Kind::Open {
+            path,
+            args,
+            shown: None,
+        };
+        self.call(tracker, "open", file, kind)
+    }
+
+    fn close(&mut self, tracker: &mut Tracker, name: &[u8]) -> Result<(), TraceError> {
+        match self.files.remove(name) {
+            Some(file) => self.call(tracker, "close", 0, Kind::Close(plain(file))),
+            None => Ok(()),
+        }
+    }
+
+    fn io(
+        &mut self,
+        tracker: &mut Tracker,
+        name: &[u8],
+        action: &[u8],
+        (offset, size): (i64, i64),
+    ) -> Result<bool, TraceError> {
+        let (op, value, flags) = match action {
+            b"read" => (Op::Pread, size, None),
+            b"write" => (Op::Pwrite, size, None),
+            b"sync" => (Op::Fsync, 0, None),
+            b"datasync" => (Op::Fdatasync, 0, None),
+            b"sync_file_range" => (Op::SyncFileRange, 0, Some(2)),
+            // A discarded range reads as zeros: a hole (FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE).
+            b"trim" => (Op::Fallocate, 0, Some(3)),
+            _ => return Ok(false),
+        };
+        if !self.files.contains_key(name) {
+            self.open(tracker, name)?;
+        }
+        let file = plain(self.files.get(name).copied().unwrap_or(-1));
+        let sized = !matches!(op, Op::Fsync | Op::Fdatasync);
+        let args = Args {
+            flags,
+            offset: sized.then_some(offset),
+            size: sized.then_some(size),
+            ..Args::default()
+        };
+        self.call(tracker, op.name(), value, Kind::File { op, file, args })?;
+        Ok(true)
+    }
+}
+
+fn plain<'a>(number: i64) -> FileArg<'a> {
+    FileArg {
+        number,
+        shown: None,
+        deleted: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_known_by_their_first_line() {
+        assert_eq!(is_applicable(b"fio version 3 iolog\n"), Applicability::Yes);
+        assert_eq!(is_applicable(b"fio ve"), Applicability::NeedMore);
+        assert_eq!(is_applicable(b"close(3) = 0\n"), Applicability::No);
+        assert!(Job::default().begin(b"fio version 2 iolog"));
+        assert!(!Job::default().begin(b"fio version 4 iolog"));
+    }
+}

@@ -1,0 +1,66 @@
+//! Stamps of lines as one time that goes on.
+
+use crate::formats::strace::prefix::Stamp;
+use crate::formats::{Clock, ClockKind};
+
+const DAY_NS: i64 = 86_400_000_000_000;
+
+/// Makes times of stamps.
+#[derive(Debug, Default)]
+pub(crate) struct Reading {
+    day_ns: i64,
+    last_ns: i64,
+    pub(crate) clock: Clock,
+    pub(crate) went_back: u64,
+}
+
+impl Reading {
+    /// The time of a stamp, on the log's clock.
+    pub(crate) fn read(&mut self, stamp: Stamp) -> Option<i64> {
+        let (time, kind, digits) = match stamp {
+            Stamp::None => return None,
+            Stamp::Epoch(time, digits) => (time, ClockKind::Epoch, digits),
+            Stamp::Relative(step, digits) => {
+                (self.last_ns.saturating_add(step), ClockKind::Relative, digits)
+            }
+            Stamp::Day(time, digits) => {
+                let mut time = time + self.day_ns;
+                // Midnight, not a clock that was set back.
+                if self.clock.kind == ClockKind::Day && time + DAY_NS / 2 < self.last_ns {
+                    self.day_ns = self.day_ns.saturating_add(DAY_NS);
+                    time = time.saturating_add(DAY_NS);
+                }
+                (time, ClockKind::Day, digits)
+            }
+        };
+        let step = 10_u64.saturating_pow(9_u32.saturating_sub(digits));
+        if self.clock.kind == ClockKind::None {
+            self.clock.kind = kind;
+            self.clock.resolution_ns = step;
+        } else if time < self.last_ns {
+            self.went_back += 1;
+        }
+        self.clock.resolution_ns = self.clock.resolution_ns.min(step);
+        self.last_ns = time;
+        Some(time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn midnight_is_passed_and_steps_add_up() {
+        let mut day = Reading::default();
+        assert_eq!(day.read(Stamp::Day(DAY_NS - 5, 6)), Some(DAY_NS - 5));
+        assert_eq!(day.read(Stamp::Day(7, 6)), Some(DAY_NS + 7));
+        let mut steps = Reading::default();
+        assert_eq!(steps.read(Stamp::Relative(5, 6)), Some(5));
+        assert_eq!(steps.read(Stamp::Relative(5, 6)), Some(10));
+        let mut back = Reading::default();
+        back.read(Stamp::Epoch(100, 9));
+        back.read(Stamp::Epoch(90, 9));
+        assert_eq!((back.went_back, back.clock.resolution_ns), (1, 1));
+    }
+}

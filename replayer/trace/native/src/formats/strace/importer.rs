@@ -1,0 +1,340 @@
+//! Lines become calls: halves are put together, tasks are told apart.
+
+use crate::bytes::{find, from, take_digits};
+use crate::call::{Call, Kind, Outcome, Passing};
+use crate::error::TraceError;
+use crate::formats::Clock;
+use crate::formats::strace::decode::{Decoder, decoders, has_no_path};
+use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call};
+use crate::formats::strace::streams::{Source, Streams};
+use crate::tracker::Tracker;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::path::PathBuf;
+
+/// The first half of a call.
+#[derive(Debug)]
+struct Half {
+    name: Vec<u8>,
+    head: Vec<u8>,
+    start_ns: Option<i64>,
+}
+
+/// A line that program output cut, until the next line tells.
+#[derive(Debug)]
+struct CutLine {
+    text: Vec<u8>,
+    at: Moment,
+    number: u64,
+}
+
+/// Who a line belongs to and when it was written.
+#[derive(Debug, Clone, Copy)]
+struct Moment {
+    task: u64,
+    time_ns: Option<i64>,
+}
+
+struct Importer {
+    decoders: FxHashMap<&'static [u8], Decoder>,
+    halves: FxHashMap<u64, Half>,
+    cut: Option<CutLine>,
+    /// Tasks that a line said to be children.
+    announced: FxHashSet<u64>,
+    /// The number that `[pid N]` gives to the task whose lines have none.
+    first_number: Option<u64>,
+    unnumbered: bool,
+    durations: bool,
+    scratch: Vec<u8>,
+}
+
+/// The task of lines that name none.
+const UNNUMBERED: u64 = 0;
+/// A half that is longer is not kept whole: arguments of file calls are shorter (chosen).
+const LONGEST_HALF_BYTES: usize = 64 << 10;
+/// Lines between two looks at whether somebody wants to stop.
+const PROGRESS_LINES: u64 = 1 << 16;
+
+/// Import logs into a tracker.
+pub(crate) fn import(
+    paths: &[PathBuf],
+    tracker: &mut Tracker,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<Clock, TraceError> {
+    let mut streams = Streams::open(paths)?;
+    let mut importer = Importer {
+        decoders: decoders(),
+        halves: FxHashMap::default(),
+        cut: None,
+        announced: FxHashSet::default(),
+        first_number: None,
+        unnumbered: false,
+        durations: false,
+        scratch: Vec::new(),
+    };
+    while let Some(source) = streams.next_line()? {
+        tracker.counts.lines += 1;
+        importer.line(tracker, source)?;
+        if tracker.counts.lines % PROGRESS_LINES == 0 && !progress(tracker.counts.lines) {
+            return Err(TraceError::Interrupted);
+        }
+    }
+    importer.finish(tracker, &streams)
+}
+
+impl Importer {
+    fn line(&mut self, tracker: &mut Tracker, source: &Source) -> Result<(), TraceError> {
+        if source.too_long {
+            tracker.counts.strange(&source.name, source.number, &source.line);
+            return Ok(());
+        }
+        if self.cut.is_some() && self.join(tracker, source)? {
+            return Ok(());
+        }
+        let at = Moment {
+            task: self.task(source),
+            time_ns: source.time_ns,
+        };
+        let text = source.text();
+        match scan(text) {
+            Shape::Call(scanned) => {
+                let understood = self.call(tracker, &scanned, at, None)?;
+                if !understood {
+                    tracker.counts.strange(&source.name, source.number, &source.line);
+                }
+            }
+            Shape::Unfinished { name, head } => self.begin(tracker, name, head, at)?,
+            Shape::Resumed { name, rest } => {
+                if !self.resume(tracker, name, rest, at)? {
+                    tracker.counts.strange(&source.name, source.number, &source.line);
+                }
+            }
+            Shape::Exited => {
+                tracker.counts.notices += 1;
+                if self.halves.remove(&at.task).is_some() {
+                    tracker.counts.halves.add("cut by the end of its task");
+                }
+                tracker.pass(at.task, Passing::Exited, at.time_ns)?;
+            }
+            Shape::Superseded(by) => {
+                tracker.counts.notices += 1;
+                self.halves.remove(&at.task);
+                if let Some(half) = self.halves.remove(&by) {
+                    self.halves.insert(at.task, half);
+                }
+                tracker.pass(at.task, Passing::Superseded(by), at.time_ns)?;
+            }
+            Shape::Notice => self.notice(tracker, text),
+            Shape::Cut => {
+                self.cut = Some(CutLine {
+                    text: text.to_vec(),
+                    at,
+                    number: source.number,
+                });
+            }
+            Shape::Strange => tracker.counts.strange(&source.name, source.number, &source.line),
+        }
+        Ok(())
+    }
+
+    /// Whose line it is. Lines without a number belong to the first task, which may get a number later on.
+    fn task(&mut self, source: &Source) -> u64 {
+        match source.prefix.task.or(source.task) {
+            None => {
+                self.unnumbered = true;
+                UNNUMBERED
+            }
+            Some(number) if self.first_number == Some(number) => UNNUMBERED,
+            Some(number) if self.unnumbered && self.first_number.is_none() && !self.announced.contains(&number) => {
+                self.first_number = Some(number);
+                UNNUMBERED
+            }
+            Some(number) => number,
+        }
+    }
+
+    fn notice(&mut self, tracker: &mut Tracker, text: &[u8]) {
+        tracker.counts.notices += 1;
+        if let Some(at) = find(text, b"Process ") {
+            if let Some((number, rest)) = take_digits(from(text, at + 8)) {
+                if rest.starts_with(b" attached") {
+                    self.announced.insert(number);
+                }
+            }
+        }
+    }
+
+    /// The line before was cut by program output: it may go on here.
+    fn join(&mut self, tracker: &mut Tracker, source: &Source) -> Result<bool, TraceError> {
+        let Some(cut) = self.cut.take() else {
+            return Ok(false);
+        };
+        if is_tail(&source.line) {
+            let mut whole = cut.text;
+            whole.extend_from_slice(&source.line);
+            if let Shape::Call(scanned) = scan(&whole) {
+                if self.call(tracker, &scanned, cut.at, None)? {
+                    return Ok(true);
+                }
+            }
+            tracker.counts.strange(&source.name, cut.number, &whole);
+            return Ok(true);
+        }
+        tracker.counts.strange(&source.name, cut.number, &cut.text);
+        Ok(false)
+    }
+
+    fn begin(
+        &mut self,
+        tracker: &mut Tracker,
+        name: &[u8],
+        head: &[u8],
+        at: Moment,
+    ) -> Result<(), TraceError> {
+        if matches!(name, b"close" | b"clone" | b"clone2" | b"clone3" | b"fork" | b"vfork" | b"accept" | b"accept4") {
+            self.enter(tracker, name, head, at)?;
+        }
+        let kept = head.get(..LONGEST_HALF_BYTES).unwrap_or(head);
+        let half = Half {
+            name: name.to_vec(),
+            head: kept.to_vec(),
+            start_ns: at.time_ns,
+        };
+        if self.halves.insert(at.task, half).is_some() {
+            tracker.counts.halves.add("never resumed");
+        }
+        Ok(())
+    }
+
+    fn enter(
+        &mut self,
+        tracker: &mut Tracker,
+        name: &[u8],
+        head: &[u8],
+        at: Moment,
+    ) -> Result<(), TraceError> {
+        let mut text = std::mem::take(&mut self.scratch);
+        text.clear();
+        text.extend_from_slice(head);
+        text.extend_from_slice(b") = 0");
+        if let Shape::Call(scanned) = scan_call(name, &text) {
+            let kind = self.decoders.get(name).and_then(|decode| decode(&scanned));
+            if let (Some(kind), Ok(name)) = (kind, std::str::from_utf8(name)) {
+                tracker.enter(&Call {
+                    task: at.task,
+                    name,
+                    start_ns: at.time_ns,
+                    duration_ns: None,
+                    outcome: Outcome::Value(0),
+                    kind,
+                })?;
+            }
+        }
+        self.scratch = text;
+        Ok(())
+    }
+
+    /// Put two halves together. False where the line cannot be understood.
+    fn resume(
+        &mut self,
+        tracker: &mut Tracker,
+        name: &[u8],
+        rest: &[u8],
+        at: Moment,
+    ) -> Result<bool, TraceError> {
+        let Some(half) = self.halves.remove(&at.task).filter(|half| half.name == name) else {
+            return self.orphan(tracker, name, rest, at);
+        };
+        let mut text = std::mem::take(&mut self.scratch);
+        text.clear();
+        text.extend_from_slice(&half.head);
+        text.extend_from_slice(rest);
+        let begun = Moment {
+            task: at.task,
+            time_ns: half.start_ns,
+        };
+        let understood = match scan_call(name, &text) {
+            Shape::Call(scanned) => self.call(tracker, &scanned, begun, at.time_ns)?,
+            _ => false,
+        };
+        self.scratch = text;
+        Ok(understood)
+    }
+
+    /// The first half lies before the log. What it connects is still known.
+    fn orphan(
+        &mut self,
+        tracker: &mut Tracker,
+        name: &[u8],
+        rest: &[u8],
+        at: Moment,
+    ) -> Result<bool, TraceError> {
+        let Shape::Call(scanned) = scan_call(name, rest) else {
+            return Ok(false);
+        };
+        tracker.counts.halves.add("begun before the log");
+        match name {
+            b"accept" | b"accept4" => self.call(tracker, &scanned, at, None),
+            _ => Ok(true),
+        }
+    }
+
+    /// Hand a whole call over. False where its arguments cannot be understood.
+    fn call(
+        &mut self,
+        tracker: &mut Tracker,
+        scanned: &Scanned<'_>,
+        at: Moment,
+        returned_ns: Option<i64>,
+    ) -> Result<bool, TraceError> {
+        let result = &scanned.result;
+        if result.restarts {
+            tracker.counts.restarted += 1;
+            return Ok(true);
+        }
+        self.durations |= result.duration_ns.is_some();
+        let kind = match self.decoders.get(scanned.name) {
+            None => Kind::Other,
+            Some(decode) => match decode(scanned) {
+                Some(kind) => kind,
+                None if has_no_path(scanned) || result.errno == Some(14) => {
+                    tracker.counts.no_path.add(&String::from_utf8_lossy(scanned.name));
+                    return Ok(true);
+                }
+                None => return Ok(false),
+            },
+        };
+        let outcome = match (result.value, result.errno) {
+            (_, Some(number)) => Outcome::Error(number),
+            (Some(-1), None) | (None, None) => Outcome::Unknown,
+            (Some(value), None) => Outcome::Value(value),
+        };
+        if let (Kind::Spawn(_), Outcome::Value(child)) = (&kind, outcome) {
+            self.announced.extend(u64::try_from(child));
+        }
+        let waited = returned_ns.zip(at.time_ns).map(|(end, start)| end - start);
+        tracker.call(&Call {
+            task: at.task,
+            name: std::str::from_utf8(scanned.name).unwrap_or_default(),
+            start_ns: at.time_ns,
+            duration_ns: result.duration_ns.or(waited).map(|time| time.max(0)),
+            outcome,
+            kind,
+        })?;
+        Ok(true)
+    }
+
+    fn finish(mut self, tracker: &mut Tracker, streams: &Streams) -> Result<Clock, TraceError> {
+        let first = streams.sources().first();
+        if let (Some(cut), Some(source)) = (self.cut.take(), first) {
+            // The log ends in the middle of a call.
+            tracker.counts.strange(&source.name, cut.number, &cut.text);
+        }
+        for _ in self.halves.drain() {
+            tracker.counts.halves.add("cut by the end of the log");
+        }
+        let mut clock = first.map(|source| source.reading.clock).unwrap_or_default();
+        clock.durations = self.durations;
+        tracker.counts.time_went_back = streams.sources().iter().map(|source| source.reading.went_back).sum();
+        Ok(clock)
+    }
+}

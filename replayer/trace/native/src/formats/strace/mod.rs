@@ -1,0 +1,58 @@
+//! strace text, of every flavour: one pass over all its files, merged by time.
+
+pub(crate) mod args;
+pub(crate) mod clock;
+pub(crate) mod decode;
+pub(crate) mod decode_file;
+pub(crate) mod decode_path;
+pub(crate) mod decode_time;
+pub(crate) mod importer;
+pub(crate) mod prefix;
+pub(crate) mod scan;
+pub(crate) mod streams;
+pub(crate) mod value;
+
+use crate::formats::{Applicability, Format};
+use scan::Shape;
+
+pub(crate) const FORMAT: Format = Format {
+    name: "strace",
+    is_applicable,
+    import: importer::import,
+};
+
+/// Lines that are looked at, and of which enough must be strace's (chosen).
+const LINES_LOOKED_AT: usize = 200;
+
+fn is_applicable(head: &[u8]) -> Applicability {
+    let mut calls = 0;
+    let mut strange = 0;
+    for line in head.split(|&byte| byte == b'\n').take(LINES_LOOKED_AT) {
+        let (_, rest) = prefix::take_prefix(line);
+        match scan::scan(rest) {
+            Shape::Call(_) | Shape::Unfinished { .. } | Shape::Resumed { .. } | Shape::Exited => calls += 1,
+            Shape::Strange => strange += 1,
+            Shape::Superseded(_) | Shape::Notice | Shape::Cut => {}
+        }
+    }
+    match (calls, strange) {
+        (0, 0) => Applicability::NeedMore,
+        // Program output may lie between the lines.
+        (calls, strange) if calls > 0 && calls * 10 >= strange => Applicability::Yes,
+        (0, strange) if strange < 50 => Applicability::NeedMore,
+        _ => Applicability::No,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_told_from_texts() {
+        let log = b"1 close(3) = 0\nhello\n--- SIGCHLD {} ---\n";
+        assert_eq!(is_applicable(log), Applicability::Yes);
+        assert_eq!(is_applicable(b""), Applicability::NeedMore);
+        assert_eq!(is_applicable("some words\n".repeat(100).as_bytes()), Applicability::No);
+    }
+}

@@ -1,0 +1,164 @@
+//! What stands before a call: who made it and when.
+
+use crate::bytes::{from, skip_blanks, split_at_byte, take_digits, take_seconds};
+
+/// How a line tells the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    None,
+    /// -ttt: since 1970. With the number of digits of its fraction.
+    Epoch(i64, u32),
+    /// -t, -tt: since midnight.
+    Day(i64, u32),
+    /// -r: since the line before.
+    Relative(i64, u32),
+}
+
+/// The front of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Prefix {
+    pub(crate) task: Option<u64>,
+    pub(crate) stamp: Stamp,
+}
+
+/// Seconds from which on a stamp counts from 1970 (chosen: 2001), and below which it is one of -r.
+const EPOCH_FROM_NS: i64 = 1_000_000_000_000_000_000;
+const EPOCH_FROM_S: u64 = 1_000_000_000;
+
+/// Take the front off a line.
+pub(crate) fn take_prefix(line: &[u8]) -> (Prefix, &[u8]) {
+    let (task, rest) = take_task(line);
+    let (stamp, rest) = take_stamp(rest);
+    // -n and -i print the call's number and the instruction pointer in brackets.
+    (Prefix { task, stamp }, skip_brackets(rest))
+}
+
+fn take_task(line: &[u8]) -> (Option<u64>, &[u8]) {
+    if let Some(rest) = line.strip_prefix(b"[pid ") {
+        if let Some((task, rest)) = take_digits(skip_blanks(rest)) {
+            // strace --decode-pids=comm prints [pid 12<name>].
+            if let Some((_, rest)) = split_at_byte(rest, b']') {
+                return (Some(task), skip_blanks(rest));
+            }
+        }
+        return (None, line);
+    }
+    match take_digits(line) {
+        // No process has such a number: it is a stamp without a fraction.
+        Some((task, _)) if task >= EPOCH_FROM_S => (None, line),
+        Some((task, rest)) if rest.first() == Some(&b' ') => (Some(task), skip_blanks(rest)),
+        Some((task, rest)) if rest.first() == Some(&b'<') => match split_at_byte(rest, b'>') {
+            Some((_, after)) if after.first() == Some(&b' ') => (Some(task), skip_blanks(after)),
+            _ => (None, line),
+        },
+        _ => (None, line),
+    }
+}
+
+fn take_stamp(line: &[u8]) -> (Stamp, &[u8]) {
+    let text = skip_blanks(line);
+    if let Some((stamp, rest)) = take_day(text) {
+        let rest = skip_blanks(rest);
+        // -r beside -t: "12:00:00 (+     0.000123) call".
+        if let Some(delta) = rest.strip_prefix(b"(+") {
+            if let Some((_, rest)) = split_at_byte(delta, b')') {
+                return (stamp, skip_blanks(rest));
+            }
+        }
+        return (stamp, rest);
+    }
+    match take_seconds(text) {
+        Some((time, rest, digits))
+            if (digits > 0 || time >= EPOCH_FROM_NS) && rest.first() == Some(&b' ') =>
+        {
+            let stamp = if time >= EPOCH_FROM_NS {
+                Stamp::Epoch(time, digits)
+            } else {
+                Stamp::Relative(time, digits)
+            };
+            (stamp, skip_blanks(rest))
+        }
+        _ => (Stamp::None, text),
+    }
+}
+
+fn take_day(text: &[u8]) -> Option<(Stamp, &[u8])> {
+    let (hours, rest) = take_digits(text)?;
+    let rest = rest.strip_prefix(b":")?;
+    let (minutes, rest) = take_digits(rest)?;
+    let rest = rest.strip_prefix(b":")?;
+    let (seconds, rest, digits) = take_seconds(rest)?;
+    if hours > 23 || minutes > 59 || seconds > 61_000_000_000 || rest.first() != Some(&b' ') {
+        return None;
+    }
+    let whole = i64::try_from(hours * 3600 + minutes * 60).ok()? * 1_000_000_000;
+    Some((Stamp::Day(whole + seconds, digits), rest))
+}
+
+fn skip_brackets(line: &[u8]) -> &[u8] {
+    let mut rest = line;
+    // At most -n and -i.
+    for _ in 0..2 {
+        let Some(inner) = rest.strip_prefix(b"[") else {
+            break;
+        };
+        let Some(end) = memchr::memchr(b']', inner) else {
+            break;
+        };
+        let plain = inner
+            .iter()
+            .take(end)
+            .all(|byte| byte.is_ascii_hexdigit() || *byte == b' ' || *byte == b'x');
+        if !plain || end == 0 {
+            break;
+        }
+        rest = skip_blanks(from(inner, end + 1));
+    }
+    rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(line: &str) -> (Option<u64>, Stamp, String) {
+        let (prefix, rest) = take_prefix(line.as_bytes());
+        (
+            prefix.task,
+            prefix.stamp,
+            String::from_utf8(rest.to_vec()).unwrap(),
+        )
+    }
+
+    #[test]
+    fn every_flavour_of_prefix_comes_off() {
+        let call = "close(3) = 0";
+        let noon = 43_200_000_000_000;
+        let cases = [
+            ("", None, Stamp::None),
+            ("909190 ", Some(909_190), Stamp::None),
+            ("[pid  1234] ", Some(1234), Stamp::None),
+            ("[pid 12<nginx>] ", Some(12), Stamp::None),
+            ("12<nginx> ", Some(12), Stamp::None),
+            ("12:00:00 ", None, Stamp::Day(noon, 0)),
+            ("7387  12:00:00.789648 ", Some(7387), Stamp::Day(noon + 789_648_000, 6)),
+            ("1795222977.875185 ", None, Stamp::Epoch(1_795_222_977_875_185_000, 6)),
+            ("676   1795224641.901361137 ", Some(676), Stamp::Epoch(1_795_224_641_901_361_137, 9)),
+            ("9 1795222977 ", Some(9), Stamp::Epoch(1_795_222_977_000_000_000, 0)),
+            ("     0.000123 ", None, Stamp::Relative(123_000, 6)),
+            ("99      0.000123 ", Some(99), Stamp::Relative(123_000, 6)),
+            ("12:00:00 (+     0.000123) ", None, Stamp::Day(noon, 0)),
+            ("9 12:00:00 [ 257] [00007f3b2c1d5e37] ", Some(9), Stamp::Day(noon, 0)),
+        ];
+        for (front, task, stamp) in cases {
+            assert_eq!(taken(&format!("{front}{call}")), (task, stamp, call.to_owned()), "{front}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_prefix_stays() {
+        for line in ["--- SIGCHLD {} ---", "hello world", "25:00:00 x", "[pid x] y", ""] {
+            assert_eq!(taken(line), (None, Stamp::None, line.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The lines of one log or of several (-ff), in the order in which their calls ended.
+
+use crate::bytes::{from, take_seconds};
+use crate::error::TraceError;
+use crate::formats::strace::clock::Reading;
+use crate::formats::strace::prefix::{Prefix, Stamp, take_prefix};
+use crate::input::{self, Line};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::BufRead;
+use std::path::PathBuf;
+
+/// A line and where it stands.
+pub(crate) struct Source {
+    reader: Box<dyn BufRead>,
+    path: PathBuf,
+    pub(crate) name: String,
+    /// The process that a file of -ff belongs to.
+    pub(crate) task: Option<u64>,
+    pub(crate) line: Vec<u8>,
+    pub(crate) number: u64,
+    pub(crate) too_long: bool,
+    /// When the line was written: at its entry or, for a resumed half, when it returned.
+    pub(crate) time_ns: Option<i64>,
+    pub(crate) prefix: Prefix,
+    /// Where the line goes on behind its prefix.
+    pub(crate) rest: usize,
+    pub(crate) reading: Reading,
+}
+
+/// All sources; the next line is that of the first one.
+pub(crate) struct Streams {
+    sources: Vec<Source>,
+    queue: BinaryHeap<Reverse<(i64, usize)>>,
+    current: Option<usize>,
+}
+
+impl Streams {
+    pub(crate) fn open(paths: &[PathBuf]) -> Result<Self, TraceError> {
+        let mut streams = Self {
+            sources: Vec::new(),
+            queue: BinaryHeap::new(),
+            current: None,
+        };
+        for path in paths {
+            streams.sources.push(Source {
+                reader: input::open(path)?,
+                path: path.clone(),
+                name: path.display().to_string(),
+                task: task_of(path),
+                line: Vec::new(),
+                number: 0,
+                too_long: false,
+                time_ns: None,
+                prefix: Prefix {
+                    task: None,
+                    stamp: Stamp::None,
+                },
+                rest: 0,
+                reading: Reading::default(),
+            });
+        }
+        for index in 0..streams.sources.len() {
+            streams.queue_next(index)?;
+        }
+        Ok(streams)
+    }
+
+    fn queue_next(&mut self, index: usize) -> Result<(), TraceError> {
+        let Some(source) = self.sources.get_mut(index) else {
+            return Ok(());
+        };
+        if source.advance()? {
+            self.queue.push(Reverse((source.ended_ns(), index)));
+        }
+        Ok(())
+    }
+
+    /// Go to the next line of all. None after the last.
+    pub(crate) fn next_line(&mut self) -> Result<Option<&mut Source>, TraceError> {
+        if self.sources.len() == 1 {
+            let Some(source) = self.sources.first_mut() else {
+                return Ok(None);
+            };
+            // The first line is there already.
+            let more = if self.queue.pop().is_some() { true } else { source.advance()? };
+            return Ok(more.then_some(source));
+        }
+        if let Some(index) = self.current.take() {
+            self.queue_next(index)?;
+        }
+        let Some(Reverse((_, index))) = self.queue.pop() else {
+            return Ok(None);
+        };
+        self.current = Some(index);
+        Ok(self.sources.get_mut(index))
+    }
+
+    pub(crate) fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+}
+
+impl Source {
+    fn advance(&mut self) -> Result<bool, TraceError> {
+        let read = input::read_line(&mut *self.reader, &mut self.line);
+        let kind = read.map_err(TraceError::io(&self.path))?;
+        if kind == Line::End {
+            return Ok(false);
+        }
+        self.number += 1;
+        self.too_long = kind == Line::TooLong;
+        let (prefix, rest) = take_prefix(&self.line);
+        self.prefix = prefix;
+        self.rest = self.line.len() - rest.len();
+        self.time_ns = self.reading.read(prefix.stamp);
+        Ok(true)
+    }
+
+    /// What stands behind the prefix.
+    pub(crate) fn text(&self) -> &[u8] {
+        from(&self.line, self.rest)
+    }
+
+    /// When the line's call returned; lines without a time stay behind the one before.
+    fn ended_ns(&self) -> i64 {
+        let start = self.time_ns.unwrap_or(i64::MIN);
+        let text = self.text();
+        let duration = text
+            .strip_suffix(b">")
+            .filter(|_| !text.starts_with(b"<..."))
+            .and_then(|inner| Some(from(inner, memchr::memrchr(b'<', inner)? + 1)))
+            .and_then(take_seconds)
+            .map_or(0, |(time, _, _)| time);
+        start.saturating_add(duration)
+    }
+}
+
+/// `log.1234` holds the calls of task 1234.
+fn task_of(path: &std::path::Path) -> Option<u64> {
+    let name = path.file_name()?.to_str()?;
+    let name = [".gz", ".xz", ".zst"]
+        .iter()
+        .find_map(|end| name.strip_suffix(end))
+        .unwrap_or(name);
+    let (_, number) = name.rsplit_once('.')?;
+    number.parse().ok()
+}

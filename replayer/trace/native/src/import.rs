@@ -1,0 +1,181 @@
+//! One import: foreign files in, a trace folder out.
+
+use crate::counts::Counts;
+use crate::error::TraceError;
+use crate::files::Files;
+use crate::folder::{self, Draft};
+use crate::formats::{Applicability, Clock, FORMATS, Format, HEAD_BYTES};
+use crate::manifest;
+use crate::order::Order;
+use crate::requests::{Requests, Window};
+use crate::scope::{Scope, Spot};
+use crate::stretch::Stretch;
+use crate::tables::edges::EdgeWriter;
+use crate::tables::events::EventWriter;
+use crate::tables::tree::Keep;
+use crate::tasks::Tasks;
+use crate::tracker::Tracker;
+use crate::tree::Tree;
+use crate::usage::Usage;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// What to import, and how.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Logs, all of one capture.
+    pub files: Vec<PathBuf>,
+    /// The trace folder to make.
+    pub target: PathBuf,
+    /// Directories as the traced machine named them.
+    pub roots: Vec<Vec<u8>>,
+    /// Name of a format; found out if None.
+    pub format: Option<String>,
+    /// The files below the roots before the trace began.
+    pub manifest: Option<PathBuf>,
+    /// Working directories at the begin: of one task, or of all others.
+    pub directories: Vec<(Option<u64>, Vec<u8>)>,
+    /// When requests were made.
+    pub windows: Vec<Window>,
+    /// Lookups below this path are markers of requests.
+    pub marker: Vec<u8>,
+    /// What is known of the tracer's own cost.
+    pub stretch: Stretch,
+    /// What of the manifest the trace keeps.
+    pub keep: Keep,
+    /// Whether lines that are not understood are an error.
+    pub strict: bool,
+    /// Where the trace comes from, in the user's words.
+    pub note: String,
+}
+
+/// Import; `progress` is told the number of lines now and then, and returns false to stop.
+///
+/// The folder appears whole or not at all. Returns the text of its trace.json.
+///
+/// # Errors
+/// What the user asked cannot be meant, a file is damaged, the kernel refuses, or `progress` stops it.
+pub fn import(request: &Request, progress: &mut dyn FnMut(u64) -> bool) -> Result<String, TraceError> {
+    if request.files.is_empty() || request.roots.is_empty() {
+        return Err(TraceError::asked(
+            "an import needs at least one file and one root",
+            "give the log and --root DIR",
+        ));
+    }
+    let format = choose(request)?;
+    let draft = Draft::create(&request.target)?;
+    let result = fill(request, format, &draft, progress);
+    draft.finish(result)
+}
+
+fn fill(
+    request: &Request,
+    format: &Format,
+    draft: &Draft,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<String, TraceError> {
+    let mut tracker = tracker(request, draft.path())?;
+    let declared = match &request.manifest {
+        Some(file) => Some(manifest::load(&mut tracker, file)?),
+        None => None,
+    };
+    let clock = (format.import)(&request.files, &mut tracker, progress)?;
+    if request.strict && tracker.counts.not_understood > 0 {
+        return Err(strict_error(&tracker.counts));
+    }
+    folder::write(draft.path(), tracker, &Origin { request, format, clock, declared })
+}
+
+/// What trace.json says about where a trace comes from.
+pub(crate) struct Origin<'a> {
+    pub(crate) request: &'a Request,
+    pub(crate) format: &'a Format,
+    pub(crate) clock: Clock,
+    pub(crate) declared: Option<u64>,
+}
+
+fn strict_error(counts: &Counts) -> TraceError {
+    let first = counts.samples.first();
+    let first = first.map(|sample| format!("; the first is {}: {}", sample.place, sample.text));
+    TraceError::asked(
+        format!(
+            "{} of {} lines are not understood{}",
+            counts.not_understood,
+            counts.lines,
+            first.unwrap_or_default()
+        ),
+        "import without --strict to have them counted and listed",
+    )
+}
+
+fn tracker(request: &Request, directory: &Path) -> Result<Tracker, TraceError> {
+    let mut tracker = Tracker {
+        scope: Scope::new(&request.roots)?,
+        tree: Tree::new(),
+        tasks: Tasks::default(),
+        files: Files::default(),
+        counts: Counts::default(),
+        order: Order::default(),
+        requests: Requests::new(request.windows.clone()),
+        usage: Usage::default(),
+        events: EventWriter::create(directory, request.stretch.clone())?,
+        edges: EdgeWriter::create(directory)?,
+        marker: request.marker.clone(),
+        first_ns: None,
+        last_ns: i64::MIN,
+        threads: Vec::new(),
+        outside: 0,
+        adopted: Vec::new(),
+    };
+    for (task, directory) in &request.directories {
+        if directory.first() != Some(&b'/') {
+            return Err(TraceError::asked(
+                format!("--cwd must be absolute, got {}", String::from_utf8_lossy(directory)),
+                "give the directory as the traced machine named it",
+            ));
+        }
+        let spot = tracker.locate(&Spot::Unknown, directory);
+        tracker.tasks.give_cwd(*task, spot);
+    }
+    Ok(tracker)
+}
+
+fn choose(request: &Request) -> Result<&'static Format, TraceError> {
+    if let Some(name) = &request.format {
+        return FORMATS.iter().find(|format| format.name == *name).ok_or_else(|| {
+            let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+            TraceError::asked(
+                format!("--format must be one of {}, got {name}", names.join(", ")),
+                "leave it out to have the format found out",
+            )
+        });
+    }
+    let mut answer = Applicability::No;
+    for file in &request.files {
+        let mut head = Vec::new();
+        let limit = u64::try_from(HEAD_BYTES).unwrap_or(u64::MAX);
+        crate::input::open(file)?
+            .take(limit)
+            .read_to_end(&mut head)
+            .map_err(TraceError::io(file))?;
+        for format in &FORMATS {
+            match (format.is_applicable)(&head) {
+                Applicability::Yes => return Ok(format),
+                Applicability::NeedMore => answer = Applicability::NeedMore,
+                Applicability::No => {}
+            }
+        }
+    }
+    let shown = request.files.first().map(|file| file.display().to_string()).unwrap_or_default();
+    Err(if answer == Applicability::NeedMore {
+        TraceError::asked(
+            format!("{shown} is too short to tell what it is"),
+            "say it with --format",
+        )
+    } else {
+        TraceError::asked(
+            format!("{shown} is no strace log, fio iolog or dbench loadfile"),
+            "if it is one, say which with --format",
+        )
+    })
+}

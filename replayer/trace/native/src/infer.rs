@@ -1,0 +1,269 @@
+//! What results prove about the tree: what must have been there before, what must not, and how large it was.
+
+use crate::call::FileKind;
+use crate::paths::{NameId, PathId, Paths};
+use crate::tree::{Entry, Found, NodeId, Tree};
+
+/// How often results taught something, or contradicted what was believed.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Repairs {
+    /// Taken to be there before, because the first touch succeeded.
+    pub(crate) inferred: u64,
+    /// Of these: a manifest should have had them.
+    pub(crate) missing_in_manifest: u64,
+    /// In the manifest, but the first touch said ENOENT.
+    pub(crate) not_there: u64,
+    /// Size or type differed from the manifest's.
+    pub(crate) corrected: u64,
+    /// A file was there, or was not, without an event that explains it.
+    pub(crate) unexplained: u64,
+}
+
+/// A file, and the name it was found by.
+pub(crate) type Placed = (NodeId, Option<(NodeId, NameId)>);
+
+impl Tree {
+    /// Learn from a lookup that succeeded.
+    pub(crate) fn saw(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        follow: bool,
+        kind: FileKind,
+        repairs: &mut Repairs,
+    ) -> Option<Placed> {
+        let placed = match self.find(paths, path, follow) {
+            Found::Node(node, place) => (node, place),
+            Found::Unknown(directory, name) => {
+                repairs.inferred += 1;
+                (self.add_before(directory, name, kind), Some((directory, name)))
+            }
+            Found::Absent(directory, name) => {
+                (self.appear(directory, name, kind, repairs), Some((directory, name)))
+            }
+            Found::NoDirectory { known, .. } => {
+                repairs.unexplained += u64::from(known);
+                let directory = self.ensure_directory(paths, paths.parent(path))?;
+                match self.find(paths, path, follow) {
+                    Found::Node(node, place) => (node, place),
+                    _ => {
+                        repairs.inferred += 1;
+                        let name = paths.name(path);
+                        (self.add_before(directory, name, kind), Some((directory, name)))
+                    }
+                }
+            }
+            Found::NotDirectory | Found::Loop => {
+                repairs.unexplained += 1;
+                return None;
+            }
+        };
+        self.confirm(placed.0, kind, repairs);
+        Some(placed)
+    }
+
+    /// A name that was believed to be free is there.
+    fn appear(
+        &mut self,
+        directory: NodeId,
+        name: NameId,
+        kind: FileKind,
+        repairs: &mut Repairs,
+    ) -> NodeId {
+        let forgotten = self.entry(directory, name).is_none()
+            && self.node(directory).is_some_and(|node| node.declared);
+        if forgotten {
+            repairs.inferred += 1;
+            repairs.missing_in_manifest += 1;
+            return self.add_before(directory, name, kind);
+        }
+        repairs.unexplained += 1;
+        let node = self.add(kind);
+        self.bind(directory, name, Entry::Present(node));
+        node
+    }
+
+    fn confirm(&mut self, id: NodeId, kind: FileKind, repairs: &mut Repairs) {
+        let Some(node) = self.node_mut(id) else {
+            return;
+        };
+        let corrected = node.declared && !node.confirmed && kind != FileKind::Unknown && node.kind != kind;
+        let learned = node.kind == FileKind::Unknown && kind != FileKind::Unknown;
+        node.confirmed = true;
+        repairs.corrected += u64::from(corrected);
+        if corrected {
+            node.link = None;
+        }
+        if corrected || learned {
+            self.set_kind(id, kind);
+        }
+    }
+
+    /// Learn from a lookup that said ENOENT.
+    pub(crate) fn missed(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        follow: bool,
+        repairs: &mut Repairs,
+    ) {
+        match self.find(paths, path, follow) {
+            Found::Unknown(directory, name) => self.bind(directory, name, Entry::Absent),
+            Found::Node(node, Some((directory, name))) => {
+                let was_declared = self
+                    .node(node)
+                    .is_some_and(|node| node.declared && !node.confirmed);
+                if was_declared {
+                    repairs.not_there += 1;
+                    if let Some(node) = self.node_mut(node) {
+                        node.origin = None;
+                    }
+                } else {
+                    repairs.unexplained += 1;
+                }
+                self.bind(directory, name, Entry::Absent);
+            }
+            _ => {}
+        }
+    }
+
+    /// Learn from ENOTDIR: what the path goes through is a file.
+    pub(crate) fn went_through_file(&mut self, paths: &Paths, path: PathId, repairs: &mut Repairs) {
+        let parent = paths.parent(path);
+        if let Found::Unknown(directory, name) = self.find(paths, parent, true) {
+            repairs.inferred += 1;
+            let node = self.add_before(directory, name, FileKind::Regular);
+            if let Some(node) = self.node_mut(node) {
+                node.confirmed = true;
+            }
+        }
+    }
+
+    /// A file was made, and its name was free.
+    pub(crate) fn made(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        kind: FileKind,
+        repairs: &mut Repairs,
+    ) -> Option<Placed> {
+        let place = self.free_place(paths, path, repairs)?;
+        let id = self.add(kind);
+        if let Some(node) = self.node_mut(id) {
+            node.confirmed = true;
+            node.changed = true;
+            node.complete = kind == FileKind::Directory;
+        }
+        self.bind(place.0, place.1, Entry::Present(id));
+        if kind == FileKind::Symlink {
+            self.forget_walks();
+        }
+        Some((id, Some(place)))
+    }
+
+    /// The directory and name of a path that must be free now.
+    fn free_place(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        repairs: &mut Repairs,
+    ) -> Option<(NodeId, NameId)> {
+        match self.find(paths, path, false) {
+            Found::Absent(directory, name) | Found::Unknown(directory, name) => Some((directory, name)),
+            Found::Node(_, place) => {
+                self.missed(paths, path, false, repairs);
+                place
+            }
+            Found::NoDirectory { known, .. } => {
+                repairs.unexplained += u64::from(known);
+                let directory = self.ensure_directory(paths, paths.parent(path))?;
+                Some((directory, paths.name(path)))
+            }
+            Found::NotDirectory | Found::Loop => {
+                repairs.unexplained += 1;
+                None
+            }
+        }
+    }
+
+    /// A name was removed.
+    pub(crate) fn removed(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        kind: FileKind,
+        repairs: &mut Repairs,
+    ) -> Option<Placed> {
+        let placed = self.saw(paths, path, false, kind, repairs)?;
+        if let Some((directory, name)) = placed.1 {
+            self.bind(directory, name, Entry::Absent);
+        }
+        Some(placed)
+    }
+
+    /// A name was given to what another name meant.
+    pub(crate) fn renamed(
+        &mut self,
+        paths: &Paths,
+        from: PathId,
+        to: PathId,
+        repairs: &mut Repairs,
+    ) -> Option<[Placed; 2]> {
+        let source = self.saw(paths, from, false, FileKind::Unknown, repairs)?;
+        let target = self.target_place(paths, to, repairs)?;
+        if let Some((directory, name)) = source.1 {
+            self.bind(directory, name, Entry::Absent);
+        }
+        self.bind(target.0, target.1, Entry::Present(source.0));
+        if self.kind(source.0) != FileKind::Regular {
+            self.forget_walks();
+        }
+        Some([source, (source.0, Some(target))])
+    }
+
+    /// Two names changed their meanings.
+    pub(crate) fn exchanged(
+        &mut self,
+        paths: &Paths,
+        from: PathId,
+        to: PathId,
+        repairs: &mut Repairs,
+    ) -> Option<[Placed; 2]> {
+        let first = self.saw(paths, from, false, FileKind::Unknown, repairs)?;
+        let second = self.saw(paths, to, false, FileKind::Unknown, repairs)?;
+        let (Some(one), Some(other)) = (first.1, second.1) else {
+            return None;
+        };
+        self.bind(one.0, one.1, Entry::Present(second.0));
+        self.bind(other.0, other.1, Entry::Present(first.0));
+        self.forget_walks();
+        Some([(second.0, Some(one)), (first.0, Some(other))])
+    }
+
+    /// A second name was given to a file.
+    pub(crate) fn linked(
+        &mut self,
+        paths: &Paths,
+        from: PathId,
+        to: PathId,
+        repairs: &mut Repairs,
+    ) -> Option<[Placed; 2]> {
+        let source = self.saw(paths, from, false, FileKind::Unknown, repairs)?;
+        let target = self.free_place(paths, to, repairs)?;
+        self.bind(target.0, target.1, Entry::Present(source.0));
+        Some([source, (source.0, Some(target))])
+    }
+
+    /// The directory and name that a rename may overwrite.
+    fn target_place(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        repairs: &mut Repairs,
+    ) -> Option<(NodeId, NameId)> {
+        match self.find(paths, path, false) {
+            Found::Node(_, place) => place,
+            _ => self.free_place(paths, path, repairs),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Traces: recordings of an application's file accesses, imported from foreign logs and kept as Parquet.
+//!
+//! Importers (`formats`) hand calls to the tracker, which follows the state of the traced program and writes events; the
+//! folder keeps them beside the tree that was there before. Nothing here touches a mount or replays anything.
+
+mod bytes;
+mod call;
+mod constants;
+mod counts;
+mod door;
+mod errno;
+mod error;
+mod files;
+mod folder;
+mod formats;
+mod import;
+mod infer;
+mod input;
+mod knowledge;
+mod links;
+mod manifest;
+mod op;
+mod order;
+mod paths;
+mod ranges;
+mod reader;
+mod readme;
+mod requests;
+mod scope;
+mod sizes;
+mod stretch;
+mod tables;
+mod tasks;
+mod tracker;
+mod tracker_file;
+mod tracker_path;
+mod tracker_task;
+mod tree;
+mod usage;
+
+pub use door::register;
+pub use error::TraceError;
+pub use formats::{Applicability, is_applicable};
+pub use import::{Request, import};
+pub use op::Op;
+pub use reader::{Events, NamedPath, RequestPiece, Trace, TreeEntry};
+pub use requests::Window;
+pub use stretch::Stretch;
+pub use tables::events::Event;
+pub use tables::tree::Keep;

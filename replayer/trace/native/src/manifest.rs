@@ -1,0 +1,144 @@
+//! Reads a manifest: the files below the roots before the trace began.
+//!
+//! One line a file, tab-separated, with a header line: path, type (f, d, l, - for 'not there', others are special), size,
+//! mode (octal), link. A path is relative to the first root, or to the root whose top name stands before a colon.
+
+use crate::bytes::{number, split_at_byte, take_radix};
+use crate::call::FileKind;
+use crate::error::TraceError;
+use crate::input::{Line, open, read_line};
+use crate::paths::PathId;
+use crate::tracker::Tracker;
+use crate::tree::{Entry, Found, NodeId};
+use std::path::Path;
+
+/// Take over what a manifest declares. Returns the number of files.
+pub(crate) fn load(tracker: &mut Tracker, file: &Path) -> Result<u64, TraceError> {
+    let mut reader = open(file)?;
+    let mut line = Vec::new();
+    let mut count = 0;
+    let mut number = 0_u64;
+    let mut links = Vec::new();
+    loop {
+        number += 1;
+        match read_line(&mut *reader, &mut line).map_err(TraceError::io(file))? {
+            Line::End => break,
+            Line::TooLong => return Err(wrong(file, number, "is too long")),
+            Line::Whole => {}
+        }
+        if line.is_empty() || (number == 1 && line.starts_with(b"path\ttype\t")) {
+            continue;
+        }
+        let Some(row) = parse(&line) else {
+            return Err(wrong(file, number, "is no row of path, type, size, mode, link"));
+        };
+        let Some(place) = place(tracker, row.path) else {
+            return Err(wrong(file, number, "names no file below the roots"));
+        };
+        if row.kind == b"-" {
+            declare_absent(tracker, place);
+            continue;
+        }
+        count += 1;
+        if let Some(node) = declare(tracker, place, &row) {
+            if row.kind == b"l" {
+                links.push((node, place, row.link.to_vec()));
+            }
+        }
+    }
+    // A link may lead to what stands further down.
+    for (node, place, text) in links {
+        tracker.set_link(node, place, &text);
+    }
+    tracker.tree.forget_walks();
+    Ok(count)
+}
+
+struct Row<'a> {
+    path: &'a [u8],
+    kind: &'a [u8],
+    size: i64,
+    mode: Option<u32>,
+    link: &'a [u8],
+}
+
+fn parse(line: &[u8]) -> Option<Row<'_>> {
+    let mut fields = line.splitn(5, |&byte| byte == b'\t');
+    let path = fields.next()?;
+    let kind = fields.next()?;
+    let size = number(fields.next()?)?;
+    let mode = take_radix(fields.next()?, 8).and_then(|(mode, _)| u32::try_from(mode & 0o7777).ok());
+    let link = fields.next().unwrap_or_default();
+    (kind.len() == 1 && size >= 0).then_some(Row {
+        path,
+        kind,
+        size,
+        mode,
+        link,
+    })
+}
+
+fn wrong(file: &Path, line: u64, what: &str) -> TraceError {
+    TraceError::damaged(
+        file,
+        format!("line {line} {what}"),
+        "a manifest has five tab-separated columns and a header line: path, type, size, mode, link",
+    )
+}
+
+/// The place of a row's path.
+fn place(tracker: &mut Tracker, path: &[u8]) -> Option<PathId> {
+    let tops: Vec<PathId> = tracker.scope.roots().map(|(_, top)| top).collect();
+    let mut rest = path;
+    let mut top = *tops.first()?;
+    if let Some((name, after)) = split_at_byte(path, b':') {
+        if let Some(&other) = tops.iter().find(|&&top| tracker.scope.paths.text(top) == name) {
+            top = other;
+            rest = after;
+        }
+    }
+    let mut at = top;
+    for part in rest.split(|&byte| byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => return None,
+            name => at = tracker.scope.paths.child(at, name)?,
+        }
+    }
+    Some(at)
+}
+
+fn declare_absent(tracker: &mut Tracker, place: PathId) {
+    let found = tracker.tree.find(&tracker.scope.paths, place, false);
+    if let Found::Unknown(directory, name) | Found::Node(_, Some((directory, name))) = found {
+        tracker.tree.bind(directory, name, Entry::Absent);
+    }
+}
+
+fn declare(tracker: &mut Tracker, place: PathId, row: &Row<'_>) -> Option<NodeId> {
+    let kind = match row.kind {
+        b"f" => FileKind::Regular,
+        b"d" => FileKind::Directory,
+        b"l" => FileKind::Symlink,
+        _ => FileKind::Special,
+    };
+    let paths = &tracker.scope.paths;
+    let parent = tracker.tree.ensure_directory(paths, paths.parent(place))?;
+    let name = paths.name(place);
+    let id = match tracker.tree.entry(parent, name) {
+        Some(Entry::Present(node)) => node,
+        _ => tracker.tree.add_before(parent, name, kind),
+    };
+    tracker.tree.set_kind(id, kind);
+    if let Some(node) = tracker.tree.node_mut(id) {
+        node.declared = true;
+        node.complete = kind == FileKind::Directory;
+        node.mode = row.mode;
+        if kind == FileKind::Regular {
+            node.first_size = row.size;
+            node.size = row.size;
+            node.first_size_is_exact = true;
+        }
+    }
+    Some(id)
+}

@@ -1,0 +1,201 @@
+//! Paths inside a trace: interned names, and a tree of places whose tops stand for the roots.
+
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// A name (one component) by number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct NameId(u32);
+
+/// A place below the roots, as a program named it (symlinks are not followed).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct PathId(u32);
+
+impl PathId {
+    /// What lies above all roots.
+    pub(crate) const TOP: Self = Self(0);
+
+    pub(crate) const fn raw(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) fn index(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+/// Deeper paths cannot be named by a program: a component and its slash are two of 4,096 bytes.
+pub(crate) const DEEPEST: u32 = 2048;
+
+/// Byte strings, each kept once.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    known: FxHashMap<Rc<[u8]>, NameId>,
+    texts: Vec<Rc<[u8]>>,
+}
+
+impl Names {
+    pub(crate) fn intern(&mut self, text: &[u8]) -> NameId {
+        if let Some(&name) = self.known.get(text) {
+            return name;
+        }
+        let name = NameId(u32::try_from(self.texts.len()).unwrap_or(u32::MAX));
+        let kept: Rc<[u8]> = Rc::from(text);
+        self.texts.push(Rc::clone(&kept));
+        self.known.insert(kept, name);
+        name
+    }
+
+    pub(crate) fn text(&self, name: NameId) -> &[u8] {
+        usize::try_from(name.0)
+            .ok()
+            .and_then(|at| self.texts.get(at))
+            .map(|text| &**text)
+            .unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    parent: PathId,
+    name: NameId,
+    depth: u32,
+    /// Its row in the table `paths`; u32::MAX until it is used.
+    row: u32,
+}
+
+/// All places named so far.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    pub(crate) names: Names,
+    places: Vec<Place>,
+    children: FxHashMap<(PathId, NameId), PathId>,
+    rows: Vec<PathId>,
+}
+
+const UNUSED: u32 = u32::MAX;
+
+impl Paths {
+    pub(crate) fn new() -> Self {
+        let mut names = Names::default();
+        let name = names.intern(b"");
+        Self {
+            names,
+            places: vec![Place {
+                parent: PathId::TOP,
+                name,
+                depth: 0,
+                row: UNUSED,
+            }],
+            children: FxHashMap::default(),
+            rows: Vec::new(),
+        }
+    }
+
+    fn place(&self, path: PathId) -> Option<&Place> {
+        self.places.get(path.index())
+    }
+
+    /// The place of a name in another; None where it would lie too deep.
+    pub(crate) fn child(&mut self, parent: PathId, text: &[u8]) -> Option<PathId> {
+        let name = self.names.intern(text);
+        self.child_named(parent, name)
+    }
+
+    /// The same for a name that is interned.
+    pub(crate) fn child_named(&mut self, parent: PathId, name: NameId) -> Option<PathId> {
+        if let Some(&path) = self.children.get(&(parent, name)) {
+            return Some(path);
+        }
+        let depth = self.place(parent)?.depth + 1;
+        if depth > DEEPEST {
+            return None;
+        }
+        let path = PathId(u32::try_from(self.places.len()).ok()?);
+        self.places.push(Place {
+            parent,
+            name,
+            depth,
+            row: UNUSED,
+        });
+        self.children.insert((parent, name), path);
+        Some(path)
+    }
+
+    pub(crate) fn parent(&self, path: PathId) -> PathId {
+        self.place(path).map_or(PathId::TOP, |place| place.parent)
+    }
+
+    pub(crate) fn name(&self, path: PathId) -> NameId {
+        self.place(path).map_or(NameId(0), |place| place.name)
+    }
+
+    pub(crate) fn depth(&self, path: PathId) -> u32 {
+        self.place(path).map_or(0, |place| place.depth)
+    }
+
+    /// Its row in the table `paths`, given out in the order of first use.
+    pub(crate) fn row(&mut self, path: PathId) -> u32 {
+        let next = u32::try_from(self.rows.len()).unwrap_or(UNUSED);
+        match self.places.get_mut(path.index()) {
+            Some(place) if place.row == UNUSED => {
+                place.row = next;
+                self.rows.push(path);
+                next
+            }
+            Some(place) => place.row,
+            None => UNUSED,
+        }
+    }
+
+    /// The places of the table `paths`, in the order of its rows.
+    pub(crate) fn rows(&self) -> &[PathId] {
+        &self.rows
+    }
+
+    /// The whole text, without a leading slash.
+    pub(crate) fn text(&self, path: PathId) -> Vec<u8> {
+        let mut names = Vec::new();
+        let mut at = path;
+        while at != PathId::TOP {
+            names.push(self.name(at));
+            at = self.parent(at);
+        }
+        let mut text = Vec::new();
+        for (count, &name) in names.iter().rev().enumerate() {
+            if count > 0 {
+                text.push(b'/');
+            }
+            text.extend_from_slice(self.names.text(name));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_kept_once_and_rows_come_with_use() {
+        let mut paths = Paths::new();
+        let a = paths.child(PathId::TOP, b"a").unwrap();
+        let b = paths.child(a, b"b").unwrap();
+        assert_eq!(paths.child(a, b"b"), Some(b));
+        assert_eq!(paths.text(b), b"a/b");
+        assert_eq!(paths.row(b), 0);
+        assert_eq!(paths.row(a), 1);
+        assert_eq!(paths.row(b), 0);
+        assert_eq!(paths.rows(), [b, a]);
+    }
+
+    #[test]
+    fn nothing_lies_too_deep() {
+        let mut paths = Paths::new();
+        let mut at = PathId::TOP;
+        for _ in 0..DEEPEST {
+            at = paths.child(at, b"d").unwrap();
+        }
+        assert_eq!(paths.child(at, b"d"), None);
+    }
+}

@@ -1,0 +1,301 @@
+//! Which paths belong to the trace: the roots, and how absolute and relative texts lead below them.
+
+use crate::error::TraceError;
+use crate::paths::{PathId, Paths};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// Where a path leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Spot {
+    Inside(PathId),
+    /// An absolute path outside of the roots, without a slash at its end ("" is `/`).
+    Outside(Rc<[u8]>),
+    /// It cannot be told: the working directory is not known.
+    Unknown,
+}
+
+/// The same, without the text of what lies outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hit {
+    Inside(PathId),
+    Outside,
+    Unknown,
+    TooLong,
+}
+
+struct Root {
+    absolute: Rc<[u8]>,
+    path: PathId,
+}
+
+/// Roots, and what has been resolved so far.
+pub(crate) struct Scope {
+    pub(crate) paths: Paths,
+    roots: Vec<Root>,
+    cache: FxHashMap<Box<[u8]>, Hit>,
+    scratch: Vec<u8>,
+}
+
+/// A longer text names nothing: the kernel's limit is 4,096 bytes (here with room for odd ones).
+const LONGEST_TEXT_BYTES: usize = 8 << 10;
+/// Texts kept; beyond it the cache starts anew, so that it does not grow with the log (chosen).
+const CACHED_TEXTS: usize = 1 << 20;
+
+impl Scope {
+    /// Make the tops of the trace from absolute directories.
+    pub(crate) fn new(roots: &[Vec<u8>]) -> Result<Self, TraceError> {
+        let mut scope = Self {
+            paths: Paths::new(),
+            roots: Vec::new(),
+            cache: FxHashMap::default(),
+            scratch: Vec::new(),
+        };
+        for root in roots {
+            scope.add_root(root)?;
+        }
+        Ok(scope)
+    }
+
+    fn add_root(&mut self, root: &[u8]) -> Result<(), TraceError> {
+        let absolute = normal(root).filter(|text| !text.is_empty());
+        let Some(absolute) = absolute.filter(|_| root.first() == Some(&b'/')) else {
+            return Err(TraceError::asked(
+                format!(
+                    "--root must be an absolute directory below /, got {}",
+                    String::from_utf8_lossy(root)
+                ),
+                "give the directory as the traced machine named it",
+            ));
+        };
+        for other in &self.roots {
+            if is_below(&absolute, &other.absolute) || is_below(&other.absolute, &absolute) {
+                return Err(TraceError::asked(
+                    format!(
+                        "--root {} and {} lie inside each other",
+                        String::from_utf8_lossy(&other.absolute),
+                        String::from_utf8_lossy(&absolute)
+                    ),
+                    "give the outer one only",
+                ));
+            }
+        }
+        let name = self.free_top(&absolute);
+        let Some(path) = self.paths.child(PathId::TOP, &name) else {
+            return Ok(());
+        };
+        self.roots.push(Root {
+            absolute: Rc::from(absolute),
+            path,
+        });
+        Ok(())
+    }
+
+    /// The last component of a root, with a number where two roots share it.
+    fn free_top(&mut self, absolute: &[u8]) -> Vec<u8> {
+        let last = absolute.rsplit(|&byte| byte == b'/').next();
+        let name = last.unwrap_or_default().to_vec();
+        let mut free = name.clone();
+        let mut count = 2;
+        while self.roots.iter().any(|root| self.paths.text(root.path) == free) {
+            free = name.clone();
+            free.extend_from_slice(format!("-{count}").as_bytes());
+            count += 1;
+        }
+        free
+    }
+
+    /// Absolute directory and top name of each root.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = (&[u8], PathId)> {
+        self.roots.iter().map(|root| (&*root.absolute, root.path))
+    }
+
+    /// Follow a text from a spot; `..` is taken from where symlinks lead, as `link` knows it.
+    pub(crate) fn resolve(
+        &mut self,
+        base: &Spot,
+        text: &[u8],
+        link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
+    ) -> Hit {
+        if text.len() > LONGEST_TEXT_BYTES {
+            return Hit::TooLong;
+        }
+        self.scratch.clear();
+        match base {
+            _ if text.first() == Some(&b'/') => self.scratch.extend_from_slice(b"/"),
+            Spot::Inside(path) => {
+                self.scratch.push(0);
+                self.scratch.extend_from_slice(&path.raw().to_le_bytes());
+            }
+            Spot::Outside(absolute) => {
+                self.scratch.push(b'/');
+                self.scratch.extend_from_slice(absolute);
+                self.scratch.push(b'/');
+            }
+            Spot::Unknown => return Hit::Unknown,
+        }
+        self.scratch.extend_from_slice(text);
+        if let Some(&hit) = self.cache.get(&*self.scratch) {
+            return hit;
+        }
+        let hit = match self.locate(base, text, link) {
+            Spot::Inside(path) => Hit::Inside(path),
+            Spot::Outside(_) => Hit::Outside,
+            Spot::Unknown => Hit::TooLong,
+        };
+        // Where `..` leads depends on links, and those may change.
+        if crate::bytes::find(text, b"..").is_none() {
+            if self.cache.len() >= CACHED_TEXTS {
+                self.cache.clear();
+            }
+            self.cache.insert(Box::from(&*self.scratch), hit);
+        }
+        hit
+    }
+
+    /// The same, with the text of what lies outside, and without the cache. Unknown if it lies too deep.
+    pub(crate) fn locate(
+        &mut self,
+        base: &Spot,
+        text: &[u8],
+        link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
+    ) -> Spot {
+        if text.len() > LONGEST_TEXT_BYTES {
+            return Spot::Unknown;
+        }
+        let mut spot = if text.first() == Some(&b'/') {
+            Spot::Outside(Rc::from(&b""[..]))
+        } else {
+            base.clone()
+        };
+        for part in text.split(|&byte| byte == b'/') {
+            spot = match part {
+                b"" | b"." => spot,
+                b".." => self.up(spot, link),
+                name => self.down(spot, name),
+            };
+        }
+        spot
+    }
+
+    fn down(&mut self, spot: Spot, name: &[u8]) -> Spot {
+        match spot {
+            Spot::Inside(path) => self.paths.child(path, name).map_or(Spot::Unknown, Spot::Inside),
+            Spot::Outside(absolute) => {
+                let mut longer = absolute.to_vec();
+                if !longer.is_empty() {
+                    longer.push(b'/');
+                }
+                longer.extend_from_slice(name);
+                let root = self.roots.iter().find(|root| *root.absolute == *longer);
+                root.map_or_else(|| Spot::Outside(Rc::from(longer)), |root| Spot::Inside(root.path))
+            }
+            Spot::Unknown => Spot::Unknown,
+        }
+    }
+
+    fn up(
+        &mut self,
+        spot: Spot,
+        link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
+    ) -> Spot {
+        match spot {
+            Spot::Inside(path) => {
+                let path = link(&mut self.paths, path).unwrap_or(path);
+                if let Some(root) = self.roots.iter().find(|root| root.path == path) {
+                    return Spot::Outside(Rc::from(parent_of(&root.absolute)));
+                }
+                match self.paths.parent(path) {
+                    PathId::TOP => Spot::Inside(path),
+                    parent => Spot::Inside(parent),
+                }
+            }
+            Spot::Outside(absolute) => Spot::Outside(Rc::from(parent_of(&absolute))),
+            Spot::Unknown => Spot::Unknown,
+        }
+    }
+}
+
+fn parent_of(absolute: &[u8]) -> &[u8] {
+    memchr::memrchr(b'/', absolute).map_or(&[], |at| crate::bytes::cut(absolute, 0, at))
+}
+
+fn is_below(inner: &[u8], outer: &[u8]) -> bool {
+    inner == outer || (inner.starts_with(outer) && inner.get(outer.len()) == Some(&b'/'))
+}
+
+/// An absolute path without its leading slash, `.`, `..` and double slashes.
+pub(crate) fn normal(text: &[u8]) -> Option<Vec<u8>> {
+    if text.len() > LONGEST_TEXT_BYTES {
+        return None;
+    }
+    let mut parts: Vec<&[u8]> = Vec::new();
+    for part in text.split(|&byte| byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => {
+                parts.pop();
+            }
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join(&b'/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(roots: &[&str]) -> Scope {
+        let roots: Vec<Vec<u8>> = roots.iter().map(|root| root.as_bytes().to_vec()).collect();
+        Scope::new(&roots).unwrap()
+    }
+
+    fn text(scope: &mut Scope, base: &Spot, path: &str) -> Option<String> {
+        for _ in 0..2 {
+            // The second time it comes from the cache.
+            scope.resolve(base, path.as_bytes(), &mut |_, _| None);
+        }
+        match scope.resolve(base, path.as_bytes(), &mut |_, _| None) {
+            Hit::Inside(path) => Some(String::from_utf8(scope.paths.text(path)).unwrap()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn several_roots_are_several_tops() {
+        let mut scope = scope(&["/srv/deploy/dst", "/srv/deploy/src/", "/other/src"]);
+        let root = Spot::Outside(Rc::from(&b""[..]));
+        let deploy = Spot::Outside(Rc::from(&b"srv/deploy"[..]));
+        assert_eq!(text(&mut scope, &root, "/srv/deploy/dst/a//./b").as_deref(), Some("dst/a/b"));
+        assert_eq!(text(&mut scope, &deploy, "src/x").as_deref(), Some("src/x"));
+        assert_eq!(text(&mut scope, &deploy, "dst/../src/x").as_deref(), Some("src/x"));
+        assert_eq!(text(&mut scope, &root, "/other/src").as_deref(), Some("src-2"));
+        assert_eq!(text(&mut scope, &root, "/srv/deploy"), None);
+        assert_eq!(text(&mut scope, &root, "/srv/deploy/dst/../../../etc/passwd"), None);
+        assert_eq!(text(&mut scope, &root, "/srv/deploy/dstx"), None);
+    }
+
+    #[test]
+    fn dots_go_up_from_where_a_link_leads() {
+        let mut scope = scope(&["/r"]);
+        let top = scope.paths.child(PathId::TOP, b"r").unwrap();
+        let current = scope.paths.child(top, b"current").unwrap();
+        let releases = scope.paths.child(top, b"releases").unwrap();
+        let target = scope.paths.child(releases, b"7").unwrap();
+        let hit = scope.resolve(&Spot::Inside(top), b"current/../x", &mut |_, path| {
+            (path == current).then_some(target)
+        });
+        let Hit::Inside(path) = hit else { panic!() };
+        assert_eq!(scope.paths.text(path), b"r/releases/x");
+    }
+
+    #[test]
+    fn roots_that_cannot_be_meant_are_refused() {
+        for roots in [vec!["relative"], vec!["/"], vec!["/a", "/a/b"], vec!["/a", "/a"]] {
+            let roots: Vec<Vec<u8>> = roots.iter().map(|root| root.as_bytes().to_vec()).collect();
+            assert!(Scope::new(&roots).is_err());
+        }
+        assert!(scope(&["/a", "/ab"]).roots().count() == 2);
+    }
+}

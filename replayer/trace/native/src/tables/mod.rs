@@ -1,0 +1,11 @@
+//! Tables of a trace folder as Parquet: columns are filled row by row and written a row group at a time.
+
+pub(crate) mod column;
+pub(crate) mod edges;
+pub(crate) mod events;
+pub(crate) mod paths;
+pub(crate) mod read;
+pub(crate) mod requests;
+pub(crate) mod text;
+pub(crate) mod tree;
+pub(crate) mod write;

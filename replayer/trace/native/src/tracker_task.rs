@@ -1,0 +1,262 @@
+//! Calls that change what a task has: descriptors closed, copied and inherited, directories, children, ends.
+
+use crate::call::{Args, Call, FileArg, Kind, OnExec, Outcome, Passing, Shares};
+use crate::error::TraceError;
+use crate::files::Description;
+use crate::op::Op;
+use crate::order::Access;
+use crate::scope::{Hit, Spot};
+use crate::tasks::Held;
+use crate::tracker::{Fate, On, Tracker};
+
+impl Tracker {
+    /// Take a call that has been entered and has not returned: what it lets go is free from now on.
+    pub(crate) fn enter(&mut self, call: &Call<'_>) -> Result<(), TraceError> {
+        match &call.kind {
+            Kind::Close(file) => {
+                self.meet(call.task);
+                if let Some(start) = call.start_ns {
+                    self.first_ns.get_or_insert(start);
+                }
+                let row = self.events.next_row();
+                let fate = self.close(call, *file)?;
+                if let Some(task) = self.tasks.get_mut(call.task) {
+                    task.early = Some((fate == Fate::Event).then_some(row));
+                }
+            }
+            Kind::Spawn(shares) => {
+                self.meet(call.task);
+                self.tasks.begin_spawn(call.task, *shares);
+            }
+            Kind::Accept => self.requests.finish(call.task),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Take a close.
+    pub(crate) fn close(&mut self, call: &Call<'_>, file: FileArg<'_>) -> Result<Fate, TraceError> {
+        let end_ns = call.start_ns.unwrap_or(0) + call.duration_ns.unwrap_or(0);
+        if let Some(task) = self.tasks.get_mut(call.task) {
+            if let Some(early) = task.early.take() {
+                let Some(row) = early else {
+                    return Ok(Fate::Other);
+                };
+                task.last_end_ns = call.start_ns.map(|_| end_ns);
+                let result = match call.outcome {
+                    Outcome::Error(number) => -i64::from(number),
+                    Outcome::Value(_) | Outcome::Unknown => 0,
+                };
+                self.events.end(row, call.duration_ns, result);
+                return Ok(Fate::Event);
+            }
+        }
+        let held = self.held(call.task, file);
+        self.tasks.release(call.task, file.number);
+        let Some(Held::Inside(id)) = held else {
+            self.requests.closed(call.task, file.number, end_ns);
+            self.counts.out_of_scope.add(call.name);
+            return Ok(Fate::Other);
+        };
+        let Some(slot) = self.files.get(id).map(|description| description.slot) else {
+            return Ok(Fate::Other);
+        };
+        let gone = self.files.release(id);
+        let op = if gone.is_some() { Op::Close } else { Op::CloseDup };
+        self.emit_close(call, op, slot, gone)?;
+        Ok(Fate::Event)
+    }
+
+    fn emit_close(
+        &mut self,
+        call: &Call<'_>,
+        op: Op,
+        slot: u32,
+        gone: Option<Description>,
+    ) -> Result<(), TraceError> {
+        let on = On {
+            file: Some(slot),
+            ..On::default()
+        };
+        self.emit(call, op, on, &Args::default())?;
+        let Some(description) = gone else {
+            self.order.file(slot, Access::Read);
+            return Ok(());
+        };
+        self.order.file(slot, Access::Write);
+        if let (true, Some(node)) = (description.locks, description.node) {
+            self.order.lock(node, Access::Write);
+        }
+        self.usage.closed(description.path);
+        self.order.forget_file(slot);
+        Ok(())
+    }
+
+    /// Descriptions lose a descriptor without a close: those that lose their last one end.
+    fn let_go(&mut self, call: &Call<'_>, ids: Vec<u32>) -> Result<(), TraceError> {
+        for id in ids {
+            if let Some(description) = self.files.release(id) {
+                let silent = Call {
+                    task: call.task,
+                    name: call.name,
+                    start_ns: call.start_ns,
+                    duration_ns: Some(0),
+                    outcome: Outcome::Value(0),
+                    kind: Kind::Other,
+                };
+                self.emit_close(&silent, Op::CloseExit, description.slot, Some(description))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Take a call that is state and no event.
+    pub(crate) fn state(&mut self, call: &Call<'_>) -> Result<Fate, TraceError> {
+        let value = call.outcome.value();
+        match &call.kind {
+            Kind::Dup { file, on_exec } => return self.dup(call, *file, *on_exec),
+            Kind::CloseRange { first, last, only_mark } if value.is_some() => {
+                let ids = self.tasks.close_range(call.task, *first, *last, *only_mark);
+                if !ids.is_empty() {
+                    self.counts.followed.add(call.name);
+                }
+                self.let_go(call, ids)?;
+            }
+            Kind::Fchdir(file) => self.fchdir(call, *file),
+            Kind::Chroot if value.is_some() => self.counts.blind.add("chroot"),
+            Kind::Umask(mask) => {
+                if let Some(cwd) = self.tasks.cwd_mut(call.task) {
+                    cwd.umask = mask & 0o777;
+                }
+            }
+            Kind::Getcwd(text) if value.is_some() && self.cwd(call.task) == Spot::Unknown => {
+                let spot = self.locate(&Spot::Unknown, text);
+                if let Some(cwd) = self.tasks.cwd_mut(call.task).filter(|_| text.first() == Some(&b'/')) {
+                    cwd.spot = spot;
+                }
+            }
+            Kind::Spawn(shares) => self.spawned(call, *shares),
+            Kind::Exec { path } => return self.exec(call, path.as_ref()),
+            Kind::Reaped => {
+                if let Some(child) = value.and_then(|value| u64::try_from(value).ok()).filter(|&pid| pid > 0) {
+                    self.tasks.reap(call.task, child);
+                }
+            }
+            Kind::Accept => self.accepted(call),
+            Kind::Foreign(numbers) if value.is_some() => {
+                for &number in numbers {
+                    self.hold_new(call.task, number, Held::Outside(None), OnExec::Keep);
+                }
+            }
+            Kind::Blind(what) => self.counts.blind.add(what),
+            _ => {}
+        }
+        Ok(Fate::Other)
+    }
+
+    fn accepted(&mut self, call: &Call<'_>) {
+        let Some(fd) = call.outcome.value() else {
+            return;
+        };
+        let end_ns = call.start_ns.unwrap_or(0) + call.duration_ns.unwrap_or(0);
+        self.requests.accepted(call.task, fd, end_ns);
+        self.hold_new(call.task, fd, Held::Outside(None), OnExec::Keep);
+    }
+
+    fn dup(&mut self, call: &Call<'_>, file: FileArg<'_>, on_exec: OnExec) -> Result<Fate, TraceError> {
+        let held = self.held(call.task, file);
+        let inside = matches!(held, Some(Held::Inside(_)));
+        if inside {
+            self.counts.followed.add(call.name);
+        } else {
+            self.counts.out_of_scope.add(call.name);
+        }
+        let Some(new) = call.outcome.value().filter(|&new| new != file.number) else {
+            return Ok(Fate::Other);
+        };
+        let held = held.unwrap_or(Held::Outside(None));
+        if let Held::Inside(id) = held {
+            self.files.hold(id);
+        }
+        if let Some(before) = self.tasks.hold(call.task, new, held, on_exec) {
+            self.let_go(call, vec![before])?;
+        }
+        Ok(Fate::Other)
+    }
+
+    fn fchdir(&mut self, call: &Call<'_>, file: FileArg<'_>) {
+        let spot = match self.held(call.task, file) {
+            Some(Held::Inside(id)) => {
+                self.counts.followed.add(call.name);
+                self.files.get(id).map(|description| Spot::Inside(description.path))
+            }
+            Some(Held::Outside(Some(absolute))) => Some(Spot::Outside(absolute)),
+            _ => file.shown.and_then(|shown| self.locate_shown(shown)),
+        };
+        if let (true, Some(cwd)) = (call.outcome.is_ok(), self.tasks.cwd_mut(call.task)) {
+            cwd.spot = spot.unwrap_or(Spot::Unknown);
+            cwd.shown.clear();
+        }
+    }
+
+    fn spawned(&mut self, call: &Call<'_>, shares: Shares) {
+        let child = call.outcome.value().and_then(|pid| u64::try_from(pid).ok()).filter(|&pid| pid > 0);
+        for description in self.tasks.end_spawn(call.task, child, shares) {
+            self.files.hold(description);
+        }
+        let begin = call.start_ns.map(|start| start + call.duration_ns.unwrap_or(0));
+        if let Some(task) = child.and_then(|child| self.tasks.get_mut(child)) {
+            task.last_end_ns = task.last_end_ns.or(begin);
+        }
+    }
+
+    fn exec(
+        &mut self,
+        call: &Call<'_>,
+        path: Option<&crate::call::PathArg<'_>>,
+    ) -> Result<Fate, TraceError> {
+        let inside = path.is_some_and(|path| matches!(self.resolve(call.task, path).0, Hit::Inside(_)));
+        if inside {
+            self.counts.followed.add(call.name);
+            self.counts.blind.add("programs executed from below the roots");
+        } else {
+            self.counts.out_of_scope.add(call.name);
+        }
+        if call.outcome.is_ok() {
+            let (closed, gained) = self.tasks.exec(call.task);
+            for description in gained {
+                self.files.hold(description);
+            }
+            self.let_go(call, closed)?;
+        }
+        Ok(Fate::Other)
+    }
+
+    /// Something happened to a task.
+    pub(crate) fn pass(
+        &mut self,
+        task: u64,
+        passing: Passing,
+        time_ns: Option<i64>,
+    ) -> Result<(), TraceError> {
+        if self.tasks.get(task).is_none() && passing == Passing::Exited {
+            return Ok(());
+        }
+        let call = Call {
+            task,
+            name: "exit",
+            start_ns: time_ns,
+            duration_ns: Some(0),
+            outcome: Outcome::Value(0),
+            kind: Kind::Other,
+        };
+        let held = self.tasks.leave(task);
+        self.let_go(&call, held)?;
+        self.requests.finish(task);
+        self.tasks.end(task);
+        if let Passing::Superseded(by) = passing {
+            self.tasks.take_over(task, by);
+        }
+        Ok(())
+    }
+}

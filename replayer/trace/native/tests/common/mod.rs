@@ -1,0 +1,147 @@
+//! Imports a text as a user would, and reads the trace back.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what is wrong by failing")]
+
+use replayer_trace::{Event, Keep, Op, Request, Stretch, Trace, import};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// What a test asks for besides the text.
+pub(crate) struct Asked {
+    pub(crate) request: Request,
+    pub(crate) folder: TempDir,
+}
+
+/// A trace that was imported.
+#[allow(dead_code, reason = "each test looks at some of it")]
+pub(crate) struct Imported {
+    pub(crate) events: Vec<Event>,
+    pub(crate) paths: Vec<String>,
+    pub(crate) labels: Vec<String>,
+    pub(crate) document: Value,
+    pub(crate) trace: Trace,
+    folder: TempDir,
+}
+
+/// An import of a text with the root `/r`.
+pub(crate) fn asked(text: impl AsRef<[u8]>) -> Asked {
+    let folder = TempDir::new().unwrap();
+    let log = folder.path().join("log");
+    std::fs::write(&log, text).unwrap();
+    let request = Request {
+        files: vec![log],
+        target: folder.path().join("trace"),
+        roots: vec![b"/r".to_vec()],
+        format: Some("strace".to_owned()),
+        manifest: None,
+        directories: Vec::new(),
+        windows: Vec::new(),
+        marker: b"/replayer/request/".to_vec(),
+        stretch: Stretch::unknown(),
+        keep: Keep::Needed,
+        strict: false,
+        note: String::new(),
+    };
+    Asked { request, folder }
+}
+
+#[allow(dead_code, reason = "not every test binary uses all of it")]
+impl Asked {
+    pub(crate) fn root(mut self, root: &str) -> Self {
+        self.request.roots.push(root.as_bytes().to_vec());
+        self
+    }
+
+    pub(crate) fn cwd(mut self, directory: &str) -> Self {
+        self.request.directories.push((None, directory.as_bytes().to_vec()));
+        self
+    }
+
+    pub(crate) fn manifest(mut self, rows: &str) -> Self {
+        let place = self.folder.path().join("manifest.tsv");
+        std::fs::write(&place, format!("path\ttype\tsize\tmode\tlink\n{rows}")).unwrap();
+        self.request.manifest = Some(place);
+        self
+    }
+
+    pub(crate) fn file(&self, name: &str, text: &str) -> PathBuf {
+        let place = self.folder.path().join(name);
+        std::fs::write(&place, text).unwrap();
+        place
+    }
+
+    pub(crate) fn import(self) -> Imported {
+        import(&self.request, &mut |_| true).unwrap();
+        read(&self.request.target.clone(), self.folder)
+    }
+}
+
+fn read(target: &Path, folder: TempDir) -> Imported {
+    let trace = Trace::open(target).unwrap();
+    let mut events = Vec::new();
+    let mut reader = trace.events().unwrap();
+    while let Some(group) = reader.next_group().unwrap() {
+        events.extend(group);
+    }
+    let (paths, labels) = trace
+        .paths()
+        .unwrap()
+        .into_iter()
+        .map(|row| (String::from_utf8_lossy(&row.path).into_owned(), row.label))
+        .unzip();
+    Imported {
+        events,
+        paths,
+        labels,
+        document: serde_json::from_str(trace.document()).unwrap(),
+        trace,
+        folder,
+    }
+}
+
+#[allow(dead_code, reason = "not every test binary uses all of it")]
+impl Imported {
+    /// `op path → result` of each event.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.events.iter().map(|event| self.line(event)).collect()
+    }
+
+    pub(crate) fn line(&self, event: &Event) -> String {
+        let path = |row: Option<u32>| {
+            row.map(|row| format!(" {}", self.paths[row as usize])).unwrap_or_default()
+        };
+        let file = |file: Option<u32>| file.map(|file| format!(" #{file}")).unwrap_or_default();
+        format!(
+            "{}{}{}{}{} = {}",
+            event.op.name(),
+            path(event.path),
+            path(event.to_path),
+            file(event.file),
+            file(event.to_file),
+            event.result
+        )
+    }
+
+    pub(crate) fn ops(&self) -> Vec<Op> {
+        self.events.iter().map(|event| event.op).collect()
+    }
+
+    pub(crate) fn count(&self, pointer: &str) -> u64 {
+        self.document.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer}"))
+    }
+
+    /// `path type size` of what must be there before.
+    pub(crate) fn tree(&self) -> Vec<String> {
+        let rows = self.trace.tree().unwrap();
+        rows.iter()
+            .map(|row| {
+                let link = row.link.as_ref().map(|link| format!(" -> {}", String::from_utf8_lossy(link)));
+                format!("{} {} {}{}", self.paths[row.path as usize], row.kind, row.size, link.unwrap_or_default())
+            })
+            .collect()
+    }
+
+    pub(crate) fn folder(&self) -> PathBuf {
+        self.folder.path().join("trace")
+    }
+}
