@@ -1,4 +1,4 @@
-"""``replayer capture`` of commands: real strace, real files, and witnesses that know what they did."""
+"""``replayer capture`` of commands: real strace, real files, witnesses that know what they did."""
 
 import errno
 import json
@@ -30,7 +30,7 @@ OP_OF = {
 }
 
 
-def load(trace: Path) -> Any:
+def load(trace: Path) -> Any:  # noqa: ANN401 - JSON
     return json.loads((trace / "trace.json").read_text())
 
 
@@ -43,7 +43,7 @@ def lines_between_markers(log: Path) -> dict[int, list[tuple[str, int]]]:
     """Return the calls of each process between its markers, as (name, result)."""
     calls: dict[int, list[tuple[str, int]]] = defaultdict(list)
     inside: set[int] = set()
-    for line in lzma.open(log, "rt", encoding="ascii"):
+    for line in lzma.decompress(log.read_bytes()).decode("ascii").splitlines():
         found = CALL.match(line)
         if found is None or "<unfinished ...>" in line:
             continue
@@ -51,7 +51,7 @@ def lines_between_markers(log: Path) -> dict[int, list[tuple[str, int]]]:
         if "/replayer/request/" in line:
             inside ^= {process}
         elif process in inside and name not in NOT_ANNOUNCED:
-            result = RESULT.search(line.rstrip("\n"))
+            result = RESULT.search(line)
             assert result is not None, line
             number = int(result[1], 0)
             calls[process].append((name, -getattr(errno, result[2]) if result[2] else number))
@@ -171,7 +171,8 @@ def test_the_tree_is_that_of_before_and_nothing_of_ours_is_in_it(shell: Shell) -
     done = capture(shell, *words, trace="root/trace")
     assert done.code == 0
     assert "lies in the root" in done.err
-    rows = lzma.open(root / "trace/raw/tree.tsv.xz", "rt").read().splitlines()
+    packed = (root / "trace/raw/tree.tsv.xz").read_bytes()
+    rows = lzma.decompress(packed).decode().splitlines()
     assert rows[0] == "path\ttype\tsize\tmode\tlink"
     assert {row.split("\t")[0] for row in rows[1:]} == {".", "sub", "sub/old", "sub/link"}
     assert "sub/old\tf\t3\t644\t" in rows

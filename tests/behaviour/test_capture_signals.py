@@ -44,7 +44,7 @@ while True:
 """
 
 
-def load(trace: Path) -> Any:
+def load(trace: Path) -> Any:  # noqa: ANN401 - JSON
     return json.loads((trace / "trace.json").read_text())
 
 
@@ -94,7 +94,8 @@ def test_ctrl_c_reaches_the_command_once_and_progress_is_shown_on_a_terminal(
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(shell.home)
-        os.execv(sys.executable, [sys.executable, *words, "--", sys.executable, "-c", COUNTING])
+        command = [*words, "--", sys.executable, "-c", COUNTING]
+        os.execv(sys.executable, [sys.executable, *command])  # noqa: S606 - below a terminal
     until(lambda: ready(shell))
     time.sleep(1.2)
     os.write(terminal, b"\x03")
@@ -112,9 +113,7 @@ def test_ctrl_c_reaches_the_command_once_and_progress_is_shown_on_a_terminal(
     assert (shell.home / "trace/trace.json").exists()
 
 
-def test_processes_that_outlive_their_command_are_named_and_end_on_a_signal(
-    shell: Shell, until: Until
-) -> None:
+def test_processes_that_outlive_their_command_are_named_and_end_on_a_signal(shell: Shell) -> None:
     script = "(setsid sh -c 'while :; do : < root/file; sleep 0.05; done') & exit 6"
     (shell.home / "root").mkdir()
     (shell.home / "root/file").touch()
