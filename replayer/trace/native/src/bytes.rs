@@ -100,9 +100,10 @@ pub(crate) fn split_at_byte(bytes: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     Some((cut(bytes, 0, at), from(bytes, at + 1)))
 }
 
-/// Where a byte string is found in another.
+/// Where a byte string is found in another. Made for short ones: nothing is prepared.
 pub(crate) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
-    memchr::memmem::find(bytes, needle)
+    let first = *needle.first()?;
+    memchr::memchr_iter(first, bytes).find(|&at| from(bytes, at).starts_with(needle))
 }
 
 /// Words between spaces and tabs.

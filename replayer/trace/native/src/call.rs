@@ -18,6 +18,14 @@ pub(crate) struct Call<'a> {
     pub(crate) kind: Kind<'a>,
 }
 
+impl Call<'_> {
+    /// When it returned, on the log's clock.
+    pub(crate) fn end_ns(&self) -> Option<i64> {
+        let start_ns = self.start_ns?;
+        Some(start_ns.saturating_add(self.duration_ns.unwrap_or(0)))
+    }
+}
+
 /// What a call returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {

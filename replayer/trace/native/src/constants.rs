@@ -1,6 +1,8 @@
 //! Names of constants as strace prints them, and their values on Linux x86-64.
 
 use crate::bytes::{take_number, take_radix};
+use rustc_hash::FxHashMap;
+use std::sync::OnceLock;
 
 /// The value of `O_RDONLY|O_CLOEXEC`, `S_IFREG|0644`, `0x80000` or `0600`.
 ///
@@ -21,6 +23,11 @@ pub(crate) fn lenient_flags(text: &[u8]) -> i64 {
         .fold(0, |all, part| all | part)
 }
 
+fn by_name() -> &'static FxHashMap<&'static [u8], i64> {
+    static BY_NAME: OnceLock<FxHashMap<&'static [u8], i64>> = OnceLock::new();
+    BY_NAME.get_or_init(|| NAMES.iter().map(|&(name, value)| (name.as_bytes(), value)).collect())
+}
+
 fn constant(part: &[u8]) -> Option<i64> {
     let part = part.trim_ascii();
     if let Some(rest) = part.strip_prefix(b"0") {
@@ -31,10 +38,7 @@ fn constant(part: &[u8]) -> Option<i64> {
     if part.first().is_some_and(u8::is_ascii_digit) {
         return take_number(part).map(|(value, _)| value);
     }
-    let at = NAMES
-        .binary_search_by(|(known, _)| known.as_bytes().cmp(part))
-        .ok()?;
-    NAMES.get(at).map(|&(_, value)| value)
+    by_name().get(part).copied()
 }
 
 pub(crate) const O_ACCMODE: i64 = 0x3;

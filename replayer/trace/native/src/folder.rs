@@ -106,7 +106,7 @@ pub(crate) fn write(
         counts.insert("edges_by_reason".into(), reasons(&by_reason));
         counts.insert("requests".into(), json!(requests.len()));
         counts.insert("connections_without_events".into(), json!(without_events));
-        counts.insert("span_ns".into(), json!((tracker.last_ns - first_ns).max(0)));
+        counts.insert("span_ns".into(), json!(tracker.last_ns.saturating_sub(first_ns).max(0)));
         counts.insert("parents_guessed".into(), json!(tracker.tasks.guessed));
         counts.insert("files_from_outside".into(), json!(tracker.outside));
         counts.insert("manifest_rows".into(), json!(origin.declared));

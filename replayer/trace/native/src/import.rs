@@ -5,6 +5,7 @@ use crate::error::TraceError;
 use crate::files::Files;
 use crate::folder::{self, Draft};
 use crate::formats::{Applicability, Clock, FORMATS, Format, HEAD_BYTES};
+use crate::input::Input;
 use crate::manifest;
 use crate::order::Order;
 use crate::requests::{Requests, Window};
@@ -13,6 +14,7 @@ use crate::stretch::Stretch;
 use crate::tables::edges::EdgeWriter;
 use crate::tables::events::EventWriter;
 use crate::tables::tree::Keep;
+use crate::tables::write::Sink;
 use crate::tasks::Tasks;
 use crate::tracker::Tracker;
 use crate::tree::Tree;
@@ -74,12 +76,14 @@ fn fill(
     draft: &Draft,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<String, TraceError> {
-    let mut tracker = tracker(request, draft.path())?;
+    let directory = draft.path();
+    let mut tracker = tracker(request, &mut |name| table_file(directory, name))?;
     let declared = match &request.manifest {
-        Some(file) => Some(manifest::load(&mut tracker, file)?),
+        Some(file) => Some(manifest::load(&mut tracker, Input::open(file)?)?),
         None => None,
     };
-    let clock = (format.import)(&request.files, &mut tracker, progress)?;
+    let inputs = request.files.iter().map(|file| Input::open(file)).collect::<Result<_, _>>()?;
+    let clock = (format.import)(inputs, &mut tracker, progress)?;
     if request.strict && tracker.counts.not_understood > 0 {
         return Err(strict_error(&tracker.counts));
     }
@@ -108,7 +112,45 @@ fn strict_error(counts: &Counts) -> TraceError {
     )
 }
 
-fn tracker(request: &Request, directory: &Path) -> Result<Tracker, TraceError> {
+/// Import from memory and write nothing: what an import of these bytes would do. Returns the number of events.
+///
+/// # Errors
+/// As `import`.
+pub fn rehearse(request: &Request, log: Vec<u8>, manifest: Option<Vec<u8>>) -> Result<u64, TraceError> {
+    let format = match &request.format {
+        Some(name) => find(name)?,
+        None => &crate::formats::strace::FORMAT,
+    };
+    let mut tracker = tracker(request, &mut |_| Ok(Box::new(std::io::sink())))?;
+    if let Some(manifest) = manifest {
+        manifest::load(&mut tracker, Input::memory("manifest", manifest)?)?;
+    }
+    (format.import)(vec![Input::memory("log", log)?], &mut tracker, &mut |_| true)?;
+    tracker.order.settle();
+    let (events, _) = tracker.events.finish()?;
+    tracker.edges.finish()?;
+    Ok(events)
+}
+
+fn table_file(directory: &Path, name: &str) -> Result<Sink, TraceError> {
+    let path = directory.join(format!("{name}.parquet"));
+    let file = std::fs::File::create_new(&path).map_err(TraceError::io(&path))?;
+    Ok(Box::new(file))
+}
+
+fn find(name: &str) -> Result<&'static Format, TraceError> {
+    FORMATS.iter().find(|format| format.name == name).ok_or_else(|| {
+        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        TraceError::asked(
+            format!("--format must be one of {}, got {name}", names.join(", ")),
+            "leave it out to have the format found out",
+        )
+    })
+}
+
+type Open<'a> = &'a mut dyn FnMut(&str) -> Result<Sink, TraceError>;
+
+fn tracker(request: &Request, open: Open<'_>) -> Result<Tracker, TraceError> {
     let mut tracker = Tracker {
         scope: Scope::new(&request.roots)?,
         tree: Tree::new(),
@@ -118,8 +160,8 @@ fn tracker(request: &Request, directory: &Path) -> Result<Tracker, TraceError> {
         order: Order::default(),
         requests: Requests::new(request.windows.clone()),
         usage: Usage::default(),
-        events: EventWriter::create(directory, request.stretch.clone())?,
-        edges: EdgeWriter::create(directory)?,
+        events: EventWriter::create(open("events")?, request.stretch.clone())?,
+        edges: EdgeWriter::create(open("edges")?)?,
         marker: request.marker.clone(),
         first_ns: None,
         last_ns: i64::MIN,
@@ -142,13 +184,7 @@ fn tracker(request: &Request, directory: &Path) -> Result<Tracker, TraceError> {
 
 fn choose(request: &Request) -> Result<&'static Format, TraceError> {
     if let Some(name) = &request.format {
-        return FORMATS.iter().find(|format| format.name == *name).ok_or_else(|| {
-            let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-            TraceError::asked(
-                format!("--format must be one of {}, got {name}", names.join(", ")),
-                "leave it out to have the format found out",
-            )
-        });
+        return find(name);
     }
     let mut answer = Applicability::No;
     for file in &request.files {

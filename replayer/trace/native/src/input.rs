@@ -3,13 +3,41 @@
 use crate::error::TraceError;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A longer line is reported, not kept: a log may not decide how much memory an import takes (chosen).
 pub(crate) const LINE_LIMIT_BYTES: usize = 16 << 20;
 /// What a decompressor may use for its dictionary (chosen: xz -9 needs 64 MiB).
 const DICTIONARY_LIMIT_BYTES: u64 = 256 << 20;
 const BUFFER_BYTES: usize = 256 << 10;
+
+/// Something to read lines from, and what to call it.
+pub(crate) struct Input {
+    pub(crate) path: PathBuf,
+    pub(crate) reader: Box<dyn BufRead>,
+}
+
+impl Input {
+    /// A file, decompressed.
+    pub(crate) fn open(path: &Path) -> Result<Self, TraceError> {
+        Ok(Self {
+            path: path.to_owned(),
+            reader: open(path)?,
+        })
+    }
+
+    /// Bytes in memory, decompressed.
+    pub(crate) fn memory(name: &str, bytes: Vec<u8>) -> Result<Self, TraceError> {
+        let path = PathBuf::from(name);
+        let reader = decompress(std::io::Cursor::new(bytes)).map_err(TraceError::io(&path))?;
+        Ok(Self { path, reader })
+    }
+
+    /// Read a line without its line feed into `line`, which is emptied first.
+    pub(crate) fn read_line(&mut self, line: &mut Vec<u8>) -> Result<Line, TraceError> {
+        read_line(&mut *self.reader, line).map_err(TraceError::io(&self.path))
+    }
+}
 
 /// Open a file and decompress it as its first bytes ask for: gzip, xz, zstd or nothing.
 pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>, TraceError> {
@@ -64,8 +92,7 @@ pub(crate) enum Line {
     End,
 }
 
-/// Read a line without its line feed into `line`, which is emptied first.
-pub(crate) fn read_line(
+fn read_line(
     reader: &mut dyn BufRead,
     line: &mut Vec<u8>,
 ) -> Result<Line, std::io::Error> {

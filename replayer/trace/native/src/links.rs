@@ -18,9 +18,7 @@ impl Tracker {
                 (Some(target), text)
             }
             Spot::Outside(absolute) => {
-                self.counts.links_out += 1;
-                let target = self.outside_link(&absolute);
-                match target {
+                match self.outside_link(&absolute) {
                     Some(target) => (Some(target), self.upwards(directory, target)),
                     None => (None, b".outside".to_vec()),
                 }
@@ -32,6 +30,8 @@ impl Tracker {
     /// Remember where a symlink leads.
     pub(crate) fn set_link(&mut self, node: NodeId, link: PathId, text: &[u8]) {
         let (target, text) = self.link_target(link, text);
+        let outside = target.is_some_and(|target| self.scope.paths.text(target).starts_with(b".outside/"));
+        self.counts.links_out += u64::from(outside);
         if let Some(node) = self.tree.node_mut(node) {
             node.link = target.map(|target| (target, text.into_boxed_slice()));
         }

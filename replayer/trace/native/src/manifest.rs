@@ -6,22 +6,22 @@
 use crate::bytes::{number, split_at_byte, take_radix};
 use crate::call::FileKind;
 use crate::error::TraceError;
-use crate::input::{Line, open, read_line};
+use crate::input::{Input, Line};
 use crate::paths::PathId;
 use crate::tracker::Tracker;
 use crate::tree::{Entry, Found, NodeId};
 use std::path::Path;
 
 /// Take over what a manifest declares. Returns the number of files.
-pub(crate) fn load(tracker: &mut Tracker, file: &Path) -> Result<u64, TraceError> {
-    let mut reader = open(file)?;
+pub(crate) fn load(tracker: &mut Tracker, mut input: Input) -> Result<u64, TraceError> {
+    let file = &input.path.clone();
     let mut line = Vec::new();
     let mut count = 0;
     let mut number = 0_u64;
     let mut links = Vec::new();
     loop {
         number += 1;
-        match read_line(&mut *reader, &mut line).map_err(TraceError::io(file))? {
+        match input.read_line(&mut line)? {
             Line::End => break,
             Line::TooLong => return Err(wrong(file, number, "is too long")),
             Line::Whole => {}

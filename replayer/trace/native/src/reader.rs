@@ -240,6 +240,21 @@ pub struct RequestPiece {
     pub end_ns: u64,
 }
 
+/// Read a table `events` from memory, without a checksum. Returns the number of events.
+///
+/// # Errors
+/// It is damaged.
+pub fn count_events(bytes: Vec<u8>) -> Result<u64, TraceError> {
+    let mut events = Events {
+        table: TableReader::memory("events", bytes, &EVENTS)?,
+    };
+    let mut count = 0;
+    while let Some(group) = events.next_group()? {
+        count += u64::try_from(group.len()).unwrap_or(0);
+    }
+    Ok(count)
+}
+
 /// Events that are being read.
 pub struct Events {
     table: TableReader,

@@ -16,7 +16,7 @@ use crate::requests::Requests;
 use crate::scope::{Hit, Scope, Spot};
 use crate::stretch::Sample;
 use crate::tables::edges::EdgeWriter;
-use crate::tables::events::{Event, EventWriter};
+use crate::tables::events::{EventWriter, Row};
 use crate::tasks::{Held, Tasks};
 use crate::tree::{Found, Tree};
 use crate::usage::Usage;
@@ -69,7 +69,7 @@ impl Tracker {
         self.counts.calls += 1;
         if let Some(start) = call.start_ns {
             self.first_ns.get_or_insert(start);
-            self.last_ns = self.last_ns.max(start + call.duration_ns.unwrap_or(0));
+            self.last_ns = self.last_ns.max(call.end_ns().unwrap_or(start));
         }
         if call.outcome == Outcome::Unknown && !matches!(call.kind, Kind::Other | Kind::Exec { .. }) {
             self.counts.halves.add(call.name);
@@ -133,33 +133,22 @@ impl Tracker {
             Outcome::Error(number) => -i64::from(number),
             Outcome::Unknown => 0,
         };
-        let start_ns = call.start_ns.unwrap_or(0) - self.first_ns.unwrap_or(0);
+        let start_ns = call.start_ns.unwrap_or(0).saturating_sub(self.first_ns.unwrap_or(0));
         self.counts.event(op, result);
-        let event = Event {
+        let event = Row {
             thread: seat.thread,
             start_ns: start_ns.max(0),
             duration_ns: call.duration_ns,
-            gap_ns: 0,
             op,
             path,
             to_path,
             file: on.file,
             to_file: on.to_file,
-            flags: args.flags,
-            mode: args.mode,
-            size: args.size,
-            offset: args.offset,
-            entries: args.entries,
-            uid: args.uid,
-            gid: args.gid,
-            atime_ns: args.atime_ns,
-            mtime_ns: args.mtime_ns,
-            text: args.text.as_ref().map(|text| text.to_vec()),
+            args,
             result,
         };
-        self.events.push(event, sample)?;
-        let start = call.start_ns.unwrap_or(0);
-        let times = (start, start + call.duration_ns.unwrap_or(0));
+        self.events.push(&event, sample)?;
+        let times = (call.start_ns.unwrap_or(0), call.end_ns().unwrap_or(0));
         self.requests.event(call.task, seat.thread, row, times);
         for edge in std::mem::take(&mut self.order.ready) {
             self.edges.push(edge)?;
@@ -203,13 +192,13 @@ impl Tracker {
         let thread = *task.thread.get_or_insert(free);
         let seat = Seat { row, thread };
         let before = task.last_end_ns.or(first_ns);
-        let gap_ns = call.start_ns.zip(before).map(|(start, end)| start - end);
+        let gap_ns = call.start_ns.zip(before).map(|(start, end)| start.saturating_sub(end));
         let sample = Sample {
             gap_ns: gap_ns.map(|gap| gap.max(0)),
             others: task.others,
         };
         task.others = 0;
-        task.last_end_ns = call.start_ns.map(|start| start + call.duration_ns.unwrap_or(0));
+        task.last_end_ns = call.end_ns();
         let mut causes: Vec<(Seat, Reason)> =
             task.reaped.drain(..).map(|seat| (seat, Reason::Wait)).collect();
         if task.last_event.replace(seat).is_none() {

@@ -156,13 +156,17 @@ impl Tracker {
         if let (Op::Getdents, Some(node)) = (op, used.node) {
             self.tree.set_kind(node, FileKind::Directory);
         }
-        let mut written = args.clone();
-        mark_now(&mut written);
         let on = On {
             file: Some(used.slot),
             ..On::default()
         };
-        self.emit(call, op, on, &written)?;
+        if op == Op::Futimens {
+            let mut written = args.clone();
+            mark_now(&mut written);
+            self.emit(call, op, on, &written)?;
+        } else {
+            self.emit(call, op, on, args)?;
+        }
         self.order.file(used.slot, if op.moves() { Access::Write } else { Access::Read });
         if let Outcome::Value(value) = call.outcome {
             self.learn_use(op, id, used, args, value);

@@ -37,8 +37,6 @@ impl Tracker {
             return Ok(self.drop_call(call, hit));
         };
         let flags = args.flags.unwrap_or(0);
-        let mut args = args.clone();
-        self.mask_mode(call.task, &mut args);
         let file = call.outcome.value().map(|_| self.files.count());
         let on = On {
             path: Some(place),
@@ -46,7 +44,13 @@ impl Tracker {
             to_file: slot,
             ..On::default()
         };
-        let seat = self.emit(call, Op::Open, on, &args)?;
+        let seat = if args.mode.is_some() {
+            let mut masked = args.clone();
+            self.mask_mode(call.task, &mut masked);
+            self.emit(call, Op::Open, on, &masked)?
+        } else {
+            self.emit(call, Op::Open, on, args)?
+        };
         if let Outcome::Error(number) = call.outcome {
             self.learn_failure(Op::Open, place, number, flags);
             self.order_names(seat, place, Access::Read);
@@ -132,7 +136,8 @@ impl Tracker {
             let found = self.tree.find(paths, path, follow);
             if exclusive || !matches!(found, Found::Node(..)) {
                 let placed = self.tree.made(paths, path, FileKind::Regular, repairs);
-                if let (Some((node, place)), Found::Unknown(..)) = (placed, found) {
+                let doubtful = matches!(found, Found::Unknown(..) | Found::NoDirectory { known: false, .. });
+                if let (Some((node, place)), true) = (placed, doubtful) {
                     // Without O_EXCL it may have been there: a later read can prove it.
                     if let Some(node) = self.tree.node_mut(node).filter(|_| !exclusive) {
                         node.doubtful_origin = place;
@@ -175,13 +180,17 @@ impl Tracker {
             }
             return Ok(Fate::Other);
         }
-        let written = self.written_args(call.task, op, place, args);
         let on = On {
             path: Some(place),
             to_file: slot,
             ..On::default()
         };
-        let seat = self.emit(call, op, on, &written)?;
+        let seat = if op.class() == Class::Look && op != Op::Readlink {
+            self.emit(call, op, on, args)?
+        } else {
+            let written = self.written_args(call.task, op, place, args);
+            self.emit(call, op, on, &written)?
+        };
         if let Outcome::Error(number) = call.outcome {
             self.learn_failure(op, place, number, 0);
             self.order_names(seat, place, Access::Read);

@@ -36,7 +36,7 @@ impl Tracker {
 
     /// Take a close.
     pub(crate) fn close(&mut self, call: &Call<'_>, file: FileArg<'_>) -> Result<Fate, TraceError> {
-        let end_ns = call.start_ns.unwrap_or(0) + call.duration_ns.unwrap_or(0);
+        let end_ns = call.end_ns().unwrap_or(0);
         if let Some(task) = self.tasks.get_mut(call.task) {
             if let Some(early) = task.early.take() {
                 let Some(row) = early else {
@@ -158,7 +158,7 @@ impl Tracker {
         let Some(fd) = call.outcome.value() else {
             return;
         };
-        let end_ns = call.start_ns.unwrap_or(0) + call.duration_ns.unwrap_or(0);
+        let end_ns = call.end_ns().unwrap_or(0);
         self.requests.accepted(call.task, fd, end_ns);
         self.hold_new(call.task, fd, Held::Outside(None), OnExec::Keep);
     }
@@ -204,7 +204,7 @@ impl Tracker {
         for description in self.tasks.end_spawn(call.task, child, shares) {
             self.files.hold(description);
         }
-        let begin = call.start_ns.map(|start| start + call.duration_ns.unwrap_or(0));
+        let begin = call.end_ns();
         if let Some(task) = child.and_then(|child| self.tasks.get_mut(child)) {
             task.last_end_ns = task.last_end_ns.or(begin);
         }

@@ -40,6 +40,8 @@ pub(crate) struct Node {
     pub(crate) changed: bool,
     /// An event has shown that it was there.
     pub(crate) confirmed: bool,
+    /// A walk has passed through it.
+    pub(crate) walked: bool,
     /// A directory whose entries an event has read.
     pub(crate) listed: bool,
     /// A directory of which every entry is known.
@@ -62,6 +64,7 @@ impl Node {
             size: 0,
             changed: false,
             confirmed: false,
+            walked: false,
             listed: false,
             complete: false,
             declared: false,
@@ -189,6 +192,7 @@ impl Tree {
                 match target {
                     Some(&(target, _)) if follow => {
                         self.links += 1;
+                        self.mark_walked(node);
                         if self.links > MOST_LINKS || paths.depth(target) > DEEPEST_TARGET {
                             return Found::Loop;
                         }
@@ -237,6 +241,7 @@ impl Tree {
             }
             other => return Err(other),
         };
+        self.mark_walked(node);
         if self.walked.len() <= path.index() {
             self.walked.resize(path.index() + 1, (0, NodeId::TOP));
         }
@@ -244,6 +249,12 @@ impl Tree {
             *slot = (self.generation, node);
         }
         Ok(node)
+    }
+
+    fn mark_walked(&mut self, id: NodeId) {
+        if let Some(node) = self.node_mut(id) {
+            node.walked = true;
+        }
     }
 
     fn is_complete(&self, directory: NodeId) -> bool {
@@ -287,6 +298,9 @@ impl Tree {
 
     /// Say that a name was there before the trace began.
     pub(crate) fn add_before(&mut self, directory: NodeId, name: NameId, kind: FileKind) -> NodeId {
+        if self.kind(directory) == FileKind::Unknown {
+            self.set_kind(directory, FileKind::Directory);
+        }
         let id = self.add(kind);
         let known = self.node(directory).is_some_and(|node| {
             node.origin.is_some() || directory == NodeId::TOP

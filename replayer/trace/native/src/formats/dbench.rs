@@ -8,11 +8,10 @@ use crate::call::{Args, At, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::{O_CREAT, O_DIRECTORY, O_EXCL, O_RDWR, O_TRUNC};
 use crate::error::TraceError;
 use crate::formats::{Applicability, Clock, ClockKind, Format};
-use crate::input::{Line, open, read_line};
+use crate::input::{Input, Line};
 use crate::op::Op;
 use crate::tracker::Tracker;
 use std::borrow::Cow;
-use std::path::PathBuf;
 
 pub(crate) const FORMAT: Format = Format {
     name: "dbench",
@@ -54,7 +53,7 @@ struct Client {
 }
 
 fn import(
-    paths: &[PathBuf],
+    inputs: Vec<Input>,
     tracker: &mut Tracker,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Clock, TraceError> {
@@ -65,13 +64,12 @@ fn import(
         time_ns: None,
         timed: false,
     };
-    for path in paths {
-        let mut reader = open(path)?;
-        let name = path.display().to_string();
+    for mut input in inputs {
+        let name = input.path.display().to_string();
         let mut line = Vec::new();
         let mut count = 0_u64;
         loop {
-            let kind = read_line(&mut *reader, &mut line).map_err(TraceError::io(path))?;
+            let kind = input.read_line(&mut line)?;
             if kind == Line::End {
                 break;
             }

@@ -8,12 +8,11 @@ use crate::call::{Args, At, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::O_RDWR;
 use crate::error::TraceError;
 use crate::formats::{Applicability, Clock, ClockKind, Format};
-use crate::input::{Line, open, read_line};
+use crate::input::{Input, Line};
 use crate::op::Op;
 use crate::tracker::Tracker;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
 
 pub(crate) const FORMAT: Format = Format {
     name: "fio-iolog",
@@ -42,17 +41,17 @@ struct Job {
 }
 
 fn import(
-    paths: &[PathBuf],
+    inputs: Vec<Input>,
     tracker: &mut Tracker,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Clock, TraceError> {
-    for (index, path) in paths.iter().enumerate() {
+    for (index, input) in inputs.into_iter().enumerate() {
         let job = Job {
             task: u64::try_from(index).unwrap_or(0),
             next_file: 3,
             ..Job::default()
         };
-        read_job(job, path, tracker, progress)?;
+        read_job(job, input, tracker, progress)?;
     }
     Ok(Clock {
         kind: ClockKind::Relative,
@@ -63,16 +62,15 @@ fn import(
 
 fn read_job(
     mut job: Job,
-    path: &Path,
+    mut input: Input,
     tracker: &mut Tracker,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<(), TraceError> {
-    let mut reader = open(path)?;
-    let name = path.display().to_string();
+    let name = input.path.display().to_string();
     let mut line = Vec::new();
     let mut count = 0_u64;
     loop {
-        let kind = read_line(&mut *reader, &mut line).map_err(TraceError::io(path))?;
+        let kind = input.read_line(&mut line)?;
         if kind == Line::End {
             return Ok(());
         }

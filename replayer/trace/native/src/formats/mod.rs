@@ -5,8 +5,8 @@ pub(crate) mod fio_iolog;
 pub(crate) mod strace;
 
 use crate::error::TraceError;
+use crate::input::Input;
 use crate::tracker::Tracker;
-use std::path::PathBuf;
 
 /// Whether an importer can read what begins like this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl Applicability {
 pub(crate) struct Format {
     pub(crate) name: &'static str,
     pub(crate) is_applicable: fn(&[u8]) -> Applicability,
-    pub(crate) import: fn(&[PathBuf], &mut Tracker, &mut dyn FnMut(u64) -> bool) -> Result<Clock, TraceError>,
+    pub(crate) import: fn(Vec<Input>, &mut Tracker, &mut dyn FnMut(u64) -> bool) -> Result<Clock, TraceError>,
 }
 
 /// What a log says about time.

@@ -3,10 +3,9 @@
 use crate::error::TraceError;
 use crate::order::{Edge, Reason};
 use crate::tables::column::{Kind, Layout, Spec};
-use crate::tables::write::TableWriter;
+use crate::tables::write::{Sink, TableWriter};
 use parquet::data_type::ByteArray;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 pub(crate) const SPECS: [Spec; 3] = [
     Spec::new("event", Kind::Int64, Layout::Delta),
@@ -21,9 +20,9 @@ pub(crate) struct EdgeWriter {
 }
 
 impl EdgeWriter {
-    pub(crate) fn create(directory: &Path) -> Result<Self, TraceError> {
+    pub(crate) fn create(sink: Sink) -> Result<Self, TraceError> {
         Ok(Self {
-            table: TableWriter::create(directory, "edges", &SPECS)?,
+            table: TableWriter::to(sink, "edges", &SPECS)?,
             by_reason: BTreeMap::new(),
         })
     }

@@ -1,13 +1,13 @@
 //! The table `events`: one row a call, in the order in which the calls took effect.
 
+use crate::call::Args;
 use crate::error::TraceError;
 use crate::op::Op;
 use crate::stretch::{Sample, Stretch};
 use crate::tables::column::{Kind, Layout, Spec};
 use crate::tables::text::escaped;
-use crate::tables::write::{GROUP_ROWS, TableWriter};
+use crate::tables::write::{GROUP_ROWS, Sink, TableWriter};
 use parquet::data_type::ByteArray;
-use std::path::Path;
 
 /// One row. FORMAT.md says what each column means for each op.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,9 +78,26 @@ pub(crate) const SPECS: [Spec; 20] = [
     Spec::new("result", Kind::Int64, Layout::Dictionary),
 ];
 
+/// A row that is being written.
+pub(crate) struct Row<'a> {
+    pub(crate) thread: u32,
+    pub(crate) start_ns: i64,
+    pub(crate) duration_ns: Option<i64>,
+    pub(crate) op: Op,
+    pub(crate) path: Option<u32>,
+    pub(crate) to_path: Option<u32>,
+    pub(crate) file: Option<u32>,
+    pub(crate) to_file: Option<u32>,
+    pub(crate) args: &'a Args<'a>,
+    pub(crate) result: i64,
+}
+
+/// What of a row may still change.
 struct Waiting {
-    event: Event,
+    op: Op,
+    duration_ns: Option<i64>,
     sample: Sample,
+    result: i64,
 }
 
 /// Takes events in their order; a row group waits, so that its calls may still end.
@@ -95,9 +112,9 @@ pub(crate) struct EventWriter {
 
 impl EventWriter {
     /// `asked` holds what a user said about the tracing's own cost.
-    pub(crate) fn create(directory: &Path, asked: Stretch) -> Result<Self, TraceError> {
+    pub(crate) fn create(sink: Sink, asked: Stretch) -> Result<Self, TraceError> {
         Ok(Self {
-            table: TableWriter::create(directory, "events", &SPECS)?,
+            table: TableWriter::to(sink, "events", &SPECS)?,
             waiting: Vec::new(),
             first_waiting: 0,
             stretch: None,
@@ -112,11 +129,39 @@ impl EventWriter {
     }
 
     /// Append an event; `sample` is its raw gap.
-    pub(crate) fn push(&mut self, event: Event, sample: Sample) -> Result<(), TraceError> {
+    pub(crate) fn push(&mut self, row: &Row<'_>, sample: Sample) -> Result<(), TraceError> {
         if self.waiting.len() >= GROUP_ROWS {
             self.write_waiting()?;
         }
-        self.waiting.push(Waiting { event, sample });
+        self.waiting.push(Waiting {
+            op: row.op,
+            duration_ns: row.duration_ns,
+            sample,
+            result: row.result,
+        });
+        let [
+            thread, start, _, _, _, path, to_path, file, to_file, flags, mode, size, offset, entries, uid, gid, atime,
+            mtime, text, _,
+        ] = &mut self.table.columns[..]
+        else {
+            return Ok(());
+        };
+        thread.push(Some(i64::from(row.thread)));
+        start.push(Some(row.start_ns));
+        path.push(row.path.map(i64::from));
+        to_path.push(row.to_path.map(i64::from));
+        file.push(row.file.map(i64::from));
+        to_file.push(row.to_file.map(i64::from));
+        flags.push(row.args.flags);
+        mode.push(row.args.mode);
+        size.push(row.args.size);
+        offset.push(row.args.offset);
+        entries.push(row.args.entries);
+        uid.push(row.args.uid);
+        gid.push(row.args.gid);
+        atime.push(row.args.atime_ns);
+        mtime.push(row.args.mtime_ns);
+        text.push_text(row.args.text.as_ref().map(|text| ByteArray::from(escaped(text).into_bytes())));
         Ok(())
     }
 
@@ -126,63 +171,31 @@ impl EventWriter {
             .checked_sub(self.first_waiting)
             .and_then(|at| usize::try_from(at).ok());
         if let Some(waiting) = at.and_then(|at| self.waiting.get_mut(at)) {
-            waiting.event.duration_ns = duration_ns;
-            waiting.event.result = result;
+            waiting.duration_ns = duration_ns;
+            waiting.result = result;
         }
     }
 
     fn write_waiting(&mut self) -> Result<(), TraceError> {
         let stretch = match &self.stretch {
-            Some(stretch) => stretch.clone(),
+            Some(stretch) => stretch,
             None => {
-                let samples = self.waiting.iter().map(|waiting| {
-                    (waiting.event.op, waiting.event.duration_ns, waiting.sample)
-                });
-                self.stretch.insert(self.asked.estimate(samples)).clone()
+                let samples = self.waiting.iter().map(|row| (row.op, row.duration_ns, row.sample));
+                self.stretch.insert(self.asked.estimate(samples))
             }
         };
-        for mut waiting in std::mem::take(&mut self.waiting) {
-            waiting.event.gap_ns = stretch.gap(waiting.sample);
-            self.write(waiting.event)?;
-            self.first_waiting += 1;
-        }
-        Ok(())
-    }
-
-    fn write(&mut self, event: Event) -> Result<(), TraceError> {
-        let op = self.ops.get(usize::from(event.op as u8)).cloned();
-        let text = event.text.map(|text| ByteArray::from(escaped(&text).into_bytes()));
-        let numbers = [
-            Some(i64::from(event.thread)),
-            Some(event.start_ns),
-            event.duration_ns,
-            Some(event.gap_ns),
-            None,
-            event.path.map(i64::from),
-            event.to_path.map(i64::from),
-            event.file.map(i64::from),
-            event.to_file.map(i64::from),
-            event.flags,
-            event.mode,
-            event.size,
-            event.offset,
-            event.entries,
-            event.uid,
-            event.gid,
-            event.atime_ns,
-            event.mtime_ns,
-            None,
-            Some(event.result),
-        ];
-        let columns = self.table.columns.iter_mut().zip(&SPECS);
-        for ((column, spec), number) in columns.zip(numbers) {
-            match spec.name {
-                "op" => column.push_text(op.clone()),
-                "text" => column.push_text(text.clone()),
-                _ => column.push(number),
+        if let [_, _, duration, gap, op, .., result] = &mut self.table.columns[..] {
+            for row in &self.waiting {
+                duration.push(row.duration_ns);
+                gap.push(Some(stretch.gap(row.sample)));
+                op.push_text(self.ops.get(usize::from(row.op as u8)).cloned());
+                result.push(Some(row.result));
             }
         }
-        self.table.end_row()
+        self.first_waiting = self.next_row();
+        let rows = self.waiting.len();
+        self.waiting.clear();
+        self.table.end_rows(rows)
     }
 
     /// Write everything. Returns the number of events and the tracing's cost as it was subtracted.

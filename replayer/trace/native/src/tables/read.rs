@@ -58,7 +58,7 @@ impl Group {
 /// A table that is being read.
 pub(crate) struct TableReader {
     path: PathBuf,
-    reader: SerializedFileReader<File>,
+    reader: Box<dyn FileReader>,
     specs: &'static [Spec],
     next_group: usize,
 }
@@ -68,6 +68,17 @@ impl TableReader {
         let path = directory.join(format!("{name}.parquet"));
         let file = File::open(&path).map_err(TraceError::io(&path))?;
         let reader = guarded(&path, || SerializedFileReader::new(file))?;
+        Self::over(path, Box::new(reader), specs)
+    }
+
+    /// Read a table from memory.
+    pub(crate) fn memory(name: &str, bytes: Vec<u8>, specs: &'static [Spec]) -> Result<Self, TraceError> {
+        let path = PathBuf::from(name);
+        let reader = guarded(&path, || SerializedFileReader::new(bytes::Bytes::from(bytes)))?;
+        Self::over(path, Box::new(reader), specs)
+    }
+
+    fn over(path: PathBuf, reader: Box<dyn FileReader>, specs: &'static [Spec]) -> Result<Self, TraceError> {
         let table = Self {
             path,
             reader,

@@ -29,8 +29,8 @@ pub(crate) fn write(directory: &Path, requests: &[Request], first_ns: i64) -> Re
             first.push(i64::try_from(request.first).ok());
             last.push(i64::try_from(request.last).ok());
             events.push(i64::try_from(request.events).ok());
-            start.push(Some((request.start_ns - first_ns).max(0)));
-            end.push(Some((request.end_ns - first_ns).max(0)));
+            start.push(Some(request.start_ns.saturating_sub(first_ns).max(0)));
+            end.push(Some(request.end_ns.saturating_sub(first_ns).max(0)));
         }
         table.end_row()?;
     }

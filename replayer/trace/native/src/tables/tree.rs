@@ -100,7 +100,7 @@ fn wanted(tree: &Tree, keep: Keep) -> Vec<bool> {
                 .origin
                 .and_then(|(parent, _)| tree.node(parent))
                 .is_some_and(|parent| parent.listed);
-            keep == Keep::All || node.confirmed || listed || !node.declared
+            keep == Keep::All || node.confirmed || node.walked || listed || !node.declared
         })
         .collect();
     // A node is made after the directory of its origin: going down, each passes it on.

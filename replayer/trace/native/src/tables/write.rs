@@ -8,6 +8,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersi
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::{ColumnPath, Type};
 use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,10 +16,13 @@ use std::sync::Arc;
 pub(crate) const GROUP_ROWS: usize = 128 << 10;
 const COMPRESSION_LEVEL: i32 = 3;
 
+/// Where a table goes.
+pub(crate) type Sink = Box<dyn Write + Send>;
+
 /// A Parquet file that is being written.
 pub(crate) struct TableWriter {
     path: PathBuf,
-    writer: SerializedFileWriter<File>,
+    writer: SerializedFileWriter<Sink>,
     pub(crate) columns: Vec<Column>,
     rows: usize,
     /// Rows of the groups that are written.
@@ -29,7 +33,13 @@ impl TableWriter {
     pub(crate) fn create(directory: &Path, name: &str, specs: &[Spec]) -> Result<Self, TraceError> {
         let path = directory.join(format!("{name}.parquet"));
         let file = File::create_new(&path).map_err(TraceError::io(&path))?;
-        let writer = open(file, name, specs).map_err(TraceError::parquet(&path))?;
+        Self::to(Box::new(file), name, specs)
+    }
+
+    /// Write a table to a file that is open.
+    pub(crate) fn to(sink: Sink, name: &str, specs: &[Spec]) -> Result<Self, TraceError> {
+        let path = PathBuf::from(format!("{name}.parquet"));
+        let writer = open(sink, name, specs).map_err(TraceError::parquet(&path))?;
         Ok(Self {
             path,
             writer,
@@ -46,6 +56,12 @@ impl TableWriter {
             self.flush()?;
         }
         Ok(())
+    }
+
+    /// Say that every column has been given so many more values, and write them as a row group.
+    pub(crate) fn end_rows(&mut self, rows: usize) -> Result<(), TraceError> {
+        self.rows += rows;
+        self.flush()
     }
 
     /// Write the rows that wait.
@@ -81,7 +97,7 @@ impl TableWriter {
     }
 }
 
-fn open(file: File, name: &str, specs: &[Spec]) -> Result<SerializedFileWriter<File>> {
+fn open(file: Sink, name: &str, specs: &[Spec]) -> Result<SerializedFileWriter<Sink>> {
     let fields = specs.iter().map(|spec| spec.schema()).collect::<Result<Vec<_>>>()?;
     let schema = Type::group_type_builder(name).with_fields(fields).build()?;
     let mut properties = WriterProperties::builder()

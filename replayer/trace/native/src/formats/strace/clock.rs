@@ -24,9 +24,9 @@ impl Reading {
                 (self.last_ns.saturating_add(step), ClockKind::Relative, digits)
             }
             Stamp::Day(time, digits) => {
-                let mut time = time + self.day_ns;
+                let mut time = time.saturating_add(self.day_ns);
                 // Midnight, not a clock that was set back.
-                if self.clock.kind == ClockKind::Day && time + DAY_NS / 2 < self.last_ns {
+                if self.clock.kind == ClockKind::Day && time.saturating_add(DAY_NS / 2) < self.last_ns {
                     self.day_ns = self.day_ns.saturating_add(DAY_NS);
                     time = time.saturating_add(DAY_NS);
                 }

@@ -7,9 +7,9 @@ use crate::formats::Clock;
 use crate::formats::strace::decode::{Decoder, decoders, has_no_path};
 use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call};
 use crate::formats::strace::streams::{Source, Streams};
+use crate::input::Input;
 use crate::tracker::Tracker;
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::path::PathBuf;
 
 /// The first half of a call.
 #[derive(Debug)]
@@ -56,11 +56,11 @@ const PROGRESS_LINES: u64 = 1 << 16;
 
 /// Import logs into a tracker.
 pub(crate) fn import(
-    paths: &[PathBuf],
+    inputs: Vec<Input>,
     tracker: &mut Tracker,
     progress: &mut dyn FnMut(u64) -> bool,
 ) -> Result<Clock, TraceError> {
-    let mut streams = Streams::open(paths)?;
+    let mut streams = Streams::open(inputs)?;
     let mut importer = Importer {
         decoders: decoders(),
         halves: FxHashMap::default(),
@@ -311,7 +311,7 @@ impl Importer {
         if let (Kind::Spawn(_), Outcome::Value(child)) = (&kind, outcome) {
             self.announced.extend(u64::try_from(child));
         }
-        let waited = returned_ns.zip(at.time_ns).map(|(end, start)| end - start);
+        let waited = returned_ns.zip(at.time_ns).map(|(end, start)| end.saturating_sub(start));
         tracker.call(&Call {
             task: at.task,
             name: std::str::from_utf8(scanned.name).unwrap_or_default(),

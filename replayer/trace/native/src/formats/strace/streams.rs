@@ -4,16 +4,13 @@ use crate::bytes::{from, take_seconds};
 use crate::error::TraceError;
 use crate::formats::strace::clock::Reading;
 use crate::formats::strace::prefix::{Prefix, Stamp, take_prefix};
-use crate::input::{self, Line};
+use crate::input::{Input, Line};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::BufRead;
-use std::path::PathBuf;
 
 /// A line and where it stands.
 pub(crate) struct Source {
-    reader: Box<dyn BufRead>,
-    path: PathBuf,
+    input: Input,
     pub(crate) name: String,
     /// The process that a file of -ff belongs to.
     pub(crate) task: Option<u64>,
@@ -36,18 +33,17 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    pub(crate) fn open(paths: &[PathBuf]) -> Result<Self, TraceError> {
+    pub(crate) fn open(inputs: Vec<Input>) -> Result<Self, TraceError> {
         let mut streams = Self {
             sources: Vec::new(),
             queue: BinaryHeap::new(),
             current: None,
         };
-        for path in paths {
+        for input in inputs {
             streams.sources.push(Source {
-                reader: input::open(path)?,
-                path: path.clone(),
-                name: path.display().to_string(),
-                task: task_of(path),
+                name: input.path.display().to_string(),
+                task: task_of(&input.path),
+                input,
                 line: Vec::new(),
                 number: 0,
                 too_long: false,
@@ -103,8 +99,7 @@ impl Streams {
 
 impl Source {
     fn advance(&mut self) -> Result<bool, TraceError> {
-        let read = input::read_line(&mut *self.reader, &mut self.line);
-        let kind = read.map_err(TraceError::io(&self.path))?;
+        let kind = self.input.read_line(&mut self.line)?;
         if kind == Line::End {
             return Ok(false);
         }

@@ -73,8 +73,10 @@ pub(crate) fn file(text: &[u8]) -> Option<FileArg<'_>> {
     let end = shown_length(inner)?;
     let shown = cut(inner, 0, end);
     // A device is shown twice: 3</dev/null<char 1:3>>.
-    let shown = match find(shown, b"<char ").or_else(|| find(shown, b"<block ")) {
-        Some(at) if at > 0 => cut(shown, 0, at),
+    let shown = match memchr::memchr(b'<', shown) {
+        Some(at) if at > 0 && [&b"<char "[..], b"<block "].iter().any(|kind| from(shown, at).starts_with(kind)) => {
+            cut(shown, 0, at)
+        }
         _ => shown,
     };
     Some(FileArg {

@@ -1,0 +1,174 @@
+//! Logs, manifests and tables that were damaged at random: no panic, no hang.
+//!
+//! A small number by default; REPLAYER_FUZZ_INPUTS asks for more and REPLAYER_FUZZ_SEED for others.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what is wrong by failing")]
+
+mod common;
+
+use common::asked;
+use replayer_trace::{count_events, rehearse};
+use std::time::{Duration, Instant};
+
+/// What an input of a few kilobytes may take, on a busy machine (chosen).
+const LONGEST: Duration = Duration::from_secs(5);
+
+const TOKENS: [&str; 42] = [
+    " <unfinished ...>\n", "<... read resumed>", "<... close resumed>) = 0\n", ") = 0\n", ") = -1 ENOENT (No such file or directory)\n",
+    "AT_FDCWD</r>", "(deleted)", "9223372036854775807", "-9223372036854775808", "18446744073709551615", "0xffffffffffffffff",
+    "/..", "/../../../", "\\377", "\\x00", "\\", "\"", "\"...", "[pid  7] ", "+++ exited with 0 +++\n", "+++ superseded by execve in pid 7 +++\n",
+    "clone(child_stack=NULL, flags=CLONE_FILES|CLONE_FS) = 7\n", "vfork( <unfinished ...>\n", "dup2(3, 4) = 4\n", "close(3) = 0\n",
+    "accept(0<socket:[1]>, NULL, NULL) = 5<socket:[2]> <0.000100>\n", "symlink(\"..\", \"/r/www\") = 0\n", "rename(\"/r/www\", \"/r/www/x\") = 0\n",
+    "rename(\"/r\", \"/r/x\") = 0\n", "mkdir(\"/r/www\", 0755) = 0\n", "rmdir(\"/r\") = 0\n", "chdir(\"/r/loop/loop\") = 0\n", "unlink(\"www\") = 0\n",
+    "O_CREAT|O_TRUNC", "O_DIRECTORY", "\t", ":", "12:34:56.789 ", "0.000001 ", "/* 99999999999 entries */", "NT_STATUS_OK\n", "fio version 2 iolog\n",
+];
+
+struct Random(u64);
+
+impl Random {
+    /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % u64::try_from(bound.max(1)).unwrap()).unwrap()
+    }
+}
+
+fn damage(random: &mut Random, bytes: &mut Vec<u8>, other: &[u8]) {
+    for _ in 0..=random.below(6) {
+        let at = random.below(bytes.len() + 1);
+        let length = random.below(60);
+        match random.below(8) {
+            0 if !bytes.is_empty() => {
+                let at = random.below(bytes.len());
+                bytes[at] ^= 1 << random.below(8);
+            }
+            1 => bytes.truncate(at.max(bytes.len() / 2)),
+            2 => drop(bytes.drain(at..(at + length).min(bytes.len()))),
+            3 => {
+                let copy = bytes[at..(at + length).min(bytes.len())].to_vec();
+                let to = random.below(bytes.len() + 1);
+                bytes.splice(to..to, copy);
+            }
+            4 => {
+                let from = random.below(other.len());
+                let piece = other[from..(from + 4 * length).min(other.len())].to_vec();
+                bytes.splice(at..at, piece);
+            }
+            5 => {
+                let token = TOKENS[random.below(TOKENS.len())].bytes();
+                bytes.splice(at..at, token);
+            }
+            6 => {
+                // Another digit: descriptors, tasks and sizes get mixed up.
+                if let Some(digit) = bytes[at..].iter().position(u8::is_ascii_digit) {
+                    bytes[at + digit] = b'0' + u8::try_from(random.below(10)).unwrap();
+                }
+            }
+            _ => {
+                let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
+                let (one, two) = (random.below(lines.len()), random.below(lines.len()));
+                lines.swap(one, two);
+                *bytes = lines.join(&b'\n');
+            }
+        }
+    }
+}
+
+fn inputs() -> u64 {
+    std::env::var("REPLAYER_FUZZ_INPUTS").map_or(1_500, |text| text.parse().unwrap())
+}
+
+fn seed() -> u64 {
+    std::env::var("REPLAYER_FUZZ_SEED").map_or(1, |text| text.parse().unwrap())
+}
+
+fn corpus() -> Vec<(String, Vec<u8>)> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
+    let mut all: Vec<_> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            (path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(&path).unwrap())
+        })
+        .collect();
+    all.sort();
+    all
+}
+
+fn format_of(name: &str) -> &'static str {
+    match name.rsplit_once('.').unwrap().1 {
+        "iolog" => "fio-iolog",
+        "txt" => "dbench",
+        _ => "strace",
+    }
+}
+
+#[test]
+fn damaged_logs_and_manifests_are_survived() {
+    let corpus = corpus();
+    let manifest = corpus.iter().find(|(name, _)| name == "manifest.tsv").unwrap().1.clone();
+    let logs: Vec<_> = corpus.iter().filter(|(name, _)| name != "manifest.tsv").collect();
+    let mut request = asked("").cwd("/r/www").request;
+    let mut random = Random(seed());
+    let mut events = 0;
+    for input in 0..inputs() {
+        let (name, log) = logs[random.below(logs.len())];
+        request.format = Some(format_of(name).to_owned());
+        let other = &logs[random.below(logs.len())].1;
+        let mut bytes = log.clone();
+        damage(&mut random, &mut bytes, other);
+        let mut tree = (random.below(3) > 0).then(|| manifest.clone());
+        if let Some(tree) = tree.as_mut().filter(|_| random.below(2) == 0) {
+            damage(&mut random, tree, other);
+        }
+        let begin = Instant::now();
+        // A manifest that is none is refused; everything else is imported as far as it can be.
+        events += rehearse(&request, bytes, tree).unwrap_or(0);
+        assert!(begin.elapsed() < LONGEST, "input {input} of seed {} took {:?}", seed(), begin.elapsed());
+    }
+    assert!(events > 0);
+}
+
+#[test]
+fn damaged_tables_are_survived() {
+    // What the Parquet library panics about is caught, and need not be shown.
+    std::panic::set_hook(Box::new(|_| {}));
+    let (_, log) = corpus().into_iter().find(|(name, _)| name == "rsync.log").unwrap();
+    let trace = asked(log).cwd("/r/src").import();
+    let good = std::fs::read(trace.folder().join("events.parquet")).unwrap();
+    assert!(count_events(good.clone()).unwrap() > 50);
+    let mut random = Random(seed());
+    for input in 0..inputs() {
+        let mut bytes = good.clone();
+        if random.below(2) == 0 {
+            // The footer steers everything else.
+            let at = bytes.len() - 1 - random.below(bytes.len() / 2);
+            bytes[at] = u8::try_from(random.below(256)).unwrap();
+        } else {
+            damage(&mut random, &mut bytes, &good);
+        }
+        let begin = Instant::now();
+        let _ = count_events(bytes);
+        assert!(begin.elapsed() < LONGEST, "input {input} of seed {} took {:?}", seed(), begin.elapsed());
+    }
+    let _ = std::panic::take_hook();
+}
+
+#[test]
+fn the_corpus_is_understood() {
+    for (name, log) in corpus() {
+        if name != "manifest.tsv" {
+            let mut asked = asked(log).cwd("/r/www");
+            asked.request.format = Some(format_of(&name).to_owned());
+            let trace = asked.import();
+            assert_eq!(trace.count("/counts/lines_not_understood"), 0, "{name}");
+            assert!(!trace.events.is_empty(), "{name}");
+        }
+    }
+}

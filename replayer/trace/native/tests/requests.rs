@@ -1,0 +1,126 @@
+//! Requests, order and think times of a whole import.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what is wrong by failing")]
+
+mod common;
+
+use common::asked;
+use replayer_trace::Window;
+
+const SERVER: &str = "\
+3996  1795222977.000000 accept(0<socket:[1]>, {sa_family=AF_UNIX}, [112 => 2]) = 5<socket:[2]> <0.000100>
+3996  1795222977.001000 access(\"/r/a\", F_OK) = 0 <0.000010>
+3996  1795222977.002000 close(5<socket:[2]>) = 0 <0.000010>
+3996  1795222977.003000 access(\"/r/b\", F_OK) = 0 <0.000010>
+3996  1795222977.004000 accept(0<socket:[1]>,  <unfinished ...>
+3996  1795222978.000000 <... accept resumed>{sa_family=AF_UNIX}, [112 => 2]) = 5<socket:[3]> <0.996000>
+3996  1795222978.001000 access(\"/r/c\", F_OK) = 0 <0.000010>
+";
+
+#[test]
+fn accept_cuts_a_server_and_the_table_of_the_user_names() {
+    let mut asked = asked(SERVER);
+    asked.request.windows = vec![Window {
+        start_ns: 1_795_222_977_900_000_000,
+        end_ns: 1_795_222_979_000_000_000,
+        label: "front".to_owned(),
+    }];
+    let trace = asked.import();
+    let requests = trace.trace.requests().unwrap();
+    let short: Vec<_> = requests
+        .iter()
+        .map(|piece| (piece.request, piece.label.as_str(), piece.first_event, piece.last_event, piece.start_ns))
+        .collect();
+    assert_eq!(short, [(1, "request-1", 0, 1, 100_000), (0, "front", 2, 2, 1_000_000_000)]);
+    // The connection was closed before the last event.
+    assert_eq!(requests[0].end_ns, 2_010_000);
+}
+
+#[test]
+fn markers_begin_and_end_requests() {
+    let trace = asked(
+        "9 access(\"/replayer/request/login\", F_OK) = -1 ENOENT (No such file or directory)\n\
+         9 access(\"/r/a\", F_OK) = 0\n\
+         9 access(\"/replayer/request/end\", F_OK) = -1 ENOENT (No such file or directory)\n\
+         9 access(\"/r/b\", F_OK) = 0\n",
+    )
+    .import();
+    let requests = trace.trace.requests().unwrap();
+    assert_eq!(requests.len(), 1);
+    assert_eq!((requests[0].label.as_str(), requests[0].first_event, requests[0].last_event), ("login", 0, 0));
+    assert_eq!(trace.lines(), ["access r/a = 0", "access r/b = 0"]);
+}
+
+#[test]
+fn think_times_are_without_what_the_tracer_added() {
+    let mut log = String::new();
+    for at in 0..200_u32 {
+        let start = 20 * u64::from(at);
+        log.push_str(&format!("9  1795222977.{start:06} lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.000003>\n"));
+    }
+    log.push_str("9  1795222977.500000 poll([{fd=6<socket:[1]>, events=POLLIN}], 1, 5000) = 1 <0.000020>\n");
+    log.push_str("9  1795222977.600000 lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.000003>\n");
+    let trace = asked(log).import();
+    let calibration = &trace.document["calibration"];
+    assert_eq!((calibration["call_ns"].as_i64(), calibration["gap_ns"].as_i64()), (Some(2_850), Some(16_850)));
+    assert!(calibration["method"].as_str().unwrap().contains("5 % quantile"));
+    assert_eq!(trace.events[5].gap_ns, 150);
+    // Two gaps and a call in between were stretched.
+    let last = trace.events.last().unwrap();
+    assert_eq!(last.gap_ns, 600_000_000 - 3_983_000 - 2 * 16_850 - 2_850);
+
+    let mut asked = asked("9 1795222977.1 lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.01>\n9 1795222977.2 lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.01>\n");
+    asked.request.stretch.gap_ns = Some(1_000_000);
+    assert_eq!(asked.import().events[2].gap_ns, 89_000_000);
+}
+
+#[test]
+fn events_wait_for_what_they_need_and_for_nothing_that_follows() {
+    let trace = asked(
+        "1 mkdir(\"/r/d\", 0755) = 0\n\
+         1 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         2 openat(AT_FDCWD, \"/r/d/f\", O_WRONLY|O_CREAT|O_EXCL, 0600) = 3\n\
+         2 write(3, \"\"..., 100) = 100\n\
+         1 openat(AT_FDCWD, \"/r/d/f\", O_RDONLY) = 3\n\
+         1 pread64(3, \"\"..., 50, 0) = 50\n\
+         1 pread64(3, \"\"..., 50, 50) = 50\n\
+         2 +++ exited with 0 +++\n\
+         1 wait4(2, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 2\n\
+         1 rename(\"/r/d\", \"/r/e\") = 0\n",
+    )
+    .import();
+    let lines = trace.lines();
+    let edges: Vec<_> = trace
+        .trace
+        .edges()
+        .unwrap()
+        .into_iter()
+        .map(|(event, earlier)| format!("{} <- {}", lines[usize::try_from(event).unwrap()], lines[usize::try_from(earlier).unwrap()]))
+        .collect();
+    assert_eq!(
+        edges,
+        [
+            "open r/d/f #0 = 0 <- mkdir r/d = 0",
+            "open r/d/f #1 = 0 <- open r/d/f #0 = 0",
+            "pread #1 = 50 <- write #0 = 100",
+            "rename r/d r/e = 0 <- close_exit #0 = 0"
+        ]
+    );
+    assert_eq!(trace.count("/counts/edges_by_reason/spawn"), 1);
+    assert_eq!(trace.count("/counts/edges_by_reason/wait"), 1);
+}
+
+#[test]
+fn locks_are_handed_on_in_their_order() {
+    let trace = asked(
+        "1 openat(AT_FDCWD, \"/r/l\", O_RDWR) = 3</r/l>\n\
+         2 openat(AT_FDCWD, \"/r/l\", O_RDWR) = 3</r/l>\n\
+         1 flock(3</r/l>, LOCK_EX) = 0\n\
+         2 flock(3</r/l>, LOCK_EX <unfinished ...>\n\
+         1 close(3</r/l> <unfinished ...>\n\
+         2 <... flock resumed>) = 0\n\
+         1 <... close resumed>) = 0\n",
+    )
+    .import();
+    assert_eq!(trace.lines(), ["open r/l #0 = 0", "open r/l #1 = 0", "flock #0 = 0", "close #0 = 0", "flock #1 = 0"]);
+    assert!(trace.trace.edges().unwrap().contains(&(4, 3)));
+}

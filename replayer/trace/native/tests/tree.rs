@@ -1,0 +1,155 @@
+//! What must be there before: manifests, inference and repair, links, and labels.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what is wrong by failing")]
+
+mod common;
+
+use common::asked;
+use replayer_trace::Keep;
+
+#[test]
+fn first_touches_decide_what_was_there() {
+    let trace = asked(
+        "stat(\"/r/old\", {st_mode=S_IFREG|0640, st_size=77, ...}) = 0\n\
+         access(\"/r/none\", F_OK) = -1 ENOENT (No such file or directory)\n\
+         mkdir(\"/r/d\", 0755) = 0\n\
+         openat(AT_FDCWD, \"/r/d/new\", O_WRONLY|O_CREAT|O_EXCL, 0600) = 3\n\
+         openat(AT_FDCWD, \"/r/e/read\", O_RDONLY) = 4\n\
+         read(4, \"\"..., 4096) = 4096\n\
+         mkdir(\"/r/was\", 0755) = -1 EEXIST (File exists)\n\
+         stat(\"/r/file.php/x\", 0x7ffe) = -1 ENOTDIR (Not a directory)\n\
+         rmdir(\"/r/full\") = -1 ENOTEMPTY (Directory not empty)\n\
+         readlink(\"/r/ln\", \"e/read\", 4096) = 6\n",
+    )
+    .import();
+    assert_eq!(
+        trace.tree(),
+        [
+            "r d 0",
+            "r/e d 0",
+            "r/e/read f 4096",
+            "r/file.php f 0",
+            "r/full d 0",
+            "r/ln l 0 -> e/read",
+            "r/old f 77",
+            "r/was f 0"
+        ]
+    );
+    assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+    assert_eq!(trace.count("/tree/sizes_that_are_least"), 3);
+}
+
+#[test]
+fn what_is_renamed_was_where_it_was() {
+    let trace = asked(
+        "rename(\"/r/a\", \"/r/b\") = 0\nstat(\"/r/b/deep\", {st_mode=S_IFREG|0644, st_size=3, ...}) = 0\n\
+         access(\"/r/a\", F_OK) = -1 ENOENT (No such file or directory)\n\
+         link(\"/r/b/deep\", \"/r/c\") = 0\nunlink(\"/r/c\") = 0\n",
+    )
+    .import();
+    assert_eq!(trace.tree(), ["r d 0", "r/a d 0", "r/a/deep f 3"]);
+    assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+}
+
+#[test]
+fn an_open_that_may_create_is_decided_by_what_is_read() {
+    let trace = asked(
+        "openat(AT_FDCWD, \"/r/sess_1\", O_RDWR|O_CREAT|O_NOFOLLOW, 0600) = 6\npread64(6, \"\"..., 300, 0) = 300\n\
+         openat(AT_FDCWD, \"/r/sess_2\", O_RDWR|O_CREAT|O_NOFOLLOW, 0600) = 7\npwrite64(7, \"\"..., 300, 0) = 300\n\
+         pread64(7, \"\"..., 300, 0) = 300\n",
+    )
+    .import();
+    assert_eq!(trace.tree(), ["r d 0", "r/sess_1 f 300"]);
+}
+
+#[test]
+fn a_manifest_is_kept_as_far_as_it_is_needed_and_repaired() {
+    let log = "stat(\"/r/a\", {st_mode=S_IFREG|0644, st_size=12, ...}) = 0\n\
+               access(\"/r/gone\", F_OK) = -1 ENOENT (No such file or directory)\n\
+               access(\"/r/forgotten\", F_OK) = 0\n\
+               openat(AT_FDCWD, \"/r/d\", O_RDONLY|O_DIRECTORY) = 3\n\
+               getdents64(3, 0x55d /* 3 entries */, 32768) = 80\n";
+    let rows = ".\td\t4096\t755\t\na\tf\t10\t644\t\ngone\tf\t1\t644\t\nd\td\t4096\t750\t\nd/in\tf\t5\t600\t\nother\tf\t9\t644\t\n";
+    let trace = asked(log).manifest(rows).import();
+    assert_eq!(trace.tree(), ["r d 0", "r/a f 12", "r/d d 0", "r/d/in f 5", "r/forgotten f 0"]);
+    let repairs = |name: &str| trace.count(&format!("/counts/tree_repairs/{name}"));
+    assert_eq!(
+        (repairs("corrected"), repairs("not_there"), repairs("missing_in_manifest"), repairs("unexplained")),
+        (1, 1, 1, 0)
+    );
+
+    let mut all = asked(log).manifest(rows);
+    all.request.keep = Keep::All;
+    assert!(all.import().tree().contains(&"r/other f 9".to_owned()));
+}
+
+#[test]
+fn several_roots_have_prefixes_in_a_manifest() {
+    let trace = asked("stat(\"/s/x\", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0\nmkdir(\"/r\", 0755) = 0\n")
+        .root("/s")
+        .manifest("r:.\t-\t0\t0\t\ns:.\td\t0\t755\t\ns:x\tf\t1\t644\t\n")
+        .import();
+    assert_eq!(trace.tree(), ["s d 0", "s/x f 1"]);
+    assert_eq!(trace.lines(), ["stat s/x = 0", "mkdir r = 0"]);
+    assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+}
+
+#[test]
+fn links_lead_where_they_led_wherever_the_trace_is_laid_out() {
+    let rows = ".\td\t0\t755\t\nreleases\td\t0\t755\t\nreleases/7\td\t0\t755\t\nreleases/7/f\tf\t3\t644\t\n\
+                current\tl\t10\t777\t/r/releases/7\nup\tl\t10\t777\treleases/7\nout\tl\t4\t777\t/etc\n";
+    let trace = asked(
+        "stat(\"/r/current/f\", {st_mode=S_IFREG|0644, st_size=3, ...}) = 0\n\
+         stat(\"/r/up/../8\", 0x7ffe) = -1 ENOENT (No such file or directory)\n\
+         stat(\"/r/out/passwd\", {st_mode=S_IFREG|0644, st_size=9, ...}) = 0\n\
+         symlink(\"/r/releases/7\", \"/r/releases/now\") = 0\n\
+         symlink(\"../../../etc/shadow\", \"/r/evil\") = 0\n",
+    )
+    .manifest(rows)
+    .import();
+    assert_eq!(
+        trace.lines(),
+        [
+            "stat r/current/f = 0",
+            // `..` goes up from where the link leads.
+            "stat r/releases/8 = -2",
+            "stat r/out/passwd = 0",
+            "symlink r/releases/now = 0",
+            "symlink r/evil = 0"
+        ]
+    );
+    let tree = trace.tree();
+    assert!(tree.contains(&"r/current l 0 -> ../r/releases/7".to_owned()), "{tree:?}");
+    assert!(tree.contains(&"r/out l 0 -> ../.outside/etc".to_owned()), "{tree:?}");
+    assert!(tree.contains(&".outside/etc/passwd f 9".to_owned()), "{tree:?}");
+    assert_eq!(trace.events[3].text.as_deref(), Some(&b"../../r/releases/7"[..]));
+    assert_eq!(trace.events[4].text.as_deref(), Some(&b"../.outside/etc|shadow"[..]));
+    assert_eq!(trace.count("/counts/links_out_of_roots"), 2);
+}
+
+#[test]
+fn files_from_outside_get_a_place() {
+    let trace = asked("rename(\"/tmp/php1\", \"/r/up/a.jpg\") = 0\nlink(\"/r/up/a.jpg\", \"/var/b\") = 0\n").import();
+    assert_eq!(trace.lines(), ["rename .outside/tmp|php1 r/up/a.jpg = 0", "link r/up/a.jpg .outside/var|b = 0"]);
+    assert_eq!(trace.tree(), [".outside d 0", ".outside/tmp|php1 f 0", "r d 0", "r/up d 0"]);
+}
+
+#[test]
+fn labels_tell_what_users_can_share() {
+    let trace = asked(
+        "1 openat(AT_FDCWD, \"/r/code\", O_RDONLY) = 3\n\
+         2 openat(AT_FDCWD, \"/r/code\", O_RDONLY) = 3\n\
+         1 openat(AT_FDCWD, \"/r/cache\", O_RDWR) = 4\n\
+         2 openat(AT_FDCWD, \"/r/cache\", O_RDWR) = 4\n\
+         2 pwrite64(4, \"\"..., 5, 0) = 5\n\
+         1 openat(AT_FDCWD, \"/r/tmp1\", O_RDWR|O_CREAT|O_EXCL, 0600) = 5\n",
+    )
+    .import();
+    let label = |path: &str| {
+        let at = trace.paths.iter().position(|other| other == path).unwrap();
+        trace.labels[at].clone()
+    };
+    assert_eq!(label("r/code"), "shared read-only");
+    assert_eq!(label("r/cache"), "shared mutable");
+    assert_eq!(label("r/tmp1"), "private");
+    assert_eq!(label("r"), "shared mutable");
+}
