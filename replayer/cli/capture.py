@@ -21,10 +21,11 @@ and what was recorded until then is kept.
 
 what it costs
   Each recorded call (those that take a file name or a descriptor, and those that start or end
-  processes) takes about 10 microseconds longer; all other calls run at full speed. Programs that
-  do nothing but file calls run 5 to 15 times as long, those that compute most of the time a few
-  percent longer. These costs are estimated and taken off when a trace is made. The log takes
-  about 100 bytes a call on the disk of TRACE until it is compiled.
+  processes) takes 10 to 30 microseconds longer, more where all CPUs are busy; all other calls run
+  at full speed. Programs that do nothing but file calls on a fast local disk run 5 to 30 times as
+  long, those that wait for a mount or compute hardly longer. What a long trace shows of these
+  costs is taken off when it is made. The log takes about 110 bytes a call on the disk of TRACE
+  until it is compiled.
   With -p, all calls of the process are stopped, the recorded ones or not, until Ctrl-C.
 
 what it does not see
