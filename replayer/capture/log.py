@@ -2,8 +2,8 @@
 
 strace is never told to stop when the bound is reached: under its filter the recorded processes
 would be left unable to make calls. What lies behind the bound is given back to the disk as it
-comes (a hole in the file), and cut off at the end. The only text that is read is line breaks and
-the number at the very beginning.
+comes (a hole in the file), and cut off at the end. The only text that is read is line breaks, the
+number at the very beginning, and whether a process was killed.
 """
 
 import ctypes
@@ -55,6 +55,15 @@ class Log:
             return None
         number, blank, _ = head.partition(b" ")
         return int(number) if blank and number.isdigit() else None
+
+    def tells_of_a_death(self) -> bool:
+        """Tell whether the log says near its end that a signal ended a process, or is cut off."""
+        size = self.size_bytes
+        if size == 0 or self.is_full:
+            return self.is_full
+        with self.path.open("rb") as file:
+            file.seek(max(0, size - SAMPLE_BYTES))
+            return b" +++ killed by SIG" in file.read()
 
     def estimate_events(self) -> int:
         """Return about how many lines were written, from the length of the latest ones."""

@@ -75,6 +75,8 @@ def record_command(words: Sequence[str], watch: Watch) -> Recording:
         remarks: list[str] = []
         _wait(strace, watch, _CommandEnder(strace.pid, watch.log, remarks))
     status = strace.returncode
+    if status < 0 and not watch.log.tells_of_a_death():
+        remarks.append(_broken(status, watch.log.first_process()))
     return Recording(
         status if status >= 0 else _BY_SIGNAL - status, watch.log.first_process(), tuple(remarks)
     )
@@ -100,6 +102,14 @@ def record_attached(words: Sequence[str], pid: int, watch: Watch, errors: Path) 
         watch.log.first_process(),
         tuple(remarks),
     )
+
+
+def _broken(status: int, command: int | None) -> str:
+    """Strace ends by the signal that ended its command; here it was its own end."""
+    rest = ""
+    if command is not None and is_running(command):
+        rest = f"; process {command} still runs, and its recorded calls fail with ENOSYS: end it"
+    return f"strace was ended by signal {-status}, and the recording with it{rest}"
 
 
 def _wait(strace: subprocess.Popen[bytes], watch: Watch, ender: _Ender) -> None:

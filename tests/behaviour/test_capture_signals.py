@@ -179,3 +179,18 @@ def test_a_process_is_not_traced_twice(
     assert done.code == 3
     assert f"is traced by process {other.pid} already" in done.err
     assert not list(shell.home.glob(".trace*"))
+
+
+def test_a_tracer_that_was_killed_is_told_and_what_it_recorded_is_kept(
+    shell: Shell, until: Until
+) -> None:
+    process = start(shell, "--", sys.executable, "-c", COUNTING)
+    until(lambda: ready(shell))
+    (strace,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    (command,) = Path(f"/proc/{strace}/task/{strace}/children").read_text().split()
+    os.kill(int(strace), signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + 9
+    assert "strace was ended by signal 9" in err
+    assert (shell.home / "trace/trace.json").exists()
+    until(lambda: not Path(f"/proc/{command}/fd").exists())  # ENOSYS ended it
