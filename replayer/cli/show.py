@@ -43,8 +43,13 @@ def render_trace(trace: Mapping[str, Any], name: str) -> Iterator[str]:
         yield trace["origin"]["note"]
     yield ""
     yield _row("events", _events(trace, size))
-    yield _row("roots", ", ".join(f"{root['directory']} as {root['name']}/" for root in trace["roots"]))
-    yield _row("data", f"{format_bytes(counts['bytes_read'])} read, {format_bytes(counts['bytes_written'])} written")
+    yield _row(
+        "roots", ", ".join(f"{root['directory']} as {root['name']}/" for root in trace["roots"])
+    )
+    yield _row(
+        "data",
+        f"{format_bytes(counts['bytes_read'])} read, {format_bytes(counts['bytes_written'])} written",
+    )
     yield _row("ops", _counted(counts["ops"]))
     yield _row("errors", _counted(counts["errors"]) or "none")
     yield from _requests(trace)
@@ -96,7 +101,10 @@ def _files(trace: Mapping[str, Any]) -> Iterator[str]:
         f" {format_count(labels['open in two threads at once'])} open in two threads at once",
     )
     reasons = _counted(counts["edges_by_reason"])
-    yield _row("order", f"{_many(counts['edges'], 'edge')} between threads" + (f": {reasons}" if reasons else ""))
+    yield _row(
+        "order",
+        f"{_many(counts['edges'], 'edge')} between threads" + (f": {reasons}" if reasons else ""),
+    )
 
 
 def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
@@ -115,7 +123,10 @@ def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
         if named:
             yield _row("", f"{what}: {_counted(named)}")
     if counts["tree_repairs"]["unexplained"]:
-        yield _row("", f"{counts['tree_repairs']['unexplained']} results do not fit the tree: something untraced changed it")
+        yield _row(
+            "",
+            f"{counts['tree_repairs']['unexplained']} results do not fit the tree: something untraced changed it",
+        )
     yield _row("blind spots", _counted(trace["blind_spots"]) or "none seen")
     yield _row("calibration", _calibration(trace["calibration"]))
 
@@ -127,10 +138,15 @@ def _not_understood(counts: Mapping[str, Any]) -> str:
 def _calibration(calibration: Mapping[str, Any]) -> str:
     parts = [
         f"{format_time_ns(value)} {where}"
-        for value, where in ((calibration["call_ns"], "in each call"), (calibration["gap_ns"], "between calls"))
+        for value, where in (
+            (calibration["call_ns"], "in each call"),
+            (calibration["gap_ns"], "between calls"),
+        )
         if value is not None
     ]
-    return f"the tracer added {' and '.join(parts)}" if parts else "not known: nothing is subtracted"
+    return (
+        f"the tracer added {' and '.join(parts)}" if parts else "not known: nothing is subtracted"
+    )
 
 
 def _row(name: str, text: str) -> str:

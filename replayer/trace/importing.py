@@ -1,4 +1,4 @@
-"""Imports logs into trace folders: what a user can say about them, checked, and handed to the native module."""
+"""Imports logs into trace folders, with what a user can say about them."""
 
 import json
 import os
@@ -14,7 +14,10 @@ from replayer.trace.windows import Window
 __all__ = ["MARKER", "ImportOptions", "import_trace"]
 
 MARKER = "/replayer/request/"
-"""A lookup of a path below this begins a request of that name; ``end`` ends it. The path need not exist."""
+"""A lookup of a path below this begins a request of that name; ``end`` ends it.
+
+The path need not exist.
+"""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The one place where the trace room meets the native module: its calls, with errors as this program's own."""
+"""The one place where the trace room meets the native module."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

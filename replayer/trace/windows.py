@@ -1,4 +1,4 @@
-"""When requests were made: a table that a user brings, because a log of calls does not name them."""
+"""When requests were made: a table of the user's, for a log of calls does not name them."""
 
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -8,7 +8,9 @@ from replayer.trace.errors import TraceError
 
 __all__ = ["Window", "load_windows"]
 
-HINT = "each line has three tab-separated columns: start, end (seconds on the log's clock) and label"
+HINT = (
+    "each line has three tab-separated columns: start, end (seconds on the log's clock) and label"
+)
 NS = 1_000_000_000
 LARGEST_NS = 2**62
 

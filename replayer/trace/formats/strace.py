@@ -7,7 +7,9 @@ from replayer.trace import native
 __all__ = ["ABOUT", "NAME", "is_applicable"]
 
 NAME: Final = "strace"
-ABOUT: Final = "strace text of every flavour: -f, -ff, -t to -ttt, -r, -T, -y, raw calls, old kernels"
+ABOUT: Final = (
+    "strace text of every flavour: -f, -ff, -t to -ttt, -r, -T, -y, raw calls, old kernels"
+)
 
 
 def is_applicable(head: bytes) -> Literal["yes", "no", "need more"]:

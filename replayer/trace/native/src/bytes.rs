@@ -27,9 +27,7 @@ pub(crate) fn take_digits(bytes: &[u8]) -> Option<(u64, &[u8])> {
         if !byte.is_ascii_digit() {
             break;
         }
-        value = value
-            .checked_mul(10)?
-            .checked_add(u64::from(byte - b'0'))?;
+        value = value.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?;
         length += 1;
     }
     (length > 0).then(|| (value, from(bytes, length)))
@@ -45,7 +43,10 @@ pub(crate) fn take_number(bytes: &[u8]) -> Option<(i64, &[u8])> {
         return take_radix(rest, 16);
     }
     let (value, rest) = take_digits(bytes)?;
-    #[allow(clippy::cast_possible_wrap, reason = "sizes print as unsigned: 2^64-1 is -1")]
+    #[allow(
+        clippy::cast_possible_wrap,
+        reason = "sizes print as unsigned: 2^64-1 is -1"
+    )]
     Some((value as i64, rest))
 }
 
@@ -109,7 +110,7 @@ pub(crate) fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
 /// Words between spaces and tabs.
 pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     bytes
-        .split(|byte| byte.is_ascii_whitespace())
+        .split(u8::is_ascii_whitespace)
         .filter(|word| !word.is_empty())
 }
 

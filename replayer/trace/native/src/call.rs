@@ -59,6 +59,17 @@ pub(crate) struct FileArg<'a> {
     pub(crate) deleted: bool,
 }
 
+impl FileArg<'_> {
+    /// A descriptor that is only a number.
+    pub(crate) const fn plain(number: i64) -> Self {
+        Self {
+            number,
+            shown: None,
+            deleted: false,
+        }
+    }
+}
+
 /// Where a relative path begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum At<'a> {
@@ -72,6 +83,16 @@ pub(crate) enum At<'a> {
 pub(crate) struct PathArg<'a> {
     pub(crate) at: At<'a>,
     pub(crate) text: Cow<'a, [u8]>,
+}
+
+impl<'a> PathArg<'a> {
+    /// A path of a call that has no directory.
+    pub(crate) fn plain(text: impl Into<Cow<'a, [u8]>>) -> Self {
+        Self {
+            at: At::Cwd(None),
+            text: text.into(),
+        }
+    }
 }
 
 /// The other arguments, by meaning.
@@ -159,7 +180,7 @@ pub(crate) enum Kind<'a> {
         file: FileArg<'a>,
         on_exec: OnExec,
     },
-    /// F_SETFD, FIOCLEX and the like: an op, and state.
+    /// `F_SETFD`, FIOCLEX and the like: an op, and state.
     SetOnExec {
         file: FileArg<'a>,
         on_exec: OnExec,

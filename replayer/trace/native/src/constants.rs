@@ -25,15 +25,20 @@ pub(crate) fn lenient_flags(text: &[u8]) -> i64 {
 
 fn by_name() -> &'static FxHashMap<&'static [u8], i64> {
     static BY_NAME: OnceLock<FxHashMap<&'static [u8], i64>> = OnceLock::new();
-    BY_NAME.get_or_init(|| NAMES.iter().map(|&(name, value)| (name.as_bytes(), value)).collect())
+    BY_NAME.get_or_init(|| {
+        NAMES
+            .iter()
+            .map(|&(name, value)| (name.as_bytes(), value))
+            .collect()
+    })
 }
 
 fn constant(part: &[u8]) -> Option<i64> {
     let part = part.trim_ascii();
-    if let Some(rest) = part.strip_prefix(b"0") {
-        if rest.first().is_some_and(u8::is_ascii_digit) {
-            return take_radix(rest, 8).map(|(value, _)| value);
-        }
+    if let Some(rest) = part.strip_prefix(b"0")
+        && rest.first().is_some_and(u8::is_ascii_digit)
+    {
+        return take_radix(rest, 8).map(|(value, _)| value);
     }
     if part.first().is_some_and(u8::is_ascii_digit) {
         return take_number(part).map(|(value, _)| value);
@@ -46,11 +51,11 @@ pub(crate) const O_CREAT: i64 = 0x40;
 pub(crate) const O_EXCL: i64 = 0x80;
 pub(crate) const O_TRUNC: i64 = 0x200;
 pub(crate) const O_APPEND: i64 = 0x400;
-pub(crate) const O_DIRECTORY: i64 = 0x10000;
-pub(crate) const O_NOFOLLOW: i64 = 0x20000;
-pub(crate) const O_CLOEXEC: i64 = 0x80000;
+pub(crate) const O_DIRECTORY: i64 = 0x1_0000;
+pub(crate) const O_NOFOLLOW: i64 = 0x2_0000;
+pub(crate) const O_CLOEXEC: i64 = 0x8_0000;
 pub(crate) const O_RDWR: i64 = 0x2;
-pub(crate) const O_TMPFILE: i64 = 0x410000;
+pub(crate) const O_TMPFILE: i64 = 0x41_0000;
 pub(crate) const AT_SYMLINK_NOFOLLOW: i64 = 0x100;
 pub(crate) const AT_REMOVEDIR: i64 = 0x200;
 pub(crate) const AT_SYMLINK_FOLLOW: i64 = 0x400;
@@ -74,9 +79,9 @@ const NAMES: [(&str, i64); 161] = [
     ("AT_RECURSIVE", 0x8000), ("AT_REMOVEDIR", 0x200), ("AT_STATX_DONT_SYNC", 0x4000),
     ("AT_STATX_FORCE_SYNC", 0x2000), ("AT_STATX_SYNC_AS_STAT", 0x0), ("AT_SYMLINK_FOLLOW", 0x400),
     ("AT_SYMLINK_NOFOLLOW", 0x100), ("CLONE_FILES", 0x400), ("CLONE_FS", 0x200),
-    ("CLONE_NEWNS", 0x20000), ("CLONE_PARENT", 0x8000), ("CLONE_PIDFD", 0x1000),
-    ("CLONE_PTRACE", 0x2000), ("CLONE_SETTLS", 0x80000), ("CLONE_SIGHAND", 0x800),
-    ("CLONE_SYSVSEM", 0x40000), ("CLONE_THREAD", 0x10000), ("CLONE_VFORK", 0x4000),
+    ("CLONE_NEWNS", 0x2_0000), ("CLONE_PARENT", 0x8000), ("CLONE_PIDFD", 0x1000),
+    ("CLONE_PTRACE", 0x2000), ("CLONE_SETTLS", 0x8_0000), ("CLONE_SIGHAND", 0x800),
+    ("CLONE_SYSVSEM", 0x4_0000), ("CLONE_THREAD", 0x1_0000), ("CLONE_VFORK", 0x4000),
     ("CLONE_VM", 0x100), ("CLOSE_RANGE_CLOEXEC", 0x4), ("CLOSE_RANGE_UNSHARE", 0x2),
     ("FALLOC_FL_COLLAPSE_RANGE", 0x8), ("FALLOC_FL_INSERT_RANGE", 0x20),
     ("FALLOC_FL_KEEP_SIZE", 0x1), ("FALLOC_FL_NO_HIDE_STALE", 0x4), ("FALLOC_FL_PUNCH_HOLE", 0x2),
@@ -93,12 +98,12 @@ const NAMES: [(&str, i64); 161] = [
     ("LOCK_SH", 0x1), ("LOCK_UN", 0x8), ("LOCK_WRITE", 0x80), ("MAP_ANONYMOUS", 0x20),
     ("MAP_DENYWRITE", 0x800), ("MAP_FIXED", 0x10), ("MAP_LOCKED", 0x2000),
     ("MAP_NORESERVE", 0x4000), ("MAP_POPULATE", 0x8000), ("MAP_PRIVATE", 0x2), ("MAP_SHARED", 0x1),
-    ("MAP_SHARED_VALIDATE", 0x3), ("MAP_STACK", 0x20000), ("MAP_SYNC", 0x80000), ("O_ACCMODE", 0x3),
-    ("O_APPEND", 0x400), ("O_ASYNC", 0x2000), ("O_CLOEXEC", 0x80000), ("O_CREAT", 0x40),
-    ("O_DIRECT", 0x4000), ("O_DIRECTORY", 0x10000), ("O_DSYNC", 0x1000), ("O_EXCL", 0x80),
-    ("O_LARGEFILE", 0x8000), ("O_NDELAY", 0x800), ("O_NOATIME", 0x40000), ("O_NOCTTY", 0x100),
-    ("O_NOFOLLOW", 0x20000), ("O_NONBLOCK", 0x800), ("O_PATH", 0x200000), ("O_RDONLY", 0x0),
-    ("O_RDWR", 0x2), ("O_SYNC", 0x101000), ("O_TMPFILE", 0x410000), ("O_TRUNC", 0x200),
+    ("MAP_SHARED_VALIDATE", 0x3), ("MAP_STACK", 0x2_0000), ("MAP_SYNC", 0x8_0000), ("O_ACCMODE", 0x3),
+    ("O_APPEND", 0x400), ("O_ASYNC", 0x2000), ("O_CLOEXEC", 0x8_0000), ("O_CREAT", 0x40),
+    ("O_DIRECT", 0x4000), ("O_DIRECTORY", 0x1_0000), ("O_DSYNC", 0x1000), ("O_EXCL", 0x80),
+    ("O_LARGEFILE", 0x8000), ("O_NDELAY", 0x800), ("O_NOATIME", 0x4_0000), ("O_NOCTTY", 0x100),
+    ("O_NOFOLLOW", 0x2_0000), ("O_NONBLOCK", 0x800), ("O_PATH", 0x20_0000), ("O_RDONLY", 0x0),
+    ("O_RDWR", 0x2), ("O_SYNC", 0x10_1000), ("O_TMPFILE", 0x41_0000), ("O_TRUNC", 0x200),
     ("O_WRONLY", 0x1), ("POSIX_FADV_DONTNEED", 0x4), ("POSIX_FADV_NOREUSE", 0x5),
     ("POSIX_FADV_NORMAL", 0x0), ("POSIX_FADV_RANDOM", 0x1), ("POSIX_FADV_SEQUENTIAL", 0x2),
     ("POSIX_FADV_WILLNEED", 0x3), ("PROT_EXEC", 0x4), ("PROT_NONE", 0x0), ("PROT_READ", 0x1),
@@ -114,7 +119,7 @@ const NAMES: [(&str, i64); 161] = [
     ("S_IFCHR", 0x2000), ("S_IFDIR", 0x4000), ("S_IFIFO", 0x1000), ("S_IFLNK", 0xa000),
     ("S_IFREG", 0x8000), ("S_IFSOCK", 0xc000), ("S_ISGID", 0x400), ("S_ISUID", 0x800),
     ("S_ISVTX", 0x200), ("W_OK", 0x2), ("XATTR_CREATE", 0x1), ("XATTR_REPLACE", 0x2), ("X_OK", 0x1),
-    ("__O_SYNC", 0x100000), ("__O_TMPFILE", 0x400000),
+    ("__O_SYNC", 0x10_0000), ("__O_TMPFILE", 0x40_0000),
 ];
 
 #[cfg(test)]
@@ -125,7 +130,7 @@ mod tests {
     fn names_numbers_and_octal_modes_are_read() {
         assert_eq!(flags(b"O_RDONLY|O_CLOEXEC"), Some(O_CLOEXEC));
         assert_eq!(flags(b"S_IFREG|0644"), Some(0o100_644));
-        assert_eq!(flags(b"0x80000"), Some(0x80000));
+        assert_eq!(flags(b"0x80000"), Some(0x8_0000));
         assert_eq!(flags(b"0600"), Some(0o600));
         assert_eq!(flags(b"0"), Some(0));
         assert_eq!(flags(b"O_NEW"), None);

@@ -29,7 +29,11 @@ impl ByName {
     }
 
     pub(crate) fn json(&self) -> Value {
-        let map: Map<String, Value> = self.0.iter().map(|(name, count)| (name.clone(), json!(count))).collect();
+        let map: Map<String, Value> = self
+            .0
+            .iter()
+            .map(|(name, count)| (name.clone(), json!(count)))
+            .collect();
         Value::Object(map)
     }
 }

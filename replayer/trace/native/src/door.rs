@@ -11,8 +11,8 @@ use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use serde_json::Value;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -52,14 +52,16 @@ fn trace_import(
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
         let (request, lines, stop) = (&request, &lines, &stop);
-        let spawned = std::thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, move || {
-            let result = import(request, &mut |count| {
-                lines.store(count, Ordering::Relaxed);
-                !stop.load(Ordering::Relaxed)
+        let spawned = std::thread::Builder::new()
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, move || {
+                let result = import(request, &mut |count| {
+                    lines.store(count, Ordering::Relaxed);
+                    !stop.load(Ordering::Relaxed)
+                });
+                // The other end waits until it has this.
+                let _ = sender.send(result);
             });
-            // The other end waits until it has this.
-            let _ = sender.send(result);
-        });
         let worker = spawned.map_err(|error| PyOSError::new_err(error.to_string()))?;
         let receiver = Mutex::new(receiver);
         let wait = || match receiver.lock() {
@@ -73,7 +75,10 @@ fn trace_import(
                 Err(RecvTimeoutError::Disconnected) => {
                     // A panic of the worker ends here, and not this process.
                     let _ = worker.join();
-                    return Err(PyValueError::new_err(("the import ended without a result", "")));
+                    return Err(PyValueError::new_err((
+                        "the import ended without a result",
+                        "",
+                    )));
                 }
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -94,6 +99,10 @@ fn trace_import(
 
 /// The text of a trace's trace.json, after its version and the checksums of its tables have been checked.
 #[pyfunction]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "Python hands over what it converted"
+)]
 fn trace_open(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
     py.detach(|| Trace::open(&directory).map(|trace| trace.document().to_owned()))
         .map_err(raised)
@@ -110,7 +119,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_open, module)?)
 }
 
-/// Mistakes are ValueErrors of message and hint; what the kernel refused keeps its errno.
+/// Mistakes are `ValueErrors` of message and hint; what the kernel refused keeps its errno.
 fn raised(error: TraceError) -> PyErr {
     match error {
         TraceError::Io { path, source } => match source.raw_os_error() {
@@ -125,10 +134,21 @@ fn raised(error: TraceError) -> PyErr {
     }
 }
 
-fn request(files: Vec<PathBuf>, target: PathBuf, roots: Vec<Vec<u8>>, options: &str) -> Option<Request> {
+fn request(
+    files: Vec<PathBuf>,
+    target: PathBuf,
+    roots: Vec<Vec<u8>>,
+    options: &str,
+) -> Option<Request> {
     let options: Value = serde_json::from_str(options).ok()?;
     let text = |key: &str| options.get(key).and_then(Value::as_str);
-    let list = |key: &str| options.get(key).and_then(Value::as_array).into_iter().flatten();
+    let list = |key: &str| {
+        options
+            .get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    };
     let directories = list("directories").map(|pair| {
         let directory = pair.get(1)?.as_str()?.as_bytes().to_vec();
         Some((pair.get(0)?.as_u64(), directory))

@@ -48,11 +48,11 @@ impl Files {
             shown: shown.to_vec(),
         };
         self.next_slot = self.next_slot.saturating_add(1);
-        if let Some(id) = self.free.pop() {
-            if let Some(place) = self.get_place(id) {
-                *place = Some(description);
-                return id;
-            }
+        if let Some(id) = self.free.pop()
+            && let Some(place) = self.get_place(id)
+        {
+            *place = Some(description);
+            return id;
         }
         self.open.push(Some(description));
         u32::try_from(self.open.len() - 1).unwrap_or(u32::MAX)

@@ -4,11 +4,13 @@ use crate::error::TraceError;
 use crate::import::Origin;
 use crate::order::Reason;
 use crate::readme;
+use crate::scope::Scope;
 use crate::stretch::Stretch;
 use crate::tables;
 use crate::tracker::Tracker;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
+use std::fmt::Write;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -33,11 +35,18 @@ impl Draft {
                 "remove it, or choose another name with -o",
             ));
         }
-        let name = target.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = target
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned());
         let Some(name) = name else {
-            return Err(TraceError::asked("-o must name a folder", "for example -o traces/front"));
+            return Err(TraceError::asked(
+                "-o must name a folder",
+                "for example -o traces/front",
+            ));
         };
-        let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = target
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or_else(|| Path::new("."));
         fs::create_dir_all(parent).map_err(TraceError::io(parent))?;
         let path = parent.join(format!(".{name}.partial-{}", std::process::id()));
@@ -83,46 +92,39 @@ pub(crate) fn write(
     let without_events = tracker.requests.without_events;
     let requests = tracker.requests.into_done();
     tables::requests::write(directory, &requests, first_ns)?;
-    let tree = tables::tree::write(directory, &tracker.tree, &mut tracker.scope.paths, origin.request.keep)?;
+    let tree = tables::tree::write(
+        directory,
+        &tracker.tree,
+        &mut tracker.scope.paths,
+        origin.request.keep,
+    )?;
     let labels = tables::paths::write(directory, &tracker.scope.paths, &tracker.usage)?;
 
-    let roots: Vec<Value> = tracker
-        .scope
-        .roots()
-        .map(|(absolute, top)| {
-            json!({
-                "directory": format!("/{}", String::from_utf8_lossy(absolute)),
-                "name": String::from_utf8_lossy(&tracker.scope.paths.text(top)),
-            })
-        })
-        .collect();
     let mut counts = tracker.counts.json();
-    if let Some(counts) = counts.as_object_mut() {
-        counts.insert("events".into(), json!(events));
-        counts.insert("threads".into(), json!(tracker.threads.len()));
-        counts.insert("paths".into(), json!(tracker.scope.paths.rows().len()));
-        counts.insert("open_descriptions".into(), json!(tracker.files.count()));
-        counts.insert("edges".into(), json!(edges));
-        counts.insert("edges_by_reason".into(), reasons(&by_reason));
-        counts.insert("requests".into(), json!(requests.len()));
-        counts.insert("connections_without_events".into(), json!(without_events));
-        counts.insert("span_ns".into(), json!(tracker.last_ns.saturating_sub(first_ns).max(0)));
-        counts.insert("parents_guessed".into(), json!(tracker.tasks.guessed));
-        counts.insert("files_from_outside".into(), json!(tracker.outside));
-        counts.insert("manifest_rows".into(), json!(origin.declared));
+    let totals = json!({
+        "events": events,
+        "threads": tracker.threads.len(),
+        "paths": tracker.scope.paths.rows().len(),
+        "open_descriptions": tracker.files.count(),
+        "edges": edges,
+        "edges_by_reason": reasons(&by_reason),
+        "requests": requests.len(),
+        "connections_without_events": without_events,
+        "span_ns": tracker.last_ns.saturating_sub(first_ns).max(0),
+        "parents_guessed": tracker.tasks.guessed,
+        "files_from_outside": tracker.outside,
+        "manifest_rows": origin.declared,
+    });
+    if let (Some(counts), Value::Object(totals)) = (counts.as_object_mut(), totals) {
+        counts.extend(totals);
     }
     let document = json!({
         "format": FORMAT_VERSION,
         "writer": format!("replayer {}", env!("CARGO_PKG_VERSION")),
         "origin": describe_origin(origin),
-        "clock": {
-            "kind": origin.clock.kind.name(),
-            "begin_ns": tracker.first_ns,
-            "resolution_ns": origin.clock.resolution_ns,
-            "durations": origin.clock.durations,
-        },
+        "clock": clock(origin, tracker.first_ns),
         "calibration": calibration(&stretch),
-        "roots": roots,
+        "roots": roots(&tracker.scope),
         "blind_spots": tracker.counts.blind.json(),
         "counts": counts,
         "labels": labels,
@@ -145,7 +147,11 @@ fn by_label(requests: &[crate::requests::Request]) -> Value {
     for request in requests {
         let numbered = request.label.strip_prefix("request-");
         let unnamed = numbered.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
-        let label = if unnamed { "(not named)" } else { &request.label };
+        let label = if unnamed {
+            "(not named)"
+        } else {
+            &request.label
+        };
         let entry = labels.entry(label).or_default();
         entry.0.insert(request.number);
         entry.1 += request.events;
@@ -162,6 +168,27 @@ fn reasons(by_reason: &std::collections::BTreeMap<Reason, u64>) -> Value {
         .map(|(reason, count)| (reason.name().to_owned(), json!(count)))
         .collect();
     Value::Object(map)
+}
+
+fn clock(origin: &Origin<'_>, begin_ns: Option<i64>) -> Value {
+    json!({
+        "kind": origin.clock.kind.name(),
+        "begin_ns": begin_ns,
+        "resolution_ns": origin.clock.resolution_ns,
+        "durations": origin.clock.durations,
+    })
+}
+
+fn roots(scope: &Scope) -> Value {
+    scope
+        .roots()
+        .map(|(absolute, top)| {
+            json!({
+                "directory": format!("/{}", String::from_utf8_lossy(absolute)),
+                "name": String::from_utf8_lossy(&scope.paths.text(top)),
+            })
+        })
+        .collect()
 }
 
 fn describe_origin(origin: &Origin<'_>) -> Value {
@@ -212,6 +239,10 @@ pub(crate) fn checksum(path: &Path) -> Result<(String, u64), TraceError> {
         hash.update(buffer.get(..count).unwrap_or_default());
         bytes += u64::try_from(count).unwrap_or(0);
     }
-    let sum = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut sum = String::new();
+    for byte in hash.finalize() {
+        // Writing to a String cannot fail.
+        let _ = write!(sum, "{byte:02x}");
+    }
     Ok((sum, bytes))
 }

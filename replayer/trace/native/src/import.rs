@@ -57,7 +57,10 @@ pub struct Request {
 ///
 /// # Errors
 /// What the user asked cannot be meant, a file is damaged, the kernel refuses, or `progress` stops it.
-pub fn import(request: &Request, progress: &mut dyn FnMut(u64) -> bool) -> Result<String, TraceError> {
+pub fn import(
+    request: &Request,
+    progress: &mut dyn FnMut(u64) -> bool,
+) -> Result<String, TraceError> {
     if request.files.is_empty() || request.roots.is_empty() {
         return Err(TraceError::asked(
             "an import needs at least one file and one root",
@@ -82,12 +85,25 @@ fn fill(
         Some(file) => Some(manifest::load(&mut tracker, Input::open(file)?)?),
         None => None,
     };
-    let inputs = request.files.iter().map(|file| Input::open(file)).collect::<Result<_, _>>()?;
+    let inputs = request
+        .files
+        .iter()
+        .map(|file| Input::open(file))
+        .collect::<Result<_, _>>()?;
     let clock = (format.import)(inputs, &mut tracker, progress)?;
     if request.strict && tracker.counts.not_understood > 0 {
         return Err(strict_error(&tracker.counts));
     }
-    folder::write(draft.path(), tracker, &Origin { request, format, clock, declared })
+    folder::write(
+        draft.path(),
+        tracker,
+        &Origin {
+            request,
+            format,
+            clock,
+            declared,
+        },
+    )
 }
 
 /// What trace.json says about where a trace comes from.
@@ -116,7 +132,11 @@ fn strict_error(counts: &Counts) -> TraceError {
 ///
 /// # Errors
 /// As `import`.
-pub fn rehearse(request: &Request, log: Vec<u8>, manifest: Option<Vec<u8>>) -> Result<u64, TraceError> {
+pub fn rehearse(
+    request: &Request,
+    log: Vec<u8>,
+    manifest: Option<Vec<u8>>,
+) -> Result<u64, TraceError> {
     let format = match &request.format {
         Some(name) => find(name)?,
         None => &crate::formats::strace::FORMAT,
@@ -125,7 +145,9 @@ pub fn rehearse(request: &Request, log: Vec<u8>, manifest: Option<Vec<u8>>) -> R
     if let Some(manifest) = manifest {
         manifest::load(&mut tracker, Input::memory("manifest", manifest)?)?;
     }
-    (format.import)(vec![Input::memory("log", log)?], &mut tracker, &mut |_| true)?;
+    (format.import)(vec![Input::memory("log", log)?], &mut tracker, &mut |_| {
+        true
+    })?;
     tracker.order.settle();
     let (events, _) = tracker.events.finish()?;
     tracker.edges.finish()?;
@@ -139,13 +161,16 @@ fn table_file(directory: &Path, name: &str) -> Result<Sink, TraceError> {
 }
 
 fn find(name: &str) -> Result<&'static Format, TraceError> {
-    FORMATS.iter().find(|format| format.name == name).ok_or_else(|| {
-        let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-        TraceError::asked(
-            format!("--format must be one of {}, got {name}", names.join(", ")),
-            "leave it out to have the format found out",
-        )
-    })
+    FORMATS
+        .iter()
+        .find(|format| format.name == name)
+        .ok_or_else(|| {
+            let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+            TraceError::asked(
+                format!("--format must be one of {}, got {name}", names.join(", ")),
+                "leave it out to have the format found out",
+            )
+        })
 }
 
 type Open<'a> = &'a mut dyn FnMut(&str) -> Result<Sink, TraceError>;
@@ -172,7 +197,10 @@ fn tracker(request: &Request, open: Open<'_>) -> Result<Tracker, TraceError> {
     for (task, directory) in &request.directories {
         if directory.first() != Some(&b'/') {
             return Err(TraceError::asked(
-                format!("--cwd must be absolute, got {}", String::from_utf8_lossy(directory)),
+                format!(
+                    "--cwd must be absolute, got {}",
+                    String::from_utf8_lossy(directory)
+                ),
                 "give the directory as the traced machine named it",
             ));
         }
@@ -202,7 +230,11 @@ fn choose(request: &Request) -> Result<&'static Format, TraceError> {
             }
         }
     }
-    let shown = request.files.first().map(|file| file.display().to_string()).unwrap_or_default();
+    let shown = request
+        .files
+        .first()
+        .map(|file| file.display().to_string())
+        .unwrap_or_default();
     Err(if answer == Applicability::NeedMore {
         TraceError::asked(
             format!("{shown} is too short to tell what it is"),

@@ -36,21 +36,27 @@ impl Tree {
             Found::Node(node, place) => (node, place),
             Found::Unknown(directory, name) => {
                 repairs.inferred += 1;
-                (self.add_before(directory, name, kind), Some((directory, name)))
+                (
+                    self.add_before(directory, name, kind),
+                    Some((directory, name)),
+                )
             }
-            Found::Absent(directory, name) => {
-                (self.appear(directory, name, kind, repairs), Some((directory, name)))
-            }
+            Found::Absent(directory, name) => (
+                self.appear(directory, name, kind, repairs),
+                Some((directory, name)),
+            ),
             Found::NoDirectory { known, .. } => {
                 repairs.unexplained += u64::from(known);
                 let directory = self.ensure_directory(paths, paths.parent(path))?;
-                match self.find(paths, path, follow) {
-                    Found::Node(node, place) => (node, place),
-                    _ => {
-                        repairs.inferred += 1;
-                        let name = paths.name(path);
-                        (self.add_before(directory, name, kind), Some((directory, name)))
-                    }
+                if let Found::Node(node, place) = self.find(paths, path, follow) {
+                    (node, place)
+                } else {
+                    repairs.inferred += 1;
+                    let name = paths.name(path);
+                    (
+                        self.add_before(directory, name, kind),
+                        Some((directory, name)),
+                    )
                 }
             }
             Found::NotDirectory | Found::Loop => {
@@ -87,7 +93,8 @@ impl Tree {
         let Some(node) = self.node_mut(id) else {
             return;
         };
-        let corrected = node.declared && !node.confirmed && kind != FileKind::Unknown && node.kind != kind;
+        let corrected =
+            node.declared && !node.confirmed && kind != FileKind::Unknown && node.kind != kind;
         let learned = node.kind == FileKind::Unknown && kind != FileKind::Unknown;
         node.confirmed = true;
         repairs.corrected += u64::from(corrected);
@@ -169,7 +176,9 @@ impl Tree {
         repairs: &mut Repairs,
     ) -> Option<(NodeId, NameId)> {
         match self.find(paths, path, false) {
-            Found::Absent(directory, name) | Found::Unknown(directory, name) => Some((directory, name)),
+            Found::Absent(directory, name) | Found::Unknown(directory, name) => {
+                Some((directory, name))
+            }
             Found::Node(_, place) => {
                 self.missed(paths, path, false, repairs);
                 place

@@ -53,9 +53,7 @@ pub(crate) fn open(path: &Path) -> Result<Box<dyn BufRead>, TraceError> {
 }
 
 /// Decompress a stream as its first bytes ask for.
-pub(crate) fn decompress(
-    stream: impl Read + 'static,
-) -> Result<Box<dyn BufRead>, std::io::Error> {
+pub(crate) fn decompress(stream: impl Read + 'static) -> Result<Box<dyn BufRead>, std::io::Error> {
     let mut buffered = BufReader::with_capacity(BUFFER_BYTES, stream);
     let head = buffered.fill_buf()?;
     Ok(if head.starts_with(&[0x1f, 0x8b]) {
@@ -92,10 +90,7 @@ pub(crate) enum Line {
     End,
 }
 
-fn read_line(
-    reader: &mut dyn BufRead,
-    line: &mut Vec<u8>,
-) -> Result<Line, std::io::Error> {
+fn read_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> Result<Line, std::io::Error> {
     line.clear();
     let mut too_long = false;
     let mut anything = false;

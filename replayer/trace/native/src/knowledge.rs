@@ -41,7 +41,11 @@ impl Knowledge {
         let Some(known) = self.known(now.thread) else {
             return true;
         };
-        if known.clock.get(&from.thread).is_some_and(|&row| row >= from.row) {
+        if known
+            .clock
+            .get(&from.thread)
+            .is_some_and(|&row| row >= from.row)
+        {
             return false;
         }
         let clock = Rc::make_mut(&mut known.clock);
@@ -53,7 +57,10 @@ impl Knowledge {
             }
         }
         while clock.len() > MOST_THREADS {
-            let oldest = clock.iter().min_by_key(|&(_, row)| row).map(|(&thread, _)| thread);
+            let oldest = clock
+                .iter()
+                .min_by_key(|&(_, row)| row)
+                .map(|(&thread, _)| thread);
             let Some(oldest) = oldest else { break };
             clock.remove(&oldest);
         }
@@ -63,7 +70,11 @@ impl Knowledge {
     /// From this event on, whoever waits for the thread knows what it knows.
     pub(crate) fn note(&mut self, now: Seat) {
         if let Some(known) = self.known(now.thread) {
-            if known.moments.back().is_some_and(|(_, clock)| Rc::ptr_eq(clock, &known.clock)) {
+            if known
+                .moments
+                .back()
+                .is_some_and(|(_, clock)| Rc::ptr_eq(clock, &known.clock))
+            {
                 return;
             }
             if known.moments.len() >= MOST_MOMENTS {

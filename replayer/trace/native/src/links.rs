@@ -17,12 +17,10 @@ impl Tracker {
                 let text = self.portable(directory, target, text);
                 (Some(target), text)
             }
-            Spot::Outside(absolute) => {
-                match self.outside_link(&absolute) {
-                    Some(target) => (Some(target), self.upwards(directory, target)),
-                    None => (None, b".outside".to_vec()),
-                }
-            }
+            Spot::Outside(absolute) => match self.outside_link(&absolute) {
+                Some(target) => (Some(target), self.upwards(directory, target)),
+                None => (None, b".outside".to_vec()),
+            },
             Spot::Unknown => (None, b".outside".to_vec()),
         }
     }
@@ -30,7 +28,8 @@ impl Tracker {
     /// Remember where a symlink leads.
     pub(crate) fn set_link(&mut self, node: NodeId, link: PathId, text: &[u8]) {
         let (target, text) = self.link_target(link, text);
-        let outside = target.is_some_and(|target| self.scope.paths.text(target).starts_with(b".outside/"));
+        let outside =
+            target.is_some_and(|target| self.scope.paths.text(target).starts_with(b".outside/"));
         self.counts.links_out += u64::from(outside);
         if let Some(node) = self.tree.node_mut(node) {
             node.link = target.map(|target| (target, text.into_boxed_slice()));
@@ -43,7 +42,8 @@ impl Tracker {
         let mut joined = paths.text(directory);
         joined.push(b'/');
         joined.extend_from_slice(text);
-        let stays = text.first() != Some(&b'/') && normal(&joined).is_some_and(|text| text == paths.text(target));
+        let stays = text.first() != Some(&b'/')
+            && normal(&joined).is_some_and(|text| text == paths.text(target));
         if stays {
             text.to_vec()
         } else {
@@ -71,7 +71,9 @@ impl Tracker {
         if name.is_empty() {
             name.push(b'|');
         }
-        let kept = name.get(name.len().saturating_sub(200)..).unwrap_or_default();
+        let kept = name
+            .get(name.len().saturating_sub(200)..)
+            .unwrap_or_default();
         paths.child(top, kept)
     }
 }

@@ -30,7 +30,11 @@ pub(crate) fn load(tracker: &mut Tracker, mut input: Input) -> Result<u64, Trace
             continue;
         }
         let Some(row) = parse(&line) else {
-            return Err(wrong(file, number, "is no row of path, type, size, mode, link"));
+            return Err(wrong(
+                file,
+                number,
+                "is no row of path, type, size, mode, link",
+            ));
         };
         let Some(place) = place(tracker, row.path) else {
             return Err(wrong(file, number, "names no file below the roots"));
@@ -40,10 +44,10 @@ pub(crate) fn load(tracker: &mut Tracker, mut input: Input) -> Result<u64, Trace
             continue;
         }
         count += 1;
-        if let Some(node) = declare(tracker, place, &row) {
-            if row.kind == b"l" {
-                links.push((node, place, row.link.to_vec()));
-            }
+        if let Some(node) = declare(tracker, place, &row)
+            && row.kind == b"l"
+        {
+            links.push((node, place, row.link.to_vec()));
         }
     }
     // A link may lead to what stands further down.
@@ -67,14 +71,15 @@ fn parse(line: &[u8]) -> Option<Row<'_>> {
     let path = fields.next()?;
     let kind = fields.next()?;
     let size = number(fields.next()?)?;
-    let mode = take_radix(fields.next()?, 8).and_then(|(mode, _)| u32::try_from(mode & 0o7777).ok());
-    let link = fields.next().unwrap_or_default();
+    let permissions =
+        take_radix(fields.next()?, 8).and_then(|(mode, _)| u32::try_from(mode & 0o7777).ok());
+    let target = fields.next().unwrap_or_default();
     (kind.len() == 1 && size >= 0).then_some(Row {
         path,
         kind,
         size,
-        mode,
-        link,
+        mode: permissions,
+        link: target,
     })
 }
 
@@ -91,11 +96,13 @@ fn place(tracker: &mut Tracker, path: &[u8]) -> Option<PathId> {
     let tops: Vec<PathId> = tracker.scope.roots().map(|(_, top)| top).collect();
     let mut rest = path;
     let mut top = *tops.first()?;
-    if let Some((name, after)) = split_at_byte(path, b':') {
-        if let Some(&other) = tops.iter().find(|&&top| tracker.scope.paths.text(top) == name) {
-            top = other;
-            rest = after;
-        }
+    if let Some((name, after)) = split_at_byte(path, b':')
+        && let Some(&other) = tops
+            .iter()
+            .find(|&&top| tracker.scope.paths.text(top) == name)
+    {
+        top = other;
+        rest = after;
     }
     let mut at = top;
     for part in rest.split(|&byte| byte == b'/') {

@@ -113,7 +113,11 @@ impl Order {
         // A second thread that nobody started: what the first one did before it was not written down.
         let unknown_start = is_new && self.is_solo() && causes.is_empty();
         if unknown_start {
-            let earlier = self.last.iter().flatten().map(|&seat| (seat, Reason::Start));
+            let earlier = self
+                .last
+                .iter()
+                .flatten()
+                .map(|&seat| (seat, Reason::Start));
             self.candidates.extend(earlier);
         }
         if is_new {
@@ -121,10 +125,10 @@ impl Order {
         }
         let before = self.last.get(place).copied().flatten();
         self.candidates.extend_from_slice(causes);
-        if let Some(barrier) = self.barrier {
-            if before.is_none_or(|before| before.row < barrier.row) {
-                self.candidates.push((barrier, Reason::Directory));
-            }
+        if let Some(barrier) = self.barrier
+            && before.is_none_or(|before| before.row < barrier.row)
+        {
+            self.candidates.push((barrier, Reason::Directory));
         }
         self.now = Some(seat);
         if let Some(last) = self.last.get_mut(place) {
@@ -140,7 +144,8 @@ impl Order {
         if self.candidates.is_empty() {
             return;
         }
-        self.candidates.sort_unstable_by_key(|&(seat, reason)| (std::cmp::Reverse(seat.row), reason));
+        self.candidates
+            .sort_unstable_by_key(|&(seat, reason)| (std::cmp::Reverse(seat.row), reason));
         for (from, reason) in std::mem::take(&mut self.candidates) {
             if from.thread != now.thread && from.row < now.row && self.knowledge.learn(now, from) {
                 self.ready.push(Edge {
@@ -169,17 +174,29 @@ impl Order {
         if access == Access::Write {
             self.touch(Resource::Entries(directory), Access::Add, Reason::Directory);
         }
-        self.touch(Resource::Directory(directory), Access::Read, Reason::Directory);
+        self.touch(
+            Resource::Directory(directory),
+            Access::Read,
+            Reason::Directory,
+        );
     }
 
     /// The event reads the entries of a directory, or needs it empty.
     pub(crate) fn list(&mut self, directory: NodeId) {
-        self.touch(Resource::Entries(directory), Access::Read, Reason::Directory);
+        self.touch(
+            Resource::Entries(directory),
+            Access::Read,
+            Reason::Directory,
+        );
     }
 
     /// The event makes or removes a directory.
     pub(crate) fn directory(&mut self, directory: NodeId) {
-        self.touch(Resource::Directory(directory), Access::Write, Reason::Directory);
+        self.touch(
+            Resource::Directory(directory),
+            Access::Write,
+            Reason::Directory,
+        );
     }
 
     /// The event takes or lets go a lock of a file.
@@ -192,7 +209,11 @@ impl Order {
         if self.is_solo() {
             return;
         }
-        let others = self.last.iter().flatten().map(|&seat| (seat, Reason::Directory));
+        let others = self
+            .last
+            .iter()
+            .flatten()
+            .map(|&seat| (seat, Reason::Directory));
         self.candidates.extend(others);
         self.barrier = self.now;
     }
@@ -225,7 +246,13 @@ impl Order {
 }
 
 impl Uses {
-    fn touch(&mut self, now: Seat, access: Access, reason: Reason, found: &mut Vec<(Seat, Reason)>) {
+    fn touch(
+        &mut self,
+        now: Seat,
+        access: Access,
+        reason: Reason,
+        found: &mut Vec<(Seat, Reason)>,
+    ) {
         found.extend(self.write.map(|seat| (seat, reason)));
         if access != Access::Read {
             found.extend(self.readers.iter().map(|&seat| (seat, reason)));
@@ -263,7 +290,11 @@ mod tests {
 
     fn edges(order: &mut Order) -> Vec<(u64, u64)> {
         order.settle();
-        order.ready.iter().map(|edge| (edge.from, edge.to)).collect()
+        order
+            .ready
+            .iter()
+            .map(|edge| (edge.from, edge.to))
+            .collect()
     }
 
     #[test]

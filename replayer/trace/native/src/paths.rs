@@ -60,7 +60,7 @@ struct Place {
     parent: PathId,
     name: NameId,
     depth: u32,
-    /// Its row in the table `paths`; u32::MAX until it is used.
+    /// Its row in the table `paths`; `u32::MAX` until it is used.
     row: u32,
 }
 

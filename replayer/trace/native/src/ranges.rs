@@ -42,7 +42,8 @@ impl Ranges {
             self.reads.retain(|range| !covered(range));
             append(&mut self.writes, Range { start, end, seat });
         } else {
-            self.reads.retain(|range| !(covered(range) && range.seat.thread == seat.thread));
+            self.reads
+                .retain(|range| !(covered(range) && range.seat.thread == seat.thread));
             append(&mut self.reads, Range { start, end, seat });
         }
     }
@@ -50,18 +51,22 @@ impl Ranges {
 
 fn append(ranges: &mut Vec<Range>, range: Range) {
     // What a thread goes on with is one range: sequential reads and writes stay small.
-    if let Some(last) = ranges.last_mut() {
-        if last.seat.thread == range.seat.thread && last.end == range.start {
-            last.end = range.end;
-            last.seat = range.seat;
-            return;
-        }
+    if let Some(last) = ranges.last_mut()
+        && last.seat.thread == range.seat.thread
+        && last.end == range.start
+    {
+        last.end = range.end;
+        last.seat = range.seat;
+        return;
     }
     ranges.push(range);
     if ranges.len() > MOST_RANGES {
         let mut merged: Vec<Range> = Vec::new();
         for range in ranges.drain(..) {
-            match merged.iter_mut().find(|other| other.seat.thread == range.seat.thread) {
+            match merged
+                .iter_mut()
+                .find(|other| other.seat.thread == range.seat.thread)
+            {
                 Some(other) => {
                     other.start = other.start.min(range.start);
                     other.end = other.end.max(range.end);
@@ -78,9 +83,17 @@ fn append(ranges: &mut Vec<Range>, range: Range) {
 mod tests {
     use super::*;
 
-    fn touch(ranges: &mut Ranges, row: u64, thread: u32, span: (i64, i64), writes: bool) -> Vec<u64> {
+    fn touch(
+        ranges: &mut Ranges,
+        row: u64,
+        thread: u32,
+        span: (i64, i64),
+        writes: bool,
+    ) -> Vec<u64> {
         let mut rows = Vec::new();
-        ranges.touch(Seat { row, thread }, span, writes, |seat| rows.push(seat.row));
+        ranges.touch(Seat { row, thread }, span, writes, |seat| {
+            rows.push(seat.row);
+        });
         rows
     }
 
@@ -99,7 +112,13 @@ mod tests {
         let mut ranges = Ranges::default();
         for row in 0..10_000_u64 {
             let start = i64::try_from(row).unwrap() * 10;
-            touch(&mut ranges, row, u32::try_from(row % 3).unwrap(), (start, start + 5), true);
+            touch(
+                &mut ranges,
+                row,
+                u32::try_from(row % 3).unwrap(),
+                (start, start + 5),
+                true,
+            );
         }
         assert!(ranges.writes.len() <= MOST_RANGES);
         assert!(!touch(&mut ranges, 10_000, 9, (100, 101), false).is_empty());

@@ -45,7 +45,11 @@ impl Trace {
             None => return Err(TraceError::damaged(&place, "names no trace format", AGAIN)),
         }
         for name in TABLES {
-            check(directory, name, document.get("tables").and_then(|tables| tables.get(name)))?;
+            check(
+                directory,
+                name,
+                document.get("tables").and_then(|tables| tables.get(name)),
+            )?;
         }
         Ok(Self {
             directory: directory.to_owned(),
@@ -116,7 +120,11 @@ impl Trace {
     /// The table is damaged.
     pub fn requests(&self) -> Result<Vec<RequestPiece>, TraceError> {
         self.rows("requests", &requests::SPECS, |group, row| {
-            let number = |column| group.int(column, row).and_then(|value| u64::try_from(value).ok());
+            let number = |column| {
+                group
+                    .int(column, row)
+                    .and_then(|value| u64::try_from(value).ok())
+            };
             Some(RequestPiece {
                 request: u32::try_from(number(0)?).ok()?,
                 label: group.text(1, row)?.to_owned(),
@@ -139,7 +147,9 @@ impl Trace {
         let mut all = Vec::new();
         while let Some(group) = table.next_group()? {
             for row in 0..group.rows {
-                all.push(read(&group, row).ok_or_else(|| wrong_row(&self.directory, name, all.len()))?);
+                all.push(
+                    read(&group, row).ok_or_else(|| wrong_row(&self.directory, name, all.len()))?,
+                );
             }
         }
         Ok(all)
@@ -190,7 +200,9 @@ fn check(directory: &Path, name: &str, expected: Option<&Value>) -> Result<(), T
     if length != bytes || found != sum {
         return Err(TraceError::damaged(
             &path,
-            format!("has changed since it was written ({length} bytes, {bytes} expected; its checksum differs)"),
+            format!(
+                "has changed since it was written ({length} bytes, {bytes} expected; its checksum differs)"
+            ),
             AGAIN,
         ));
     }
@@ -272,7 +284,11 @@ impl Events {
         let mut events = Vec::with_capacity(group.rows);
         for row in 0..group.rows {
             let event = event(&group, row).ok_or_else(|| {
-                TraceError::damaged("events.parquet", format!("row {row} of a group is no event"), AGAIN)
+                TraceError::damaged(
+                    "events.parquet",
+                    format!("row {row} of a group is no event"),
+                    AGAIN,
+                )
             })?;
             events.push(event);
         }

@@ -29,25 +29,62 @@ pub(crate) fn render(document: &Value) -> String {
 }
 
 fn tables(text: &mut String, document: &Value) {
-    line(text, "\n## Tables\n\nParquet, readable by DuckDB, pandas, polars and pyarrow.\n");
+    line(
+        text,
+        "\n## Tables\n\nParquet, readable by DuckDB, pandas, polars and pyarrow.\n",
+    );
     line(text, "| table | rows | what |\n|---|---|---|");
     for (name, rows, what) in [
-        ("events", "/counts/events", "one row a call, in the order in which calls took effect; a negative `result` is an errno"),
-        ("paths", "/counts/paths", "`path` and `to_path` of events count its rows, from 0; the first component stands for a root"),
-        ("tree", "", "what must be there before: type, size, mode, link"),
-        ("edges", "/counts/edges", "which event waits for which event of another thread, and why"),
-        ("requests", "/counts/requests", "which events of which thread belong to a request"),
+        (
+            "events",
+            "/counts/events",
+            "one row a call, in the order in which calls took effect; a negative `result` is an errno",
+        ),
+        (
+            "paths",
+            "/counts/paths",
+            "`path` and `to_path` of events count its rows, from 0; the first component stands for a root",
+        ),
+        (
+            "tree",
+            "",
+            "what must be there before: type, size, mode, link",
+        ),
+        (
+            "edges",
+            "/counts/edges",
+            "which event waits for which event of another thread, and why",
+        ),
+        (
+            "requests",
+            "/counts/requests",
+            "which events of which thread belong to a request",
+        ),
     ] {
-        let rows = if rows.is_empty() { String::new() } else { number(document, rows).to_string() };
+        let rows = if rows.is_empty() {
+            String::new()
+        } else {
+            number(document, rows).to_string()
+        };
         line(text, &format!("| `{name}.parquet` | {rows} | {what} |"));
     }
-    line(text, "\nBackslashes in paths are doubled, and bytes that are not UTF-8 are written `\\xNN`.");
+    line(
+        text,
+        "\nBackslashes in paths are doubled, and bytes that are not UTF-8 are written `\\xNN`.",
+    );
 }
 
 fn trust(text: &mut String, document: &Value) {
     line(text, "\n## How far it can be trusted\n");
-    let times = at(document, "/calibration/method").as_str().unwrap_or_default();
-    line(text, &format!("- Times were taken under a tracer. {times}. Order and think times are what to use them for."));
+    let times = at(document, "/calibration/method")
+        .as_str()
+        .unwrap_or_default();
+    line(
+        text,
+        &format!(
+            "- Times were taken under a tracer. {times}. Order and think times are what to use them for."
+        ),
+    );
     line(
         text,
         &format!(
@@ -67,12 +104,23 @@ fn trust(text: &mut String, document: &Value) {
             sum(document, "/counts/calls_not_representable"),
         ),
     );
-    let blind = at(document, "/blind_spots").as_object().filter(|spots| !spots.is_empty());
+    let blind = at(document, "/blind_spots")
+        .as_object()
+        .filter(|spots| !spots.is_empty());
     match blind {
         None => line(text, "- Blind spots: none seen."),
         Some(spots) => {
-            let spots: Vec<String> = spots.iter().map(|(name, count)| format!("{name} ({count})")).collect();
-            line(text, &format!("- Blind spots, which a log of calls cannot show: {}.", spots.join(", ")));
+            let spots: Vec<String> = spots
+                .iter()
+                .map(|(name, count)| format!("{name} ({count})"))
+                .collect();
+            line(
+                text,
+                &format!(
+                    "- Blind spots, which a log of calls cannot show: {}.",
+                    spots.join(", ")
+                ),
+            );
         }
     }
 }

@@ -59,16 +59,19 @@ impl Requests {
     /// A task took a connection.
     pub(crate) fn accepted(&mut self, task: u64, connection: i64, time_ns: i64) {
         self.finish(task);
-        self.open.insert(task, Open::new(time_ns, self.window_at(time_ns), Some(connection)));
+        self.open.insert(
+            task,
+            Open::new(time_ns, self.window_at(time_ns), Some(connection)),
+        );
     }
 
     /// A descriptor was closed: the end of the request, if it was its connection.
     pub(crate) fn closed(&mut self, task: u64, fd: i64, time_ns: i64) {
-        if let Some(open) = self.open.get_mut(&task) {
-            if open.connection == Some(fd) {
-                open.connection = None;
-                open.end_ns = time_ns;
-            }
+        if let Some(open) = self.open.get_mut(&task)
+            && open.connection == Some(fd)
+        {
+            open.connection = None;
+            open.end_ns = time_ns;
         }
     }
 
@@ -89,15 +92,23 @@ impl Requests {
         }
         let (start_ns, end_ns) = times;
         let window = self.window_at(start_ns);
-        let window_start = window.and_then(|at| self.windows.get(at)).map(|window| window.start_ns);
+        let window_start = window
+            .and_then(|at| self.windows.get(at))
+            .map(|window| window.start_ns);
         match self.open.get_mut(&task) {
             Some(open) if open.window.is_none() && open.label.is_none() => open.window = window,
             Some(open) if open.label.is_none() && window.is_some() && open.window != window => {
                 self.finish(task);
-                self.open.insert(task, Open::new(window_start.unwrap_or(start_ns), window, None));
+                self.open.insert(
+                    task,
+                    Open::new(window_start.unwrap_or(start_ns), window, None),
+                );
             }
             None if window.is_some() => {
-                self.open.insert(task, Open::new(window_start.unwrap_or(start_ns), window, None));
+                self.open.insert(
+                    task,
+                    Open::new(window_start.unwrap_or(start_ns), window, None),
+                );
             }
             _ => {}
         }
@@ -113,9 +124,14 @@ impl Requests {
 
     fn window_at(&self, time_ns: i64) -> Option<usize> {
         // The latest window that has begun, and has not ended.
-        let begun = self.windows.partition_point(|window| window.start_ns <= time_ns);
+        let begun = self
+            .windows
+            .partition_point(|window| window.start_ns <= time_ns);
         let at = begun.checked_sub(1)?;
-        self.windows.get(at).filter(|window| time_ns < window.end_ns).map(|_| at)
+        self.windows
+            .get(at)
+            .filter(|window| time_ns < window.end_ns)
+            .map(|_| at)
     }
 
     /// A task waits for its next connection, or has ended.
@@ -129,11 +145,16 @@ impl Requests {
         };
         let named = open.window.and_then(|at| Some((at, self.windows.get(at)?)));
         let (number, label) = match (named, open.label) {
-            (Some((at, window)), _) => (u32::try_from(at).unwrap_or(u32::MAX), window.label.clone()),
+            (Some((at, window)), _) => {
+                (u32::try_from(at).unwrap_or(u32::MAX), window.label.clone())
+            }
             (None, label) => {
                 self.unnamed += 1;
                 let number = u32::try_from(self.windows.len()).unwrap_or(0) + self.unnamed - 1;
-                (number, label.unwrap_or_else(|| format!("request-{}", self.unnamed)))
+                (
+                    number,
+                    label.unwrap_or_else(|| format!("request-{}", self.unnamed)),
+                )
             }
         };
         self.done.push(Request {
@@ -155,7 +176,8 @@ impl Requests {
         for task in open {
             self.finish(task);
         }
-        self.done.sort_by_key(|request| (request.first, request.thread));
+        self.done
+            .sort_by_key(|request| (request.first, request.thread));
         self.done
     }
 }
@@ -180,7 +202,11 @@ mod tests {
 
     #[test]
     fn accept_cuts_and_windows_name() {
-        let window = |start_ns, end_ns, label: &str| Window { start_ns, end_ns, label: label.to_owned() };
+        let window = |start_ns, end_ns, label: &str| Window {
+            start_ns,
+            end_ns,
+            label: label.to_owned(),
+        };
         let mut requests = Requests::new(vec![window(0, 100, "/"), window(200, 300, "/a")]);
         requests.accepted(7, 5, 50);
         requests.event(7, 0, 0, (60, 61));
@@ -191,19 +217,45 @@ mod tests {
         requests.accepted(7, 5, 400);
         requests.event(7, 0, 3, (410, 411));
         let done = requests.into_done();
-        let short: Vec<_> = done.iter().map(|r| (r.number, r.label.as_str(), r.first, r.last, r.start_ns, r.end_ns)).collect();
-        assert_eq!(short, [(0, "/", 0, 1, 50, 80), (1, "/a", 2, 2, 210, 221), (2, "request-1", 3, 3, 400, 411)]);
+        let short: Vec<_> = done
+            .iter()
+            .map(|r| {
+                (
+                    r.number,
+                    r.label.as_str(),
+                    r.first,
+                    r.last,
+                    r.start_ns,
+                    r.end_ns,
+                )
+            })
+            .collect();
+        assert_eq!(
+            short,
+            [
+                (0, "/", 0, 1, 50, 80),
+                (1, "/a", 2, 2, 210, 221),
+                (2, "request-1", 3, 3, 400, 411)
+            ]
+        );
     }
 
     #[test]
     fn windows_cut_a_connection_that_stays() {
-        let window = |start_ns, end_ns, label: &str| Window { start_ns, end_ns, label: label.to_owned() };
+        let window = |start_ns, end_ns, label: &str| Window {
+            start_ns,
+            end_ns,
+            label: label.to_owned(),
+        };
         let mut requests = Requests::new(vec![window(0, 10, "a"), window(10, 20, "b")]);
         requests.accepted(7, 5, 1);
         requests.event(7, 0, 0, (2, 3));
         requests.event(7, 0, 1, (12, 13));
         let done = requests.into_done();
-        let short: Vec<_> = done.iter().map(|r| (r.label.as_str(), r.first, r.last)).collect();
+        let short: Vec<_> = done
+            .iter()
+            .map(|r| (r.label.as_str(), r.first, r.last))
+            .collect();
         assert_eq!(short, [("a", 0, 0), ("b", 1, 1)]);
     }
 }

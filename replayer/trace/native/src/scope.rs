@@ -97,8 +97,12 @@ impl Scope {
         let name = last.unwrap_or_default().to_vec();
         let mut free = name.clone();
         let mut count = 2;
-        while self.roots.iter().any(|root| self.paths.text(root.path) == free) {
-            free = name.clone();
+        while self
+            .roots
+            .iter()
+            .any(|root| self.paths.text(root.path) == free)
+        {
+            free.clone_from(&name);
             free.extend_from_slice(format!("-{count}").as_bytes());
             count += 1;
         }
@@ -180,7 +184,10 @@ impl Scope {
 
     fn down(&mut self, spot: Spot, name: &[u8]) -> Spot {
         match spot {
-            Spot::Inside(path) => self.paths.child(path, name).map_or(Spot::Unknown, Spot::Inside),
+            Spot::Inside(path) => self
+                .paths
+                .child(path, name)
+                .map_or(Spot::Unknown, Spot::Inside),
             Spot::Outside(absolute) => {
                 let mut longer = absolute.to_vec();
                 if !longer.is_empty() {
@@ -188,7 +195,10 @@ impl Scope {
                 }
                 longer.extend_from_slice(name);
                 let root = self.roots.iter().find(|root| *root.absolute == *longer);
-                root.map_or_else(|| Spot::Outside(Rc::from(longer)), |root| Spot::Inside(root.path))
+                root.map_or_else(
+                    || Spot::Outside(Rc::from(longer)),
+                    |root| Spot::Inside(root.path),
+                )
             }
             Spot::Unknown => Spot::Unknown,
         }
@@ -267,12 +277,24 @@ mod tests {
         let mut scope = scope(&["/srv/deploy/dst", "/srv/deploy/src/", "/other/src"]);
         let root = Spot::Outside(Rc::from(&b""[..]));
         let deploy = Spot::Outside(Rc::from(&b"srv/deploy"[..]));
-        assert_eq!(text(&mut scope, &root, "/srv/deploy/dst/a//./b").as_deref(), Some("dst/a/b"));
+        assert_eq!(
+            text(&mut scope, &root, "/srv/deploy/dst/a//./b").as_deref(),
+            Some("dst/a/b")
+        );
         assert_eq!(text(&mut scope, &deploy, "src/x").as_deref(), Some("src/x"));
-        assert_eq!(text(&mut scope, &deploy, "dst/../src/x").as_deref(), Some("src/x"));
-        assert_eq!(text(&mut scope, &root, "/other/src").as_deref(), Some("src-2"));
+        assert_eq!(
+            text(&mut scope, &deploy, "dst/../src/x").as_deref(),
+            Some("src/x")
+        );
+        assert_eq!(
+            text(&mut scope, &root, "/other/src").as_deref(),
+            Some("src-2")
+        );
         assert_eq!(text(&mut scope, &root, "/srv/deploy"), None);
-        assert_eq!(text(&mut scope, &root, "/srv/deploy/dst/../../../etc/passwd"), None);
+        assert_eq!(
+            text(&mut scope, &root, "/srv/deploy/dst/../../../etc/passwd"),
+            None
+        );
         assert_eq!(text(&mut scope, &root, "/srv/deploy/dstx"), None);
     }
 
@@ -292,7 +314,12 @@ mod tests {
 
     #[test]
     fn roots_that_cannot_be_meant_are_refused() {
-        for roots in [vec!["relative"], vec!["/"], vec!["/a", "/a/b"], vec!["/a", "/a"]] {
+        for roots in [
+            vec!["relative"],
+            vec!["/"],
+            vec!["/a", "/a/b"],
+            vec!["/a", "/a"],
+        ] {
             let roots: Vec<Vec<u8>> = roots.iter().map(|root| root.as_bytes().to_vec()).collect();
             assert!(Scope::new(&roots).is_err());
         }

@@ -119,7 +119,10 @@ mod tests {
         tree.saw_read(id, 0, 10, 4096, &mut repairs);
         assert_eq!(repairs.corrected, 0);
         tree.saw_size(id, 12, &mut repairs);
-        assert_eq!((tree.node(id).unwrap().first_size, repairs.corrected), (12, 1));
+        assert_eq!(
+            (tree.node(id).unwrap().first_size, repairs.corrected),
+            (12, 1)
+        );
     }
 
     #[test]
@@ -127,6 +130,9 @@ mod tests {
         let (mut tree, id) = file(Some(10));
         tree.wrote(id, 100, 50);
         tree.saw_read(id, 0, 150, 4096, &mut Repairs::default());
-        assert_eq!((tree.node(id).unwrap().first_size, tree.size(id)), (10, 150));
+        assert_eq!(
+            (tree.node(id).unwrap().first_size, tree.size(id)),
+            (10, 150)
+        );
     }
 }

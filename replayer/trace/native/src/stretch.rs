@@ -77,7 +77,9 @@ impl Stretch {
                     Some((low - CHEAP_CALL_NS).clamp(0, MOST_NS))
                 }
                 (count, None) => {
-                    method.push(format!("{what}: not known, {count} samples are too few; nothing is subtracted"));
+                    method.push(format!(
+                        "{what}: not known, {count} samples are too few; nothing is subtracted"
+                    ));
                     None
                 }
             },
@@ -107,7 +109,10 @@ fn low_quantile(mut values: Vec<i64>) -> (usize, Option<i64>) {
     values.sort_unstable();
     let count = values.len();
     let enough = count >= FEWEST_SAMPLES;
-    (count, values.get(count / QUANTILE).copied().filter(|_| enough))
+    (
+        count,
+        values.get(count / QUANTILE).copied().filter(|_| enough),
+    )
 }
 
 #[cfg(test)]
@@ -115,12 +120,21 @@ mod tests {
     use super::*;
 
     fn sample(gap_ns: i64, others: u32) -> Sample {
-        Sample { gap_ns: Some(gap_ns), others }
+        Sample {
+            gap_ns: Some(gap_ns),
+            others,
+        }
     }
 
     #[test]
     fn the_smallest_values_are_the_tracers() {
-        let samples = (0..100).map(|at| (Op::Lseek, Some(3_000 + at * 100), sample(8_000 + at * 1_000, 0)));
+        let samples = (0..100).map(|at| {
+            (
+                Op::Lseek,
+                Some(3_000 + at * 100),
+                sample(8_000 + at * 1_000, 0),
+            )
+        });
         let stretch = Stretch::unknown().estimate(samples);
         assert_eq!(stretch.call_ns, Some(3_350));
         assert_eq!(stretch.gap_ns, Some(12_850));
@@ -131,7 +145,10 @@ mod tests {
 
     #[test]
     fn what_was_given_is_kept_and_too_few_samples_prove_nothing() {
-        let asked = Stretch { call_ns: Some(2_700), ..Stretch::unknown() };
+        let asked = Stretch {
+            call_ns: Some(2_700),
+            ..Stretch::unknown()
+        };
         let stretch = asked.estimate(std::iter::once((Op::Lseek, Some(9), sample(9, 0))));
         assert_eq!((stretch.call_ns, stretch.gap_ns), (Some(2_700), None));
         assert_eq!(stretch.gap(sample(9, 0)), 9);

@@ -1,5 +1,7 @@
 //! Processes and threads: their descriptors and working directories, inherited and shared as the kernel does it.
 
+mod descriptors;
+
 use crate::call::{OnExec, Shares};
 use crate::order::Seat;
 use crate::scope::Spot;
@@ -21,14 +23,14 @@ struct Slot {
     on_exec: OnExec,
 }
 
-/// Descriptors, shared by the tasks that were cloned with CLONE_FILES.
+/// Descriptors, shared by the tasks that were cloned with `CLONE_FILES`.
 #[derive(Debug, Clone, Default)]
 struct Table {
     slots: FxHashMap<i64, Slot>,
     users: u32,
 }
 
-/// A working directory, shared by the tasks that were cloned with CLONE_FS.
+/// A working directory, shared by the tasks that were cloned with `CLONE_FS`.
 #[derive(Debug, Clone)]
 pub(crate) struct Cwd {
     pub(crate) spot: Spot,
@@ -44,6 +46,15 @@ const MOST_ENDED: usize = 1 << 16;
 /// Where a log does not say (chosen: what login shells and services have).
 const USUAL_UMASK: i64 = 0o022;
 
+/// What a close became when it was entered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Early {
+    /// The event of this row.
+    Event(u64),
+    /// None of the trace's.
+    Nothing,
+}
+
 /// One thread of the traced program.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
@@ -56,7 +67,7 @@ pub(crate) struct Task {
     /// Traced calls since then that are no events.
     pub(crate) others: u32,
     /// A close that was told when it was entered, and its event's row if it became one.
-    pub(crate) early: Option<Option<u64>>,
+    pub(crate) early: Option<Early>,
     /// A clone that has not returned yet.
     pub(crate) spawning: Option<Shares>,
     /// The last event of the task that spawned it, before it did.
@@ -70,7 +81,7 @@ pub(crate) struct Task {
 /// All tasks that live.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
-    tasks: FxHashMap<u64, Task>,
+    living: FxHashMap<u64, Task>,
     tables: Vec<Table>,
     cwds: Vec<Cwd>,
     free_tables: Vec<usize>,
@@ -98,15 +109,15 @@ impl Tasks {
     }
 
     pub(crate) fn get(&self, task: u64) -> Option<&Task> {
-        self.tasks.get(&task)
+        self.living.get(&task)
     }
 
     /// The task of a number; one that was never seen starts with nothing.
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Task> {
-        if !self.tasks.contains_key(&number) {
+        if !self.living.contains_key(&number) {
             self.meet(number);
         }
-        self.tasks.get_mut(&number)
+        self.living.get_mut(&number)
     }
 
     fn meet(&mut self, number: u64) {
@@ -129,7 +140,7 @@ impl Tasks {
         if let Some(cwd) = self.cwds.get_mut(cwd) {
             cwd.users += 1;
         }
-        self.tasks.insert(
+        self.living.insert(
             number,
             Task {
                 files,
@@ -148,22 +159,22 @@ impl Tasks {
 
     fn add_table(&mut self, table: Table) -> usize {
         let table = Table { users: 0, ..table };
-        if let Some(free) = self.free_tables.pop() {
-            if let Some(place) = self.tables.get_mut(free) {
-                *place = table;
-                return free;
-            }
+        if let Some(free) = self.free_tables.pop()
+            && let Some(place) = self.tables.get_mut(free)
+        {
+            *place = table;
+            return free;
         }
         self.tables.push(table);
         self.tables.len() - 1
     }
 
     fn add_cwd(&mut self, cwd: Cwd) -> usize {
-        if let Some(free) = self.free_cwds.pop() {
-            if let Some(place) = self.cwds.get_mut(free) {
-                *place = cwd;
-                return free;
-            }
+        if let Some(free) = self.free_cwds.pop()
+            && let Some(place) = self.cwds.get_mut(free)
+        {
+            *place = cwd;
+            return free;
         }
         self.cwds.push(cwd);
         self.cwds.len() - 1
@@ -179,32 +190,38 @@ impl Tasks {
     }
 
     /// A clone returned. Returns the descriptions that the child holds now as well.
-    pub(crate) fn end_spawn(&mut self, parent: u64, child: Option<u64>, shares: Shares) -> Vec<u32> {
+    pub(crate) fn end_spawn(
+        &mut self,
+        parent: u64,
+        child: Option<u64>,
+        shares: Shares,
+    ) -> Vec<u32> {
         self.spawning.retain(|&other| other != parent);
         if let Some(task) = self.get_mut(parent) {
             task.spawning = None;
         }
         match child {
-            Some(child) if !self.tasks.contains_key(&child) => self.spawn(parent, child, shares),
+            Some(child) if !self.living.contains_key(&child) => self.spawn(parent, child, shares),
             _ => Vec::new(),
         }
     }
 
     fn spawn(&mut self, parent: u64, child: u64, shares: Shares) -> Vec<u32> {
-        let Some(task) = self.tasks.get(&parent) else {
+        let Some(task) = self.living.get(&parent) else {
             return Vec::new();
         };
-        let (mut files, mut cwd, event) = (task.files, task.cwd, task.last_event.or(task.parent_event));
+        let (mut files, mut cwd, event) =
+            (task.files, task.cwd, task.last_event.or(task.parent_event));
         let mut copied = Vec::new();
         if !shares.files {
             let table = self.tables.get(files).cloned().unwrap_or_default();
             copied = inside(&table.slots);
             files = self.add_table(table);
         }
-        if !shares.cwd {
-            if let Some(copy) = self.cwds.get(cwd).cloned() {
-                cwd = self.add_cwd(Cwd { users: 0, ..copy });
-            }
+        if !shares.cwd
+            && let Some(copy) = self.cwds.get(cwd).cloned()
+        {
+            cwd = self.add_cwd(Cwd { users: 0, ..copy });
         }
         self.insert(child, files, cwd, event);
         copied
@@ -212,11 +229,11 @@ impl Tasks {
 
     /// A task that was met before its parent's clone returned took copies: which descriptions it holds.
     pub(crate) fn adopted(&mut self, number: u64) -> Option<Vec<u32>> {
-        if self.tasks.contains_key(&number) || self.spawning.is_empty() {
+        if self.living.contains_key(&number) || self.spawning.is_empty() {
             return None;
         }
         let parent = *self.spawning.first()?;
-        let shares = self.tasks.get(&parent).and_then(|task| task.spawning)?;
+        let shares = self.living.get(&parent).and_then(|task| task.spawning)?;
         self.guessed += u64::from(self.spawning.len() > 1);
         // Another child of the same clone cannot follow.
         self.spawning.retain(|&other| other != parent);
@@ -225,7 +242,7 @@ impl Tasks {
 
     /// A task is about to end. Returns the descriptions that its table held, if it is the last to use it.
     pub(crate) fn leave(&mut self, number: u64) -> Vec<u32> {
-        let Some(files) = self.tasks.get(&number).map(|task| task.files) else {
+        let Some(files) = self.living.get(&number).map(|task| task.files) else {
             return Vec::new();
         };
         match self.tables.get_mut(files) {
@@ -237,13 +254,14 @@ impl Tasks {
     /// A task ended.
     pub(crate) fn end(&mut self, number: u64) {
         self.spawning.retain(|&other| other != number);
-        let Some(task) = self.tasks.remove(&number) else {
+        let Some(task) = self.living.remove(&number) else {
             return;
         };
         if self.ended.len() >= MOST_ENDED {
             self.ended.clear();
         }
-        self.ended.extend(task.last_event.map(|seat| (number, seat)));
+        self.ended
+            .extend(task.last_event.map(|seat| (number, seat)));
         if let Some(table) = self.tables.get_mut(task.files) {
             table.users = table.users.saturating_sub(1);
             if table.users == 0 {
@@ -269,114 +287,9 @@ impl Tasks {
 
     /// A task executed a program and took another's number.
     pub(crate) fn take_over(&mut self, leader: u64, from: u64) {
-        if let Some(task) = self.tasks.remove(&from) {
-            self.tasks.entry(leader).or_insert(task);
+        if let Some(task) = self.living.remove(&from) {
+            self.living.entry(leader).or_insert(task);
         }
-    }
-
-    /// Close what is to be closed at execve. Returns the descriptions that lose a descriptor, and those gained by a
-    /// table that is no longer shared.
-    pub(crate) fn exec(&mut self, number: u64) -> (Vec<u32>, Vec<u32>) {
-        let Some(files) = self.get_mut(number).map(|task| task.files) else {
-            return (Vec::new(), Vec::new());
-        };
-        let mut gained = Vec::new();
-        let mut files = files;
-        if self.tables.get(files).is_some_and(|table| table.users > 1) {
-            let copy = self.tables.get(files).cloned().unwrap_or_default();
-            gained = inside(&copy.slots);
-            if let Some(table) = self.tables.get_mut(files) {
-                table.users -= 1;
-            }
-            files = self.add_table(copy);
-            if let Some(table) = self.tables.get_mut(files) {
-                table.users = 1;
-            }
-            if let Some(task) = self.tasks.get_mut(&number) {
-                task.files = files;
-            }
-        }
-        (self.close_where(files, |_, slot| slot.on_exec == OnExec::Close), gained)
-    }
-
-    fn close_where(&mut self, files: usize, closes: impl Fn(i64, &Slot) -> bool) -> Vec<u32> {
-        let Some(table) = self.tables.get_mut(files) else {
-            return Vec::new();
-        };
-        let mut numbers: Vec<i64> = table
-            .slots
-            .iter()
-            .filter(|&(&number, slot)| closes(number, slot))
-            .map(|(&number, _)| number)
-            .collect();
-        numbers.sort_unstable();
-        numbers
-            .into_iter()
-            .filter_map(|number| table.slots.remove(&number))
-            .filter_map(|slot| match slot.held {
-                Held::Inside(description) => Some(description),
-                Held::Outside(_) => None,
-            })
-            .collect()
-    }
-
-    /// Close a range of descriptors, or mark it to be closed at execve.
-    pub(crate) fn close_range(&mut self, number: u64, first: i64, last: i64, mark: bool) -> Vec<u32> {
-        let Some(files) = self.get_mut(number).map(|task| task.files) else {
-            return Vec::new();
-        };
-        let last = if last < 0 { i64::MAX } else { last };
-        if !mark {
-            return self.close_where(files, |fd, _| (first..=last).contains(&fd));
-        }
-        if let Some(table) = self.tables.get_mut(files) {
-            for (fd, slot) in &mut table.slots {
-                if (first..=last).contains(fd) {
-                    slot.on_exec = OnExec::Close;
-                }
-            }
-        }
-        Vec::new()
-    }
-
-    /// What a descriptor of a task holds.
-    pub(crate) fn held(&mut self, number: u64, fd: i64) -> Option<Held> {
-        let files = self.get_mut(number)?.files;
-        let table = self.tables.get(files)?;
-        table.slots.get(&fd).map(|slot| slot.held.clone())
-    }
-
-    /// Let a descriptor hold something. Returns the description that it held before.
-    pub(crate) fn hold(&mut self, number: u64, fd: i64, held: Held, on_exec: OnExec) -> Option<u32> {
-        let files = self.get_mut(number)?.files;
-        let table = self.tables.get_mut(files)?;
-        let before = table.slots.insert(fd, Slot { held, on_exec })?;
-        match before.held {
-            Held::Inside(description) => Some(description),
-            Held::Outside(_) => None,
-        }
-    }
-
-    /// Let a descriptor go.
-    pub(crate) fn release(&mut self, number: u64, fd: i64) -> Option<Held> {
-        let files = self.get_mut(number)?.files;
-        let table = self.tables.get_mut(files)?;
-        table.slots.remove(&fd).map(|slot| slot.held)
-    }
-
-    /// F_SETFD and the like.
-    pub(crate) fn set_on_exec(&mut self, number: u64, fd: i64, on_exec: OnExec) {
-        let files = self.get_mut(number).map(|task| task.files);
-        let table = files.and_then(|files| self.tables.get_mut(files));
-        if let Some(slot) = table.and_then(|table| table.slots.get_mut(&fd)) {
-            slot.on_exec = on_exec;
-        }
-    }
-
-    /// The working directory of a task.
-    pub(crate) fn cwd_mut(&mut self, number: u64) -> Option<&mut Cwd> {
-        let cwd = self.get_mut(number)?.cwd;
-        self.cwds.get_mut(cwd)
     }
 }
 
@@ -389,5 +302,7 @@ fn inside(slots: &FxHashMap<i64, Slot>) -> Vec<u32> {
         })
         .collect();
     held.sort_unstable();
-    held.into_iter().map(|(_, description)| description).collect()
+    held.into_iter()
+        .map(|(_, description)| description)
+        .collect()
 }

@@ -71,15 +71,16 @@ impl Tracker {
             self.first_ns.get_or_insert(start);
             self.last_ns = self.last_ns.max(call.end_ns().unwrap_or(start));
         }
-        if call.outcome == Outcome::Unknown && !matches!(call.kind, Kind::Other | Kind::Exec { .. }) {
+        if call.outcome == Outcome::Unknown && !matches!(call.kind, Kind::Other | Kind::Exec { .. })
+        {
             self.counts.halves.add(call.name);
             return Ok(());
         }
         let fate = self.dispatch(call)?;
-        if fate == Fate::Other {
-            if let Some(task) = self.tasks.get_mut(call.task) {
-                task.others = task.others.saturating_add(1);
-            }
+        if fate == Fate::Other
+            && let Some(task) = self.tasks.get_mut(call.task)
+        {
+            task.others = task.others.saturating_add(1);
         }
         Ok(())
     }
@@ -90,8 +91,14 @@ impl Tracker {
             Kind::Path { op, path, args } => self.on_path(call, *op, path, args),
             Kind::TwoPaths { op, path, to, args } => self.on_two_paths(call, *op, [path, to], args),
             Kind::File { op, file, args } => self.on_file(call, *op, *file, args),
-            Kind::TwoFiles { op, file, to, args } => self.on_two_files(call, *op, [*file, *to], args),
-            Kind::SetOnExec { file, on_exec, args } => {
+            Kind::TwoFiles { op, file, to, args } => {
+                self.on_two_files(call, *op, [*file, *to], args)
+            }
+            Kind::SetOnExec {
+                file,
+                on_exec,
+                args,
+            } => {
                 if call.outcome.is_ok() {
                     self.tasks.set_on_exec(call.task, file.number, *on_exec);
                 }
@@ -125,7 +132,8 @@ impl Tracker {
             self.introduce(call, path, slot)?;
         }
         let row = self.events.next_row();
-        let [path, to_path] = [on.path, on.to_path].map(|path| path.map(|path| self.scope.paths.row(path)));
+        let [path, to_path] =
+            [on.path, on.to_path].map(|path| path.map(|path| self.scope.paths.row(path)));
         let (seat, sample) = self.take_seat(call, row);
         let result = match call.outcome {
             Outcome::Value(_) if op == Op::Open => 0,
@@ -133,7 +141,10 @@ impl Tracker {
             Outcome::Error(number) => -i64::from(number),
             Outcome::Unknown => 0,
         };
-        let start_ns = call.start_ns.unwrap_or(0).saturating_sub(self.first_ns.unwrap_or(0));
+        let start_ns = call
+            .start_ns
+            .unwrap_or(0)
+            .saturating_sub(self.first_ns.unwrap_or(0));
         self.counts.event(op, result);
         let event = Row {
             thread: seat.thread,
@@ -159,7 +170,8 @@ impl Tracker {
     /// Write the event that stands for an opening before the trace.
     fn introduce(&mut self, call: &Call<'_>, path: PathId, slot: u32) -> Result<(), TraceError> {
         let found = self.tree.find(&self.scope.paths, path, true);
-        let is_directory = matches!(found, Found::Node(node, _) if self.tree.kind(node) == FileKind::Directory);
+        let is_directory =
+            matches!(found, Found::Node(node, _) if self.tree.kind(node) == FileKind::Directory);
         let before = Call {
             task: call.task,
             name: "inherit",
@@ -192,15 +204,21 @@ impl Tracker {
         let thread = *task.thread.get_or_insert(free);
         let seat = Seat { row, thread };
         let before = task.last_end_ns.or(first_ns);
-        let gap_ns = call.start_ns.zip(before).map(|(start, end)| start.saturating_sub(end));
+        let gap_ns = call
+            .start_ns
+            .zip(before)
+            .map(|(start, end)| start.saturating_sub(end));
         let sample = Sample {
             gap_ns: gap_ns.map(|gap| gap.max(0)),
             others: task.others,
         };
         task.others = 0;
         task.last_end_ns = call.end_ns();
-        let mut causes: Vec<(Seat, Reason)> =
-            task.reaped.drain(..).map(|seat| (seat, Reason::Wait)).collect();
+        let mut causes: Vec<(Seat, Reason)> = task
+            .reaped
+            .drain(..)
+            .map(|seat| (seat, Reason::Wait))
+            .collect();
         if task.last_event.replace(seat).is_none() {
             causes.extend(task.parent_event.map(|seat| (seat, Reason::Spawn)));
         }
@@ -239,18 +257,22 @@ impl Tracker {
                     None => (Spot::Unknown, None),
                 },
                 Some(Held::Outside(Some(absolute))) => (Spot::Outside(absolute), None),
-                Some(Held::Outside(None)) => match file.shown.and_then(|shown| self.locate_shown(shown)) {
-                    Some(spot) => (spot, None),
-                    // No directory that leads to a root: those are kept.
-                    None => (Spot::Outside(std::rc::Rc::from(&b"-"[..])), None),
-                },
+                Some(Held::Outside(None)) => {
+                    match file.shown.and_then(|shown| self.locate_shown(shown)) {
+                        Some(spot) => (spot, None),
+                        // No directory that leads to a root: those are kept.
+                        None => (Spot::Outside(std::rc::Rc::from(&b"-"[..])), None),
+                    }
+                }
                 None => (Spot::Unknown, None),
             },
         }
     }
 
     pub(crate) fn cwd(&mut self, task: u64) -> Spot {
-        self.tasks.cwd_mut(task).map_or(Spot::Unknown, |cwd| cwd.spot.clone())
+        self.tasks
+            .cwd_mut(task)
+            .map_or(Spot::Unknown, |cwd| cwd.spot.clone())
     }
 
     /// The spot of a path that `-y` shows; None where it shows no path.
@@ -264,7 +286,8 @@ impl Tracker {
 
     pub(crate) fn locate(&mut self, base: &Spot, text: &[u8]) -> Spot {
         let tree = &mut self.tree;
-        self.scope.locate(base, text, &mut |paths, path| tree.link_target(paths, path))
+        self.scope
+            .locate(base, text, &mut |paths, path| tree.link_target(paths, path))
     }
 
     /// Where a path of a call leads, and the description of the directory it begins at.
@@ -273,13 +296,13 @@ impl Tracker {
             return (hit, None);
         }
         let absolute = path.text.first() == Some(&b'/');
-        let (spot, slot) = if absolute {
+        let (base, slot) = if absolute {
             (Spot::Unknown, None)
         } else {
             self.base(task, &path.at)
         };
         let tree = &mut self.tree;
-        let hit = self.scope.resolve(&spot, &path.text, &mut |paths, path| {
+        let hit = self.scope.resolve(&base, &path.text, &mut |paths, path| {
             tree.link_target(paths, path)
         });
         (hit, slot.filter(|_| !absolute))
@@ -295,7 +318,10 @@ impl Tracker {
             return None;
         }
         match self.tasks.held(task, i64::try_from(number).ok()?)? {
-            Held::Inside(id) => self.files.get(id).map(|description| Hit::Inside(description.path)),
+            Held::Inside(id) => self
+                .files
+                .get(id)
+                .map(|description| Hit::Inside(description.path)),
             Held::Outside(_) => Some(Hit::Outside),
         }
     }
@@ -306,7 +332,9 @@ impl Tracker {
         match hit {
             Hit::Outside | Hit::Inside(_) => counts.out_of_scope.add(call.name),
             Hit::Unknown => counts.unknown_directory.add(call.name),
-            Hit::TooLong => counts.not_representable.add(&format!("{} (path too long)", call.name)),
+            Hit::TooLong => counts
+                .not_representable
+                .add(&format!("{} (path too long)", call.name)),
         }
         Fate::Other
     }
@@ -317,7 +345,8 @@ impl Tracker {
         path: Option<&PathArg<'_>>,
         file: Option<crate::call::FileArg<'_>>,
     ) -> Fate {
-        let inside = path.is_some_and(|path| matches!(self.resolve(call.task, path).0, Hit::Inside(_)))
+        let inside = path
+            .is_some_and(|path| matches!(self.resolve(call.task, path).0, Hit::Inside(_)))
             || file.is_some_and(|file| matches!(self.held(call.task, file), Some(Held::Inside(_))));
         if inside {
             self.counts.not_representable.add(call.name);

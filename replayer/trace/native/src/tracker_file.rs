@@ -1,17 +1,15 @@
 //! Calls on descriptors: which description they mean, what they teach, and the events they become.
 
-use crate::call::{Args, Call, FileArg, FileKind, OnExec, Outcome};
+use crate::call::{Args, Call, FileArg, FileKind, Outcome};
 use crate::constants::{FALLOC_FL_KEEP_SIZE, LOCK_SH, LOCK_UN};
 use crate::error::TraceError;
 use crate::files::Description;
 use crate::op::{Class, Op};
 use crate::order::Access;
 use crate::paths::PathId;
-use crate::scope::Spot;
 use crate::tasks::Held;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tracker_path::mark_now;
-use crate::tree::Found;
 
 /// ioctls that ask a file something and can be asked again anywhere.
 const KNOWN_IOCTLS: [&[u8]; 8] = [
@@ -26,105 +24,6 @@ const KNOWN_IOCTLS: [&[u8]; 8] = [
 ];
 
 impl Tracker {
-    /// What a descriptor holds; one that the log shows but never opened was open before.
-    ///
-    /// None where nothing is known.
-    pub(crate) fn held(&mut self, task: u64, file: FileArg<'_>) -> Option<Held> {
-        let held = self.tasks.held(task, file.number);
-        let Some(shown) = file.shown else {
-            return match held {
-                // Standard input and output are seldom files of a tree.
-                None if (0..=2).contains(&file.number) => Some(Held::Outside(None)),
-                held => held,
-            };
-        };
-        match held {
-            Some(Held::Inside(id)) => {
-                let same = self.files.get(id).is_some_and(|description| description.shown == shown);
-                if same || self.still_holds(id, file, shown) {
-                    return Some(Held::Inside(id));
-                }
-                self.counts.files_corrected += 1;
-                self.release_silently(id);
-                Some(self.adopt(task, file, shown))
-            }
-            Some(Held::Outside(absolute)) => match self.locate_shown(shown) {
-                Some(Spot::Inside(_)) => Some(self.adopt(task, file, shown)),
-                _ => Some(Held::Outside(absolute)),
-            },
-            None => Some(self.adopt(task, file, shown)),
-        }
-    }
-
-    /// Whether a description may be shown by another text than before: its file was renamed, or has no name any more.
-    fn still_holds(&mut self, id: u32, file: FileArg<'_>, shown: &[u8]) -> bool {
-        let spot = self.locate_shown(shown);
-        let Some(description) = self.files.get(id) else {
-            return false;
-        };
-        let (path, node) = (description.path, description.node);
-        let fits = match spot {
-            Some(Spot::Inside(place)) if place == path => true,
-            Some(Spot::Inside(place)) => match self.tree.find(&self.scope.paths, place, false) {
-                Found::Node(found, _) => Some(found) == node || node.is_none(),
-                _ => file.deleted,
-            },
-            // Without -y at the opening, or through a link: nothing was shown before.
-            Some(_) => file.deleted || description.shown.is_empty(),
-            None => false,
-        };
-        if fits {
-            if let Some(description) = self.files.get_mut(id) {
-                description.shown = shown.to_vec();
-            }
-        }
-        fits
-    }
-
-    /// Take a descriptor for what the log shows: it was opened before the log began, or without its knowledge.
-    fn adopt(&mut self, task: u64, file: FileArg<'_>, shown: &[u8]) -> Held {
-        let held = match self.locate_shown(shown) {
-            Some(Spot::Inside(path)) => {
-                let placed = if file.deleted {
-                    None
-                } else {
-                    let repairs = &mut self.counts.repairs;
-                    self.tree.saw(&self.scope.paths, path, true, FileKind::Unknown, repairs)
-                };
-                let node = placed.map(|(node, _)| node);
-                let id = self.files.add(path, node, shown);
-                if let Some(description) = self.files.get_mut(id) {
-                    description.offset = None;
-                    self.adopted.push((task, path, description.slot));
-                }
-                self.counts.inherited += 1;
-                Held::Inside(id)
-            }
-            Some(Spot::Outside(absolute)) => {
-                let leads = self.scope.roots().any(|(root, _)| root.starts_with(&absolute));
-                Held::Outside(leads.then_some(absolute))
-            }
-            _ => Held::Outside(None),
-        };
-        self.tasks.hold(task, file.number, held.clone(), OnExec::Keep);
-        held
-    }
-
-    /// A descriptor was given out. If it was thought to be in use, its end was not seen.
-    pub(crate) fn hold_new(&mut self, task: u64, fd: i64, held: Held, on_exec: OnExec) {
-        if let Some(before) = self.tasks.hold(task, fd, held, on_exec) {
-            self.counts.files_corrected += 1;
-            self.release_silently(before);
-        }
-    }
-
-    pub(crate) fn release_silently(&mut self, id: u32) {
-        if let Some(description) = self.files.release(id) {
-            self.usage.closed(description.path);
-            self.order.forget_file(description.slot);
-        }
-    }
-
     /// Take a call on one descriptor.
     pub(crate) fn on_file(
         &mut self,
@@ -167,7 +66,14 @@ impl Tracker {
         } else {
             self.emit(call, op, on, args)?;
         }
-        self.order.file(used.slot, if op.moves() { Access::Write } else { Access::Read });
+        self.order.file(
+            used.slot,
+            if op.moves() {
+                Access::Write
+            } else {
+                Access::Read
+            },
+        );
         if let Outcome::Value(value) = call.outcome {
             self.learn_use(op, id, used, args, value);
         }
@@ -240,7 +146,11 @@ impl Tracker {
                 let start = args.offset.unwrap_or(0);
                 let writes = args.mode.unwrap_or(0) & 2 != 0 && args.flags.unwrap_or(0) & 1 != 0;
                 let access = if writes { Access::Write } else { Access::Read };
-                self.order.data(node, (start, start.saturating_add(args.size.unwrap_or(0))), access);
+                self.order.data(
+                    node,
+                    (start, start.saturating_add(args.size.unwrap_or(0))),
+                    access,
+                );
                 self.counts.blind.add("mmap");
                 if writes {
                     self.usage.changed(used.path);
@@ -267,14 +177,16 @@ impl Tracker {
         }
     }
 
-    fn learn_read(&mut self, used: Used, offset: Option<i64>, (asked, got): (i64, i64)) {
+    pub(crate) fn learn_read(&mut self, used: Used, offset: Option<i64>, (asked, got): (i64, i64)) {
         if let (Some(node), Some(offset)) = (used.node, offset) {
-            self.tree.saw_read(node, offset, got, asked, &mut self.counts.repairs);
-            self.order.data(node, (offset, offset.saturating_add(asked)), Access::Read);
+            self.tree
+                .saw_read(node, offset, got, asked, &mut self.counts.repairs);
+            self.order
+                .data(node, (offset, offset.saturating_add(asked)), Access::Read);
         }
     }
 
-    fn learn_write(&mut self, used: Used, offset: Option<i64>, count: i64) {
+    pub(crate) fn learn_write(&mut self, used: Used, offset: Option<i64>, count: i64) {
         self.usage.changed(used.path);
         if let Some(node) = used.node {
             // Where it is not known, it may be anywhere.
@@ -284,9 +196,11 @@ impl Tracker {
         }
     }
 
-    fn advance(&mut self, id: u32, count: i64) {
+    pub(crate) fn advance(&mut self, id: u32, count: i64) {
         if let Some(description) = self.files.get_mut(id) {
-            description.offset = description.offset.map(|offset| offset.saturating_add(count));
+            description.offset = description
+                .offset
+                .map(|offset| offset.saturating_add(count));
         }
     }
 
@@ -295,75 +209,20 @@ impl Tracker {
             description.offset = Some(offset);
         }
     }
-
-    /// Take a call that moves bytes from one descriptor to another; one of them may lie outside of the roots.
-    pub(crate) fn on_two_files(
-        &mut self,
-        call: &Call<'_>,
-        op: Op,
-        both: [FileArg<'_>; 2],
-        args: &Args<'_>,
-    ) -> Result<Fate, TraceError> {
-        let [source, target] = both.map(|file| self.inside(call.task, file));
-        if source.is_none() && target.is_none() {
-            self.counts.out_of_scope.add(call.name);
-            return Ok(Fate::Other);
-        }
-        let [from, to] = [source, target].map(|id| {
-            id.and_then(|id| self.files.get(id).map(|description| (id, Used::of(description))))
-        });
-        let on = On {
-            file: from.map(|(_, used)| used.slot),
-            to_file: to.map(|(_, used)| used.slot),
-            ..On::default()
-        };
-        self.emit(call, op, on, args)?;
-        for (_, used) in [from, to].into_iter().flatten() {
-            self.order.file(used.slot, Access::Write);
-        }
-        let Outcome::Value(value) = call.outcome else {
-            return Ok(Fate::Event);
-        };
-        let count = if op == Op::Clone { i64::MAX } else { value };
-        if let Some((id, used)) = from {
-            let offset = args.offset.or(used.offset).filter(|_| op != Op::Clone);
-            self.learn_read(used, offset, (count, count));
-            if args.offset.is_none() {
-                self.advance(id, count);
-            }
-            self.counts.bytes_read += u64::try_from(value).unwrap_or(0);
-        }
-        if let Some((id, used)) = to {
-            let placed = args.text.as_deref().and_then(crate::bytes::number);
-            self.learn_write(used, placed.or(used.offset), value);
-            if placed.is_none() {
-                self.advance(id, value);
-            }
-            self.counts.bytes_written += u64::try_from(value).unwrap_or(0);
-        }
-        Ok(Fate::Event)
-    }
-
-    fn inside(&mut self, task: u64, file: FileArg<'_>) -> Option<u32> {
-        match self.held(task, file)? {
-            Held::Inside(id) => Some(id),
-            Held::Outside(_) => None,
-        }
-    }
 }
 
 /// What a call needs to know of the description it uses.
 #[derive(Debug, Clone, Copy)]
-struct Used {
-    slot: u32,
-    path: PathId,
-    node: Option<crate::tree::NodeId>,
-    offset: Option<i64>,
-    appends: bool,
+pub(crate) struct Used {
+    pub(crate) slot: u32,
+    pub(crate) path: PathId,
+    pub(crate) node: Option<crate::tree::NodeId>,
+    pub(crate) offset: Option<i64>,
+    pub(crate) appends: bool,
 }
 
 impl Used {
-    fn of(description: &Description) -> Self {
+    pub(crate) fn of(description: &Description) -> Self {
         Self {
             slot: description.slot,
             path: description.path,

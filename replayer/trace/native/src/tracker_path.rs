@@ -1,10 +1,7 @@
 //! Calls that name files by path: what they teach about the tree, and the events they become.
 
-use crate::call::{Args, Call, FileKind, OnExec, Outcome, PathArg};
-use crate::constants::{
-    AT_SYMLINK_FOLLOW, O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_TMPFILE,
-    O_TRUNC, S_IFMT, S_IFREG,
-};
+use crate::call::{Args, Call, FileKind, Outcome, PathArg};
+use crate::constants::{O_CREAT, O_DIRECTORY, O_NOFOLLOW, S_IFMT, S_IFREG};
 use crate::error::TraceError;
 use crate::formats::strace::value::NOW;
 use crate::infer::Placed;
@@ -12,149 +9,10 @@ use crate::op::{Class, Op};
 use crate::order::{Access, Seat};
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
-use crate::tasks::Held;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
 
 impl Tracker {
-    /// Take an open: the descriptor that it returned means something from now on.
-    pub(crate) fn open(
-        &mut self,
-        call: &Call<'_>,
-        path: &PathArg<'_>,
-        args: &Args<'_>,
-        shown: Option<&[u8]>,
-    ) -> Result<Fate, TraceError> {
-        let (mut hit, slot) = self.resolve(call.task, path);
-        if !matches!(hit, Hit::Inside(_)) {
-            // A link outside of the roots may lead into them.
-            if let Some(Spot::Inside(path)) = shown.and_then(|shown| self.locate_shown(shown)) {
-                hit = Hit::Inside(path);
-            }
-        }
-        let Hit::Inside(place) = hit else {
-            self.open_outside(call, path, args);
-            return Ok(self.drop_call(call, hit));
-        };
-        let flags = args.flags.unwrap_or(0);
-        let file = call.outcome.value().map(|_| self.files.count());
-        let on = On {
-            path: Some(place),
-            file,
-            to_file: slot,
-            ..On::default()
-        };
-        let seat = if args.mode.is_some() {
-            let mut masked = args.clone();
-            self.mask_mode(call.task, &mut masked);
-            self.emit(call, Op::Open, on, &masked)?
-        } else {
-            self.emit(call, Op::Open, on, args)?
-        };
-        if let Outcome::Error(number) = call.outcome {
-            self.learn_failure(Op::Open, place, number, flags);
-            self.order_names(seat, place, Access::Read);
-            return Ok(Fate::Event);
-        }
-        let known = self.tree.nodes.len();
-        let placed = self.learn_open(place, flags);
-        let created = flags & O_CREAT != 0 && self.tree.nodes.len() > known;
-        self.order_names(seat, place, if created { Access::Write } else { Access::Read });
-        let node = placed.map(|(node, _)| node);
-        let id = self.files.add(place, node, shown.unwrap_or_default());
-        if let Some(description) = self.files.get_mut(id) {
-            description.appends = flags & O_APPEND != 0;
-        }
-        self.order.file(file.unwrap_or(0), Access::Write);
-        if flags & O_TRUNC != 0 && flags & O_ACCMODE != 0 {
-            if let Some(node) = node {
-                self.tree.resized(node, 0);
-                self.order.data(node, (0, i64::MAX), Access::Write);
-            }
-            self.usage.changed(place);
-        }
-        self.usage.opened(place, seat.thread);
-        let fd = call.outcome.value().unwrap_or(0);
-        self.hold_new(call.task, fd, Held::Inside(id), on_exec(flags));
-        Ok(Fate::Event)
-    }
-
-    fn open_outside(&mut self, call: &Call<'_>, path: &PathArg<'_>, args: &Args<'_>) {
-        let Some(fd) = call.outcome.value() else {
-            return;
-        };
-        let on_exec = on_exec(args.flags.unwrap_or(0));
-        let spot = self.outside_of(call.task, path);
-        let kept = match spot {
-            // Only a directory above a root can lead into it.
-            Spot::Outside(absolute) if self.leads_to_root(&absolute) => Some(absolute),
-            _ => None,
-        };
-        self.hold_new(call.task, fd, Held::Outside(kept), on_exec);
-    }
-
-    /// Where a path that leads outside of the roots leads.
-    pub(crate) fn outside_of(&mut self, task: u64, path: &PathArg<'_>) -> Spot {
-        let base = match (&path.at, path.text.first()) {
-            (_, Some(b'/')) => Spot::Unknown,
-            (crate::call::At::Cwd(_), _) => self.cwd(task),
-            (crate::call::At::File(file), _) => match self.held(task, *file) {
-                Some(Held::Outside(Some(absolute))) => Spot::Outside(absolute),
-                Some(Held::Inside(id)) => {
-                    self.files.get(id).map_or(Spot::Unknown, |description| Spot::Inside(description.path))
-                }
-                _ => Spot::Unknown,
-            },
-        };
-        self.locate(&base, &path.text)
-    }
-
-    fn leads_to_root(&self, absolute: &[u8]) -> bool {
-        self.scope.roots().any(|(root, _)| {
-            absolute.is_empty() || root.starts_with(absolute) && root.get(absolute.len()) == Some(&b'/')
-        })
-    }
-
-    /// The mode that a creation leaves in effect.
-    fn mask_mode(&mut self, task: u64, args: &mut Args<'_>) {
-        let umask = self.tasks.cwd_mut(task).map_or(0, |cwd| cwd.umask);
-        args.mode = args.mode.map(|mode| mode & !umask);
-    }
-
-    /// Learn from an open that succeeded.
-    fn learn_open(&mut self, path: PathId, flags: i64) -> Option<Placed> {
-        let repairs = &mut self.counts.repairs;
-        let paths = &self.scope.paths;
-        if flags & O_TMPFILE == O_TMPFILE {
-            self.tree.saw(paths, path, true, FileKind::Directory, repairs)?;
-            let node = self.tree.add(FileKind::Regular);
-            return Some((node, None));
-        }
-        let exclusive = flags & O_CREAT != 0 && flags & O_EXCL != 0;
-        let follow = !exclusive && flags & O_NOFOLLOW == 0;
-        if flags & O_CREAT != 0 {
-            let found = self.tree.find(paths, path, follow);
-            if exclusive || !matches!(found, Found::Node(..)) {
-                let placed = self.tree.made(paths, path, FileKind::Regular, repairs);
-                let doubtful = matches!(found, Found::Unknown(..) | Found::NoDirectory { known: false, .. });
-                if let (Some((node, place)), true) = (placed, doubtful) {
-                    // Without O_EXCL it may have been there: a later read can prove it.
-                    if let Some(node) = self.tree.node_mut(node).filter(|_| !exclusive) {
-                        node.doubtful_origin = place;
-                    }
-                }
-                self.usage.renewed(&self.scope.paths, path, true);
-                return placed;
-            }
-        }
-        let kind = if flags & O_DIRECTORY != 0 {
-            FileKind::Directory
-        } else {
-            FileKind::Unknown
-        };
-        self.tree.saw(paths, path, follow, kind, repairs)
-    }
-
     /// Take a call on one path.
     pub(crate) fn on_path(
         &mut self,
@@ -173,10 +31,21 @@ impl Tracker {
         let Hit::Inside(place) = hit else {
             return Ok(self.drop_call(call, hit));
         };
-        if op == Op::Mknod && args.mode.is_some_and(|mode| !matches!(mode & S_IFMT, 0 | S_IFREG)) {
-            self.counts.not_representable.add("mknod (fifo, socket or device)");
+        if op == Op::Mknod
+            && args
+                .mode
+                .is_some_and(|mode| !matches!(mode & S_IFMT, 0 | S_IFREG))
+        {
+            self.counts
+                .not_representable
+                .add("mknod (fifo, socket or device)");
             if call.outcome.is_ok() {
-                self.tree.made(&self.scope.paths, place, FileKind::Special, &mut self.counts.repairs);
+                self.tree.made(
+                    &self.scope.paths,
+                    place,
+                    FileKind::Special,
+                    &mut self.counts.repairs,
+                );
             }
             return Ok(Fate::Other);
         }
@@ -197,7 +66,11 @@ impl Tracker {
             return Ok(Fate::Event);
         }
         let placed = self.learn_success(op, place, args);
-        let access = if op.class() == Class::Alter { Access::Write } else { Access::Read };
+        let access = if op.class() == Class::Alter {
+            Access::Write
+        } else {
+            Access::Read
+        };
         self.order_names(seat, place, access);
         self.order_nodes(op, placed);
         if op.class() == Class::Attribute {
@@ -222,7 +95,12 @@ impl Tracker {
         written
     }
 
-    fn learn_success(&mut self, op: Op, path: PathId, args: &Args<'_>) -> Option<Placed> {
+    pub(crate) fn learn_success(
+        &mut self,
+        op: Op,
+        path: PathId,
+        args: &Args<'_>,
+    ) -> Option<Placed> {
         let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
         match op {
@@ -236,7 +114,11 @@ impl Tracker {
             }
             Op::Rmdir | Op::Unlink => {
                 self.usage.renewed(paths, path, false);
-                let kind = if op == Op::Rmdir { FileKind::Directory } else { FileKind::Unknown };
+                let kind = if op == Op::Rmdir {
+                    FileKind::Directory
+                } else {
+                    FileKind::Unknown
+                };
                 self.tree.removed(paths, path, kind, repairs)
             }
             Op::Symlink => {
@@ -247,16 +129,25 @@ impl Tracker {
                 Some(placed)
             }
             Op::Readlink => {
-                let placed = self.tree.saw(paths, path, false, FileKind::Symlink, repairs)?;
-                let unknown = self.tree.node(placed.0).is_some_and(|node| node.link.is_none());
+                let placed = self
+                    .tree
+                    .saw(paths, path, false, FileKind::Symlink, repairs)?;
+                let unknown = self
+                    .tree
+                    .node(placed.0)
+                    .is_some_and(|node| node.link.is_none());
                 if let Some(text) = args.text.as_deref().filter(|_| unknown) {
                     self.set_link(placed.0, path, text);
                 }
                 Some(placed)
             }
-            Op::Chdir => self.tree.saw(paths, path, true, FileKind::Directory, repairs),
+            Op::Chdir => self
+                .tree
+                .saw(paths, path, true, FileKind::Directory, repairs),
             Op::Truncate => {
-                let placed = self.tree.saw(paths, path, true, FileKind::Regular, repairs)?;
+                let placed = self
+                    .tree
+                    .saw(paths, path, true, FileKind::Regular, repairs)?;
                 let size = args.size.unwrap_or(0);
                 self.order.data(placed.0, (size, i64::MAX), Access::Write);
                 self.tree.resized(placed.0, size);
@@ -285,7 +176,7 @@ impl Tracker {
     }
 
     /// Learn from an error.
-    fn learn_failure(&mut self, op: Op, path: PathId, number: u16, flags: i64) {
+    pub(crate) fn learn_failure(&mut self, op: Op, path: PathId, number: u16, flags: i64) {
         use crate::errno::{EEXIST, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY};
         let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
@@ -295,131 +186,32 @@ impl Tracker {
             ENOENT if makes => self.tree.missed(paths, paths.parent(path), true, repairs),
             ENOENT => self.tree.missed(paths, path, follow, repairs),
             ENOTDIR if op == Op::Rmdir || flags & O_DIRECTORY != 0 => {
-                self.tree.saw(paths, path, follow, FileKind::Unknown, repairs);
+                self.tree
+                    .saw(paths, path, follow, FileKind::Unknown, repairs);
             }
             ENOTDIR => self.tree.went_through_file(paths, path, repairs),
             EEXIST if makes => {
-                self.tree.saw(paths, path, false, FileKind::Unknown, repairs);
+                self.tree
+                    .saw(paths, path, false, FileKind::Unknown, repairs);
             }
             EISDIR | ENOTEMPTY => {
-                self.tree.saw(paths, path, follow, FileKind::Directory, repairs);
+                self.tree
+                    .saw(paths, path, follow, FileKind::Directory, repairs);
             }
             ELOOP if flags & O_NOFOLLOW != 0 => {
-                self.tree.saw(paths, path, false, FileKind::Symlink, repairs);
+                self.tree
+                    .saw(paths, path, false, FileKind::Symlink, repairs);
             }
             EINVAL if op == Op::Readlink => {
-                self.tree.saw(paths, path, false, FileKind::Unknown, repairs);
+                self.tree
+                    .saw(paths, path, false, FileKind::Unknown, repairs);
             }
             _ => {}
         }
-    }
-
-    /// Take a call on two paths.
-    pub(crate) fn on_two_paths(
-        &mut self,
-        call: &Call<'_>,
-        op: Op,
-        both: [&PathArg<'_>; 2],
-        args: &Args<'_>,
-    ) -> Result<Fate, TraceError> {
-        let [from, to] = both;
-        let (source, slot) = self.resolve(call.task, from);
-        let (target, to_slot) = self.resolve(call.task, to);
-        let (source, target) = match (source, target) {
-            (Hit::Inside(source), Hit::Inside(target)) => (source, target),
-            (Hit::Inside(source), Hit::Outside) => match self.outside_place(call.task, to) {
-                Some(target) => (source, target),
-                None => return Ok(self.drop_call(call, target)),
-            },
-            (Hit::Outside, Hit::Inside(target)) => match self.outside_place(call.task, from) {
-                Some(source) => (source, target),
-                None => return Ok(self.drop_call(call, source)),
-            },
-            (Hit::Outside, Hit::Outside) => return Ok(self.drop_call(call, source)),
-            (hit @ (Hit::Unknown | Hit::TooLong), _) | (_, hit) => return Ok(self.drop_call(call, hit)),
-        };
-        let on = On {
-            path: Some(source),
-            to_path: Some(target),
-            file: to_slot,
-            to_file: slot,
-        };
-        let seat = self.emit(call, op, on, args)?;
-        if let Outcome::Error(number) = call.outcome {
-            self.learn_pair_failure(source, target, number);
-            self.order_names(seat, source, Access::Read);
-            self.order_names(seat, target, Access::Read);
-            return Ok(Fate::Event);
-        }
-        // The places before and after are the same: a rename changes what they mean, not where they are.
-        self.order_names(seat, source, if op == Op::Rename { Access::Write } else { Access::Read });
-        self.order_names(seat, target, Access::Write);
-        self.learn_pair(op, source, target, args.flags.unwrap_or(0));
-        Ok(Fate::Event)
-    }
-
-    fn learn_pair(&mut self, op: Op, source: PathId, target: PathId, flags: i64) {
-        let repairs = &mut self.counts.repairs;
-        let paths = &self.scope.paths;
-        let placed = match op {
-            Op::Rename if flags & crate::constants::RENAME_EXCHANGE != 0 => {
-                self.tree.exchanged(paths, source, target, repairs)
-            }
-            Op::Rename => self.tree.renamed(paths, source, target, repairs),
-            _ if flags & AT_SYMLINK_FOLLOW != 0 => {
-                let real = self.tree.link_target(paths, source).unwrap_or(source);
-                self.tree.linked(paths, real, target, repairs)
-            }
-            _ => self.tree.linked(paths, source, target, repairs),
-        };
-        if op == Op::Rename {
-            self.usage.renewed(paths, source, false);
-            let moved = placed.map(|[(node, _), _]| self.tree.kind(node));
-            if !matches!(moved, Some(FileKind::Regular | FileKind::Unknown)) {
-                self.order.turn();
-            }
-        }
-        self.usage.renewed(paths, target, true);
-    }
-
-    fn learn_pair_failure(&mut self, source: PathId, target: PathId, number: u16) {
-        use crate::errno::{EEXIST, ENOENT, ENOTEMPTY, EXDEV};
-        let repairs = &mut self.counts.repairs;
-        let paths = &self.scope.paths;
-        match number {
-            // Either the source is missing or the directory of the target: the source, unless it is known to be there.
-            ENOENT => {
-                if !matches!(self.tree.find(paths, source, false), Found::Node(..)) {
-                    self.tree.missed(paths, source, false, repairs);
-                }
-            }
-            EEXIST | ENOTEMPTY => {
-                self.tree.saw(paths, target, false, FileKind::Unknown, repairs);
-            }
-            EXDEV => self.counts.blind.add("EXDEV between file systems"),
-            _ => {}
-        }
-    }
-
-    /// A place in the trace for a file outside of the roots that is moved or linked in.
-    fn outside_place(&mut self, task: u64, path: &PathArg<'_>) -> Option<PathId> {
-        let Spot::Outside(absolute) = self.outside_of(task, path) else {
-            return None;
-        };
-        let top = self.scope.paths.child(PathId::TOP, b".outside")?;
-        let name: Vec<u8> = absolute
-            .iter()
-            .map(|&byte| if byte == b'/' { b'|' } else { byte })
-            .collect();
-        // A name may have 255 bytes: the end of the path tells more than its begin.
-        let kept = name.get(name.len().saturating_sub(200)..).unwrap_or_default().to_vec();
-        self.tree.ensure_directory(&self.scope.paths, top);
-        self.outside += 1;
-        self.scope.paths.child(top, &kept)
     }
 
     /// Tell the order of events which names this one looked up or changed.
-    fn order_names(&mut self, _: Seat, path: PathId, access: Access) {
+    pub(crate) fn order_names(&mut self, _: Seat, path: PathId, access: Access) {
         match self.tree.find(&self.scope.paths, path, false) {
             Found::Node(_, Some((directory, name)))
             | Found::Absent(directory, name)
@@ -429,7 +221,7 @@ impl Tracker {
         }
     }
 
-    fn order_nodes(&mut self, op: Op, placed: Option<Placed>) {
+    pub(crate) fn order_nodes(&mut self, op: Op, placed: Option<Placed>) {
         let Some((node, _)) = placed else {
             return;
         };
@@ -464,16 +256,9 @@ impl Tracker {
             return false;
         };
         let label = String::from_utf8_lossy(label).into_owned();
-        self.requests.marked(call.task, &label, call.start_ns.unwrap_or(0));
+        self.requests
+            .marked(call.task, &label, call.start_ns.unwrap_or(0));
         true
-    }
-}
-
-fn on_exec(flags: i64) -> OnExec {
-    if flags & O_CLOEXEC != 0 {
-        OnExec::Close
-    } else {
-        OnExec::Keep
     }
 }
 

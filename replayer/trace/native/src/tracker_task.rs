@@ -6,7 +6,7 @@ use crate::files::Description;
 use crate::op::Op;
 use crate::order::Access;
 use crate::scope::{Hit, Spot};
-use crate::tasks::Held;
+use crate::tasks::{Early, Held};
 use crate::tracker::{Fate, On, Tracker};
 
 impl Tracker {
@@ -21,7 +21,11 @@ impl Tracker {
                 let row = self.events.next_row();
                 let fate = self.close(call, *file)?;
                 if let Some(task) = self.tasks.get_mut(call.task) {
-                    task.early = Some((fate == Fate::Event).then_some(row));
+                    task.early = Some(if fate == Fate::Event {
+                        Early::Event(row)
+                    } else {
+                        Early::Nothing
+                    });
                 }
             }
             Kind::Spawn(shares) => {
@@ -37,19 +41,19 @@ impl Tracker {
     /// Take a close.
     pub(crate) fn close(&mut self, call: &Call<'_>, file: FileArg<'_>) -> Result<Fate, TraceError> {
         let end_ns = call.end_ns().unwrap_or(0);
-        if let Some(task) = self.tasks.get_mut(call.task) {
-            if let Some(early) = task.early.take() {
-                let Some(row) = early else {
-                    return Ok(Fate::Other);
-                };
-                task.last_end_ns = call.start_ns.map(|_| end_ns);
-                let result = match call.outcome {
-                    Outcome::Error(number) => -i64::from(number),
-                    Outcome::Value(_) | Outcome::Unknown => 0,
-                };
-                self.events.end(row, call.duration_ns, result);
-                return Ok(Fate::Event);
-            }
+        if let Some(task) = self.tasks.get_mut(call.task)
+            && let Some(early) = task.early.take()
+        {
+            let Early::Event(row) = early else {
+                return Ok(Fate::Other);
+            };
+            task.last_end_ns = call.start_ns.map(|_| end_ns);
+            let result = match call.outcome {
+                Outcome::Error(number) => -i64::from(number),
+                Outcome::Value(_) | Outcome::Unknown => 0,
+            };
+            self.events.end(row, call.duration_ns, result);
+            return Ok(Fate::Event);
         }
         let held = self.held(call.task, file);
         self.tasks.release(call.task, file.number);
@@ -62,7 +66,11 @@ impl Tracker {
             return Ok(Fate::Other);
         };
         let gone = self.files.release(id);
-        let op = if gone.is_some() { Op::Close } else { Op::CloseDup };
+        let op = if gone.is_some() {
+            Op::Close
+        } else {
+            Op::CloseDup
+        };
         self.emit_close(call, op, slot, gone)?;
         Ok(Fate::Event)
     }
@@ -115,7 +123,11 @@ impl Tracker {
         let value = call.outcome.value();
         match &call.kind {
             Kind::Dup { file, on_exec } => return self.dup(call, *file, *on_exec),
-            Kind::CloseRange { first, last, only_mark } if value.is_some() => {
+            Kind::CloseRange {
+                first,
+                last,
+                only_mark,
+            } if value.is_some() => {
                 let ids = self.tasks.close_range(call.task, *first, *last, *only_mark);
                 if !ids.is_empty() {
                     self.counts.followed.add(call.name);
@@ -131,14 +143,21 @@ impl Tracker {
             }
             Kind::Getcwd(text) if value.is_some() && self.cwd(call.task) == Spot::Unknown => {
                 let spot = self.locate(&Spot::Unknown, text);
-                if let Some(cwd) = self.tasks.cwd_mut(call.task).filter(|_| text.first() == Some(&b'/')) {
+                if let Some(cwd) = self
+                    .tasks
+                    .cwd_mut(call.task)
+                    .filter(|_| text.first() == Some(&b'/'))
+                {
                     cwd.spot = spot;
                 }
             }
             Kind::Spawn(shares) => self.spawned(call, *shares),
             Kind::Exec { path } => return self.exec(call, path.as_ref()),
             Kind::Reaped => {
-                if let Some(child) = value.and_then(|value| u64::try_from(value).ok()).filter(|&pid| pid > 0) {
+                if let Some(child) = value
+                    .and_then(|value| u64::try_from(value).ok())
+                    .filter(|&pid| pid > 0)
+                {
                     self.tasks.reap(call.task, child);
                 }
             }
@@ -163,7 +182,12 @@ impl Tracker {
         self.hold_new(call.task, fd, Held::Outside(None), OnExec::Keep);
     }
 
-    fn dup(&mut self, call: &Call<'_>, file: FileArg<'_>, on_exec: OnExec) -> Result<Fate, TraceError> {
+    fn dup(
+        &mut self,
+        call: &Call<'_>,
+        file: FileArg<'_>,
+        on_exec: OnExec,
+    ) -> Result<Fate, TraceError> {
         let held = self.held(call.task, file);
         let inside = matches!(held, Some(Held::Inside(_)));
         if inside {
@@ -188,7 +212,9 @@ impl Tracker {
         let spot = match self.held(call.task, file) {
             Some(Held::Inside(id)) => {
                 self.counts.followed.add(call.name);
-                self.files.get(id).map(|description| Spot::Inside(description.path))
+                self.files
+                    .get(id)
+                    .map(|description| Spot::Inside(description.path))
             }
             Some(Held::Outside(Some(absolute))) => Some(Spot::Outside(absolute)),
             _ => file.shown.and_then(|shown| self.locate_shown(shown)),
@@ -200,7 +226,11 @@ impl Tracker {
     }
 
     fn spawned(&mut self, call: &Call<'_>, shares: Shares) {
-        let child = call.outcome.value().and_then(|pid| u64::try_from(pid).ok()).filter(|&pid| pid > 0);
+        let child = call
+            .outcome
+            .value()
+            .and_then(|pid| u64::try_from(pid).ok())
+            .filter(|&pid| pid > 0);
         for description in self.tasks.end_spawn(call.task, child, shares) {
             self.files.hold(description);
         }
@@ -215,10 +245,13 @@ impl Tracker {
         call: &Call<'_>,
         path: Option<&crate::call::PathArg<'_>>,
     ) -> Result<Fate, TraceError> {
-        let inside = path.is_some_and(|path| matches!(self.resolve(call.task, path).0, Hit::Inside(_)));
+        let inside =
+            path.is_some_and(|path| matches!(self.resolve(call.task, path).0, Hit::Inside(_)));
         if inside {
             self.counts.followed.add(call.name);
-            self.counts.blind.add("programs executed from below the roots");
+            self.counts
+                .blind
+                .add("programs executed from below the roots");
         } else {
             self.counts.out_of_scope.add(call.name);
         }

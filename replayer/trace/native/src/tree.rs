@@ -24,6 +24,10 @@ impl NodeId {
 
 /// What is known of a file.
 #[derive(Debug, Clone)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, not states"
+)]
 pub(crate) struct Node {
     pub(crate) kind: FileKind,
     /// Where it was before the trace began; None if it was not there.
@@ -101,7 +105,7 @@ pub(crate) enum Found {
     Loop,
 }
 
-/// The most symlinks in a walk (path_resolution(7)).
+/// The most symlinks in a walk (`path_resolution(7)`).
 const MOST_LINKS: u32 = 40;
 /// The deepest place that a symlink is followed to: bounds the stack of a walk (chosen).
 const DEEPEST_TARGET: u32 = 256;
@@ -213,10 +217,10 @@ impl Tree {
     }
 
     fn directory_from(&mut self, paths: &Paths, path: PathId) -> Result<NodeId, Found> {
-        if let Some(&(generation, node)) = self.walked.get(path.index()) {
-            if generation == self.generation {
-                return Ok(node);
-            }
+        if let Some(&(generation, node)) = self.walked.get(path.index())
+            && generation == self.generation
+        {
+            return Ok(node);
         }
         let node = match self.find_from(paths, path, true) {
             Found::Node(node, _) => match self.kind(node) {
@@ -302,9 +306,9 @@ impl Tree {
             self.set_kind(directory, FileKind::Directory);
         }
         let id = self.add(kind);
-        let known = self.node(directory).is_some_and(|node| {
-            node.origin.is_some() || directory == NodeId::TOP
-        });
+        let known = self
+            .node(directory)
+            .is_some_and(|node| node.origin.is_some() || directory == NodeId::TOP);
         if let Some(node) = self.node_mut(id) {
             node.origin = known.then_some((directory, name));
         }
@@ -313,11 +317,11 @@ impl Tree {
     }
 
     pub(crate) fn set_kind(&mut self, id: NodeId, kind: FileKind) {
-        if let Some(node) = self.node_mut(id) {
-            if node.kind != kind {
-                node.kind = kind;
-                self.forget_walks();
-            }
+        if let Some(node) = self.node_mut(id)
+            && node.kind != kind
+        {
+            node.kind = kind;
+            self.forget_walks();
         }
     }
 }
@@ -353,7 +357,10 @@ mod tests {
         let mut tree = Tree::new();
         let a = paths.child(PathId::TOP, b"a").unwrap();
         let b = paths.child(a, b"b").unwrap();
-        assert!(matches!(tree.find(&paths, b, true), Found::NoDirectory { known: false, .. }));
+        assert!(matches!(
+            tree.find(&paths, b, true),
+            Found::NoDirectory { known: false, .. }
+        ));
         let directory = tree.ensure_directory(&paths, a).unwrap();
         assert!(matches!(tree.find(&paths, b, true), Found::Unknown(..)));
         tree.bind(directory, paths.name(b), Entry::Absent);

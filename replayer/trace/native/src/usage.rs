@@ -21,6 +21,10 @@ impl Label {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, not states"
+)]
 struct Use {
     changed: bool,
     entries_changed: bool,
@@ -87,7 +91,9 @@ impl Usage {
 
     /// Whether two threads had it open at once.
     pub(crate) fn is_contended(&self, path: PathId) -> bool {
-        self.uses.get(path.index()).is_some_and(|place| place.contended)
+        self.uses
+            .get(path.index())
+            .is_some_and(|place| place.contended)
     }
 }
 
@@ -99,7 +105,8 @@ mod tests {
     fn labels_follow_use() {
         let mut paths = Paths::new();
         let directory = paths.child(PathId::TOP, b"d").unwrap();
-        let [read, own, shared] = [b"r", b"o", b"s"].map(|name| paths.child(directory, name).unwrap());
+        let [read, own, shared] =
+            [b"r", b"o", b"s"].map(|name| paths.child(directory, name).unwrap());
         let mut usage = Usage::default();
         usage.opened(read, 0);
         usage.opened(read, 1);

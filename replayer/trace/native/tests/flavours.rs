@@ -1,5 +1,10 @@
 //! Every flavour of strace's text, by lines as real logs have them.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what is wrong by failing")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what is wrong by failing"
+)]
 
 mod common;
 
@@ -29,7 +34,14 @@ fn stamps_and_numbers_of_every_kind_are_taken_off() {
         "1795222977 ",
     ];
     for front in fronts {
-        let log: String = CALLS.iter().map(|call| format!("{front}{call}\n")).collect();
+        let log = CALLS
+            .map(|call| {
+                format!(
+                    "{front}{call}
+"
+                )
+            })
+            .concat();
         let trace = asked(log).import();
         assert_eq!(trace.lines(), LINES, "{front}");
         assert_eq!(trace.count("/counts/lines_not_understood"), 0, "{front}");
@@ -45,7 +57,15 @@ fn durations_and_shown_descriptors_are_read() {
          3996  1795222977.883323 close(7</r/style.css>) = 0 <0.000039>\n",
     )
     .import();
-    assert_eq!(trace.lines(), ["open r/style.css #0 = 0", "read #0 = 1096", "read #0 = 0", "close #0 = 0"]);
+    assert_eq!(
+        trace.lines(),
+        [
+            "open r/style.css #0 = 0",
+            "read #0 = 1096",
+            "read #0 = 0",
+            "close #0 = 0"
+        ]
+    );
     assert_eq!(trace.events[1].start_ns, 202_000);
     assert_eq!(trace.events[1].duration_ns, Some(73_000));
     assert_eq!(trace.tree(), ["r d 0", "r/style.css f 1096"]);
@@ -60,7 +80,10 @@ fn raw_calls_in_hexadecimal_are_followed_by_number() {
     )
     .import();
     assert_eq!(trace.lines()[1..], ["pwrite #0 = 4096", "pread #0 = 784"]);
-    assert_eq!((trace.events[1].size, trace.events[1].offset), (Some(4096), Some(8192)));
+    assert_eq!(
+        (trace.events[1].size, trace.events[1].offset),
+        (Some(4096), Some(8192))
+    );
 }
 
 #[test]
@@ -73,7 +96,10 @@ fn halves_are_put_together_by_task() {
          20611 1795222977.000020 <... read resumed>\"\\17!SCRIPT\"..., 544) = 44\n",
     )
     .import();
-    assert_eq!(trace.lines(), ["access r/b = -2", "open r/a #0 = 0", "read #0 = 44"]);
+    assert_eq!(
+        trace.lines(),
+        ["access r/b = -2", "open r/a #0 = 0", "read #0 = 44"]
+    );
     // The one with -T, and the other by its two lines.
     assert_eq!(trace.events[1].duration_ns, Some(8_000));
     assert_eq!(trace.events[2].duration_ns, Some(10_000));
@@ -102,7 +128,10 @@ fn orphans_and_half_calls_are_counted() {
     assert_eq!(trace.lines(), ["access r/a = 0"]);
     assert_eq!(trace.count("/counts/lines_not_understood"), 0);
     assert_eq!(trace.count("/counts/calls_cut/begun before the log"), 2);
-    assert_eq!(trace.count("/counts/calls_cut/cut by the end of the log"), 1);
+    assert_eq!(
+        trace.count("/counts/calls_cut/cut by the end of the log"),
+        1
+    );
     assert_eq!(trace.count("/counts/requests"), 1);
 }
 
@@ -142,7 +171,11 @@ fn strict_refuses_what_it_does_not_understand() {
     let mut asked = asked("hello\n");
     asked.request.strict = true;
     let error = import(&asked.request, &mut |_| true).unwrap_err();
-    assert!(error.to_string().starts_with("1 of 1 lines are not understood; the first is "));
+    assert!(
+        error
+            .to_string()
+            .starts_with("1 of 1 lines are not understood; the first is ")
+    );
     assert!(!asked.request.target.exists());
     assert_eq!(std::fs::read_dir(asked.folder.path()).unwrap().count(), 1);
 }
@@ -154,7 +187,10 @@ fn files_of_ff_are_merged_by_the_end_of_their_calls() {
     let quick = "100.000002 close(3</r/l>) = 0 <5.000000>\n";
     asked.request.files = vec![asked.file("log.20", slow), asked.file("log.30", quick)];
     let trace = asked.import();
-    assert_eq!(trace.ops(), [Op::Inherit, Op::Close, Op::Inherit, Op::Flock, Op::Access]);
+    assert_eq!(
+        trace.ops(),
+        [Op::Inherit, Op::Close, Op::Inherit, Op::Flock, Op::Access]
+    );
     assert_eq!(trace.count("/counts/threads"), 2);
 }
 
@@ -171,7 +207,14 @@ fn the_open_era_has_its_calls() {
     .import();
     assert_eq!(
         trace.lines(),
-        ["open r/a #0 = 0", "fstat #0 = 0", "getdents #0 = 88", "open r/b #1 = 0", "utimens r/b = 0", "mkdir r/d = 0"]
+        [
+            "open r/a #0 = 0",
+            "fstat #0 = 0",
+            "getdents #0 = 88",
+            "open r/b #1 = 0",
+            "utimens r/b = 0",
+            "mkdir r/d = 0"
+        ]
     );
     // What is in effect, without the umask.
     assert_eq!(trace.events[0].mode, Some(0o644));
@@ -182,12 +225,14 @@ fn the_open_era_has_its_calls() {
 
 #[test]
 fn midnight_and_clocks_that_go_back_are_survived() {
+    let trace =
+        asked("1 23:59:59.9 access(\"/r/a\", F_OK) = 0\n1 00:00:00.1 access(\"/r/a\", F_OK) = 0\n")
+            .import();
+    assert_eq!(trace.events[1].start_ns, 200_000_000);
     let trace = asked(
-        "1 23:59:59.9 access(\"/r/a\", F_OK) = 0\n1 00:00:00.1 access(\"/r/a\", F_OK) = 0\n",
+        "1 1795222977.5 access(\"/r/a\", F_OK) = 0\n1 1795222977.4 access(\"/r/a\", F_OK) = 0\n",
     )
     .import();
-    assert_eq!(trace.events[1].start_ns, 200_000_000);
-    let trace = asked("1 1795222977.5 access(\"/r/a\", F_OK) = 0\n1 1795222977.4 access(\"/r/a\", F_OK) = 0\n").import();
     assert_eq!(trace.count("/counts/time_went_back"), 1);
     assert_eq!((trace.events[1].start_ns, trace.events[1].gap_ns), (0, 0));
 }

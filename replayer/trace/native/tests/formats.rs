@@ -1,5 +1,10 @@
 //! The other formats, and which file is which.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what is wrong by failing")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what is wrong by failing"
+)]
 
 mod common;
 
@@ -16,7 +21,14 @@ fn an_iolog_of_fio_3_has_times_and_discards() {
     let trace = asked.import();
     assert_eq!(
         trace.lines(),
-        ["open r/null #0 = 0", "fallocate #0 = 0", "pwrite #0 = 4096", "pread #0 = 4096", "fsync #0 = 0", "close #0 = 0"]
+        [
+            "open r/null #0 = 0",
+            "fallocate #0 = 0",
+            "pwrite #0 = 4096",
+            "pread #0 = 4096",
+            "fsync #0 = 0",
+            "close #0 = 0"
+        ]
     );
     assert_eq!(trace.events[2].start_ns, 21_000);
     assert_eq!(trace.document["clock"]["kind"], "relative");
@@ -25,10 +37,20 @@ fn an_iolog_of_fio_3_has_times_and_discards() {
 
 #[test]
 fn an_iolog_of_fio_2_waits() {
-    let mut asked = asked("fio version 2 iolog\na add\na open\na read 0 512\na wait 1000 0\na read 512 512\na close\nnonsense\n");
+    let mut asked = asked(
+        "fio version 2 iolog\na add\na open\na read 0 512\na wait 1000 0\na read 512 512\na close\nnonsense\n",
+    );
     asked.request.format = None;
     let trace = asked.cwd("/r").import();
-    assert_eq!(trace.lines(), ["open r/a #0 = 0", "pread #0 = 512", "pread #0 = 512", "close #0 = 0"]);
+    assert_eq!(
+        trace.lines(),
+        [
+            "open r/a #0 = 0",
+            "pread #0 = 512",
+            "pread #0 = 512",
+            "close #0 = 0"
+        ]
+    );
     assert_eq!(trace.events[2].start_ns, 1_000_000);
     assert_eq!(trace.count("/counts/lines_not_understood"), 1);
     assert_eq!(trace.tree(), ["r d 0", "r/a f 1024"]);
@@ -56,7 +78,10 @@ fn a_loadfile_of_dbench_becomes_calls() {
     asked.request.format = None;
     let trace = asked.import();
     assert_eq!(trace.count("/counts/lines_not_understood"), 0);
-    assert_eq!(trace.document["counts"]["calls_not_representable"]["Deltree"], 1);
+    assert_eq!(
+        trace.document["counts"]["calls_not_representable"]["Deltree"],
+        1
+    );
     assert_eq!(
         trace.lines(),
         [
@@ -85,7 +110,10 @@ fn a_loadfile_of_dbench_becomes_calls() {
 #[test]
 fn what_is_no_log_is_refused_by_name() {
     for (text, message) in [
-        ("once upon a time\n".repeat(100), "is no strace log, fio iolog or dbench loadfile"),
+        (
+            "once upon a time\n".repeat(100),
+            "is no strace log, fio iolog or dbench loadfile",
+        ),
         (String::new(), "is too short to tell what it is"),
     ] {
         let mut asked = asked(text);
@@ -97,5 +125,8 @@ fn what_is_no_log_is_refused_by_name() {
     let mut asked = asked("");
     asked.request.format = Some("blktrace".to_owned());
     let error = import(&asked.request, &mut |_| true).unwrap_err();
-    assert_eq!(error.to_string(), "--format must be one of fio-iolog, dbench, strace, got blktrace");
+    assert_eq!(
+        error.to_string(),
+        "--format must be one of fio-iolog, dbench, strace, got blktrace"
+    );
 }

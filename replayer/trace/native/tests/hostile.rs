@@ -1,10 +1,16 @@
 //! Logs and folders that mean harm: everything is survived, told, and bounded.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what is wrong by failing")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what is wrong by failing"
+)]
 
 mod common;
 
 use common::asked;
 use replayer_trace::{Trace, import};
+use std::fmt::Write;
 use std::fs;
 
 #[test]
@@ -31,7 +37,12 @@ fn paths_that_climb_leave_the_trace() {
     )
     .import();
     assert_eq!(trace.lines(), ["access r/b = 0", "access r/c = 0"]);
-    assert!(trace.paths.iter().all(|path| !path.split('/').any(|part| part == "..")));
+    assert!(
+        trace
+            .paths
+            .iter()
+            .all(|path| !path.split('/').any(|part| part == ".."))
+    );
 }
 
 #[test]
@@ -45,14 +56,17 @@ fn long_and_deep_names_are_kept_or_counted() {
     ))
     .import();
     assert_eq!(trace.events.len(), 1);
-    assert_eq!(trace.count("/counts/calls_not_representable/stat (path too long)"), 2);
+    assert_eq!(
+        trace.count("/counts/calls_not_representable/stat (path too long)"),
+        2
+    );
 }
 
 #[test]
 fn symlink_bombs_end() {
     let mut rows = String::from(".\td\t0\t755\t\n");
     for at in 0..60 {
-        rows.push_str(&format!("s{at}\tl\t1\t777\ts{0}/s{0}\n", at + 1));
+        writeln!(rows, "s{at}\tl\t1\t777\ts{0}/s{0}", at + 1).unwrap();
     }
     rows.push_str("loop\tl\t1\t777\tloop\nself\tl\t1\t777\t.\n");
     let trace = asked(
@@ -84,7 +98,10 @@ fn absurd_numbers_are_survived() {
 fn manifests_that_are_none_are_refused_with_their_line() {
     for (rows, message) in [
         ("a\tf\n", "line 2 is no row"),
-        ("../x\tf\t1\t644\t\n", "line 2 names no file below the roots"),
+        (
+            "../x\tf\t1\t644\t\n",
+            "line 2 names no file below the roots",
+        ),
         ("a\tf\t-1\t644\t\n", "line 2 is no row"),
     ] {
         let asked = asked("access(\"/r/a\", F_OK) = 0\n").manifest(rows);
@@ -118,7 +135,10 @@ fn a_flipped_byte_anywhere_in_a_table_is_found() {
             bad[at] ^= 0x10;
             fs::write(&place, &bad).unwrap();
             let error = Trace::open(&folder).unwrap_err().to_string();
-            assert!(error.contains(&format!("{name}.parquet")) && error.contains("has changed"), "{error}");
+            assert!(
+                error.contains(&format!("{name}.parquet")) && error.contains("has changed"),
+                "{error}"
+            );
         }
         fs::write(&place, &good[..good.len() / 2]).unwrap();
         assert!(Trace::open(&folder).is_err());
@@ -135,14 +155,23 @@ fn another_version_and_what_is_no_trace_are_told_apart() {
     let text = fs::read_to_string(&place).unwrap();
     fs::write(&place, text.replace("\"format\": 1", "\"format\": 2")).unwrap();
     let error = Trace::open(&folder).unwrap_err();
-    assert!(error.to_string().ends_with("has trace format 2, this replayer reads 1"));
+    assert!(
+        error
+            .to_string()
+            .ends_with("has trace format 2, this replayer reads 1")
+    );
     assert!(!error.hint().is_empty());
     for bad in ["{}", "[", "", "{\"format\": 1}"] {
         fs::write(&place, bad).unwrap();
         assert!(Trace::open(&folder).is_err());
     }
     fs::remove_file(&place).unwrap();
-    assert!(Trace::open(&folder).unwrap_err().to_string().contains("is no trace"));
+    assert!(
+        Trace::open(&folder)
+            .unwrap_err()
+            .to_string()
+            .contains("is no trace")
+    );
 }
 
 #[test]

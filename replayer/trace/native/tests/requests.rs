@@ -1,10 +1,16 @@
 //! Requests, order and think times of a whole import.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what is wrong by failing")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what is wrong by failing"
+)]
 
 mod common;
 
 use common::asked;
 use replayer_trace::Window;
+use std::fmt::Write;
 
 const SERVER: &str = "\
 3996  1795222977.000000 accept(0<socket:[1]>, {sa_family=AF_UNIX}, [112 => 2]) = 5<socket:[2]> <0.000100>
@@ -28,9 +34,23 @@ fn accept_cuts_a_server_and_the_table_of_the_user_names() {
     let requests = trace.trace.requests().unwrap();
     let short: Vec<_> = requests
         .iter()
-        .map(|piece| (piece.request, piece.label.as_str(), piece.first_event, piece.last_event, piece.start_ns))
+        .map(|piece| {
+            (
+                piece.request,
+                piece.label.as_str(),
+                piece.first_event,
+                piece.last_event,
+                piece.start_ns,
+            )
+        })
         .collect();
-    assert_eq!(short, [(1, "request-1", 0, 1, 100_000), (0, "front", 2, 2, 1_000_000_000)]);
+    assert_eq!(
+        short,
+        [
+            (1, "request-1", 0, 1, 100_000),
+            (0, "front", 2, 2, 1_000_000_000)
+        ]
+    );
     // The connection was closed before the last event.
     assert_eq!(requests[0].end_ns, 2_010_000);
 }
@@ -46,7 +66,14 @@ fn markers_begin_and_end_requests() {
     .import();
     let requests = trace.trace.requests().unwrap();
     assert_eq!(requests.len(), 1);
-    assert_eq!((requests[0].label.as_str(), requests[0].first_event, requests[0].last_event), ("login", 0, 0));
+    assert_eq!(
+        (
+            requests[0].label.as_str(),
+            requests[0].first_event,
+            requests[0].last_event
+        ),
+        ("login", 0, 0)
+    );
     assert_eq!(trace.lines(), ["access r/a = 0", "access r/b = 0"]);
 }
 
@@ -55,20 +82,39 @@ fn think_times_are_without_what_the_tracer_added() {
     let mut log = String::new();
     for at in 0..200_u32 {
         let start = 20 * u64::from(at);
-        log.push_str(&format!("9  1795222977.{start:06} lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.000003>\n"));
+        writeln!(
+            log,
+            "9  1795222977.{start:06} lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.000003>"
+        )
+        .unwrap();
     }
-    log.push_str("9  1795222977.500000 poll([{fd=6<socket:[1]>, events=POLLIN}], 1, 5000) = 1 <0.000020>\n");
+    log.push_str(
+        "9  1795222977.500000 poll([{fd=6<socket:[1]>, events=POLLIN}], 1, 5000) = 1 <0.000020>\n",
+    );
     log.push_str("9  1795222977.600000 lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.000003>\n");
     let trace = asked(log).import();
     let calibration = &trace.document["calibration"];
-    assert_eq!((calibration["call_ns"].as_i64(), calibration["gap_ns"].as_i64()), (Some(2_850), Some(16_850)));
-    assert!(calibration["method"].as_str().unwrap().contains("5 % quantile"));
+    assert_eq!(
+        (
+            calibration["call_ns"].as_i64(),
+            calibration["gap_ns"].as_i64()
+        ),
+        (Some(2_850), Some(16_850))
+    );
+    assert!(
+        calibration["method"]
+            .as_str()
+            .unwrap()
+            .contains("5 % quantile")
+    );
     assert_eq!(trace.events[5].gap_ns, 150);
     // Two gaps and a call in between were stretched.
     let last = trace.events.last().unwrap();
     assert_eq!(last.gap_ns, 600_000_000 - 3_983_000 - 2 * 16_850 - 2_850);
 
-    let mut asked = asked("9 1795222977.1 lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.01>\n9 1795222977.2 lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.01>\n");
+    let mut asked = asked(
+        "9 1795222977.1 lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.01>\n9 1795222977.2 lseek(7</r/a>, 0, SEEK_CUR) = 0 <0.01>\n",
+    );
     asked.request.stretch.gap_ns = Some(1_000_000);
     assert_eq!(asked.import().events[2].gap_ns, 89_000_000);
 }
@@ -94,7 +140,13 @@ fn events_wait_for_what_they_need_and_for_nothing_that_follows() {
         .edges()
         .unwrap()
         .into_iter()
-        .map(|(event, earlier)| format!("{} <- {}", lines[usize::try_from(event).unwrap()], lines[usize::try_from(earlier).unwrap()]))
+        .map(|(event, earlier)| {
+            format!(
+                "{} <- {}",
+                lines[usize::try_from(event).unwrap()],
+                lines[usize::try_from(earlier).unwrap()]
+            )
+        })
         .collect();
     assert_eq!(
         edges,
@@ -121,6 +173,15 @@ fn locks_are_handed_on_in_their_order() {
          1 <... close resumed>) = 0\n",
     )
     .import();
-    assert_eq!(trace.lines(), ["open r/l #0 = 0", "open r/l #1 = 0", "flock #0 = 0", "close #0 = 0", "flock #1 = 0"]);
+    assert_eq!(
+        trace.lines(),
+        [
+            "open r/l #0 = 0",
+            "open r/l #1 = 0",
+            "flock #0 = 0",
+            "close #0 = 0",
+            "flock #1 = 0"
+        ]
+    );
     assert!(trace.trace.edges().unwrap().contains(&(4, 3)));
 }

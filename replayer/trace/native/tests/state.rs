@@ -1,5 +1,10 @@
 //! State that is followed: descriptors, offsets, directories, children.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what is wrong by failing")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what is wrong by failing"
+)]
 
 mod common;
 
@@ -21,8 +26,18 @@ fn dup_and_fork_share_a_description_until_its_last_close() {
          2 1.9 close(9) = 0\n",
     )
     .import();
-    use Op::{Close, CloseDup, Open, Read};
-    assert_eq!(trace.ops(), [Open, CloseDup, CloseDup, CloseDup, CloseDup, Read, Close]);
+    assert_eq!(
+        trace.ops(),
+        [
+            Op::Open,
+            Op::CloseDup,
+            Op::CloseDup,
+            Op::CloseDup,
+            Op::CloseDup,
+            Op::Read,
+            Op::Close
+        ]
+    );
     assert!(trace.events.iter().all(|event| event.file == Some(0)));
     assert_eq!(trace.count("/counts/calls_followed/dup2"), 1);
 }
@@ -42,7 +57,14 @@ fn threads_share_their_descriptors_and_programs_lose_what_is_to_be_closed() {
     .import();
     assert_eq!(
         trace.lines(),
-        ["open r/a #0 = 0", "open r/b #1 = 0", "read #0 = 0", "close_exit #0 = 0", "read #1 = 0", "close_exit #1 = 0"]
+        [
+            "open r/a #0 = 0",
+            "open r/b #1 = 0",
+            "read #0 = 0",
+            "close_exit #0 = 0",
+            "read #1 = 0",
+            "close_exit #1 = 0"
+        ]
     );
     assert_eq!(trace.count("/counts/calls_as_events"), 4);
 }
@@ -61,7 +83,13 @@ fn a_child_is_heard_of_before_its_parents_clone_returns() {
     .import();
     assert_eq!(
         trace.lines(),
-        ["open r/a #0 = 0", "chdir r/d = 0", "read #0 = 0", "unlink r/d/x = 0", "close_dup #0 = 0"]
+        [
+            "open r/a #0 = 0",
+            "chdir r/d = 0",
+            "read #0 = 0",
+            "unlink r/d/x = 0",
+            "close_dup #0 = 0"
+        ]
     );
 }
 
@@ -76,7 +104,15 @@ fn a_close_takes_effect_when_it_is_entered() {
          2 1.5 close(3</r/b>) = 0\n",
     )
     .import();
-    assert_eq!(trace.lines(), ["open r/a #0 = 0", "close #0 = 0", "open r/b #1 = 0", "close #1 = 0"]);
+    assert_eq!(
+        trace.lines(),
+        [
+            "open r/a #0 = 0",
+            "close #0 = 0",
+            "open r/b #1 = 0",
+            "close #1 = 0"
+        ]
+    );
     assert_eq!(trace.events[1].duration_ns, Some(200_000_000));
     assert_eq!(trace.count("/counts/files_corrected"), 0);
 }
@@ -123,7 +159,9 @@ fn a_directory_that_is_not_known_is_told() {
     let trace = asked("stat(\"a\", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0\n").import();
     assert_eq!(trace.events.len(), 0);
     assert_eq!(trace.count("/counts/calls_with_unknown_directory/stat"), 1);
-    let trace = asked("stat(\"a\", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0\n").cwd("/r/x").import();
+    let trace = asked("stat(\"a\", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0\n")
+        .cwd("/r/x")
+        .import();
     assert_eq!(trace.lines(), ["stat r/x/a = 0"]);
 }
 
@@ -166,7 +204,10 @@ fn roots_are_reached_through_directories_above_them() {
 #[test]
 fn descriptors_from_before_the_log_are_introduced() {
     let trace = asked("1 1.0 read(7</r/a>, \"\"..., 10) = 10\n1 1.1 close(7</r/a>) = 0\n1 1.2 read(8, \"\", 5) = 5\n").import();
-    assert_eq!(trace.lines(), ["inherit r/a #0 = 0", "read #0 = 10", "close #0 = 0"]);
+    assert_eq!(
+        trace.lines(),
+        ["inherit r/a #0 = 0", "read #0 = 10", "close #0 = 0"]
+    );
     assert_eq!(trace.count("/counts/calls_with_unknown_file/read"), 1);
 }
 
@@ -210,11 +251,22 @@ fn times_owners_and_attributes_are_kept() {
          7145  1.6 mkdir(\"/r/d\", 0777) = 0\n",
     )
     .import();
-    let [_, futimens, fchown, lutimens, setxattr, mkdir] = trace.events.as_slice() else { panic!() };
-    assert_eq!((futimens.atime_ns, futimens.mtime_ns), (None, Some(1_793_988_916_000_000_005)));
+    let [_, futimens, fchown, lutimens, setxattr, mkdir] = trace.events.as_slice() else {
+        panic!()
+    };
+    assert_eq!(
+        (futimens.atime_ns, futimens.mtime_ns),
+        (None, Some(1_793_988_916_000_000_005))
+    );
     assert_eq!((fchown.uid, fchown.gid), (Some(33), Some(-1)));
-    assert_eq!((lutimens.op, lutimens.flags, lutimens.mtime_ns), (Op::Lutimens, Some(3), None));
-    assert_eq!((setxattr.text.as_deref(), setxattr.size, setxattr.flags), (Some(&b"user.a"[..]), Some(1), Some(1)));
+    assert_eq!(
+        (lutimens.op, lutimens.flags, lutimens.mtime_ns),
+        (Op::Lutimens, Some(3), None)
+    );
+    assert_eq!(
+        (setxattr.text.as_deref(), setxattr.size, setxattr.flags),
+        (Some(&b"user.a"[..]), Some(1), Some(1))
+    );
     assert_eq!(mkdir.mode, Some(0o700));
 }
 
@@ -227,7 +279,14 @@ fn copies_between_descriptors_have_both() {
          sendfile(9<socket:[1]>, 3</r/a>, [0] => [70], 70) = 70\n",
     )
     .import();
-    assert_eq!(trace.lines()[2..], ["clone #0 #1 = -95", "copy_file_range #0 #1 = 70", "sendfile #0 = 70"]);
+    assert_eq!(
+        trace.lines()[2..],
+        [
+            "clone #0 #1 = -95",
+            "copy_file_range #0 #1 = 70",
+            "sendfile #0 = 70"
+        ]
+    );
 }
 
 #[test]

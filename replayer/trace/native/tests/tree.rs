@@ -1,5 +1,10 @@
 //! What must be there before: manifests, inference and repair, links, and labels.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what is wrong by failing")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what is wrong by failing"
+)]
 
 mod common;
 
@@ -70,10 +75,24 @@ fn a_manifest_is_kept_as_far_as_it_is_needed_and_repaired() {
                getdents64(3, 0x55d /* 3 entries */, 32768) = 80\n";
     let rows = ".\td\t4096\t755\t\na\tf\t10\t644\t\ngone\tf\t1\t644\t\nd\td\t4096\t750\t\nd/in\tf\t5\t600\t\nother\tf\t9\t644\t\n";
     let trace = asked(log).manifest(rows).import();
-    assert_eq!(trace.tree(), ["r d 0", "r/a f 12", "r/d d 0", "r/d/in f 5", "r/forgotten f 0"]);
+    assert_eq!(
+        trace.tree(),
+        [
+            "r d 0",
+            "r/a f 12",
+            "r/d d 0",
+            "r/d/in f 5",
+            "r/forgotten f 0"
+        ]
+    );
     let repairs = |name: &str| trace.count(&format!("/counts/tree_repairs/{name}"));
     assert_eq!(
-        (repairs("corrected"), repairs("not_there"), repairs("missing_in_manifest"), repairs("unexplained")),
+        (
+            repairs("corrected"),
+            repairs("not_there"),
+            repairs("missing_in_manifest"),
+            repairs("unexplained")
+        ),
         (1, 1, 1, 0)
     );
 
@@ -84,10 +103,12 @@ fn a_manifest_is_kept_as_far_as_it_is_needed_and_repaired() {
 
 #[test]
 fn several_roots_have_prefixes_in_a_manifest() {
-    let trace = asked("stat(\"/s/x\", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0\nmkdir(\"/r\", 0755) = 0\n")
-        .root("/s")
-        .manifest("r:.\t-\t0\t0\t\ns:.\td\t0\t755\t\ns:x\tf\t1\t644\t\n")
-        .import();
+    let trace = asked(
+        "stat(\"/s/x\", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0\nmkdir(\"/r\", 0755) = 0\n",
+    )
+    .root("/s")
+    .manifest("r:.\t-\t0\t0\t\ns:.\td\t0\t755\t\ns:x\tf\t1\t644\t\n")
+    .import();
     assert_eq!(trace.tree(), ["s d 0", "s/x f 1"]);
     assert_eq!(trace.lines(), ["stat s/x = 0", "mkdir r = 0"]);
     assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
@@ -118,19 +139,46 @@ fn links_lead_where_they_led_wherever_the_trace_is_laid_out() {
         ]
     );
     let tree = trace.tree();
-    assert!(tree.contains(&"r/current l 0 -> ../r/releases/7".to_owned()), "{tree:?}");
-    assert!(tree.contains(&"r/out l 0 -> ../.outside/etc".to_owned()), "{tree:?}");
-    assert!(tree.contains(&".outside/etc/passwd f 9".to_owned()), "{tree:?}");
-    assert_eq!(trace.events[3].text.as_deref(), Some(&b"../../r/releases/7"[..]));
-    assert_eq!(trace.events[4].text.as_deref(), Some(&b"../.outside/etc|shadow"[..]));
+    assert!(
+        tree.contains(&"r/current l 0 -> ../r/releases/7".to_owned()),
+        "{tree:?}"
+    );
+    assert!(
+        tree.contains(&"r/out l 0 -> ../.outside/etc".to_owned()),
+        "{tree:?}"
+    );
+    assert!(
+        tree.contains(&".outside/etc/passwd f 9".to_owned()),
+        "{tree:?}"
+    );
+    assert_eq!(
+        trace.events[3].text.as_deref(),
+        Some(&b"../../r/releases/7"[..])
+    );
+    assert_eq!(
+        trace.events[4].text.as_deref(),
+        Some(&b"../.outside/etc|shadow"[..])
+    );
     assert_eq!(trace.count("/counts/links_out_of_roots"), 2);
 }
 
 #[test]
 fn files_from_outside_get_a_place() {
-    let trace = asked("rename(\"/tmp/php1\", \"/r/up/a.jpg\") = 0\nlink(\"/r/up/a.jpg\", \"/var/b\") = 0\n").import();
-    assert_eq!(trace.lines(), ["rename .outside/tmp|php1 r/up/a.jpg = 0", "link r/up/a.jpg .outside/var|b = 0"]);
-    assert_eq!(trace.tree(), [".outside d 0", ".outside/tmp|php1 f 0", "r d 0", "r/up d 0"]);
+    let trace = asked(
+        "rename(\"/tmp/php1\", \"/r/up/a.jpg\") = 0\nlink(\"/r/up/a.jpg\", \"/var/b\") = 0\n",
+    )
+    .import();
+    assert_eq!(
+        trace.lines(),
+        [
+            "rename .outside/tmp|php1 r/up/a.jpg = 0",
+            "link r/up/a.jpg .outside/var|b = 0"
+        ]
+    );
+    assert_eq!(
+        trace.tree(),
+        [".outside d 0", ".outside/tmp|php1 f 0", "r d 0", "r/up d 0"]
+    );
 }
 
 #[test]

@@ -4,15 +4,14 @@
 //! The log says what was asked for and not what came of it: every call is taken to have succeeded.
 
 use crate::bytes::{number, words};
-use crate::call::{Args, At, Call, FileArg, Kind, Outcome, PathArg};
+use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::O_RDWR;
 use crate::error::TraceError;
-use crate::formats::{Applicability, Clock, ClockKind, Format};
+use crate::formats::{Applicability, Clock, ClockKind, Format, Progress};
 use crate::input::{Input, Line};
 use crate::op::Op;
 use crate::tracker::Tracker;
 use rustc_hash::FxHashMap;
-use std::borrow::Cow;
 
 pub(crate) const FORMAT: Format = Format {
     name: "fio-iolog",
@@ -43,7 +42,7 @@ struct Job {
 fn import(
     inputs: Vec<Input>,
     tracker: &mut Tracker,
-    progress: &mut dyn FnMut(u64) -> bool,
+    progress: Progress<'_>,
 ) -> Result<Clock, TraceError> {
     for (index, input) in inputs.into_iter().enumerate() {
         let job = Job {
@@ -64,7 +63,7 @@ fn read_job(
     mut job: Job,
     mut input: Input,
     tracker: &mut Tracker,
-    progress: &mut dyn FnMut(u64) -> bool,
+    progress: Progress<'_>,
 ) -> Result<(), TraceError> {
     let name = input.path.display().to_string();
     let mut line = Vec::new();
@@ -84,7 +83,7 @@ fn read_job(
         if !understood {
             tracker.counts.strange(&name, count, &line);
         }
-        if count % (1 << 16) == 0 && !progress(tracker.counts.lines) {
+        if count.is_multiple_of(1 << 16) && !progress(tracker.counts.lines) {
             return Err(TraceError::Interrupted);
         }
     }
@@ -115,7 +114,9 @@ impl Job {
             (b"open", None, None) => self.open(tracker, name).map(|()| true),
             (b"close", None, None) => self.close(tracker, name).map(|()| true),
             (b"wait", Some(time_us), _) => {
-                self.now_ns = self.now_ns.saturating_add(time_us.max(0).saturating_mul(1_000));
+                self.now_ns = self
+                    .now_ns
+                    .saturating_add(time_us.max(0).saturating_mul(1_000));
                 Ok(true)
             }
             (_, Some(offset), Some(size)) if offset >= 0 && size >= 0 => {
@@ -147,10 +148,7 @@ impl Job {
         let file = self.next_file;
         self.next_file += 1;
         self.files.insert(name.to_vec(), file);
-        let path = PathArg {
-            at: At::Cwd(None),
-            text: Cow::Borrowed(name),
-        };
+        let path = PathArg::plain(name);
         let args = Args {
             flags: Some(O_RDWR),
             ..Args::default()
@@ -165,7 +163,7 @@ impl Job {
 
     fn close(&mut self, tracker: &mut Tracker, name: &[u8]) -> Result<(), TraceError> {
         match self.files.remove(name) {
-            Some(file) => self.call(tracker, "close", 0, Kind::Close(plain(file))),
+            Some(file) => self.call(tracker, "close", 0, Kind::Close(FileArg::plain(file))),
             None => Ok(()),
         }
     }
@@ -190,7 +188,7 @@ impl Job {
         if !self.files.contains_key(name) {
             self.open(tracker, name)?;
         }
-        let file = plain(self.files.get(name).copied().unwrap_or(-1));
+        let file = FileArg::plain(self.files.get(name).copied().unwrap_or(-1));
         let sized = !matches!(op, Op::Fsync | Op::Fdatasync);
         let args = Args {
             flags,
@@ -200,14 +198,6 @@ impl Job {
         };
         self.call(tracker, op.name(), value, Kind::File { op, file, args })?;
         Ok(true)
-    }
-}
-
-fn plain<'a>(number: i64) -> FileArg<'a> {
-    FileArg {
-        number,
-        shown: None,
-        deleted: false,
     }
 }
 

@@ -1,6 +1,8 @@
 //! Foreign formats, one importer per file, with one contract.
 
 pub(crate) mod dbench;
+mod dbench_calls;
+mod dbench_line;
 pub(crate) mod fio_iolog;
 pub(crate) mod strace;
 
@@ -31,11 +33,17 @@ impl Applicability {
     }
 }
 
+/// Told the number of lines; false stops the import.
+pub(crate) type Progress<'a> = &'a mut dyn FnMut(u64) -> bool;
+
+/// Reads inputs of one capture into a tracker.
+pub(crate) type Import = fn(Vec<Input>, &mut Tracker, Progress<'_>) -> Result<Clock, TraceError>;
+
 /// One importer.
 pub(crate) struct Format {
     pub(crate) name: &'static str,
     pub(crate) is_applicable: fn(&[u8]) -> Applicability,
-    pub(crate) import: fn(Vec<Input>, &mut Tracker, &mut dyn FnMut(u64) -> bool) -> Result<Clock, TraceError>,
+    pub(crate) import: Import,
 }
 
 /// What a log says about time.

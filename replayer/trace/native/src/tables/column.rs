@@ -124,7 +124,10 @@ impl Column {
         let defined = self.spec.nullable.then_some(self.defined.as_slice());
         match (self.spec.kind, writer) {
             (Kind::Int32, ColumnWriter::Int32ColumnWriter(writer)) => {
-                #[allow(clippy::cast_possible_truncation, reason = "callers push what fits: numbers of rows and flags")]
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    reason = "callers push what fits: numbers of rows and flags"
+                )]
                 let values: Vec<i32> = self.ints.iter().map(|&value| value as i32).collect();
                 writer.write_batch(&values, defined, None)?;
             }

@@ -119,7 +119,10 @@ impl EventWriter {
             first_waiting: 0,
             stretch: None,
             asked,
-            ops: Op::ALL.iter().map(|op| ByteArray::from(op.name())).collect(),
+            ops: Op::ALL
+                .iter()
+                .map(|op| ByteArray::from(op.name()))
+                .collect(),
         })
     }
 
@@ -140,8 +143,26 @@ impl EventWriter {
             result: row.result,
         });
         let [
-            thread, start, _, _, _, path, to_path, file, to_file, flags, mode, size, offset, entries, uid, gid, atime,
-            mtime, text, _,
+            thread,
+            start,
+            _,
+            _,
+            _,
+            path,
+            to_path,
+            file,
+            to_file,
+            flags,
+            mode,
+            size,
+            offset,
+            entries,
+            uid,
+            gid,
+            atime,
+            mtime,
+            text,
+            _,
         ] = &mut self.table.columns[..]
         else {
             return Ok(());
@@ -161,7 +182,12 @@ impl EventWriter {
         gid.push(row.args.gid);
         atime.push(row.args.atime_ns);
         mtime.push(row.args.mtime_ns);
-        text.push_text(row.args.text.as_ref().map(|text| ByteArray::from(escaped(text).into_bytes())));
+        text.push_text(
+            row.args
+                .text
+                .as_ref()
+                .map(|text| ByteArray::from(escaped(text).into_bytes())),
+        );
         Ok(())
     }
 
@@ -177,12 +203,14 @@ impl EventWriter {
     }
 
     fn write_waiting(&mut self) -> Result<(), TraceError> {
-        let stretch = match &self.stretch {
-            Some(stretch) => stretch,
-            None => {
-                let samples = self.waiting.iter().map(|row| (row.op, row.duration_ns, row.sample));
-                self.stretch.insert(self.asked.estimate(samples))
-            }
+        let stretch = if let Some(stretch) = &self.stretch {
+            stretch
+        } else {
+            let samples = self
+                .waiting
+                .iter()
+                .map(|row| (row.op, row.duration_ns, row.sample));
+            self.stretch.insert(self.asked.estimate(samples))
         };
         if let [_, _, duration, gap, op, .., result] = &mut self.table.columns[..] {
             for row in &self.waiting {

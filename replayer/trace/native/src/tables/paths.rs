@@ -23,12 +23,18 @@ pub(crate) fn write(directory: &Path, paths: &Paths, usage: &Usage) -> Result<Va
     let mut contended = 0_u64;
     for &place in paths.rows() {
         let label = usage.label(place);
-        for (count, _) in counts.iter_mut().zip(labels).filter(|&(_, other)| other == label) {
+        for (count, _) in counts
+            .iter_mut()
+            .zip(labels)
+            .filter(|&(_, other)| other == label)
+        {
             *count += 1;
         }
         contended += u64::from(usage.is_contended(place));
         if let [path, name] = table.columns.as_mut_slice() {
-            path.push_text(Some(ByteArray::from(escaped(&paths.text(place)).into_bytes())));
+            path.push_text(Some(ByteArray::from(
+                escaped(&paths.text(place)).into_bytes(),
+            )));
             name.push_text(Some(ByteArray::from(label.name())));
         }
         table.end_row()?;

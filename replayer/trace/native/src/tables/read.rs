@@ -64,7 +64,11 @@ pub(crate) struct TableReader {
 }
 
 impl TableReader {
-    pub(crate) fn open(directory: &Path, name: &str, specs: &'static [Spec]) -> Result<Self, TraceError> {
+    pub(crate) fn open(
+        directory: &Path,
+        name: &str,
+        specs: &'static [Spec],
+    ) -> Result<Self, TraceError> {
         let path = directory.join(format!("{name}.parquet"));
         let file = File::open(&path).map_err(TraceError::io(&path))?;
         let reader = guarded(&path, || SerializedFileReader::new(file))?;
@@ -72,13 +76,23 @@ impl TableReader {
     }
 
     /// Read a table from memory.
-    pub(crate) fn memory(name: &str, bytes: Vec<u8>, specs: &'static [Spec]) -> Result<Self, TraceError> {
+    pub(crate) fn memory(
+        name: &str,
+        bytes: Vec<u8>,
+        specs: &'static [Spec],
+    ) -> Result<Self, TraceError> {
         let path = PathBuf::from(name);
-        let reader = guarded(&path, || SerializedFileReader::new(bytes::Bytes::from(bytes)))?;
+        let reader = guarded(&path, || {
+            SerializedFileReader::new(bytes::Bytes::from(bytes))
+        })?;
         Self::over(path, Box::new(reader), specs)
     }
 
-    fn over(path: PathBuf, reader: Box<dyn FileReader>, specs: &'static [Spec]) -> Result<Self, TraceError> {
+    fn over(
+        path: PathBuf,
+        reader: Box<dyn FileReader>,
+        specs: &'static [Spec],
+    ) -> Result<Self, TraceError> {
         let table = Self {
             path,
             reader,
@@ -92,12 +106,16 @@ impl TableReader {
     fn check(&self) -> Result<(), TraceError> {
         let schema = self.reader.metadata().file_metadata().schema_descr();
         let same = schema.num_columns() == self.specs.len()
-            && schema.columns().iter().zip(self.specs).all(|(column, spec)| {
-                column.name() == spec.name
-                    && column.physical_type() == spec.physical()
-                    && column.max_rep_level() == 0
-                    && column.max_def_level() == i16::from(spec.nullable)
-            });
+            && schema
+                .columns()
+                .iter()
+                .zip(self.specs)
+                .all(|(column, spec)| {
+                    column.name() == spec.name
+                        && column.physical_type() == spec.physical()
+                        && column.max_rep_level() == 0
+                        && column.max_def_level() == i16::from(spec.nullable)
+                });
         if same {
             Ok(())
         } else {
@@ -106,7 +124,11 @@ impl TableReader {
     }
 
     fn damaged(&self, message: &str) -> TraceError {
-        TraceError::damaged(&self.path, message, "the trace is damaged: import or copy it again")
+        TraceError::damaged(
+            &self.path,
+            message,
+            "the trace is damaged: import or copy it again",
+        )
     }
 
     /// The next row group, or None after the last.
@@ -118,14 +140,19 @@ impl TableReader {
         self.next_group += 1;
         let rows = group.metadata().num_rows();
         if !(0..=MOST_GROUP_ROWS).contains(&rows) {
-            return Err(self.damaged(&format!("a row group has {rows} rows, at most {MOST_GROUP_ROWS} are allowed")));
+            return Err(self.damaged(&format!(
+                "a row group has {rows} rows, at most {MOST_GROUP_ROWS} are allowed"
+            )));
         }
         let rows = usize::try_from(rows).unwrap_or(0);
         let mut columns = Vec::with_capacity(self.specs.len());
         for (index, &spec) in self.specs.iter().enumerate() {
             let values = guarded(&self.path, || read_column(&*group, index, spec, rows))?;
             let Some(values) = values else {
-                return Err(self.damaged(&format!("column {} has not the {rows} rows it should have", spec.name)));
+                return Err(self.damaged(&format!(
+                    "column {} has not the {rows} rows it should have",
+                    spec.name
+                )));
             };
             columns.push(values);
         }
@@ -134,7 +161,10 @@ impl TableReader {
 }
 
 /// Call the Parquet library; what it cannot read is an error, never a panic.
-fn guarded<T>(path: &Path, call: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, TraceError> {
+fn guarded<T>(
+    path: &Path,
+    call: impl FnOnce() -> parquet::errors::Result<T>,
+) -> Result<T, TraceError> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(TraceError::parquet(path)),
         Err(_) => Err(TraceError::damaged(
@@ -158,7 +188,12 @@ fn read_column(
         ColumnReader::Int32ColumnReader(mut reader) => {
             let mut ints: Vec<i32> = Vec::new();
             reader.read_records(rows, levels, None, &mut ints)?;
-            Values::Ints(spread(ints.into_iter().map(i64::from), &defined, spec, rows))
+            Values::Ints(spread(
+                ints.into_iter().map(i64::from),
+                &defined,
+                spec,
+                rows,
+            ))
         }
         ColumnReader::Int64ColumnReader(mut reader) => {
             let mut ints: Vec<i64> = Vec::new();
@@ -181,7 +216,12 @@ fn read_column(
 }
 
 /// Values with their nulls in place.
-fn spread<T>(values: impl Iterator<Item = T>, defined: &[i16], spec: Spec, rows: usize) -> Vec<Option<T>> {
+fn spread<T>(
+    values: impl Iterator<Item = T>,
+    defined: &[i16],
+    spec: Spec,
+    rows: usize,
+) -> Vec<Option<T>> {
     let mut values = values;
     if spec.nullable {
         defined

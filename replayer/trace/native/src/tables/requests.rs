@@ -19,10 +19,16 @@ pub(crate) const SPECS: [Spec; 8] = [
 ];
 
 /// Write all requests; their times become relative to the begin of the trace.
-pub(crate) fn write(directory: &Path, requests: &[Request], first_ns: i64) -> Result<u64, TraceError> {
+pub(crate) fn write(
+    directory: &Path,
+    requests: &[Request],
+    first_ns: i64,
+) -> Result<u64, TraceError> {
     let mut table = TableWriter::create(directory, "requests", &SPECS)?;
     for request in requests {
-        if let [number, label, thread, first, last, events, start, end] = table.columns.as_mut_slice() {
+        if let [number, label, thread, first, last, events, start, end] =
+            table.columns.as_mut_slice()
+        {
             number.push(Some(i64::from(request.number)));
             label.push_text(Some(ByteArray::from(request.label.as_str())));
             thread.push(Some(i64::from(request.thread)));

@@ -1,5 +1,7 @@
 //! Byte strings as text: Parquet's strings are UTF-8, names of files are not always.
 
+use std::fmt::Write;
+
 /// Bytes as UTF-8: a backslash is doubled, and a byte that is not UTF-8 becomes `\xNN`.
 pub(crate) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
@@ -11,7 +13,8 @@ pub(crate) fn escaped(bytes: &[u8]) -> String {
             }
         }
         for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
+            // Writing to a String cannot fail.
+            let _ = write!(text, "\\x{byte:02x}");
         }
     }
     text
@@ -28,15 +31,12 @@ pub(crate) fn unescaped(text: &str) -> Vec<u8> {
             .strip_prefix(b"x")
             .and_then(|_| crate::bytes::take_radix(crate::bytes::cut(escape, 1, 3), 16))
             .and_then(|(value, _)| u8::try_from(value).ok());
-        match hexadecimal {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = crate::bytes::from(escape, 3);
-            }
-            None => {
-                bytes.push(b'\\');
-                rest = escape.strip_prefix(b"\\").unwrap_or(escape);
-            }
+        if let Some(byte) = hexadecimal {
+            bytes.push(byte);
+            rest = crate::bytes::from(escape, 3);
+        } else {
+            bytes.push(b'\\');
+            rest = escape.strip_prefix(b"\\").unwrap_or(escape);
         }
     }
     bytes.extend_from_slice(rest);

@@ -42,10 +42,10 @@ pub(crate) fn write(
     let mut entries: Vec<(Vec<u8>, PathId, usize)> = Vec::new();
     for (index, node) in tree.nodes.iter().enumerate() {
         let is_wanted = wanted.get(index).copied().unwrap_or(false);
-        if let Some((parent, name)) = node.origin.filter(|_| is_wanted) {
-            if let Some(place) = origin(tree, paths, parent, name) {
-                entries.push((paths.text(place), place, index));
-            }
+        if let Some((parent, name)) = node.origin.filter(|_| is_wanted)
+            && let Some(place) = origin(tree, paths, parent, name)
+        {
+            entries.push((paths.text(place), place, index));
         }
     }
     // Parents come before children.
@@ -68,7 +68,10 @@ fn push(table: &mut TableWriter, node: &Node, row: u32) -> Result<(), TraceError
     } else {
         0
     };
-    let link = node.link.as_ref().map(|(_, text)| ByteArray::from(escaped(text).into_bytes()));
+    let link = node
+        .link
+        .as_ref()
+        .map(|(_, text)| ByteArray::from(escaped(text).into_bytes()));
     let known_from = if node.declared { "manifest" } else { "events" };
     if let [path, kind, bytes, mode, target, known] = table.columns.as_mut_slice() {
         path.push(Some(i64::from(row)));

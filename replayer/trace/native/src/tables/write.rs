@@ -69,7 +69,8 @@ impl TableWriter {
         if self.rows == 0 {
             return Ok(());
         }
-        self.write_group().map_err(TraceError::parquet(&self.path))?;
+        self.write_group()
+            .map_err(TraceError::parquet(&self.path))?;
         self.written += u64::try_from(self.rows).unwrap_or(0);
         self.rows = 0;
         Ok(())
@@ -98,7 +99,10 @@ impl TableWriter {
 }
 
 fn open(file: Sink, name: &str, specs: &[Spec]) -> Result<SerializedFileWriter<Sink>> {
-    let fields = specs.iter().map(|spec| spec.schema()).collect::<Result<Vec<_>>>()?;
+    let fields = specs
+        .iter()
+        .map(|spec| spec.schema())
+        .collect::<Result<Vec<_>>>()?;
     let schema = Type::group_type_builder(name).with_fields(fields).build()?;
     let mut properties = WriterProperties::builder()
         .set_writer_version(WriterVersion::PARQUET_1_0)

@@ -1,5 +1,10 @@
 //! Imports a text as a user would, and reads the trace back.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test says what is wrong by failing")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what is wrong by failing"
+)]
 
 use replayer_trace::{Event, Keep, Op, Request, Stretch, Trace, import};
 use serde_json::Value;
@@ -53,7 +58,9 @@ impl Asked {
     }
 
     pub(crate) fn cwd(mut self, directory: &str) -> Self {
-        self.request.directories.push((None, directory.as_bytes().to_vec()));
+        self.request
+            .directories
+            .push((None, directory.as_bytes().to_vec()));
         self
     }
 
@@ -108,7 +115,8 @@ impl Imported {
 
     pub(crate) fn line(&self, event: &Event) -> String {
         let path = |row: Option<u32>| {
-            row.map(|row| format!(" {}", self.paths[row as usize])).unwrap_or_default()
+            row.map(|row| format!(" {}", self.paths[row as usize]))
+                .unwrap_or_default()
         };
         let file = |file: Option<u32>| file.map(|file| format!(" #{file}")).unwrap_or_default();
         format!(
@@ -127,7 +135,10 @@ impl Imported {
     }
 
     pub(crate) fn count(&self, pointer: &str) -> u64 {
-        self.document.pointer(pointer).and_then(Value::as_u64).unwrap_or_else(|| panic!("{pointer}"))
+        self.document
+            .pointer(pointer)
+            .and_then(Value::as_u64)
+            .unwrap_or_else(|| panic!("{pointer}"))
     }
 
     /// `path type size` of what must be there before.
@@ -135,8 +146,17 @@ impl Imported {
         let rows = self.trace.tree().unwrap();
         rows.iter()
             .map(|row| {
-                let link = row.link.as_ref().map(|link| format!(" -> {}", String::from_utf8_lossy(link)));
-                format!("{} {} {}{}", self.paths[row.path as usize], row.kind, row.size, link.unwrap_or_default())
+                let link = row
+                    .link
+                    .as_ref()
+                    .map(|link| format!(" -> {}", String::from_utf8_lossy(link)));
+                format!(
+                    "{} {} {}{}",
+                    self.paths[row.path as usize],
+                    row.kind,
+                    row.size,
+                    link.unwrap_or_default()
+                )
             })
             .collect()
     }

@@ -112,23 +112,52 @@ mod tests {
     fn split(text: &str) -> Vec<&str> {
         let (args, rest) = split_args(text.as_bytes()).unwrap();
         assert_eq!(rest, b" = 0");
-        args.iter().map(|arg| std::str::from_utf8(arg).unwrap()).collect()
+        args.iter()
+            .map(|arg| std::str::from_utf8(arg).unwrap())
+            .collect()
     }
 
     #[test]
     fn only_separating_commas_split() {
         let cases: [(&str, &[&str]); 8] = [
             (") = 0", &[]),
-            ("3</srv/a,b(c)>, \"x,)\\\"y\"..., 8192) = 0", &["3</srv/a,b(c)>", "\"x,)\\\"y\"...", "8192"]),
-            ("[{fd=5<socket:[104395]>, events=POLLIN}], 1, 5000) = 0",
-             &["[{fd=5<socket:[104395]>, events=POLLIN}]", "1", "5000"]),
-            ("24<TCP:[127.0.0.1:80->127.0.0.1:9]>, 1) = 0", &["24<TCP:[127.0.0.1:80->127.0.0.1:9]>", "1"]),
-            ("0</dev/pts/0<char 136:0>>, 1) = 0", &["0</dev/pts/0<char 136:0>>", "1"]),
-            ("3</tmp/.ZendSem.XxypNZ>(deleted), F_SETLK, {l_type=F_RDLCK, l_len=1}) = 0",
-             &["3</tmp/.ZendSem.XxypNZ>(deleted)", "F_SETLK", "{l_type=F_RDLCK, l_len=1}"]),
-            ("4, NULL, [UTIME_OMIT, {tv_sec=1, tv_nsec=0} /* 2026-11-06T18:15:16+0000, \" */], 0) = 0",
-             &["4", "NULL", "[UTIME_OMIT, {tv_sec=1, tv_nsec=0} /* 2026-11-06T18:15:16+0000, \" */]", "0"]),
-            ("0x3, 0x7ffe799257f8, 0x340) = 0", &["0x3", "0x7ffe799257f8", "0x340"]),
+            (
+                "3</srv/a,b(c)>, \"x,)\\\"y\"..., 8192) = 0",
+                &["3</srv/a,b(c)>", "\"x,)\\\"y\"...", "8192"],
+            ),
+            (
+                "[{fd=5<socket:[104395]>, events=POLLIN}], 1, 5000) = 0",
+                &["[{fd=5<socket:[104395]>, events=POLLIN}]", "1", "5000"],
+            ),
+            (
+                "24<TCP:[127.0.0.1:80->127.0.0.1:9]>, 1) = 0",
+                &["24<TCP:[127.0.0.1:80->127.0.0.1:9]>", "1"],
+            ),
+            (
+                "0</dev/pts/0<char 136:0>>, 1) = 0",
+                &["0</dev/pts/0<char 136:0>>", "1"],
+            ),
+            (
+                "3</tmp/.ZendSem.XxypNZ>(deleted), F_SETLK, {l_type=F_RDLCK, l_len=1}) = 0",
+                &[
+                    "3</tmp/.ZendSem.XxypNZ>(deleted)",
+                    "F_SETLK",
+                    "{l_type=F_RDLCK, l_len=1}",
+                ],
+            ),
+            (
+                "4, NULL, [UTIME_OMIT, {tv_sec=1, tv_nsec=0} /* 2026-11-06T18:15:16+0000, \" */], 0) = 0",
+                &[
+                    "4",
+                    "NULL",
+                    "[UTIME_OMIT, {tv_sec=1, tv_nsec=0} /* 2026-11-06T18:15:16+0000, \" */]",
+                    "0",
+                ],
+            ),
+            (
+                "0x3, 0x7ffe799257f8, 0x340) = 0",
+                &["0x3", "0x7ffe799257f8", "0x340"],
+            ),
         ];
         for (text, expected) in cases {
             assert_eq!(split(text), expected);
@@ -137,7 +166,9 @@ mod tests {
 
     #[test]
     fn what_does_not_end_is_no_call() {
-        for text in ["", "3", "\"abc", "\"abc\\", "3</srv/a", "/* x", "(3)", "3<a>b"] {
+        for text in [
+            "", "3", "\"abc", "\"abc\\", "3</srv/a", "/* x", "(3)", "3<a>b",
+        ] {
             assert!(split_args(text.as_bytes()).is_none(), "{text}");
         }
     }

@@ -20,13 +20,17 @@ impl Reading {
         let (time, kind, digits) = match stamp {
             Stamp::None => return None,
             Stamp::Epoch(time, digits) => (time, ClockKind::Epoch, digits),
-            Stamp::Relative(step, digits) => {
-                (self.last_ns.saturating_add(step), ClockKind::Relative, digits)
-            }
+            Stamp::Relative(step, digits) => (
+                self.last_ns.saturating_add(step),
+                ClockKind::Relative,
+                digits,
+            ),
             Stamp::Day(time, digits) => {
                 let mut time = time.saturating_add(self.day_ns);
                 // Midnight, not a clock that was set back.
-                if self.clock.kind == ClockKind::Day && time.saturating_add(DAY_NS / 2) < self.last_ns {
+                if self.clock.kind == ClockKind::Day
+                    && time.saturating_add(DAY_NS / 2) < self.last_ns
+                {
                     self.day_ns = self.day_ns.saturating_add(DAY_NS);
                     time = time.saturating_add(DAY_NS);
                 }

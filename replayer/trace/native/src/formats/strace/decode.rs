@@ -1,11 +1,12 @@
 //! Which decoder reads which system call.
+#![allow(clippy::unnecessary_wraps, reason = "all decoders have one signature")]
 
+use crate::bytes::{cut, find, from, number};
 use crate::call::{Kind, Shares};
 use crate::constants::{CLONE_FILES, CLONE_FS, lenient_flags};
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{field, file, path, path_at, string};
 use crate::formats::strace::{decode_file as on_file, decode_path as on_path};
-use crate::bytes::{cut, find, from, number};
 use rustc_hash::FxHashMap;
 
 /// Reads the arguments of one system call; None where they are not readable.
@@ -161,7 +162,8 @@ fn mount<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
 
 /// Whether arguments that no decoder could read hold no path at all: an address, NULL, or a string that strace cut.
 pub(crate) fn has_no_path(call: &Scanned<'_>) -> bool {
-    call.args.iter().take(3).any(|arg| {
-        arg == b"NULL" || arg.ends_with(b"\"...") || cut(arg, 0, 2) == b"0x"
-    })
+    call.args
+        .iter()
+        .take(3)
+        .any(|arg| arg == b"NULL" || arg.ends_with(b"\"...") || cut(arg, 0, 2) == b"0x")
 }

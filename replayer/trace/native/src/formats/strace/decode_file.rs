@@ -1,10 +1,9 @@
 //! Calls that name files by descriptor.
+#![allow(clippy::unnecessary_wraps, reason = "all decoders have one signature")]
 
 use crate::bytes::{cut, find, from, number, take_digits};
 use crate::call::{Args, FileArg, Kind, OnExec};
-use crate::constants::{
-    CLOSE_RANGE_CLOEXEC, MAP_ANONYMOUS, O_CLOEXEC, flags, lenient_flags,
-};
+use crate::constants::{CLOSE_RANGE_CLOEXEC, MAP_ANONYMOUS, O_CLOEXEC, flags, lenient_flags};
 use crate::formats::strace::decode::Decoder;
 use crate::formats::strace::decode_path::{owner, xattr_args};
 use crate::formats::strace::scan::Scanned;
@@ -287,15 +286,16 @@ fn lock<'a>(file: FileArg<'a>, command: Option<i64>, text: &'a [u8]) -> Kind<'a>
 fn ioctl<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     let target = file(call.args.get(0))?;
     let command = call.args.get(1);
-    if find(command, b"FICLONE").is_some() && find(command, b"FICLONERANGE").is_none() {
-        if let Some(source) = file(call.args.get(2)) {
-            return Some(Kind::TwoFiles {
-                op: Op::Clone,
-                file: source,
-                to: target,
-                args: Args::default(),
-            });
-        }
+    if find(command, b"FICLONE").is_some()
+        && find(command, b"FICLONERANGE").is_none()
+        && let Some(source) = file(call.args.get(2))
+    {
+        return Some(Kind::TwoFiles {
+            op: Op::Clone,
+            file: source,
+            to: target,
+            args: Args::default(),
+        });
     }
     let args = Args {
         text: Some(Cow::Borrowed(command)),

@@ -1,4 +1,5 @@
 //! Calls that name files by path.
+#![allow(clippy::unnecessary_wraps, reason = "all decoders have one signature")]
 
 use crate::bytes::number;
 use crate::call::{Args, At, Kind, PathArg};
@@ -8,9 +9,7 @@ use crate::constants::{
 use crate::formats::strace::decode::Decoder;
 use crate::formats::strace::decode_time as on_time;
 use crate::formats::strace::scan::Scanned;
-use crate::formats::strace::value::{
-    at, field, file, path, path_at, seen, string, string_start,
-};
+use crate::formats::strace::value::{at, field, file, path, path_at, seen, string, string_start};
 use crate::op::Op;
 use std::borrow::Cow;
 
@@ -75,7 +74,9 @@ fn openat2<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     let args = Args {
         flags: field(how, b"flags").map(lenient_flags),
         mode: field(how, b"mode").and_then(flags),
-        size: field(how, b"resolve").map(lenient_flags).filter(|&bits| bits != 0),
+        size: field(how, b"resolve")
+            .map(lenient_flags)
+            .filter(|&bits| bits != 0),
         ..Args::default()
     };
     opened(call, path_at(call.args.get(0), call.args.get(1))?, args)

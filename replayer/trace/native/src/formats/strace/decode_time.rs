@@ -1,4 +1,5 @@
 //! Calls that set times of files.
+#![allow(clippy::unnecessary_wraps, reason = "all decoders have one signature")]
 
 use crate::bytes::{find, from, number};
 use crate::call::{Args, Kind};
@@ -45,7 +46,11 @@ pub(crate) fn utime<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
 }
 
 pub(crate) fn utimes<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    on_path(Op::Utimens, path(call.args.get(0))?, times(call.args.get(1)))
+    on_path(
+        Op::Utimens,
+        path(call.args.get(0))?,
+        times(call.args.get(1)),
+    )
 }
 
 pub(crate) fn futimesat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {

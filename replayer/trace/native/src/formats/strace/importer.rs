@@ -3,10 +3,10 @@
 use crate::bytes::{find, from, take_digits};
 use crate::call::{Call, Kind, Outcome, Passing};
 use crate::error::TraceError;
-use crate::formats::Clock;
 use crate::formats::strace::decode::{Decoder, decoders, has_no_path};
 use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call};
 use crate::formats::strace::streams::{Source, Streams};
+use crate::formats::{Clock, Progress};
 use crate::input::Input;
 use crate::tracker::Tracker;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -58,7 +58,7 @@ const PROGRESS_LINES: u64 = 1 << 16;
 pub(crate) fn import(
     inputs: Vec<Input>,
     tracker: &mut Tracker,
-    progress: &mut dyn FnMut(u64) -> bool,
+    progress: Progress<'_>,
 ) -> Result<Clock, TraceError> {
     let mut streams = Streams::open(inputs)?;
     let mut importer = Importer {
@@ -74,17 +74,19 @@ pub(crate) fn import(
     while let Some(source) = streams.next_line()? {
         tracker.counts.lines += 1;
         importer.line(tracker, source)?;
-        if tracker.counts.lines % PROGRESS_LINES == 0 && !progress(tracker.counts.lines) {
+        if tracker.counts.lines.is_multiple_of(PROGRESS_LINES) && !progress(tracker.counts.lines) {
             return Err(TraceError::Interrupted);
         }
     }
-    importer.finish(tracker, &streams)
+    Ok(importer.finish(tracker, &streams))
 }
 
 impl Importer {
     fn line(&mut self, tracker: &mut Tracker, source: &Source) -> Result<(), TraceError> {
         if source.too_long {
-            tracker.counts.strange(&source.name, source.number, &source.line);
+            tracker
+                .counts
+                .strange(&source.name, source.number, &source.line);
             return Ok(());
         }
         if self.cut.is_some() && self.join(tracker, source)? {
@@ -99,13 +101,17 @@ impl Importer {
             Shape::Call(scanned) => {
                 let understood = self.call(tracker, &scanned, at, None)?;
                 if !understood {
-                    tracker.counts.strange(&source.name, source.number, &source.line);
+                    tracker
+                        .counts
+                        .strange(&source.name, source.number, &source.line);
                 }
             }
             Shape::Unfinished { name, head } => self.begin(tracker, name, head, at)?,
             Shape::Resumed { name, rest } => {
                 if !self.resume(tracker, name, rest, at)? {
-                    tracker.counts.strange(&source.name, source.number, &source.line);
+                    tracker
+                        .counts
+                        .strange(&source.name, source.number, &source.line);
                 }
             }
             Shape::Exited => {
@@ -131,7 +137,9 @@ impl Importer {
                     number: source.number,
                 });
             }
-            Shape::Strange => tracker.counts.strange(&source.name, source.number, &source.line),
+            Shape::Strange => tracker
+                .counts
+                .strange(&source.name, source.number, &source.line),
         }
         Ok(())
     }
@@ -144,7 +152,11 @@ impl Importer {
                 UNNUMBERED
             }
             Some(number) if self.first_number == Some(number) => UNNUMBERED,
-            Some(number) if self.unnumbered && self.first_number.is_none() && !self.announced.contains(&number) => {
+            Some(number)
+                if self.unnumbered
+                    && self.first_number.is_none()
+                    && !self.announced.contains(&number) =>
+            {
                 self.first_number = Some(number);
                 UNNUMBERED
             }
@@ -154,12 +166,11 @@ impl Importer {
 
     fn notice(&mut self, tracker: &mut Tracker, text: &[u8]) {
         tracker.counts.notices += 1;
-        if let Some(at) = find(text, b"Process ") {
-            if let Some((number, rest)) = take_digits(from(text, at + 8)) {
-                if rest.starts_with(b" attached") {
-                    self.announced.insert(number);
-                }
-            }
+        if let Some(at) = find(text, b"Process ")
+            && let Some((number, rest)) = take_digits(from(text, at + 8))
+            && rest.starts_with(b" attached")
+        {
+            self.announced.insert(number);
         }
     }
 
@@ -171,10 +182,10 @@ impl Importer {
         if is_tail(&source.line) {
             let mut whole = cut.text;
             whole.extend_from_slice(&source.line);
-            if let Shape::Call(scanned) = scan(&whole) {
-                if self.call(tracker, &scanned, cut.at, None)? {
-                    return Ok(true);
-                }
+            if let Shape::Call(scanned) = scan(&whole)
+                && self.call(tracker, &scanned, cut.at, None)?
+            {
+                return Ok(true);
             }
             tracker.counts.strange(&source.name, cut.number, &whole);
             return Ok(true);
@@ -190,7 +201,17 @@ impl Importer {
         head: &[u8],
         at: Moment,
     ) -> Result<(), TraceError> {
-        if matches!(name, b"close" | b"clone" | b"clone2" | b"clone3" | b"fork" | b"vfork" | b"accept" | b"accept4") {
+        if matches!(
+            name,
+            b"close"
+                | b"clone"
+                | b"clone2"
+                | b"clone3"
+                | b"fork"
+                | b"vfork"
+                | b"accept"
+                | b"accept4"
+        ) {
             self.enter(tracker, name, head, at)?;
         }
         let kept = head.get(..LONGEST_HALF_BYTES).unwrap_or(head);
@@ -241,7 +262,11 @@ impl Importer {
         rest: &[u8],
         at: Moment,
     ) -> Result<bool, TraceError> {
-        let Some(half) = self.halves.remove(&at.task).filter(|half| half.name == name) else {
+        let Some(half) = self
+            .halves
+            .remove(&at.task)
+            .filter(|half| half.name == name)
+        else {
             return self.orphan(tracker, name, rest, at);
         };
         let mut text = std::mem::take(&mut self.scratch);
@@ -297,7 +322,10 @@ impl Importer {
             Some(decode) => match decode(scanned) {
                 Some(kind) => kind,
                 None if has_no_path(scanned) || result.errno == Some(14) => {
-                    tracker.counts.no_path.add(&String::from_utf8_lossy(scanned.name));
+                    tracker
+                        .counts
+                        .no_path
+                        .add(&String::from_utf8_lossy(scanned.name));
                     return Ok(true);
                 }
                 None => return Ok(false),
@@ -305,13 +333,15 @@ impl Importer {
         };
         let outcome = match (result.value, result.errno) {
             (_, Some(number)) => Outcome::Error(number),
-            (Some(-1), None) | (None, None) => Outcome::Unknown,
+            (Some(-1) | None, None) => Outcome::Unknown,
             (Some(value), None) => Outcome::Value(value),
         };
         if let (Kind::Spawn(_), Outcome::Value(child)) = (&kind, outcome) {
             self.announced.extend(u64::try_from(child));
         }
-        let waited = returned_ns.zip(at.time_ns).map(|(end, start)| end.saturating_sub(start));
+        let waited = returned_ns
+            .zip(at.time_ns)
+            .map(|(end, start)| end.saturating_sub(start));
         tracker.call(&Call {
             task: at.task,
             name: std::str::from_utf8(scanned.name).unwrap_or_default(),
@@ -323,7 +353,7 @@ impl Importer {
         Ok(true)
     }
 
-    fn finish(mut self, tracker: &mut Tracker, streams: &Streams) -> Result<Clock, TraceError> {
+    fn finish(mut self, tracker: &mut Tracker, streams: &Streams) -> Clock {
         let first = streams.sources().first();
         if let (Some(cut), Some(source)) = (self.cut.take(), first) {
             // The log ends in the middle of a call.
@@ -334,7 +364,11 @@ impl Importer {
         }
         let mut clock = first.map(|source| source.reading.clock).unwrap_or_default();
         clock.durations = self.durations;
-        tracker.counts.time_went_back = streams.sources().iter().map(|source| source.reading.went_back).sum();
-        Ok(clock)
+        tracker.counts.time_went_back = streams
+            .sources()
+            .iter()
+            .map(|source| source.reading.went_back)
+            .sum();
+        clock
     }
 }

@@ -30,7 +30,9 @@ fn is_applicable(head: &[u8]) -> Applicability {
     for line in head.split(|&byte| byte == b'\n').take(LINES_LOOKED_AT) {
         let (_, rest) = prefix::take_prefix(line);
         match scan::scan(rest) {
-            Shape::Call(_) | Shape::Unfinished { .. } | Shape::Resumed { .. } | Shape::Exited => calls += 1,
+            Shape::Call(_) | Shape::Unfinished { .. } | Shape::Resumed { .. } | Shape::Exited => {
+                calls += 1;
+            }
             Shape::Strange => strange += 1,
             Shape::Superseded(_) | Shape::Notice | Shape::Cut => {}
         }
@@ -53,6 +55,9 @@ mod tests {
         let log = b"1 close(3) = 0\nhello\n--- SIGCHLD {} ---\n";
         assert_eq!(is_applicable(log), Applicability::Yes);
         assert_eq!(is_applicable(b""), Applicability::NeedMore);
-        assert_eq!(is_applicable("some words\n".repeat(100).as_bytes()), Applicability::No);
+        assert_eq!(
+            is_applicable("some words\n".repeat(100).as_bytes()),
+            Applicability::No
+        );
     }
 }

@@ -60,10 +60,10 @@ fn take_stamp(line: &[u8]) -> (Stamp, &[u8]) {
     if let Some((stamp, rest)) = take_day(text) {
         let rest = skip_blanks(rest);
         // -r beside -t: "12:00:00 (+     0.000123) call".
-        if let Some(delta) = rest.strip_prefix(b"(+") {
-            if let Some((_, rest)) = split_at_byte(delta, b')') {
-                return (stamp, skip_blanks(rest));
-            }
+        if let Some(delta) = rest.strip_prefix(b"(+")
+            && let Some((_, rest)) = split_at_byte(delta, b')')
+        {
+            return (stamp, skip_blanks(rest));
         }
         return (stamp, rest);
     }
@@ -141,23 +141,53 @@ mod tests {
             ("[pid 12<nginx>] ", Some(12), Stamp::None),
             ("12<nginx> ", Some(12), Stamp::None),
             ("12:00:00 ", None, Stamp::Day(noon, 0)),
-            ("7387  12:00:00.789648 ", Some(7387), Stamp::Day(noon + 789_648_000, 6)),
-            ("1795222977.875185 ", None, Stamp::Epoch(1_795_222_977_875_185_000, 6)),
-            ("676   1795224641.901361137 ", Some(676), Stamp::Epoch(1_795_224_641_901_361_137, 9)),
-            ("9 1795222977 ", Some(9), Stamp::Epoch(1_795_222_977_000_000_000, 0)),
+            (
+                "7387  12:00:00.789648 ",
+                Some(7387),
+                Stamp::Day(noon + 789_648_000, 6),
+            ),
+            (
+                "1795222977.875185 ",
+                None,
+                Stamp::Epoch(1_795_222_977_875_185_000, 6),
+            ),
+            (
+                "676   1795224641.901361137 ",
+                Some(676),
+                Stamp::Epoch(1_795_224_641_901_361_137, 9),
+            ),
+            (
+                "9 1795222977 ",
+                Some(9),
+                Stamp::Epoch(1_795_222_977_000_000_000, 0),
+            ),
             ("     0.000123 ", None, Stamp::Relative(123_000, 6)),
             ("99      0.000123 ", Some(99), Stamp::Relative(123_000, 6)),
             ("12:00:00 (+     0.000123) ", None, Stamp::Day(noon, 0)),
-            ("9 12:00:00 [ 257] [00007f3b2c1d5e37] ", Some(9), Stamp::Day(noon, 0)),
+            (
+                "9 12:00:00 [ 257] [00007f3b2c1d5e37] ",
+                Some(9),
+                Stamp::Day(noon, 0),
+            ),
         ];
         for (front, task, stamp) in cases {
-            assert_eq!(taken(&format!("{front}{call}")), (task, stamp, call.to_owned()), "{front}");
+            assert_eq!(
+                taken(&format!("{front}{call}")),
+                (task, stamp, call.to_owned()),
+                "{front}"
+            );
         }
     }
 
     #[test]
     fn what_is_no_prefix_stays() {
-        for line in ["--- SIGCHLD {} ---", "hello world", "25:00:00 x", "[pid x] y", ""] {
+        for line in [
+            "--- SIGCHLD {} ---",
+            "hello world",
+            "25:00:00 x",
+            "[pid x] y",
+            "",
+        ] {
             assert_eq!(taken(line), (None, Stamp::None, line.to_owned()));
         }
     }

@@ -6,6 +6,10 @@ use crate::formats::strace::args::{ArgList, split_args};
 
 /// A line without its prefix.
 #[derive(Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "most lines are calls, and none is kept"
+)]
 pub(crate) enum Shape<'a> {
     Call(Scanned<'a>),
     /// `name(arguments <unfinished ...>`: everything after the bracket, so far.
@@ -204,7 +208,11 @@ mod tests {
         match scan(line.as_bytes()) {
             Shape::Call(scanned) => (
                 String::from_utf8_lossy(scanned.name).into_owned(),
-                scanned.args.iter().map(|arg| String::from_utf8_lossy(arg).into_owned()).collect(),
+                scanned
+                    .args
+                    .iter()
+                    .map(|arg| String::from_utf8_lossy(arg).into_owned())
+                    .collect(),
                 scanned.result.value,
                 scanned.result.errno,
             ),
@@ -217,48 +225,99 @@ mod tests {
         let line = "access(\"/srv/lab/wp/run/www/wordpress/.maintenance\", F_OK) = -1 ENOENT (No such file or directory) <0.000004>";
         let (name, args, value, errno) = call(line);
         assert_eq!(name, "access");
-        assert_eq!(args, ["\"/srv/lab/wp/run/www/wordpress/.maintenance\"", "F_OK"]);
+        assert_eq!(
+            args,
+            ["\"/srv/lab/wp/run/www/wordpress/.maintenance\"", "F_OK"]
+        );
         assert_eq!((value, errno), (Some(-1), Some(2)));
     }
 
     #[test]
     fn a_descriptor_result_keeps_its_path() {
         let line = b"openat(AT_FDCWD</srv>, \"a\", O_RDONLY) = 7</srv/a> <0.000038>";
-        let Shape::Call(scanned) = scan(line) else { panic!() };
+        let Shape::Call(scanned) = scan(line) else {
+            panic!()
+        };
         assert_eq!(scanned.result.shown, Some(&b"/srv/a"[..]));
         assert_eq!(scanned.result.duration_ns, Some(38_000));
     }
 
     #[test]
     fn results_of_every_kind_are_read() {
-        let cases: [(&[u8], Option<i64>, Option<u16>, bool); 9] = [
+        type Case = (&'static [u8], Option<i64>, Option<u16>, bool);
+        let cases: [Case; 9] = [
             (b" = 0", Some(0), None, false),
-            (b"                         = 0x562f59fea000", Some(0x562f_59fe_a000), None, false),
+            (
+                b"                         = 0x562f59fea000",
+                Some(0x562f_59fe_a000),
+                None,
+                false,
+            ),
             (b" = ?", None, None, false),
             (b" = ? <unavailable>", None, None, false),
-            (b" = ? ERESTARTSYS (To be restarted if SA_RESTART is set)", None, None, true),
-            (b" = -1 EINTR (Interrupted system call)", Some(-1), Some(4), false),
+            (
+                b" = ? ERESTARTSYS (To be restarted if SA_RESTART is set)",
+                None,
+                None,
+                true,
+            ),
+            (
+                b" = -1 EINTR (Interrupted system call)",
+                Some(-1),
+                Some(4),
+                false,
+            ),
             (b" = -1 (errno 38)", Some(-1), Some(38), false),
             (b" = 0x2 (flags O_RDWR) <0.000004>", Some(2), None, false),
-            (b" = 1 ([{fd=6, revents=POLLIN}]) <0.000231>", Some(1), None, false),
+            (
+                b" = 1 ([{fd=6, revents=POLLIN}]) <0.000231>",
+                Some(1),
+                None,
+                false,
+            ),
         ];
         for (text, value, errno, restarts) in cases {
             let result = parse_result(text).unwrap();
-            assert_eq!((result.value, result.errno, result.restarts), (value, errno, restarts));
+            assert_eq!(
+                (result.value, result.errno, result.restarts),
+                (value, errno, restarts)
+            );
         }
     }
 
     #[test]
     fn pairs_endings_and_notices_are_told_apart() {
-        assert!(matches!(scan(b"close(3<socket:[278710]> <unfinished ...>"),
-            Shape::Unfinished { name: b"close", head: b"3<socket:[278710]> " }));
-        assert!(matches!(scan(b"<... accept resumed>{sa_family=AF_UNIX}, [112 => 2]) = 5 <0.4>"),
-            Shape::Resumed { name: b"accept", .. }));
-        assert!(matches!(scan(b"<... futex resumed> ) = -1 EAGAIN (x)"), Shape::Resumed { .. }));
-        assert!(matches!(scan(b"+++ superseded by execve in pid 31 +++"), Shape::Superseded(31)));
+        assert!(matches!(
+            scan(b"close(3<socket:[278710]> <unfinished ...>"),
+            Shape::Unfinished {
+                name: b"close",
+                head: b"3<socket:[278710]> "
+            }
+        ));
+        assert!(matches!(
+            scan(b"<... accept resumed>{sa_family=AF_UNIX}, [112 => 2]) = 5 <0.4>"),
+            Shape::Resumed {
+                name: b"accept",
+                ..
+            }
+        ));
+        assert!(matches!(
+            scan(b"<... futex resumed> ) = -1 EAGAIN (x)"),
+            Shape::Resumed { .. }
+        ));
+        assert!(matches!(
+            scan(b"+++ superseded by execve in pid 31 +++"),
+            Shape::Superseded(31)
+        ));
         assert!(matches!(scan(b"+++ exited with 127 +++"), Shape::Exited));
-        assert!(matches!(scan(b"+++ killed by SIGKILL (core dumped) +++"), Shape::Exited));
-        assert!(matches!(scan(b"--- SIGCHLD {si_signo=SIGCHLD} ---"), Shape::Notice));
+        assert!(matches!(
+            scan(b"+++ killed by SIGKILL (core dumped) +++"),
+            Shape::Exited
+        ));
+        assert!(matches!(
+            scan(b"--- SIGCHLD {si_signo=SIGCHLD} ---"),
+            Shape::Notice
+        ));
         assert!(matches!(scan(b"strace: Process 5 attached"), Shape::Notice));
         assert!(matches!(scan(b"Process 12345 attached"), Shape::Notice));
         assert!(matches!(scan(b"Process killed"), Shape::Strange));

@@ -79,7 +79,11 @@ impl Streams {
                 return Ok(None);
             };
             // The first line is there already.
-            let more = if self.queue.pop().is_some() { true } else { source.advance()? };
+            let more = if self.queue.pop().is_some() {
+                true
+            } else {
+                source.advance()?
+            };
             return Ok(more.then_some(source));
         }
         if let Some(index) = self.current.take() {

@@ -47,7 +47,9 @@ fn escape(text: &[u8]) -> (u8, usize) {
         Some(b'r') => (b'\r', 1),
         Some(b'v') => (0x0b, 1),
         Some(b'f') => (0x0c, 1),
-        Some(b'x') => digits(from(text, 1), 16, 2).map_or((b'x', 1), |(byte, used)| (byte, used + 1)),
+        Some(b'x') => {
+            digits(from(text, 1), 16, 2).map_or((b'x', 1), |(byte, used)| (byte, used + 1))
+        }
         Some(b'0'..=b'7') => digits(text, 8, 3).unwrap_or((b'\\', 0)),
         Some(&other) => (other, 1),
         None => (b'\\', 0),
@@ -64,17 +66,18 @@ fn digits(text: &[u8], radix: u32, most: usize) -> Option<(u8, usize)> {
 pub(crate) fn file(text: &[u8]) -> Option<FileArg<'_>> {
     let (value, rest) = take_number(text)?;
     let Some(inner) = rest.strip_prefix(b"<") else {
-        return Some(FileArg {
-            number: value,
-            shown: None,
-            deleted: false,
-        });
+        return Some(FileArg::plain(value));
     };
     let end = shown_length(inner)?;
     let shown = cut(inner, 0, end);
     // A device is shown twice: 3</dev/null<char 1:3>>.
     let shown = match memchr::memchr(b'<', shown) {
-        Some(at) if at > 0 && [&b"<char "[..], b"<block "].iter().any(|kind| from(shown, at).starts_with(kind)) => {
+        Some(at)
+            if at > 0
+                && [&b"<char "[..], b"<block "]
+                    .iter()
+                    .any(|kind| from(shown, at).starts_with(kind)) =>
+        {
             cut(shown, 0, at)
         }
         _ => shown,
@@ -97,7 +100,10 @@ pub(crate) fn at(text: &[u8]) -> Option<At<'_>> {
         return Some(At::Cwd(shown));
     }
     let file = file(text)?;
-    #[allow(clippy::cast_possible_truncation, reason = "raw calls print an int as 0xffffff9c")]
+    #[allow(
+        clippy::cast_possible_truncation,
+        reason = "raw calls print an int as 0xffffff9c"
+    )]
     let number = file.number as i32;
     Some(if number == -100 {
         At::Cwd(None)
@@ -116,10 +122,7 @@ pub(crate) fn path_at<'a>(directory: &'a [u8], text: &'a [u8]) -> Option<PathArg
 
 /// A path of a call that has no directory.
 pub(crate) fn path(text: &[u8]) -> Option<PathArg<'_>> {
-    Some(PathArg {
-        at: At::Cwd(None),
-        text: string(text)?,
-    })
+    string(text).map(PathArg::plain)
 }
 
 /// A field of a structure: `st_size=1096` in `{st_mode=S_IFREG|0644, st_size=1096, ...}`.
@@ -168,7 +171,7 @@ fn kind_of(mode: i64) -> FileKind {
     }
 }
 
-/// A time of utimensat: None for UTIME_OMIT, `now` for UTIME_NOW.
+/// A time of utimensat: None for `UTIME_OMIT`, `now` for `UTIME_NOW`.
 pub(crate) fn time_ns(text: &[u8]) -> Option<i64> {
     if text.starts_with(b"UTIME_OMIT") {
         return None;
@@ -225,7 +228,10 @@ mod tests {
         let deleted = file(b"3</tmp/.ZendSem.XxypNZ>(deleted)").unwrap();
         assert_eq!(deleted.shown, Some(&b"/tmp/.ZendSem.XxypNZ"[..]));
         assert!(deleted.deleted);
-        assert_eq!(file(b"0</dev/pts/0<char 136:0>>").unwrap().shown, Some(&b"/dev/pts/0"[..]));
+        assert_eq!(
+            file(b"0</dev/pts/0<char 136:0>>").unwrap().shown,
+            Some(&b"/dev/pts/0"[..])
+        );
         assert_eq!(file(b"0x3").unwrap().number, 3);
         assert_eq!(at(b"AT_FDCWD</srv>"), Some(At::Cwd(Some(b"/srv"))));
         assert_eq!(at(b"0xffffff9c"), Some(At::Cwd(None)));
@@ -235,12 +241,24 @@ mod tests {
     #[test]
     fn structures_give_their_fields() {
         let stat = seen(b"{st_mode=S_IFREG|0644, st_size=1096, ...}").unwrap();
-        assert_eq!((stat.kind, stat.mode, stat.size), (FileKind::Regular, Some(0o644), Some(1096)));
-        let statx = b"{stx_mask=STATX_ALL, stx_attributes=0, stx_mode=S_IFDIR|0755, stx_size=4096, ...}";
+        assert_eq!(
+            (stat.kind, stat.mode, stat.size),
+            (FileKind::Regular, Some(0o644), Some(1096))
+        );
+        let statx =
+            b"{stx_mask=STATX_ALL, stx_attributes=0, stx_mode=S_IFDIR|0755, stx_size=4096, ...}";
         assert_eq!(seen(statx).unwrap().kind, FileKind::Directory);
-        assert_eq!(seen(b"{st_mode=S_IFCHR|0620, st_rdev=makedev(0x88, 0), ...}").unwrap().kind, FileKind::Special);
+        assert_eq!(
+            seen(b"{st_mode=S_IFCHR|0620, st_rdev=makedev(0x88, 0), ...}")
+                .unwrap()
+                .kind,
+            FileKind::Special
+        );
         assert!(seen(b"0x7ffd").is_none());
-        assert_eq!(time_ns(b"{tv_sec=1793988916, tv_nsec=5} /* 2026 */"), Some(1_793_988_916_000_000_005));
+        assert_eq!(
+            time_ns(b"{tv_sec=1793988916, tv_nsec=5} /* 2026 */"),
+            Some(1_793_988_916_000_000_005)
+        );
         assert_eq!(time_ns(b"UTIME_OMIT"), None);
     }
 }

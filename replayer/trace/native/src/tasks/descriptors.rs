@@ -1,0 +1,126 @@
+//! The descriptors of tasks: held, let go, closed at execve.
+
+use super::{Cwd, Held, Slot, Tasks, inside};
+use crate::call::OnExec;
+
+impl Tasks {
+    /// Close what is to be closed at execve. Returns the descriptions that lose a descriptor, and those gained by a
+    /// table that is no longer shared.
+    pub(crate) fn exec(&mut self, number: u64) -> (Vec<u32>, Vec<u32>) {
+        let Some(files) = self.get_mut(number).map(|task| task.files) else {
+            return (Vec::new(), Vec::new());
+        };
+        let mut gained = Vec::new();
+        let mut files = files;
+        if self.tables.get(files).is_some_and(|table| table.users > 1) {
+            let copy = self.tables.get(files).cloned().unwrap_or_default();
+            gained = inside(&copy.slots);
+            if let Some(table) = self.tables.get_mut(files) {
+                table.users -= 1;
+            }
+            files = self.add_table(copy);
+            if let Some(table) = self.tables.get_mut(files) {
+                table.users = 1;
+            }
+            if let Some(task) = self.living.get_mut(&number) {
+                task.files = files;
+            }
+        }
+        (
+            self.close_where(files, |_, slot| slot.on_exec == OnExec::Close),
+            gained,
+        )
+    }
+
+    fn close_where(&mut self, files: usize, closes: impl Fn(i64, &Slot) -> bool) -> Vec<u32> {
+        let Some(table) = self.tables.get_mut(files) else {
+            return Vec::new();
+        };
+        let mut numbers: Vec<i64> = table
+            .slots
+            .iter()
+            .filter(|&(&number, slot)| closes(number, slot))
+            .map(|(&number, _)| number)
+            .collect();
+        numbers.sort_unstable();
+        numbers
+            .into_iter()
+            .filter_map(|number| table.slots.remove(&number))
+            .filter_map(|slot| match slot.held {
+                Held::Inside(description) => Some(description),
+                Held::Outside(_) => None,
+            })
+            .collect()
+    }
+
+    /// Close a range of descriptors, or mark it to be closed at execve.
+    pub(crate) fn close_range(
+        &mut self,
+        number: u64,
+        first: i64,
+        last: i64,
+        mark: bool,
+    ) -> Vec<u32> {
+        let Some(files) = self.get_mut(number).map(|task| task.files) else {
+            return Vec::new();
+        };
+        let last = if last < 0 { i64::MAX } else { last };
+        if !mark {
+            return self.close_where(files, |fd, _| (first..=last).contains(&fd));
+        }
+        if let Some(table) = self.tables.get_mut(files) {
+            for (fd, slot) in &mut table.slots {
+                if (first..=last).contains(fd) {
+                    slot.on_exec = OnExec::Close;
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// What a descriptor of a task holds.
+    pub(crate) fn held(&mut self, number: u64, fd: i64) -> Option<Held> {
+        let files = self.get_mut(number)?.files;
+        let table = self.tables.get(files)?;
+        table.slots.get(&fd).map(|slot| slot.held.clone())
+    }
+
+    /// Let a descriptor hold something. Returns the description that it held before.
+    pub(crate) fn hold(
+        &mut self,
+        number: u64,
+        fd: i64,
+        held: Held,
+        on_exec: OnExec,
+    ) -> Option<u32> {
+        let files = self.get_mut(number)?.files;
+        let table = self.tables.get_mut(files)?;
+        let before = table.slots.insert(fd, Slot { held, on_exec })?;
+        match before.held {
+            Held::Inside(description) => Some(description),
+            Held::Outside(_) => None,
+        }
+    }
+
+    /// Let a descriptor go.
+    pub(crate) fn release(&mut self, number: u64, fd: i64) -> Option<Held> {
+        let files = self.get_mut(number)?.files;
+        let table = self.tables.get_mut(files)?;
+        table.slots.remove(&fd).map(|slot| slot.held)
+    }
+
+    /// `F_SETFD` and the like.
+    pub(crate) fn set_on_exec(&mut self, number: u64, fd: i64, on_exec: OnExec) {
+        let files = self.get_mut(number).map(|task| task.files);
+        let table = files.and_then(|files| self.tables.get_mut(files));
+        if let Some(slot) = table.and_then(|table| table.slots.get_mut(&fd)) {
+            slot.on_exec = on_exec;
+        }
+    }
+
+    /// The working directory of a task.
+    pub(crate) fn cwd_mut(&mut self, number: u64) -> Option<&mut Cwd> {
+        let cwd = self.get_mut(number)?.cwd;
+        self.cwds.get_mut(cwd)
+    }
+}

@@ -1,0 +1,129 @@
+//! Calls on two paths: renames and links.
+
+use crate::call::{Args, Call, FileKind, Outcome, PathArg};
+use crate::constants::{AT_SYMLINK_FOLLOW, RENAME_EXCHANGE};
+use crate::error::TraceError;
+use crate::op::Op;
+use crate::order::Access;
+use crate::paths::PathId;
+use crate::scope::{Hit, Spot};
+use crate::tracker::{Fate, On, Tracker};
+use crate::tree::Found;
+
+impl Tracker {
+    /// Take a call on two paths.
+    pub(crate) fn on_two_paths(
+        &mut self,
+        call: &Call<'_>,
+        op: Op,
+        both: [&PathArg<'_>; 2],
+        args: &Args<'_>,
+    ) -> Result<Fate, TraceError> {
+        let [from, to] = both;
+        let (source, slot) = self.resolve(call.task, from);
+        let (target, to_slot) = self.resolve(call.task, to);
+        let (source, target) = match (source, target) {
+            (Hit::Inside(source), Hit::Inside(target)) => (source, target),
+            (Hit::Inside(source), Hit::Outside) => match self.outside_place(call.task, to) {
+                Some(target) => (source, target),
+                None => return Ok(self.drop_call(call, target)),
+            },
+            (Hit::Outside, Hit::Inside(target)) => match self.outside_place(call.task, from) {
+                Some(source) => (source, target),
+                None => return Ok(self.drop_call(call, source)),
+            },
+            (Hit::Outside, Hit::Outside) => return Ok(self.drop_call(call, source)),
+            (hit @ (Hit::Unknown | Hit::TooLong), _) | (_, hit) => {
+                return Ok(self.drop_call(call, hit));
+            }
+        };
+        let on = On {
+            path: Some(source),
+            to_path: Some(target),
+            file: to_slot,
+            to_file: slot,
+        };
+        let seat = self.emit(call, op, on, args)?;
+        if let Outcome::Error(number) = call.outcome {
+            self.learn_pair_failure(source, target, number);
+            self.order_names(seat, source, Access::Read);
+            self.order_names(seat, target, Access::Read);
+            return Ok(Fate::Event);
+        }
+        // The places before and after are the same: a rename changes what they mean, not where they are.
+        self.order_names(
+            seat,
+            source,
+            if op == Op::Rename {
+                Access::Write
+            } else {
+                Access::Read
+            },
+        );
+        self.order_names(seat, target, Access::Write);
+        self.learn_pair(op, source, target, args.flags.unwrap_or(0));
+        Ok(Fate::Event)
+    }
+
+    fn learn_pair(&mut self, op: Op, source: PathId, target: PathId, flags: i64) {
+        let repairs = &mut self.counts.repairs;
+        let paths = &self.scope.paths;
+        let placed = match op {
+            Op::Rename if flags & RENAME_EXCHANGE != 0 => {
+                self.tree.exchanged(paths, source, target, repairs)
+            }
+            Op::Rename => self.tree.renamed(paths, source, target, repairs),
+            _ if flags & AT_SYMLINK_FOLLOW != 0 => {
+                let real = self.tree.link_target(paths, source).unwrap_or(source);
+                self.tree.linked(paths, real, target, repairs)
+            }
+            _ => self.tree.linked(paths, source, target, repairs),
+        };
+        if op == Op::Rename {
+            self.usage.renewed(paths, source, false);
+            let moved = placed.map(|[(node, _), _]| self.tree.kind(node));
+            if !matches!(moved, Some(FileKind::Regular | FileKind::Unknown)) {
+                self.order.turn();
+            }
+        }
+        self.usage.renewed(paths, target, true);
+    }
+
+    fn learn_pair_failure(&mut self, source: PathId, target: PathId, number: u16) {
+        use crate::errno::{EEXIST, ENOENT, ENOTEMPTY, EXDEV};
+        let repairs = &mut self.counts.repairs;
+        let paths = &self.scope.paths;
+        match number {
+            // Either the source is missing or the directory of the target: the source, unless it is known to be there.
+            ENOENT if !matches!(self.tree.find(paths, source, false), Found::Node(..)) => {
+                self.tree.missed(paths, source, false, repairs);
+            }
+            EEXIST | ENOTEMPTY => {
+                self.tree
+                    .saw(paths, target, false, FileKind::Unknown, repairs);
+            }
+            EXDEV => self.counts.blind.add("EXDEV between file systems"),
+            _ => {}
+        }
+    }
+
+    /// A place in the trace for a file outside of the roots that is moved or linked in.
+    fn outside_place(&mut self, task: u64, path: &PathArg<'_>) -> Option<PathId> {
+        let Spot::Outside(absolute) = self.outside_of(task, path) else {
+            return None;
+        };
+        let top = self.scope.paths.child(PathId::TOP, b".outside")?;
+        let name: Vec<u8> = absolute
+            .iter()
+            .map(|&byte| if byte == b'/' { b'|' } else { byte })
+            .collect();
+        // A name may have 255 bytes: the end of the path tells more than its begin.
+        let kept = name
+            .get(name.len().saturating_sub(200)..)
+            .unwrap_or_default()
+            .to_vec();
+        self.tree.ensure_directory(&self.scope.paths, top);
+        self.outside += 1;
+        self.scope.paths.child(top, &kept)
+    }
+}
