@@ -8,7 +8,6 @@ from replayer.measure.units import format_bytes, format_count, format_time_ns
 from replayer.plan import PlanSummary, compile_plan, describe_plan
 from replayer.plan.summary import DatasetSummary, TransactionSummary
 from replayer.scenario import Scenario, load_scenario
-from replayer.scenario.references import OPS
 from replayer.verdict.threshold import Names, check_names, parse_threshold
 
 __all__ = ["HELP", "NAME", "add_arguments", "render_summary", "run"]
@@ -39,9 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check a scenario and print what it would do."""
     scenario = load_scenario(arguments.scenario, arguments.overrides)
-    _check_thresholds(scenario)
     plan = compile_plan(scenario, users=arguments.users, seed=arguments.seed)
     summary = describe_plan(plan)
+    _check_thresholds(scenario, summary)
     if arguments.json:
         described = {"scenario": scenario.name, "about": scenario.about, **summary.as_dict()}
         print(json.dumps(described, indent=2))
@@ -70,14 +69,14 @@ def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:
         yield f"threshold     {threshold}"
 
 
-def _check_thresholds(scenario: Scenario) -> None:
+def _check_thresholds(scenario: Scenario, summary: PlanSummary) -> None:
     places = [
         str(scenario.document.origin(("thresholds", index)))
         for index in range(len(scenario.thresholds))
     ]
     parsed = list(map(parse_threshold, scenario.thresholds, places))
     targets = tuple(item.target for item in parsed if item.target is not None)
-    check_names(parsed, Names(targets, tuple(scenario.transactions), tuple(sorted(OPS))))
+    check_names(parsed, Names(targets, tuple(scenario.transactions), summary.ops))
 
 
 def _sentence(summary: PlanSummary) -> str:

@@ -4,10 +4,11 @@ import sys
 from collections.abc import Sequence
 from typing import Literal
 
-from replayer.engine import OPS
+from replayer.errors import drop_output
 from replayer.load.targets import Target
 from replayer.load.workload import Workload
 from replayer.measure import RunFolder, load_run, with_results
+from replayer.plan import describe_plan
 from replayer.report import Style, compose, render_json, render_table
 from replayer.verdict import Names, check_names, parse_threshold
 
@@ -24,7 +25,7 @@ def check_thresholds(workload: Workload, targets: Sequence[Target]) -> None:
     names = Names(
         targets=tuple(target.name for target in targets),
         transactions=tuple(each["name"] for each in workload.plan.body["transactions"]),
-        ops=OPS,
+        ops=describe_plan(workload.plan).ops,
     )
     check_names(thresholds, names)
 
@@ -37,7 +38,15 @@ def show_results(folder: RunFolder, form: Literal["tables", "json", "none"]) -> 
         with_results(record.run, summary=document.summary, verdict=document.verdict.outcome)
     )
     if form == "json":
-        print(render_json(document))
+        _print(render_json(document))
     elif form == "tables":
-        print(render_table(document, Style.of(sys.stdout)))
+        _print(render_table(document, Style.of(sys.stdout)))
     return document.verdict.exit_code
+
+
+def _print(text: str) -> None:
+    """Print; a reader that has gone changes neither the exit code nor the cleaning."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        drop_output()

@@ -77,10 +77,12 @@ class Stage:
         self._check_record()
         request.progress.close()
         self._session.chronicle.end(self._make_ending())
-        self._code = self._show()
-        leavings = put_away(self._session, hung=self._hung)
-        request.progress.close()
-        request.interruption.unwatch()
+        try:
+            self._code = self._show()
+        finally:
+            leavings = put_away(self._session, hung=self._hung)
+            request.progress.close()
+            request.interruption.unwatch()
         if leavings.left and not self._code:
             self._code = EXIT_ENVIRONMENT
         for line in (*leavings.kept, *leavings.left):

@@ -128,10 +128,10 @@ def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterato
 def _relief(load: LoadFacts, machine: MachineFacts) -> str:
     """Say what helps, given what the user asked for."""
     if load.loop == "open":
-        return "lower the arrival rate, or spread it over machines with --master and --worker"
+        return "lower the arrival rate, or spread it over several client machines"
     if load.users > machine.cpus and load.loop == "closed":
         return (
             f"{load.users} users share {machine.cpus} CPUs: use fewer (-u), give them think time, "
-            "or spread them over machines with --master and --worker"
+            "or spread them over several client machines"
         )
     return "stop what else runs on this machine, or use one with more CPUs"

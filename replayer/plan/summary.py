@@ -72,6 +72,11 @@ class PlanSummary:
     Only a number of transactions bounds it.
     """
 
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """Every op that some transaction makes, in alphabetical order."""
+        return tuple(sorted({op for each in self.transactions for op in each.ops}))
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return asdict(self)

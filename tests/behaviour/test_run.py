@@ -278,3 +278,16 @@ class TestFullAndReadOnly:
         done = shell.run("run", "look.yaml", "--target", small)
         assert done.code == 3
         assert "read-only" in done.err
+
+
+def test_a_reader_that_has_seen_enough_leaves_nothing_behind(tmp_path: Path) -> None:
+    shell = make_shell(tmp_path)
+    mount = shell.target()
+    process = shell.start("run", "tiny.yaml", "--target", mount, "-t", "1s", "--quiet")
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    _, messages = process.communicate(timeout=60)
+    assert process.returncode in {0, 4}, messages
+    assert "bug" not in messages
+    assert left_on(mount) == []

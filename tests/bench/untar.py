@@ -65,11 +65,11 @@ def untar(arena: Path, turns: int) -> Untar:
 def _run_scenario(arena: Path, folder: Path) -> float:
     os.sync()
     words = [sys.executable, "-m", "replayer", "run", SCENARIO, "-u", "1", "--quiet"]
-    subprocess.run(
-        [*words, f"--target={arena}", f"--output={folder}"],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
+    places = [f"--target={arena}", f"--output={folder}"]
+    # Exit code 4 (inconclusive) is no failure: one user without think time keeps a CPU busy.
+    if subprocess.call([*words, *places], stdout=subprocess.DEVNULL) not in {0, 4}:
+        message = f"{SCENARIO} failed"
+        raise RuntimeError(message)
     run = json.loads((folder / "run.json").read_text())
     (transaction,) = run["summary"]["targets"][0]["overall"]["transactions"]
     return float(transaction["latency"]["mean_ns"]) / 1e9

@@ -120,21 +120,21 @@ def left_behind(
     """Describe the tree, and what else can be seen, also where plans took all permissions away."""
     modes = made_readable(folder)
     tree = reference.tree(folder)
-    for path, mode in modes.items():
-        tree[path] = tree[path]._replace(mode=mode)
+    for path, state in tree.items():
+        mode = modes.get((folder / path).lstat().st_ino, state.mode)
+        tree[path] = state._replace(mode=mode)
     return tree, {path: _traits(folder / path) for path in tree}
 
 
-def made_readable(folder: Path) -> dict[str, int]:
-    """Give the owner all permissions and return the modes that stood before."""
-    modes = {}
+def made_readable(folder: Path) -> dict[int, int]:
+    """Give the owner all permissions and return the modes that stood before, by inode."""
+    modes: dict[int, int] = {}
     for directory, names, files in os.walk(folder):
         for place in (Path(directory, name) for name in [*names, *files]):
-            mode = place.lstat().st_mode
-            if not stat.S_ISLNK(mode) and mode & 0o700 != 0o700:
-                modes[str(place.relative_to(folder))] = stat.S_IMODE(mode)
-                place.chmod(mode | 0o700)
-    modes.pop(reference.MARKER, None)
+            status = place.lstat()
+            if not stat.S_ISLNK(status.st_mode) and status.st_ino not in modes:
+                modes[status.st_ino] = stat.S_IMODE(status.st_mode)
+                place.chmod(status.st_mode | 0o700)
     return modes
 
 

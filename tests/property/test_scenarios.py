@@ -19,7 +19,8 @@ SMALL_ENTRIES = 5_000
 
 def document_of(path: Path, users: int) -> Document:
     """Compile a scenario for few transactions that follow each other at once."""
-    plan = compile_plan(load_scenario(path), users=users, transactions=2)
+    scenario = load_scenario(path)
+    plan = compile_plan(scenario, users=users, transactions=min(scenario.iterations or 2, 2))
     document: Document = json.loads(plan.document())
     document["pace"] = {"kind": "closed", "think": {"const": 0}}
     document["stop"]["duration_ns"] = None

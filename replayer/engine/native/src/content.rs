@@ -1,4 +1,4 @@
-//! The bytes of laid-out files: slices of one seeded pool (plan format 1, Randomness).
+//! The bytes of files: slices of one seeded pool (plan format 1, Randomness).
 
 use crate::program::Content;
 use crate::rng::{GOLDEN, mix64, scale};
@@ -26,12 +26,23 @@ impl Pool {
         Self { bytes }
     }
 
+    /// The pool with the zeros of a content.
+    pub(crate) fn thinned(mut self, content: Content) -> Self {
+        thin(&mut self.bytes, 0, content);
+        self
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The slice that a value stands for.
     #[inline]
-    fn slice(&self, value: u64, size: usize) -> &[u8] {
+    pub(crate) fn slice(&self, value: u64, size: usize) -> &[u8] {
         let starts = (self.bytes.len().saturating_sub(size) / 8 + 1) as u64;
         let start = usize::try_from(8 * scale(mix64(value), starts)).unwrap_or(0);
-        self.bytes.get(start..start + size).unwrap_or(&self.bytes)
+        let end = start.saturating_add(size);
+        self.bytes.get(start..end).unwrap_or(&self.bytes)
     }
 
     fn chunk_bytes(&self) -> usize {

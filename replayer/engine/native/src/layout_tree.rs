@@ -268,8 +268,7 @@ fn add_copy(
     (number, user): (u32, u32),
     directories: &mut Directories,
 ) {
-    let mut root = Vec::new();
-    dataset.write_root(user, &mut root);
+    let root = dataset.root_of(user);
     for (path, place) in &shape.places {
         let mut whole = root.clone();
         if !path.is_empty() {

@@ -171,9 +171,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             }
             Scope::User => {
                 self.text.clear();
-                data.write_root(self.pulse.user, &mut self.text);
-                self.text.push(b'/');
-                let within = self.text.len();
+                let within = self.begin_text(dataset);
                 self.text.extend_from_slice(data.path(entry));
                 self.publish(slot, within);
             }
@@ -183,6 +181,14 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             slot.mode = entry.mode;
             slot.origin = origin;
         }
+    }
+
+    /// Begin a text with the directory of a dataset and a slash; where it goes on.
+    fn begin_text(&mut self, dataset: u16) -> usize {
+        if let Some(root) = self.roots.get(usize::from(dataset)) {
+            self.text.extend_from_slice(root);
+        }
+        self.text.len()
     }
 
     /// Make the composed text that of a slot.
@@ -215,9 +221,8 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     fn root(&mut self, slot: u8, dataset: u16) {
         self.text.clear();
-        if let Some(dataset) = self.program.datasets.get(usize::from(dataset)) {
-            dataset.write_root(self.pulse.user, &mut self.text);
-        }
+        self.begin_text(dataset);
+        self.text.pop();
         self.unbind(slot);
         self.publish(slot, self.text.len());
         if let Some(slot) = self.slot_mut(slot) {
@@ -226,13 +231,9 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     fn name(&mut self, slot: u8, dataset: u16, parts: &[Part]) {
+        self.text.clear();
+        let within = self.begin_text(dataset);
         let mut text = std::mem::take(&mut self.text);
-        text.clear();
-        if let Some(dataset) = self.program.datasets.get(usize::from(dataset)) {
-            dataset.write_root(self.pulse.user, &mut text);
-        }
-        text.push(b'/');
-        let within = text.len();
         self.compose(parts, &mut text);
         let model = parts.iter().find_map(|part| match part {
             Part::PathOf(model) | Part::NameOf(model) => self.slot(*model).cloned(),

@@ -42,6 +42,8 @@ pub(crate) struct Journal {
     transaction: u16,
     intended_ns: u64,
     start_ns: u64,
+    /// When the last call or think time of the transaction ended.
+    latest_ns: u64,
     bytes: u64,
     in_call_ns: u64,
     /// Outcome and duration of the last op, for interactive users.
@@ -69,6 +71,7 @@ impl Journal {
             transaction: 0,
             intended_ns: 0,
             start_ns: 0,
+            latest_ns: 0,
             bytes: 0,
             in_call_ns: 0,
             last: (0, 0),
@@ -86,8 +89,19 @@ impl Journal {
         self.transaction = transaction;
         self.intended_ns = intended_ns.min(start_ns);
         self.start_ns = start_ns;
+        self.latest_ns = start_ns;
         self.bytes = 0;
         self.failed = None;
+    }
+
+    /// Time has passed without a call.
+    pub(crate) fn pass(&mut self, now_ns: u64) {
+        self.latest_ns = now_ns;
+    }
+
+    /// When the transaction ends if nothing more is done: what follows its last call is our own time.
+    pub(crate) fn latest_ns(&self) -> u64 {
+        self.latest_ns
     }
 
     /// It ends: its three times are recorded.
@@ -123,7 +137,14 @@ impl Journal {
 
     /// Record an op.
     #[inline]
-    pub(crate) fn record(&mut self, op: Op, outcome: (u8, bool), bytes: u64, ns: u64) {
+    pub(crate) fn record(
+        &mut self,
+        op: Op,
+        outcome: (u8, bool),
+        bytes: u64,
+        (ns, end_ns): (u64, u64),
+    ) {
+        self.latest_ns = end_ns;
         self.bytes += bytes;
         self.in_call_ns += ns;
         self.last = (outcome.0, self.last.1 + ns);

@@ -115,6 +115,8 @@ pub(crate) struct Interpreter<'a, K> {
     writes: u64,
     /// The next candidate of each sequential picker.
     cursors: Box<[Option<u32>]>,
+    /// The directory of each dataset for this user, with a slash.
+    roots: Box<[Vec<u8>]>,
     /// Where names are composed.
     text: Vec<u8>,
     scratch: Scratch,
@@ -144,6 +146,11 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             seq: 0,
             writes: 0,
             cursors: vec![None; program.pickers.len()].into_boxed_slice(),
+            roots: program
+                .datasets
+                .iter()
+                .map(|dataset| [&dataset.root_of(pulse.user)[..], b"/"].concat())
+                .collect(),
             text: Vec::new(),
             scratch: setting.scratch.of_user(pulse.user),
         }
@@ -167,7 +174,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             Err(Halt::Failed) => ops::FAILED,
             Err(Halt::Cut) => ops::CANCELLED,
         };
-        self.journal.end(outcome, now_ns());
+        self.journal.end(outcome, self.journal.latest_ns());
     }
 
     fn mix(&self) -> &'a crate::program::Weights {
@@ -251,8 +258,12 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         if outcome != ops::OK || !act.expect.allows(ops::OK) {
             return self.settle_other(act, outcome, bytes, measured);
         }
-        self.journal
-            .record(act.op, (ops::OK, true), bytes, measured.ns);
+        self.journal.record(
+            act.op,
+            (ops::OK, true),
+            bytes,
+            (measured.ns, measured.end_ns),
+        );
         if measured.ns > self.floor(act.op) {
             self.report_slow(act, outcome, measured);
         }
@@ -271,8 +282,12 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     fn settle_other(&mut self, act: Act, outcome: u8, bytes: u64, measured: Measured) -> Done {
         let cut = self.pulse.is_cut() && measured.answer == Err(Errno::INTR);
         let expected = act.expect.allows(outcome) || cut;
-        self.journal
-            .record(act.op, (outcome, expected), bytes, measured.ns);
+        self.journal.record(
+            act.op,
+            (outcome, expected),
+            bytes,
+            (measured.ns, measured.end_ns),
+        );
         if cut {
             return Err(Halt::Cut);
         }

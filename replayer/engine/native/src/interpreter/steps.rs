@@ -88,6 +88,7 @@ impl<K: Kernel> Interpreter<'_, K> {
         let pulse = self.pulse;
         let deadline_ns = now_ns().saturating_add(time_ns);
         if pulse.rest(|| sleep_until(deadline_ns, || pulse.is_cut())) {
+            self.journal.pass(now_ns());
             return Ok(());
         }
         Err(Halt::Cut)

@@ -1,7 +1,5 @@
 //! Datasets: the entries of a plan, their paths in one text.
 
-use super::write_number;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Content {
     Random,
@@ -131,11 +129,10 @@ impl Dataset {
     }
 
     /// The directory of the dataset, for scope `user` that of this user, without a NUL.
-    pub(crate) fn write_root(&self, user: u32, path: &mut Vec<u8>) {
-        path.extend_from_slice(self.directory.as_bytes());
-        if self.scope == Scope::User {
-            path.extend_from_slice(b"/u");
-            write_number(u64::from(user), path);
+    pub(crate) fn root_of(&self, user: u32) -> Vec<u8> {
+        match self.scope {
+            Scope::Shared => self.directory.as_bytes().to_vec(),
+            Scope::User => format!("{}/u{user}", self.directory).into_bytes(),
         }
     }
 }

@@ -42,17 +42,15 @@ impl Text {
     pub(crate) fn set(&self, bytes: &[u8]) {
         let bytes = bytes.get(..TEXT_BYTES).unwrap_or(bytes);
         let words = self.room(bytes.len());
-        let mut chunks = bytes.chunks(8);
-        // One word more than needed at least holds the NUL.
-        for word in words.iter().take(bytes.len() / 8 + 1) {
-            let mut value = [0_u8; 8];
-            if let Some(chunk) = chunks.next() {
-                value
-                    .iter_mut()
-                    .zip(chunk)
-                    .for_each(|(to, from)| *to = *from);
-            }
-            word.store(u64::from_ne_bytes(value), Ordering::Relaxed);
+        let (whole, rest) = bytes.as_chunks::<8>();
+        for (word, chunk) in words.iter().zip(whole) {
+            word.store(u64::from_ne_bytes(*chunk), Ordering::Relaxed);
+        }
+        // The last word has room for the NUL.
+        if let Some(word) = words.get(whole.len()) {
+            let mut last = [0_u8; 8];
+            last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            word.store(u64::from_ne_bytes(last), Ordering::Relaxed);
         }
         self.len.store(bytes.len() as u64, Ordering::Release);
     }

@@ -1,0 +1,232 @@
+"""The order of a capture: check, try, list, record, compile, and tell.
+
+Everything that can be refused is refused before the command starts; everything that was recorded is
+kept, whatever happens afterwards.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from replayer.capture.attaching import family_to_attach
+from replayer.capture.commands import check_command
+from replayer.capture.compilation import Compilation, compile_trace, way_to_compile
+from replayer.capture.log import Log
+from replayer.capture.order import Attach, Launch, Order
+from replayer.capture.permission import explain_refusal
+from replayer.capture.prelude import write_prelude
+from replayer.capture.processes import ProcessState, read_own_state, read_state
+from replayer.capture.progress import Progress, make_progress, say
+from replayer.capture.recording import Recording, Watch, record_attached, record_command
+from replayer.capture.refusal import NothingRecordedError
+from replayer.capture.roots import Root, check_roots, doubts_of
+from replayer.capture.sidecar import RootState, Sidecar, StraceState, TimeState, read_time
+from replayer.capture.signals import Inbox
+from replayer.capture.staging import Staging, make_staging
+from replayer.capture.strace import Strace, attach_words, find_strace, launch_words, try_strace
+from replayer.capture.tree import Listed, Listing, list_tree
+from replayer.measure.units import format_bytes, format_count
+
+__all__ = ["capture"]
+
+
+@dataclass(frozen=True)
+class _Capture:
+    """What does not change from here on."""
+
+    order: Order
+    target: Path
+    roots: tuple[Root, ...]
+    strace: Strace
+    staging: Staging
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What was there before the recording."""
+
+    listed: tuple[Listed, ...]
+    states: tuple[ProcessState, ...]
+    time: TimeState
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A recording, with what it was made by."""
+
+    before: _Before
+    words: tuple[str, ...]
+    recording: Recording
+    log_bytes: int
+    cut_bytes: int
+
+
+def capture(order: Order) -> int:
+    """Make a trace and return the exit status: the command's, or 0 where a process was attached to.
+
+    Raises:
+        ReplayerError: What was asked cannot be meant, or the recording could not be compiled.
+        TracerError: strace is missing, too old or not permitted.
+    """
+    target = order.target.absolute()
+    roots = check_roots(order.roots)
+    for doubt in doubts_of(roots, target):
+        say(f"warning: {doubt}")
+    strace = find_strace()
+    staging = make_staging(target)
+    job = _Capture(order, target, roots, strace, staging, make_progress(order.telling, sys.stderr))
+    try:
+        done = _record(job)
+    except BaseException:
+        if not staging.log.exists() or staging.log.stat().st_size == 0:
+            staging.remove()
+        raise
+    return _finish(job, done)
+
+
+def _record(job: _Capture) -> _Done:
+    log = Log(job.staging.log, job.order.limit_bytes)
+    what = job.order.what
+    if isinstance(what, Launch):
+        return _launch(job, what, log)
+    return _attach(job, what, log)
+
+
+def _launch(job: _Capture, what: Launch, log: Log) -> _Done:
+    check_command(what.command[0])
+    strace = try_strace(job.strace, job.staging.folder)
+    own = read_own_state()
+    before = _look(job, () if own is None else (own,))
+    words = launch_words(strace, log.path, what.command)
+    with Inbox() as inbox:
+        recording = record_command(words, Watch(log, inbox, job.progress))
+    pid = recording.first_process or 0
+    passed_on = {"pid": pid, "process": pid, "command": what.command}
+    states = tuple(state.model_copy(update=passed_on) for state in before.states)
+    before = replace(before, states=states)
+    return _done(before, words, recording, log)
+
+
+def _attach(job: _Capture, what: Attach, log: Log) -> _Done:
+    family = family_to_attach(what.pid)
+    before = _look(job, read_state(family))
+    words = attach_words(job.strace, log.path, family)
+    with Inbox() as inbox:
+        watch = Watch(log, inbox, job.progress)
+        recording = record_attached(words, what.pid, watch, job.staging.errors)
+    if recording.status != 0 and log.size_bytes == 0:
+        raise explain_refusal(job.staging.errors.read_text(errors="replace").strip())
+    return _done(before, words, recording, log)
+
+
+def _done(before: _Before, words: Sequence[str], recording: Recording, log: Log) -> _Done:
+    cut = log.cut()
+    return _Done(before, tuple(words), recording, log.size_bytes, cut)
+
+
+def _look(job: _Capture, states: tuple[ProcessState, ...]) -> _Before:
+    listing = Listing(
+        exclude=job.order.exclude,
+        hidden=frozenset({os.fsencode(job.staging.folder), os.fsencode(job.target)}),
+        tell=lambda count: job.progress.line(f"listing the roots · {count:,} files"),
+    )
+    listed = list_tree(job.roots, listing, job.staging.tree)
+    job.progress.clear()
+    for root, found in zip(job.roots, listed, strict=True):
+        _warn_of_gaps(root, found)
+    return _Before(listed, states, read_time())
+
+
+def _warn_of_gaps(root: Root, found: Listed) -> None:
+    gaps = found.unreadable + found.unwritable
+    if gaps:
+        say(f"warning: {gaps:,} entries below {root.absolute} could not be listed")
+        for example in found.examples:
+            say(f"  {example}")
+
+
+def _finish(job: _Capture, done: _Done) -> int:
+    if done.log_bytes == 0:
+        job.staging.remove()
+        message = f"{job.target}: was not made: no call was recorded"
+        raise NothingRecordedError(message, hint="the process did nothing with files meanwhile")
+    sidecar = _describe(job, done)
+    job.staging.sidecar.write_text(sidecar.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    write_prelude(job.staging.prelude, done.before.states, done.before.time)
+    try:
+        document = compile_trace(job.staging, job.target, _compilation(job, done), job.progress)
+    except BaseException:
+        job.progress.clear()
+        say(f"the recording is kept in {job.staging.folder}; this compiles it:")
+        say(f"  {way_to_compile(job.staging, job.target, job.roots)}")
+        raise
+    job.staging.remove()
+    for remark in sidecar.remarks:
+        say(f"warning: {remark}")
+    say(_summary(job, done, document))
+    return done.recording.status
+
+
+def _compilation(job: _Capture, done: _Done) -> Compilation:
+    if isinstance(job.order.what, Launch):
+        directories: tuple[tuple[int | None, Path], ...] = ((None, Path.cwd()),)
+    else:
+        directories = tuple((state.pid, Path(state.cwd)) for state in done.before.states)
+    return Compilation(job.roots, directories, _note(job.order), job.order.raw)
+
+
+def _note(order: Order) -> str:
+    if isinstance(order.what, Launch):
+        return f"replayer capture of {' '.join(order.what.command)}"
+    return f"replayer capture of process {order.what.pid}"
+
+
+def _describe(job: _Capture, done: _Done) -> Sidecar:
+    what, states = job.order.what, done.before.states
+    is_launch = isinstance(what, Launch)
+    cut = (f"{done.cut_bytes:,} bytes behind --limit were cut off",) if done.cut_bytes else ()
+    return Sidecar(
+        kind="command" if is_launch else "attached",
+        command=what.command if isinstance(what, Launch) else (),
+        pid=done.recording.first_process if isinstance(what, Launch) else what.pid,
+        cwd=states[0].cwd if states else "",
+        umask=states[0].umask if states else "",
+        processes_before=states,
+        roots=tuple(map(_root_state, job.roots, done.before.listed)),
+        exclude=job.order.exclude,
+        strace=StraceState(
+            path=job.strace.path,
+            version=job.strace.text,
+            words=done.words,
+            log_bytes=done.log_bytes,
+            cut_bytes=done.cut_bytes,
+        ),
+        began=done.before.time,
+        ended=read_time(),
+        exit_status=done.recording.status if is_launch else None,
+        remarks=(*done.recording.remarks, *cut),
+    )
+
+
+def _root_state(root: Root, listed: Listed) -> RootState:
+    return RootState(
+        given=root.given,
+        absolute=str(root.absolute),
+        top=root.top,
+        file_system=root.file_system,
+        entries=listed.entries,
+        excluded=listed.excluded,
+        unreadable=listed.unreadable,
+        unwritable=listed.unwritable,
+        examples=tuple(listed.examples),
+    )
+
+
+def _summary(job: _Capture, done: _Done, document: dict[str, Any]) -> str:
+    events = format_count(document["counts"]["events"])
+    size = format_bytes(done.log_bytes)
+    return f"{job.target}: {events} events from {size} of log; look at it with replayer show"

@@ -1,0 +1,116 @@
+"""strace's log while it grows: its size, how many calls it may hold, and a bound on its disk space.
+
+strace is never told to stop when the bound is reached: under its filter the recorded processes
+would be left unable to make calls. What lies behind the bound is given back to the disk as it
+comes (a hole in the file), and cut off at the end. The only text that is read is line breaks, the
+number at the very beginning, and whether a process was killed.
+"""
+
+import ctypes
+import os
+from pathlib import Path
+
+__all__ = ["Log"]
+
+SAMPLE_BYTES = 64 << 10
+RESERVE_BYTES = 256 << 20  # chosen: what stays free on the disk for everybody else
+_KEEP_SIZE_PUNCH_HOLE = 0x01 | 0x02  # fallocate(2)
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Log:
+    """The file that strace writes.
+
+    Attributes:
+        path: Where it is.
+        limit_bytes: What of it is kept.
+    """
+
+    def __init__(self, path: Path, limit_bytes: int) -> None:
+        self.path = path
+        self.limit_bytes = limit_bytes
+        self._counted = 0
+        self._events = 0.0
+        self._cleared = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """What has been written so far, behind the bound too."""
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the bound has been reached."""
+        return self.size_bytes > self.limit_bytes
+
+    def first_process(self) -> int | None:
+        """Return the process of the first line, once it is there."""
+        try:
+            with self.path.open("rb") as file:
+                head = file.read(32)
+        except FileNotFoundError:
+            return None
+        number, blank, _ = head.partition(b" ")
+        return int(number) if blank and number.isdigit() else None
+
+    def tells_of_a_death(self) -> bool:
+        """Tell whether the log says near its end that a signal ended a process, or is cut off."""
+        size = self.size_bytes
+        if size == 0 or self.is_full:
+            return self.is_full
+        with self.path.open("rb") as file:
+            file.seek(max(0, size - SAMPLE_BYTES))
+            return b" +++ killed by SIG" in file.read()
+
+    def estimate_events(self) -> int:
+        """Return about how many lines were written, from the length of the latest ones."""
+        size = self.size_bytes
+        grown = size - self._counted
+        if grown > 0:
+            self._events += grown / self._line_bytes(size, min(grown, SAMPLE_BYTES))
+            self._counted = size
+        return int(self._events)
+
+    def bound(self) -> None:
+        """Give back the disk space behind the bound; it lies lower where the disk fills up."""
+        size = self.size_bytes
+        if size <= self.limit_bytes and _free_bytes(self.path) < RESERVE_BYTES:
+            self.limit_bytes = size
+        if size > max(self.limit_bytes, self._cleared):
+            begin = max(self.limit_bytes, self._cleared - self._cleared % SAMPLE_BYTES)
+            _punch(self.path, begin, size - begin)
+            self._cleared = size
+
+    def cut(self) -> int:
+        """Take off what lies behind the bound, up to a whole line; return how many bytes went."""
+        size = self.size_bytes
+        if size <= self.limit_bytes:
+            return 0
+        with self.path.open("r+b") as file:
+            begin = max(0, self.limit_bytes - SAMPLE_BYTES)
+            file.seek(begin)
+            end = begin + file.read(self.limit_bytes - begin).rfind(b"\n") + 1
+            file.truncate(end)
+        return size - end
+
+    def _line_bytes(self, end: int, length: int) -> float:
+        with self.path.open("rb") as file:
+            file.seek(end - length)
+            lines = file.read(length).count(b"\n")
+        return length / max(lines, 1)
+
+
+def _free_bytes(path: Path) -> int:
+    found = os.statvfs(path.parent)
+    return found.f_bavail * found.f_frsize
+
+
+def _punch(path: Path, begin: int, length: int) -> None:
+    """Free a range of a file; where the file system cannot, the file goes on growing."""
+    with path.open("r+b") as file:
+        _LIBC.fallocate(
+            file.fileno(), _KEEP_SIZE_PUNCH_HOLE, ctypes.c_long(begin), ctypes.c_long(length)
+        )

@@ -1,0 +1,60 @@
+"""What a capture is asked to do: plain values, checked by the rooms that use them."""
+
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+__all__ = ["Attach", "Launch", "Order", "RawLog", "Telling"]
+
+LIMIT_BYTES = 20 * 10**9  # chosen: about 150 million calls, and a tenth of a usual disk
+
+
+class Telling(Enum):
+    """How much is told while it runs."""
+
+    PROGRESS = "progress"
+    QUIET = "quiet"
+
+
+class RawLog(Enum):
+    """What becomes of strace's own text."""
+
+    DROP = "drop"
+    KEEP = "keep"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Record a command from its beginning."""
+
+    command: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Attach:
+    """Record a running process, its threads, its children and all that they start."""
+
+    pid: int
+
+
+@dataclass(frozen=True)
+class Order:
+    """One capture.
+
+    Attributes:
+        target: The trace to make; it must not exist.
+        roots: Directories as they were given.
+        what: What to record.
+        exclude: Globs of what to leave out of the list of the tree.
+        raw: Whether strace's text stays in the trace.
+        limit_bytes: What the text may take on the disk.
+        telling: Whether a terminal shows progress.
+    """
+
+    target: Path
+    roots: tuple[Path, ...]
+    what: Launch | Attach
+    exclude: tuple[str, ...] = ()
+    raw: RawLog = RawLog.DROP
+    limit_bytes: int = LIMIT_BYTES
+    telling: Telling = Telling.PROGRESS

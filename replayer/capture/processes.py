@@ -1,0 +1,176 @@
+"""Processes as /proc shows them: who descends from whom, who is traced, what each holds open.
+
+Reading /proc races with the processes: what has gone in between is left out. Nothing is changed.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from replayer.measure.frozen import Frozen
+
+__all__ = [
+    "Descriptor",
+    "ProcessState",
+    "ancestors_of",
+    "family_of",
+    "is_running",
+    "read_own_state",
+    "read_state",
+    "tracees_of",
+    "tracer_of",
+]
+
+PROC = Path("/proc")
+
+
+class Descriptor(Frozen):
+    """One open descriptor, as proc_pid_fd(5) and proc_pid_fdinfo(5) show it."""
+
+    number: int
+    link: str
+    """A path, or what is open instead of one: ``pipe:[4711]``."""
+    position: int
+    flags: str
+    """Octal, as open(2) takes them."""
+
+
+class ProcessState(Frozen):
+    """A process or thread before it was recorded."""
+
+    pid: int
+    """Its thread id; that of the first thread is the process's."""
+    process: int
+    command: tuple[str, ...]
+    cwd: str
+    root: str
+    umask: str
+    descriptors: tuple[Descriptor, ...]
+    mountinfo: str
+    """Its mount table; empty where it is the same as the first process's."""
+
+
+def family_of(pid: int) -> list[int]:
+    """Return a process and all its descendants, parents before children."""
+    children = defaultdict(list)
+    for process in _all():
+        if (parent := _status(process).get("PPid")) is not None:
+            children[int(parent)].append(process)
+    family = [pid]
+    for member in family:
+        family.extend(children[member])
+    return family
+
+
+def ancestors_of(pid: int) -> list[int]:
+    """Return a process, its parent, and so on up to the first one."""
+    line = [pid]
+    while (parent := int(_status(line[-1]).get("PPid", "0"))) > 0 and parent not in line:
+        line.append(parent)
+    return line
+
+
+def tracees_of(tracer: int) -> list[int]:
+    """Return the processes that a tracer traces."""
+    wanted = str(tracer)
+    return [process for process in _all() if _status(process).get("TracerPid") == wanted]
+
+
+def is_running(pid: int) -> bool:
+    """Tell whether a process exists and is not merely waiting to be reaped."""
+    state = _status(pid).get("State", "X")
+    return state[:1] not in ("Z", "X")
+
+
+def tracer_of(pid: int) -> int:
+    """Return who traces a process; 0 if nobody does."""
+    return int(_status(pid).get("TracerPid", "0"))
+
+
+def read_state(pids: list[int]) -> tuple[ProcessState, ...]:
+    """Return the state of processes and all their threads."""
+    states: list[ProcessState] = []
+    first_table = ""
+    for process in pids:
+        for thread in _threads(process):
+            state = _read_thread(process, thread)
+            if state is None:
+                continue
+            if states and state.mountinfo == first_table:
+                state = state.model_copy(update={"mountinfo": ""})
+            elif not states:
+                first_table = state.mountinfo
+            states.append(state)
+    return tuple(states)
+
+
+def read_own_state() -> ProcessState | None:
+    """Return what a process that we start will begin with."""
+    state = _read_thread(os.getpid(), os.getpid())
+    if state is None:
+        return None
+    passed = [one for one in state.descriptors if not int(one.flags, 8) & os.O_CLOEXEC]
+    return state.model_copy(update={"descriptors": tuple(passed)})
+
+
+def read_descriptors(thread: Path) -> Iterator[Descriptor]:
+    """Yield the open descriptors of a thread's folder in /proc, by number."""
+    for number in sorted(int(name) for name in os.listdir(thread / "fd")):  # noqa: PTH208 - names
+        try:
+            link = os.readlink(thread / "fd" / str(number))  # noqa: PTH115 - no path, at times
+            facts = _pairs((thread / "fdinfo" / str(number)).read_text(errors="replace"))
+        except OSError:
+            continue  # closed in between
+        yield Descriptor(
+            number=number,
+            link=printable(link),
+            position=int(facts.get("pos", "0")),
+            flags=facts.get("flags", "0"),
+        )
+
+
+def printable(text: str) -> str:
+    """Return a name with bytes that are not UTF-8 as backslash escapes, as JSON can hold it."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _read_thread(process: int, thread: int) -> ProcessState | None:
+    folder = PROC / str(process) / "task" / str(thread)
+    try:
+        words = (folder / "cmdline").read_bytes().decode(errors="backslashreplace")
+        return ProcessState(
+            pid=thread,
+            process=process,
+            command=tuple(words.rstrip("\0").split("\0")),
+            cwd=printable(os.readlink(folder / "cwd")),  # noqa: PTH115 - as the kernel says it
+            root=printable(os.readlink(folder / "root")),  # noqa: PTH115
+            umask=_pairs((folder / "status").read_text(errors="replace")).get("Umask", ""),
+            descriptors=tuple(read_descriptors(folder)),
+            mountinfo=(folder / "mountinfo").read_bytes().decode(errors="backslashreplace"),
+        )
+    except OSError:
+        return None
+
+
+def _threads(process: int) -> list[int]:
+    try:
+        return sorted(int(name) for name in os.listdir(PROC / str(process) / "task"))  # noqa: PTH208
+    except OSError:
+        return []
+
+
+def _all() -> list[int]:
+    return [int(name) for name in os.listdir(PROC) if name.isdigit()]  # noqa: PTH208 - names only
+
+
+def _status(pid: int) -> dict[str, str]:
+    try:
+        return _pairs((PROC / str(pid) / "status").read_text(errors="replace"))
+    except OSError:
+        return {}
+
+
+def _pairs(text: str) -> dict[str, str]:
+    lines = (line.partition(":") for line in text.splitlines())
+    return {name: value.strip() for name, _, value in lines}

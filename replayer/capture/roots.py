@@ -1,0 +1,130 @@
+"""The directories that a trace is about: made absolute, checked, and named as in the trace."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from replayer.errors import ReplayerError
+from replayer.measure.mountinfo import MOUNTINFO, Mount, mount_of, parse_mountinfo
+
+__all__ = ["Root", "check_roots", "doubts_of"]
+
+# Not files that anybody stored: their sizes and contents are made while they are read.
+MADE_BY_KERNEL = frozenset(
+    {"proc", "sysfs", "devtmpfs", "devpts", "cgroup", "cgroup2", "debugfs", "tracefs", "securityfs"}
+)
+# Every program reads below these while it starts.
+OF_THE_SYSTEM = (
+    "/bin",
+    "/boot",
+    "/etc",
+    "/lib",
+    "/lib64",
+    "/root",
+    "/run",
+    "/sbin",
+    "/usr",
+    "/var",
+)
+
+
+@dataclass(frozen=True)
+class Root:
+    """A directory that is recorded.
+
+    Attributes:
+        given: As the user wrote it.
+        absolute: Where it really is: links resolved.
+        top: What the trace calls it: its last component, numbered where two are alike.
+        file_system: Type of the file system that it lies on.
+    """
+
+    given: str
+    absolute: Path
+    top: str
+    file_system: str
+
+
+def check_roots(given: Sequence[Path]) -> tuple[Root, ...]:
+    """Return the roots.
+
+    Raises:
+        ReplayerError: There is none, one is no directory, is ``/``, or lies in another.
+    """
+    if not given:
+        raise ReplayerError(
+            "a capture needs at least one --root",
+            hint="name the directory whose files are meant, such as --root /srv/www",
+        )
+    absolutes: list[Path] = []
+    for path in given:
+        absolute = _check(path)
+        _refuse_nested(absolute, absolutes)
+        absolutes.append(absolute)
+    mounts = parse_mountinfo(os.fsdecode(MOUNTINFO.read_bytes()))
+    tops = _tops(absolutes)
+    return tuple(
+        Root(os.fspath(path), absolute, top, _kind(absolute, mounts))
+        for path, absolute, top in zip(given, absolutes, tops, strict=True)
+    )
+
+
+def doubts_of(roots: Sequence[Root], target: Path) -> list[str]:
+    """Return what is odd about the roots, a sentence each."""
+    doubts = []
+    for root in roots:
+        text = str(root.absolute)
+        if root.file_system in MADE_BY_KERNEL:
+            doubts.append(f"{text} is a {root.file_system}: the kernel makes its files as it goes")
+        if text in OF_THE_SYSTEM:
+            doubts.append(f"{text} is the system's: the trace will hold what every program does")
+        if os.path.abspath(root.given) != text:  # noqa: PTH100 - resolve() would follow the link
+            doubts.append(
+                f"{root.given} leads to {text} through a symbolic link: "
+                "calls that name it by the link are recorded as outside of the root"
+            )
+        if target.is_relative_to(root.absolute):
+            doubts.append(
+                f"{target} lies in the root {text}: the trace is left out of its own tree"
+            )
+    return doubts
+
+
+def _check(path: Path) -> Path:
+    try:
+        absolute = path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it leads to itself"
+        message = f"--root {path}: {reason}"
+        raise ReplayerError(message, hint="it must be a directory that exists") from error
+    if not absolute.is_dir():
+        raise ReplayerError(f"--root {path}: is no directory", hint="name the directory it is in")
+    if absolute == Path("/"):
+        raise ReplayerError(
+            f"--root {path}: must be a directory below /",
+            hint="everything a machine does is no workload: name the application's directories",
+        )
+    return absolute
+
+
+def _refuse_nested(absolute: Path, others: Sequence[Path]) -> None:
+    for other in others:
+        if absolute.is_relative_to(other) or other.is_relative_to(absolute):
+            message = f"--root {other} and {absolute} lie inside each other"
+            raise ReplayerError(message, hint="name the outer one only")
+
+
+def _tops(absolutes: Sequence[Path]) -> list[str]:
+    tops: list[str] = []
+    for absolute in absolutes:
+        free, number = absolute.name, 2
+        while free in tops:
+            free, number = f"{absolute.name}-{number}", number + 1
+        tops.append(free)
+    return tops
+
+
+def _kind(absolute: Path, mounts: Sequence[Mount]) -> str:
+    mount = mount_of(PurePosixPath(absolute), mounts)
+    return "unknown" if mount is None else mount.kind

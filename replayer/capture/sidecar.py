@@ -1,0 +1,82 @@
+"""``capture.json``: how a trace was made, kept in the trace for people and for questions later."""
+
+import os
+import platform
+import time
+from typing import Literal
+
+from replayer.capture.processes import ProcessState
+from replayer.measure.clock import monotonic_ns
+from replayer.measure.frozen import Frozen
+
+__all__ = ["FORMAT_VERSION", "RootState", "Sidecar", "StraceState", "TimeState", "read_time"]
+
+FORMAT_VERSION = 1
+
+
+class TimeState(Frozen):
+    """One moment on both clocks: strace stamps by the wall clock, durations are monotonic."""
+
+    wall_ns: int
+    monotonic_ns: int
+
+
+class StraceState(Frozen):
+    """The tracer that was used."""
+
+    path: str
+    version: str
+    words: tuple[str, ...]
+    """The whole command line."""
+    log_bytes: int
+    cut_bytes: int
+    """Taken off behind --limit."""
+
+
+class RootState(Frozen):
+    """One root, and what was below it before."""
+
+    given: str
+    absolute: str
+    top: str
+    """What paths in the trace begin with."""
+    file_system: str
+    entries: int
+    excluded: int
+    unreadable: int
+    unwritable: int
+    """Names with a tab or a line break, which the list of the tree cannot hold."""
+    examples: tuple[str, ...]
+
+
+class Sidecar(Frozen):
+    """How a trace was made."""
+
+    format_version: int = FORMAT_VERSION
+    kind: Literal["command", "attached"]
+    command: tuple[str, ...]
+    """What was launched; empty where a process was attached to."""
+    pid: int | None
+    """The launched or attached process."""
+    cwd: str
+    umask: str
+    processes_before: tuple[ProcessState, ...]
+    """What the recorded processes held open, and where they stood, before the recording."""
+    roots: tuple[RootState, ...]
+    exclude: tuple[str, ...]
+    strace: StraceState
+    kernel: str = platform.release()
+    machine: str = platform.machine()
+    user: int = os.geteuid()
+    began: TimeState
+    ended: TimeState
+    exit_status: int | None
+    """What the command ended with (128 + signal); null where a process was attached to."""
+    remarks: tuple[str, ...]
+
+
+def read_time() -> TimeState:
+    """Read both clocks."""
+    return TimeState(
+        wall_ns=time.clock_gettime_ns(time.CLOCK_REALTIME), monotonic_ns=monotonic_ns()
+    )

@@ -1,0 +1,82 @@
+"""Signals of a person or a service manager, taken one at a time and with who sent them.
+
+They are blocked in this thread and fetched by sigtimedwait(2): nothing interrupts a recording
+halfway, and a Ctrl-C, which the terminal sends to the command as well, can be told from a kill.
+"""
+
+import signal
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from types import FrameType, TracebackType
+from typing import Self
+
+__all__ = ["Inbox", "Notice", "Sender"]
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+_SI_KERNEL = 128  # sigaction(2): the terminal's driver sent it, to the whole foreground group
+
+Handler = Callable[[int, FrameType | None], object] | int | None
+
+
+class Sender(Enum):
+    """Where a signal came from."""
+
+    TERMINAL = "terminal"
+    PROCESS = "process"
+
+
+@dataclass(frozen=True)
+class Notice:
+    """A wish that this end."""
+
+    signal: signal.Signals
+    sender: Sender
+
+
+class Inbox:
+    """Holds back signals from entering to leaving; those that were ignored before stay so."""
+
+    def __init__(self) -> None:
+        self._queue: deque[Notice] = deque()
+        self._handlers: dict[signal.Signals, Handler] = {}
+        self._mask: set[signal.Signals | int] = set()
+        self._waited = {signal.SIGCHLD}
+
+    def __enter__(self) -> Self:
+        heard = [number for number in ENDING if signal.getsignal(number) != signal.SIG_IGN]
+        self._waited = {*heard, signal.SIGCHLD}
+        self._mask = set(signal.pthread_sigmask(signal.SIG_BLOCK, self._waited))
+        # A library's thread that does not block them may be given one: it comes this way then.
+        self._handlers = {number: signal.signal(number, self._keep) for number in heard}
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # What came too late to matter must not end the compilation.
+        while signal.sigtimedwait(self._waited, 0) is not None:
+            pass
+        for number, handler in self._handlers.items():
+            signal.signal(number, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+
+    def release(self) -> None:
+        """Give a new process the mask that we were started with, between fork and exec."""
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+
+    def wait(self, seconds: float) -> Notice | None:
+        """Wait for a signal, a child that ended, or the time."""
+        if not self._queue:
+            found = signal.sigtimedwait(self._waited, seconds)
+            if found is not None and found.si_signo != signal.SIGCHLD:
+                sender = Sender.TERMINAL if found.si_code == _SI_KERNEL else Sender.PROCESS
+                self._queue.append(Notice(signal.Signals(found.si_signo), sender))
+        return self._queue.popleft() if self._queue else None
+
+    def _keep(self, number: int, _: FrameType | None) -> None:
+        self._queue.append(Notice(signal.Signals(number), Sender.PROCESS))

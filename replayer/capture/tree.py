@@ -1,0 +1,189 @@
+"""Lists the files below the roots as they are before a recording begins.
+
+A manifest as scenarios and the importer read it: tab-separated path, type (f, d, l; p, s, c, b are
+special), size, mode and link, with a header line. Directories wait in a file on the disk and not in
+memory, so that a tree may have any number of them. What cannot be listed is counted, never hidden.
+"""
+
+import lzma
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import translate
+from pathlib import Path
+from typing import IO, cast
+
+from replayer.capture.roots import Root
+
+__all__ = ["Listed", "Listing", "list_tree"]
+
+HEADER = b"path\ttype\tsize\tmode\tlink\n"
+PRESET = 1  # chosen: names compress well at any level, and a million files wait for this
+TOLD_EVERY = 1000  # files between two calls of ``tell``
+
+_TYPES = {
+    stat.S_IFREG: b"f",
+    stat.S_IFDIR: b"d",
+    stat.S_IFLNK: b"l",
+    stat.S_IFIFO: b"p",
+    stat.S_IFSOCK: b"s",
+    stat.S_IFCHR: b"c",
+    stat.S_IFBLK: b"b",
+}
+_NOT_IN_A_LINE = re.compile(rb"[\t\n\r]")
+
+
+@dataclass
+class Listed:
+    """What was found below one root.
+
+    Attributes:
+        entries: Lines of the manifest.
+        excluded: Files and directories that a glob left out (not what lies below them).
+        unreadable: Directories that could not be listed, and files that could not be looked at.
+        unwritable: Names with a tab or a line break, which a manifest cannot hold.
+        examples: The first of those two, a line each.
+    """
+
+    entries: int = 0
+    excluded: int = 0
+    unreadable: int = 0
+    unwritable: int = 0
+    examples: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """How trees are listed.
+
+    Attributes:
+        exclude: Globs: of names, or of paths below a root where they hold a slash.
+        hidden: Absolute paths that are ours and no part of any tree.
+        tell: Is told the number of entries now and then.
+    """
+
+    exclude: Sequence[str]
+    hidden: frozenset[bytes]
+    tell: Callable[[int], None]
+
+
+def list_tree(roots: Sequence[Root], listing: Listing, file: Path) -> tuple[Listed, ...]:
+    """Write the manifest of all roots into one xz file, and return what was found below each.
+
+    Paths of the first root stand as they are, those of others behind the root's name and a colon.
+    """
+    skip = _matcher(listing.exclude)
+    results: list[Listed] = []
+    with lzma.open(file, "wb", preset=PRESET) as out, _spool(file) as spool:
+        out.write(HEADER)
+        for root in roots:
+            prefix = os.fsencode(root.top) + b":"
+            walk = _Walk(root, b"" if root is roots[0] else prefix, prefix, spool)
+            for count, line in enumerate(walk.lines(skip, listing.hidden)):
+                out.write(line)
+                if count % TOLD_EVERY == 0:
+                    listing.tell(sum(done.entries for done in results) + count)
+            results.append(walk.listed)
+    return tuple(results)
+
+
+_EXAMPLES = 5
+
+
+class _Walk:
+    """One root, breadth first."""
+
+    def __init__(self, root: Root, always: bytes, prefix: bytes, spool: IO[bytes]) -> None:
+        self.listed = Listed()
+        self._top = os.fsencode(root.absolute)
+        self._always = always
+        self._prefix = prefix
+        self._spool = spool
+
+    def lines(self, skip: Callable[[bytes], bool], hidden: frozenset[bytes]) -> Iterator[bytes]:
+        """Yield a line for each entry; parents come before children."""
+        self._spool.seek(0)
+        self._spool.truncate()
+        yield from self._line(b".", self._top)
+        read = 0
+        pending: bytes | None = b""
+        while pending is not None:
+            for path in self._names(pending):
+                whole = self._top + b"/" + path
+                if whole in hidden:
+                    continue
+                if skip(path):
+                    self.listed.excluded += 1
+                else:
+                    yield from self._line(path, whole)
+            pending, read = self._next(read)
+
+    def _names(self, directory: bytes) -> Iterator[bytes]:
+        """Yield the paths of a directory's entries, as the directory gives them."""
+        before = directory + b"/" if directory else b""
+        try:
+            with os.scandir(self._top + b"/" + directory) as entries:
+                for entry in entries:
+                    yield before + entry.name
+        except OSError as error:
+            self._unreadable(directory or b".", error)
+
+    def _line(self, path: bytes, whole: bytes) -> Iterator[bytes]:
+        try:
+            found = os.lstat(whole)
+            link = os.readlink(whole) if stat.S_ISLNK(found.st_mode) else b""  # noqa: PTH115
+        except OSError as error:
+            self._unreadable(path, error)
+            return
+        if _NOT_IN_A_LINE.search(path) or _NOT_IN_A_LINE.search(link):
+            self.listed.unwritable += 1
+            self._example(path, "has a tab or a line break in its name")
+            return
+        kind = _TYPES.get(stat.S_IFMT(found.st_mode), b"s")
+        if kind == b"d" and path != b".":
+            self._spool.seek(0, os.SEEK_END)
+            self._spool.write(path + b"\0")
+        self.listed.entries += 1
+        prefix = self._prefix if path.startswith(self._prefix) else self._always
+        mode = b"%o" % stat.S_IMODE(found.st_mode)
+        yield b"\t".join((prefix + path, kind, b"%d" % found.st_size, mode, link)) + b"\n"
+
+    def _next(self, at: int) -> tuple[bytes | None, int]:
+        """Take the directory that waits at this place of the spool, and where the next one is."""
+        self._spool.seek(at)
+        text = self._spool.read(_LONGEST)
+        path, end, _ = text.partition(b"\0")
+        return (path, at + len(path) + 1) if end else (None, at)
+
+    def _unreadable(self, path: bytes, error: OSError) -> None:
+        self.listed.unreadable += 1
+        self._example(path, error.strerror or str(error))
+
+    def _example(self, path: bytes, reason: str) -> None:
+        if len(self.listed.examples) < _EXAMPLES:
+            self.listed.examples.append(f"{os.fsdecode(path)!r}: {reason}")
+
+
+_LONGEST = 8192  # two paths of PATH_MAX: one always ends within
+
+
+def _spool(file: Path) -> IO[bytes]:
+    return cast("IO[bytes]", tempfile.TemporaryFile(dir=file.parent))
+
+
+def _matcher(globs: Sequence[str]) -> Callable[[bytes], bool]:
+    """Return what says whether a path below a root is left out."""
+    if not globs:
+        return lambda _: False
+    paths = [re.compile(translate(glob.strip("/"))) for glob in globs if "/" in glob]
+    names = [re.compile(translate(glob)) for glob in globs if "/" not in glob]
+
+    def skip(path: bytes) -> bool:
+        text = os.fsdecode(path)
+        name = text.rpartition("/")[2]
+        return any(one.match(name) for one in names) or any(one.match(text) for one in paths)
+
+    return skip

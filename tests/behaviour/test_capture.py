@@ -1,0 +1,285 @@
+"""``replayer capture`` of commands: real strace, real files, witnesses that know what they did."""
+
+import errno
+import json
+import lzma
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replayer.cli import main
+from tests.behaviour.shell import Done, Shell
+
+HERE = Path(__file__).parent
+CALL = re.compile(r"^(\d+) +[\d.]+ (?:<\.\.\. )?(\w+)(?:\(| resumed>)")
+RESULT = re.compile(r"= (-?\d+|0x[0-9a-f]+)(?:<.*>)?(?: (E\w+) \(.*\)| /\*.*\*/)?(?: <[\d.]+>)?$")
+NOT_ANNOUNCED = {"pipe2", "clone", "wait4", "fork", "vfork", "clone3"}
+OP_OF = {
+    "openat": "open",
+    "pread64": "pread",
+    "pwrite64": "pwrite",
+    "getdents64": "getdents",
+    "unlinkat": "unlink",
+}
+
+
+def load(trace: Path) -> Any:  # noqa: ANN401 - JSON
+    return json.loads((trace / "trace.json").read_text())
+
+
+def capture(shell: Shell, *words: str | Path, trace: str = "trace", root: str = "root") -> Done:
+    (shell.home / root).mkdir(exist_ok=True)
+    return shell.run("capture", "-o", trace, "--root", root, *words)
+
+
+def lines_between_markers(log: Path) -> dict[int, list[tuple[str, int]]]:
+    """Return the calls of each process between its markers, as (name, result)."""
+    calls: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    inside: set[int] = set()
+    for line in lzma.decompress(log.read_bytes()).decode("ascii").splitlines():
+        found = CALL.match(line)
+        if found is None or "<unfinished ...>" in line:
+            continue
+        process, name = int(found[1]), found[2]
+        if "/replayer/request/" in line:
+            inside ^= {process}
+        elif process in inside and name not in NOT_ANNOUNCED:
+            result = RESULT.search(line)
+            assert result is not None, line
+            number = int(result[1], 0)
+            calls[process].append((name, -getattr(errno, result[2]) if result[2] else number))
+    return dict(calls)
+
+
+@pytest.fixture(scope="module")
+def witness(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    program = tmp_path_factory.mktemp("witness") / "witness"
+    subprocess.run(
+        ["cc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, HERE / "witness.c"], check=True
+    )
+    return program
+
+
+@pytest.fixture(scope="module")
+def witnessed(
+    tmp_path_factory: pytest.TempPathFactory, witness: Path
+) -> tuple[Path, dict[int, list[tuple[str, int]]]]:
+    shell = Shell(tmp_path_factory.mktemp("witnessed"))
+    account = shell.home / "account"
+    done = capture(shell, "--keep-raw", "--", witness, "root", account)
+    assert done.code == 0, done.err
+    told: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    for line in account.read_text().splitlines():
+        process, name, result = line.split()
+        told[int(process)].append((name, int(result)))
+    return shell.home / "trace", dict(told)
+
+
+def test_a_log_holds_exactly_the_calls_that_a_witness_says_it_made(
+    witnessed: tuple[Path, dict[int, list[tuple[str, int]]]],
+) -> None:
+    trace, told = witnessed
+    recorded = lines_between_markers(trace / "raw" / "log.strace.xz")
+    assert len(told) == 2
+    for process, calls in told.items():
+        plain = [call for call in recorded[process] if call[0] != "mmap"]
+        assert plain == [call for call in calls if call[0] != "mmap"]
+    assert Counter(name for name, _ in recorded[min(told)])["mmap"] == 1
+
+
+def test_a_trace_holds_exactly_the_events_of_a_witness(
+    witnessed: tuple[Path, dict[int, list[tuple[str, int]]]],
+) -> None:
+    trace, told = witnessed
+    document = load(trace)
+    counts = document["counts"]
+    expected = Counter(OP_OF.get(name, name) for calls in told.values() for name, _ in calls)
+    expected -= Counter(["read", "dup", "read", "write"])  # unknown descriptor; state; a pipe's two
+    expected += Counter(["chdir", "close_dup", "close_exit"])  # into the root; a child's descriptor
+    expected -= Counter(["close"])  # of the duplicate: close_dup
+    found = Counter(counts["ops"])
+    assert found - Counter({"close_exit": found["close_exit"] - 1}) == expected
+    assert counts["lines_not_understood"] == 0
+    assert counts["calls_not_representable"] == {}
+    assert counts["calls_with_unknown_file"] == {"read": 1}
+    assert counts["errors"] == {"ENOENT": 2, "EEXIST": 1, "ENAMETOOLONG": 1}
+    assert document["blind_spots"], "mmap is a blind spot, and is to be named"
+    assert [request["label"] for request in document["requests"]].count("witness") == 1
+
+
+def test_threads_and_children_are_recorded_call_by_call(shell: Shell) -> None:
+    done = capture(shell, "--", sys.executable, HERE / "witness.py", "root")
+    assert done.code == 0, done.err
+    counts = load(shell.home / "trace")["counts"]
+    made = json.loads(done.out)
+    assert {op: counts["ops"][op] for op in made} == made
+    assert counts["threads"] >= 7
+    assert counts["lines_not_understood"] == 0
+
+
+def test_a_command_keeps_its_streams_and_its_exit_status(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    words = ["capture", "-o", "trace", "--root", "root", "--", "sh", "-c"]
+    process = subprocess.run(
+        [sys.executable, "-m", "replayer", *words, "cat; echo to-stderr >&2; exit 7"],
+        cwd=shell.home,
+        input=b"through \xff\x00 stdin",
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert process.returncode == 7
+    assert process.stdout == b"through \xff\x00 stdin"
+    assert process.stderr.startswith(b"to-stderr\nreplayer: ")
+    assert json.loads((shell.home / "trace/capture.json").read_text())["exit_status"] == 7
+
+
+def test_a_signal_that_ends_a_command_is_its_exit_status(shell: Shell) -> None:
+    assert capture(shell, "--", "sh", "-c", "kill -TERM $$").code == 128 + 15
+    assert (shell.home / "trace/trace.json").exists()
+
+
+def test_output_that_the_shell_redirects_into_a_root_is_recorded(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    with (shell.home / "root/out").open("wb") as out:
+        words = ["capture", "-o", "trace", "--root", "root", "--", "sh", "-c", "echo 1234"]
+        subprocess.run(
+            [sys.executable, "-m", "replayer", *words],
+            cwd=shell.home,
+            stdout=out,
+            check=True,
+            timeout=60,
+        )
+    counts = load(shell.home / "trace")["counts"]
+    assert counts["ops"]["write"] == 1
+    assert counts["bytes_written"] == 5
+
+
+def test_the_tree_is_that_of_before_and_nothing_of_ours_is_in_it(shell: Shell) -> None:
+    root = shell.home / "root"
+    (root / "sub").mkdir(parents=True)
+    (root / "sub/old").write_text("old")
+    (root / "sub/link").symlink_to("old")
+    words = ("--keep-raw", "--", "sh", "-c", "rm root/sub/old; echo > root/new")
+    done = capture(shell, *words, trace="root/trace")
+    assert done.code == 0
+    assert "lies in the root" in done.err
+    packed = (root / "trace/raw/tree.tsv.xz").read_bytes()
+    rows = lzma.decompress(packed).decode().splitlines()
+    assert rows[0] == "path\ttype\tsize\tmode\tlink"
+    assert {row.split("\t")[0] for row in rows[1:]} == {".", "sub", "sub/old", "sub/link"}
+    assert "sub/old\tf\t3\t644\t" in rows
+    assert "sub/link\tl\t3\t777\told" in rows
+
+
+def test_several_roots_make_one_trace(shell: Shell) -> None:
+    for name in ("from", "root"):
+        (shell.home / name).mkdir()
+    (shell.home / "from/file").write_text("content")
+    assert capture(shell, "--root", "from", "--", "mv", "from/file", "root/file").code == 0
+    document = load(shell.home / "trace")
+    assert document["counts"]["ops"]["rename"] == 1
+    assert document["counts"]["tree_repairs"]["missing_in_manifest"] == 0
+
+
+def test_a_log_over_its_limit_is_cut_and_the_command_goes_on(shell: Shell) -> None:
+    script = "import os\nfor n in range(20000): os.access('root', 0)\nprint('done')"
+    done = capture(shell, "--limit", "200kB", "--", sys.executable, "-c", script)
+    assert (done.code, done.out) == (0, "done\n")
+    assert "nothing more is recorded" in done.err
+    facts = json.loads((shell.home / "trace/capture.json").read_text())
+    assert 100_000 < facts["strace"]["log_bytes"] <= 200_000
+    assert facts["strace"]["cut_bytes"] > 1_000_000
+    assert load(shell.home / "trace")["counts"]["lines_not_understood"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--root", "root"], "needs either a command"),
+        (["--", "true"], "needs at least one --root"),
+        (["--root", "/", "--", "true"], "must be a directory below /"),
+        (["--root", "tiny.yaml", "--", "true"], "is no directory"),
+        (["--root", "missing", "--", "true"], "No such file or directory"),
+        (["--root", "root", "--root", ".", "--", "true"], "lie inside each other"),
+        (["--root", "root", "--", "no-such-command"], "command not found"),
+        (["--root", "root", "-o", "tiny.yaml", "--", "true"], "exists already"),
+        (["--root", "root", "-o", "missing/trace", "--", "true"], "No such file or directory"),
+        (["--root", "root", "--limit", "much", "--", "true"], "--limit"),
+        (["--root", "root", "-p", "999999999"], "no such process"),
+        (["--root", "root", "-p", str(os.getpid())], "would record itself"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_and_leaves_nothing(
+    shell: Shell,
+    words: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (shell.home / "root").mkdir()
+    before = sorted(shell.home.iterdir())
+    monkeypatch.chdir(shell.home)
+    assert main(["capture", "-o", "trace", *words]) == 2
+    assert said in capsys.readouterr().err
+    assert sorted(shell.home.iterdir()) == before
+
+
+def run_with_path(shell: Shell, path: str, *before: str | Path) -> subprocess.CompletedProcess[str]:
+    (shell.home / "root").mkdir()
+    words = ["-m", "replayer", "capture", "-o", "trace", "--root", "root", "--", "/bin/true"]
+    return subprocess.run(
+        [*before, sys.executable, *words],
+        cwd=shell.home,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_without_strace_one_is_told_how_to_install_it(shell: Shell) -> None:
+    done = run_with_path(shell, "/nowhere")
+    assert done.returncode == 3
+    assert "strace was not found" in done.stderr
+    assert "apt install strace" in done.stderr
+    assert "dnf install strace" in done.stderr
+
+
+def test_an_old_strace_is_refused_by_its_version(shell: Shell) -> None:
+    old = shell.home / "bin/strace"
+    old.parent.mkdir()
+    old.write_text("#!/bin/sh\necho 'strace -- version 5.10'\n")
+    old.chmod(0o755)
+    done = run_with_path(shell, f"{old.parent}:{os.environ['PATH']}")
+    assert done.returncode == 3
+    assert "must be at least 5.15, got 5.10" in done.stderr
+
+
+def test_where_tracing_is_forbidden_one_is_told_why(shell: Shell, tmp_path: Path) -> None:
+    program = tmp_path / "forbid"
+    subprocess.run(["cc", "-o", program, HERE / "forbid_ptrace.c"], check=True)
+    done = run_with_path(shell, os.environ["PATH"], program)
+    assert done.returncode == 3, done.stderr
+    assert "may not trace here" in done.stderr
+    assert "SYS_PTRACE" in done.stderr
+    assert not (shell.home / "trace").exists()
+
+
+def test_a_recording_that_does_not_compile_is_kept(shell: Shell) -> None:
+    done = capture(shell, "--", "mkdir", "trace")  # in the importer's way
+    assert done.code != 0
+    assert "the recording is kept in" in done.err
+    again = next(line for line in done.err.splitlines() if "replayer import" in line)
+    words = again.split()[2:]
+    shutil.rmtree(shell.home / "trace")
+    assert shell.run(*words).code == 0
+    assert (shell.home / "trace/trace.json").exists()

@@ -1,0 +1,196 @@
+"""How captures end: Ctrl-C, SIGTERM, processes that outlive their command, and ones attached to."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.behaviour.shell import Process, Shell, Until
+
+COUNTING = """\
+import os, signal, sys, time
+caught = []
+signal.signal(signal.SIGINT, lambda *_: caught.append("INT"))
+signal.signal(signal.SIGTERM, lambda *_: caught.append("TERM"))
+open("root/ready", "w").close()
+while not caught:
+    os.stat("root")
+    time.sleep(0.01)
+time.sleep(0.3)
+open("root/caught", "w").write(" ".join(caught))
+sys.exit(5)
+"""
+
+# Says in a file what it felt: a call that fails ends it.
+SERVICE = """\
+import os, sys, time
+log = open("root/service.log", "a")
+done = os.open("root/rounds", os.O_CREAT | os.O_WRONLY)
+os.fork()
+while True:
+    os.stat("root")
+    os.pwrite(done, b"%d" % time.monotonic_ns(), 0)
+    log.write("line\\n")
+    log.flush()
+    time.sleep(0.01)
+"""
+
+
+def load(trace: Path) -> Any:  # noqa: ANN401 - JSON
+    return json.loads((trace / "trace.json").read_text())
+
+
+def start(shell: Shell, *words: str | Path) -> Process:
+    (shell.home / "root").mkdir(exist_ok=True)
+    return shell.start("capture", "-o", "trace", "--root", "root", *words)
+
+
+def ready(shell: Shell) -> bool:
+    return (shell.home / "root/ready").exists()
+
+
+@pytest.fixture
+def service(shell: Shell, until: Until) -> Iterator[subprocess.Popen[bytes]]:
+    (shell.home / "root").mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVICE], cwd=shell.home, start_new_session=True
+    )
+    until((shell.home / "root/service.log").exists)
+    yield process
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_is_passed_on_once_and_what_was_recorded_is_kept(
+    shell: Shell, until: Until, number: signal.Signals
+) -> None:
+    process = start(shell, "--", sys.executable, "-c", COUNTING)
+    until(lambda: ready(shell))
+    time.sleep(0.2)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 5, err
+    assert (shell.home / "root/caught").read_text() == number.name.removeprefix("SIG")
+    assert "waiting for the command to end" in err
+    counts = load(shell.home / "trace")["counts"]
+    assert counts["ops"]["stat"] > 1
+    assert counts["lines_not_understood"] == 0
+
+
+def test_ctrl_c_reaches_the_command_once_and_progress_is_shown_on_a_terminal(
+    shell: Shell, until: Until
+) -> None:
+    (shell.home / "root").mkdir()
+    words = ["-m", "replayer", "capture", "-o", "trace", "--root", "root"]
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(shell.home)
+        command = [*words, "--", sys.executable, "-c", COUNTING]
+        os.execv(sys.executable, [sys.executable, *command])  # noqa: S606 - below a terminal
+    until(lambda: ready(shell))
+    time.sleep(1.2)
+    os.write(terminal, b"\x03")
+    shown = b""
+    try:
+        while block := os.read(terminal, 4096):
+            shown += block
+    except OSError:  # EIO: nobody is left at the other end
+        pass
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 5, shown
+    os.close(terminal)
+    assert (shell.home / "root/caught").read_text() == "INT"
+    assert b"recording 0:0" in shown
+    assert b"about " in shown
+    assert (shell.home / "trace/trace.json").exists()
+
+
+def test_processes_that_outlive_their_command_are_named_and_end_on_a_signal(shell: Shell) -> None:
+    script = "(setsid sh -c 'while :; do : < root/file; sleep 0.05; done') & exit 6"
+    (shell.home / "root").mkdir()
+    (shell.home / "root/file").touch()
+    process = start(shell, "--", "sh", "-c", script)
+    assert process.stderr is not None
+    told = process.stderr.readline()
+    assert "the command has ended; what it started is still recorded" in told
+    time.sleep(0.3)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 6, err
+    assert "ending all recorded processes" in err
+    assert load(shell.home / "trace")["counts"]["ops"]["open"] >= 2
+
+
+def test_an_attached_service_goes_on_unharmed_after_ctrl_c(
+    shell: Shell, until: Until, service: subprocess.Popen[bytes]
+) -> None:
+    capturing = shell.start(
+        "capture", "-o", "trace", "--root", "root", "-p", str(service.pid), "--keep-raw"
+    )
+    until(lambda: "TracerPid:\t0\n" not in Path(f"/proc/{service.pid}/status").read_text())
+    time.sleep(0.7)
+    capturing.send_signal(signal.SIGINT)
+    _, err = capturing.communicate(timeout=60)
+    assert capturing.returncode == 0, err
+    assert "TracerPid:\t0\n" in Path(f"/proc/{service.pid}/status").read_text()
+    before = (shell.home / "root/service.log").stat().st_size
+    until(lambda: (shell.home / "root/service.log").stat().st_size > before + 50)
+    assert service.poll() is None
+
+    counts = load(shell.home / "trace")["counts"]
+    assert counts["threads"] == 2, "the child that was there before is recorded, too"
+    assert counts["ops"]["pwrite"] > 5, "descriptors from before are known"
+    assert counts["ops"]["stat"] > 5, "the working directory is known"
+    assert counts["calls_with_unknown_file"] == {}
+    assert counts["lines_not_understood"] == 0
+    facts = json.loads((shell.home / "trace/capture.json").read_text())
+    assert facts["kind"] == "attached"
+    links = [one["link"] for one in facts["processes_before"][0]["descriptors"]]
+    assert str(shell.home / "root/rounds") in links
+
+
+def test_attaching_ends_with_the_process(
+    shell: Shell, until: Until, service: subprocess.Popen[bytes]
+) -> None:
+    capturing = shell.start("capture", "-o", "trace", "--root", "root", "-p", str(service.pid))
+    until(lambda: "TracerPid:\t0\n" not in Path(f"/proc/{service.pid}/status").read_text())
+    time.sleep(0.3)
+    os.killpg(service.pid, signal.SIGTERM)
+    _, err = capturing.communicate(timeout=60)
+    assert capturing.returncode == 0, err
+    assert (shell.home / "trace/trace.json").exists()
+
+
+def test_a_process_is_not_traced_twice(
+    shell: Shell, until: Until, service: subprocess.Popen[bytes]
+) -> None:
+    with subprocess.Popen(["strace", "-o", "/dev/null", "-p", str(service.pid)]) as other:
+        until(lambda: "TracerPid:\t0\n" not in Path(f"/proc/{service.pid}/status").read_text())
+        done = shell.run("capture", "-o", "trace", "--root", "root", "-p", str(service.pid))
+        other.send_signal(signal.SIGINT)
+    assert done.code == 3
+    assert f"is traced by process {other.pid} already" in done.err
+    assert not list(shell.home.glob(".trace*"))
+
+
+def test_a_tracer_that_was_killed_is_told_and_what_it_recorded_is_kept(
+    shell: Shell, until: Until
+) -> None:
+    process = start(shell, "--", sys.executable, "-c", COUNTING)
+    until(lambda: ready(shell))
+    (strace,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    (command,) = Path(f"/proc/{strace}/task/{strace}/children").read_text().split()
+    os.kill(int(strace), signal.SIGKILL)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + 9
+    assert "strace was ended by signal 9" in err
+    assert (shell.home / "trace/trace.json").exists()
+    until(lambda: not Path(f"/proc/{command}/fd").exists())  # ENOSYS ended it

@@ -1,0 +1,63 @@
+"""strace's log: counted, bounded on the disk, and cut at a line."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from replayer.capture import log as log_module
+from replayer.capture.log import Log
+
+LINE = b"4711  1795235524.343141229 close(3</srv/file>) = 0 <0.000007962>\n"
+
+
+def test_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log", 1000)
+    assert (log.size_bytes, log.estimate_events(), log.first_process()) == (0, 0, None)
+    assert log.cut() == 0
+
+
+def test_events_are_estimated_from_the_length_of_lines(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log", 10**9)
+    for _ in range(3):
+        with log.path.open("ab") as file:
+            file.write(LINE * 5000)
+        log.estimate_events()
+    assert log.estimate_events() == pytest.approx(15_000, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("text", "process"), [(LINE, 4711), (b"", None), (b"47", None), (b"+++ x\n", None)]
+)
+def test_the_first_process_is_the_first_word(
+    tmp_path: Path, text: bytes, process: int | None
+) -> None:
+    log = Log(tmp_path / "log", 1000)
+    log.path.write_bytes(text)
+    assert log.first_process() == process
+
+
+def test_what_lies_behind_the_bound_takes_no_space_and_is_cut_at_a_line(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log", 1_000_000)
+    with log.path.open("wb") as file:
+        for _ in range(20):
+            file.write(LINE * 10_000)
+            file.flush()
+            log.bound()
+        size = file.tell()
+        assert os.fstat(file.fileno()).st_blocks * 512 < 1_000_000 + 2 * len(LINE) * 10_000
+    assert log.is_full
+    assert log.cut() == size - log.size_bytes
+    text = log.path.read_bytes()
+    assert 1_000_000 - len(LINE) <= len(text) <= 1_000_000
+    assert text == LINE * (len(text) // len(LINE))
+
+
+def test_a_disk_that_fills_up_lowers_the_bound(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_module, "RESERVE_BYTES", 1 << 60)
+    log = Log(tmp_path / "log", 10**9)
+    log.path.write_bytes(LINE)
+    log.bound()
+    assert log.limit_bytes == len(LINE)

@@ -1,0 +1,39 @@
+"""What was open before, told as the importer reads it."""
+
+from pathlib import Path
+
+from replayer.capture.prelude import write_prelude
+from replayer.capture.processes import Descriptor, ProcessState
+from replayer.capture.sidecar import TimeState
+
+
+def state(*links: str) -> ProcessState:
+    return ProcessState(
+        pid=7,
+        process=7,
+        command=("x",),
+        cwd="/",
+        root="/",
+        umask="0022",
+        descriptors=tuple(
+            Descriptor(number=number, link=link, position=0, flags="0")
+            for number, link in enumerate(links)
+        ),
+        mountinfo="",
+    )
+
+
+def test_files_are_told_and_what_has_no_path_is_not(tmp_path: Path) -> None:
+    states = [state("/dev/null", "pipe:[12]", "/srv/out", "socket:[1]")]
+    count = write_prelude(tmp_path / "p", states, TimeState(wall_ns=1_000_000_042, monotonic_ns=0))
+    assert count == 1
+    expected = "7 1.000000042 dup2(2</srv/out>, 2</srv/out>) = 2</srv/out> <0.000000000>\n"
+    assert (tmp_path / "p").read_text() == expected
+
+
+def test_odd_names_are_escaped_as_strace_does(tmp_path: Path) -> None:
+    odd = 'a<b>"c\\d\né'
+    write_prelude(tmp_path / "p", [state(f"/{odd}")], TimeState(wall_ns=0, monotonic_ns=0))
+    text = (tmp_path / "p").read_text()
+    assert r"0</a\074b\076\042c\134d\012\303\251>" in text
+    assert text.count("\n") == 1
