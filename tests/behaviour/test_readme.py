@@ -35,6 +35,7 @@ BLOCKS = [block for document in DOCUMENTS for block in RUNS.findall(document.rea
 
 @pytest.mark.parametrize("block", BLOCKS, ids=[block.splitlines()[0] for block in BLOCKS])
 def test_a_documented_block_runs(block: str, tmp_path: Path) -> None:
+    (tmp_path / "traces").symlink_to(ROOT / "traces")
     done = _run(block, tmp_path)
     assert done.returncode in RAN, done.stdout + done.stderr
 
