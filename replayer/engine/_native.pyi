@@ -49,11 +49,7 @@ def trace_formats() -> list[str]:
     """Names of the formats that logs can be imported from."""
 
 def trace_is_applicable(name: str, head: bytes) -> str:
-    """Whether a format's importer reads what begins like this: ``yes``, ``no`` or ``need more``.
-
-    Raises:
-        ValueError: No such format (arguments: message, hint).
-    """
+    """``yes``, ``no`` or ``need more`` of a format and a beginning; ValueError: (message, hint)."""
 
 def trace_import(
     files: Sequence[str],
@@ -62,29 +58,15 @@ def trace_import(
     options: str,
     progress: Callable[[int], None],
 ) -> str:
-    """Import the logs of one capture into a new trace folder; return the text of its trace.json.
+    """Import logs into a new trace folder, whole or not at all; the text of its trace.json.
 
-    Args:
-        files: Logs; several are merged by time.
-        target: The folder; it appears whole or not at all.
-        roots: Absolute directories as the traced machine named them.
-        options: JSON with ``format``, ``manifest``, ``directories``, ``windows``, ``marker``,
-            ``call_ns``, ``gap_ns``, ``keep``, ``strict`` and ``note``.
-        progress: Told the number of lines ten times a second, with the GIL; what it raises stops
-            the import.
-
-    Raises:
-        OSError: What the kernel refused, with errno and path.
-        ValueError: What was asked cannot be meant or a file is damaged (arguments: message, hint).
+    ``options`` is JSON, see replayer/trace/importing.py. ``progress`` is told the number of lines
+    ten times a second; what it raises stops the import. OSError: the kernel; ValueError:
+    (message, hint).
     """
 
 def trace_open(directory: str) -> str:
-    """The text of a trace's trace.json, once its version and every checksum have been checked.
-
-    Raises:
-        OSError: What the kernel refused.
-        ValueError: No trace, another version, or damaged (arguments: message, hint).
-    """
+    """The text of trace.json, after version and checksums are checked; errors as above."""
 
 def evict_machine_caches() -> bool:
     """Sync and drop the machine's page, dentry and inode caches; False when not permitted."""
