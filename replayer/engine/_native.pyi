@@ -5,8 +5,10 @@ raised as OSError with errno and path. A ValueError means that an argument break
 long calls release the GIL.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal, final
+
+from replayer.engine._native_trace import *  # noqa: F403 - a stub is one file
 
 __all__ = [
     "BUILD_PROFILE",
@@ -25,11 +27,8 @@ __all__ = [
     "Transaction",
     "confinement",
     "evict_machine_caches",
-    "trace_formats",
-    "trace_import",
-    "trace_is_applicable",
-    "trace_open",
 ]
+__all__ += ["trace_formats", "trace_import", "trace_is_applicable", "trace_open"]
 
 BUILD_PROFILE: Final[str]
 """``release`` or ``debug``; a debug engine may not measure."""
@@ -45,29 +44,6 @@ def confinement() -> Literal["jailed", "guarded"]:
     to three system calls per op.
     """
 
-def trace_formats() -> list[str]:
-    """Names of the formats that logs can be imported from."""
-
-def trace_is_applicable(name: str, head: bytes) -> str:
-    """``yes``, ``no`` or ``need more`` of a format and a beginning; ValueError: (message, hint)."""
-
-def trace_import(
-    files: Sequence[str],
-    target: str,
-    roots: Sequence[bytes],
-    options: str,
-    progress: Callable[[int], None],
-) -> str:
-    """Import logs into a new trace folder, whole or not at all; the text of its trace.json.
-
-    ``options`` is JSON, see replayer/trace/importing.py. ``progress`` is told the number of lines
-    ten times a second; what it raises stops the import. OSError: the kernel; ValueError:
-    (message, hint).
-    """
-
-def trace_open(directory: str) -> str:
-    """The text of trace.json, after version and checksums are checked; errors as above."""
-
 def evict_machine_caches() -> bool:
     """Sync and drop the machine's page, dentry and inode caches; False when not permitted."""
 
@@ -76,11 +52,7 @@ class Plan:
     """A plan of format 1 (see replayer/plan/FORMAT.md), checked and ready to run."""
 
     def __new__(cls, document: bytes) -> Plan:
-        """Parse a JSON document.
-
-        Raises:
-            ValueError: With the place in the document, the value and the bound.
-        """
+        """Parse a JSON document; ValueError: with the place in it, the value and the bound."""
     @property
     def transactions(self) -> tuple[str, ...]: ...
     @property
