@@ -8,7 +8,7 @@ long calls release the GIL.
 from collections.abc import Sequence
 from typing import Final, Literal, final
 
-from replayer.engine._native_trace import *  # noqa: F403 - a stub is one file
+from replayer.engine._traces import trace_formats, trace_import, trace_is_applicable, trace_open
 
 __all__ = [
     "BUILD_PROFILE",
