@@ -5,8 +5,10 @@ raised as OSError with errno and path. A ValueError means that an argument break
 long calls release the GIL.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final, Literal, final
+
+from replayer.engine._traces import trace_formats, trace_import, trace_is_applicable, trace_open
 
 __all__ = [
     "BUILD_PROFILE",
@@ -25,11 +27,8 @@ __all__ = [
     "Transaction",
     "confinement",
     "evict_machine_caches",
-    "trace_formats",
-    "trace_import",
-    "trace_is_applicable",
-    "trace_open",
 ]
+__all__ += ["trace_formats", "trace_import", "trace_is_applicable", "trace_open"]
 
 BUILD_PROFILE: Final[str]
 """``release`` or ``debug``; a debug engine may not measure."""
@@ -45,47 +44,6 @@ def confinement() -> Literal["jailed", "guarded"]:
     to three system calls per op.
     """
 
-def trace_formats() -> list[str]:
-    """Names of the formats that logs can be imported from."""
-
-def trace_is_applicable(name: str, head: bytes) -> str:
-    """Whether a format's importer reads what begins like this: ``yes``, ``no`` or ``need more``.
-
-    Raises:
-        ValueError: No such format (arguments: message, hint).
-    """
-
-def trace_import(
-    files: Sequence[str],
-    target: str,
-    roots: Sequence[bytes],
-    options: str,
-    progress: Callable[[int], None],
-) -> str:
-    """Import the logs of one capture into a new trace folder; return the text of its trace.json.
-
-    Args:
-        files: Logs; several are merged by time.
-        target: The folder; it appears whole or not at all.
-        roots: Absolute directories as the traced machine named them.
-        options: JSON with ``format``, ``manifest``, ``directories``, ``windows``, ``marker``,
-            ``call_ns``, ``gap_ns``, ``keep``, ``strict`` and ``note``.
-        progress: Told the number of lines ten times a second, with the GIL; what it raises stops
-            the import.
-
-    Raises:
-        OSError: What the kernel refused, with errno and path.
-        ValueError: What was asked cannot be meant or a file is damaged (arguments: message, hint).
-    """
-
-def trace_open(directory: str) -> str:
-    """The text of a trace's trace.json, once its version and every checksum have been checked.
-
-    Raises:
-        OSError: What the kernel refused.
-        ValueError: No trace, another version, or damaged (arguments: message, hint).
-    """
-
 def evict_machine_caches() -> bool:
     """Sync and drop the machine's page, dentry and inode caches; False when not permitted."""
 
@@ -94,11 +52,7 @@ class Plan:
     """A plan of format 1 (see replayer/plan/FORMAT.md), checked and ready to run."""
 
     def __new__(cls, document: bytes) -> Plan:
-        """Parse a JSON document.
-
-        Raises:
-            ValueError: With the place in the document, the value and the bound.
-        """
+        """Parse a JSON document; ValueError: with the place in it, the value and the bound."""
     @property
     def transactions(self) -> tuple[str, ...]: ...
     @property
