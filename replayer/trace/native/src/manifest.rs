@@ -55,6 +55,10 @@ pub(crate) fn load(tracker: &mut Tracker, mut input: Input) -> Result<u64, Trace
         tracker.set_link(node, place, &text);
     }
     tracker.tree.forget_walks();
+    // What the manifest walked through is not what the trace needs.
+    for node in &mut tracker.tree.nodes {
+        node.walked = false;
+    }
     Ok(count)
 }
 

@@ -20,6 +20,7 @@ pub(crate) enum Kind {
 pub(crate) enum Layout {
     Dictionary,
     Delta,
+    Plain,
 }
 
 /// Name, type and layout of a column.

@@ -20,11 +20,11 @@ pub(crate) struct EdgeWriter {
 }
 
 impl EdgeWriter {
-    pub(crate) fn create(sink: Sink) -> Result<Self, TraceError> {
-        Ok(Self {
-            table: TableWriter::to(sink, "edges", &SPECS)?,
+    pub(crate) fn create(sink: Sink) -> Self {
+        Self {
+            table: TableWriter::to(sink, "edges", &SPECS),
             by_reason: BTreeMap::new(),
-        })
+        }
     }
 
     pub(crate) fn push(&mut self, edge: Edge) -> Result<(), TraceError> {

@@ -67,15 +67,15 @@ pub(crate) const SPECS: [Spec; 20] = [
     Spec::new("to_file", Kind::Int32, Layout::Delta).or_null(),
     Spec::new("flags", Kind::Int64, Layout::Dictionary).or_null(),
     Spec::new("mode", Kind::Int64, Layout::Dictionary).or_null(),
-    Spec::new("size", Kind::Int64, Layout::Dictionary).or_null(),
+    Spec::new("size", Kind::Int64, Layout::Plain).or_null(),
     Spec::new("offset", Kind::Int64, Layout::Delta).or_null(),
-    Spec::new("entries", Kind::Int64, Layout::Dictionary).or_null(),
-    Spec::new("uid", Kind::Int64, Layout::Dictionary).or_null(),
-    Spec::new("gid", Kind::Int64, Layout::Dictionary).or_null(),
-    Spec::new("atime_ns", Kind::Int64, Layout::Delta).or_null(),
-    Spec::new("mtime_ns", Kind::Int64, Layout::Delta).or_null(),
+    Spec::new("entries", Kind::Int64, Layout::Plain).or_null(),
+    Spec::new("uid", Kind::Int64, Layout::Plain).or_null(),
+    Spec::new("gid", Kind::Int64, Layout::Plain).or_null(),
+    Spec::new("atime_ns", Kind::Int64, Layout::Plain).or_null(),
+    Spec::new("mtime_ns", Kind::Int64, Layout::Plain).or_null(),
     Spec::new("text", Kind::Text, Layout::Dictionary).or_null(),
-    Spec::new("result", Kind::Int64, Layout::Dictionary),
+    Spec::new("result", Kind::Int64, Layout::Plain),
 ];
 
 /// A row that is being written.
@@ -112,9 +112,9 @@ pub(crate) struct EventWriter {
 
 impl EventWriter {
     /// `asked` holds what a user said about the tracing's own cost.
-    pub(crate) fn create(sink: Sink, asked: Stretch) -> Result<Self, TraceError> {
-        Ok(Self {
-            table: TableWriter::to(sink, "events", &SPECS)?,
+    pub(crate) fn create(sink: Sink, asked: Stretch) -> Self {
+        Self {
+            table: TableWriter::to(sink, "events", &SPECS),
             waiting: Vec::new(),
             first_waiting: 0,
             stretch: None,
@@ -123,7 +123,7 @@ impl EventWriter {
                 .iter()
                 .map(|op| ByteArray::from(op.name()))
                 .collect(),
-        })
+        }
     }
 
     /// The row that the next event will have.
