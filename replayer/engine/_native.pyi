@@ -1,8 +1,8 @@
 """The contract of the Rust engine: types, units and failures of every call.
 
 Every time is in nanoseconds on CLOCK_MONOTONIC (or the counter behind it) unless its name says
-otherwise. Kernel errors are raised as OSError with errno and path. A ValueError means that an argument breaks the contract. All
-long calls release the GIL.
+otherwise. Kernel errors are raised as OSError with errno and path. A ValueError means that an
+argument breaks the contract. All long calls release the GIL.
 """
 
 from collections.abc import Sequence

@@ -12,6 +12,8 @@ from typing import Any
 
 from tests.bench import arena, contenders, crowd, overhead, race, untar
 
+SHORT = 3
+"""Turns of a race for one of the longer measurements (chosen)."""
 PARTS = ("c", "fio", "null", "hub", "crowd", "untar")
 
 
@@ -31,7 +33,12 @@ def main() -> None:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("parts", nargs="*", choices=PARTS, metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--turns", type=int, default=7, help="turns of each contender (7)")
+    parser.add_argument(
+        "--turns",
+        type=int,
+        default=7,
+        help="turns of each contender (7; three times as many short ones of races)",
+    )
     parser.add_argument("--users", type=int, nargs="+", default=[1, 2, 16], help="(1 2 16)")
     parser.add_argument("--arena", nargs="+", default=_arenas(), choices=list(arena.ARENAS))
     parser.add_argument("--crowd", type=int, default=10_000, help="users of the crowd (10000)")
@@ -70,13 +77,14 @@ def _run_c(options: argparse.Namespace) -> object:
     print("\nengine against C, the same system calls")
     print("(batch: files a transaction of the engine's; ratio: engine / rival, above 1 is faster)")
     return _races(
-        options, lambda place, users: race.race_c(place, users, options.turns, options.binary)
+        options,
+        lambda place, users: race.race_c(place, users, SHORT * options.turns, options.binary),
     )
 
 
 def _run_fio(options: argparse.Namespace) -> object:
     print("\nengine against fio's file engines")
-    return _races(options, lambda place, users: race.race_fio(place, users, options.turns))
+    return _races(options, lambda place, users: race.race_fio(place, users, SHORT * options.turns))
 
 
 def _run_null(options: argparse.Namespace) -> object:
