@@ -39,6 +39,8 @@ class LoadFacts(Frozen):
     transactions_per_user: int | None
     warm_up_s: float
     ramp_up_s: float
+    order: Literal["together", "in turn"] = "together"
+    """Whether the transactions ran side by side, or one after the other, each in its own time."""
 
 
 class Health(Frozen):

@@ -125,6 +125,7 @@ def _target(target: Target) -> Iterator[tuple[str, str]]:
     how = {
         "jailed": "one system call per op",
         "guarded": "each path resolved first, two to three system calls per op",
+        "checked": "fio's own calls, on files of the run's folder; its job files name no other",
     }
     yield "  confined", f"{target.confinement}: {how[target.confinement]}"
     promise = target.guarantee
