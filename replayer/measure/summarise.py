@@ -152,13 +152,9 @@ def statistics_of(histogram: Histogram) -> Statistics:
     )
 
 
-def _target(
-    index: int, name: str, samples: list[_Sample], times: _Times
-) -> TargetSummary:
+def _target(index: int, name: str, samples: list[_Sample], times: _Times) -> TargetSummary:
     own = [sample for sample in samples if sample.key.segment.target == index]
-    rounds = {
-        number: times[target, number] for target, number in sorted(times) if target == index
-    }
+    rounds = {number: times[target, number] for target, number in sorted(times) if target == index}
     whole = reduce(_Time.plus, rounds.values(), _Time(0.0, {})) if rounds else _Time(0.0)
     return TargetSummary(
         index=index,
