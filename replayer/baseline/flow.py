@@ -4,6 +4,9 @@ Each job has its turn on every target in every round: A B A B, so that noise tha
 hits all targets.
 """
 
+import errno
+import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -39,6 +42,10 @@ from replayer.verdict import Names, check_names, parse_threshold
 
 __all__ = ["run_baseline"]
 
+_FAILED = re.compile(r"io_u error on file (?P<path>.+?): (?P<outcome>.+?): (?P<op>[a-z]+) offset=")
+"""As log_io_error() of fio's io_u.c puts it."""
+_ERRORS = {os.strerror(number): name for number, name in errno.errorcode.items()}
+
 EXIT_ENVIRONMENT = 3
 EXIT_INCONCLUSIVE = 4
 
@@ -58,6 +65,7 @@ class _Baseline:
     gauge: Gauge = field(default_factory=Gauge)
     warnings: list[RunWarning] = field(default_factory=list)
     hung: int = 0
+    turns: int = 0
 
     def play(self) -> None:
         """Run every job on every target in every round, until the user wishes an end."""
@@ -85,7 +93,8 @@ class _Baseline:
             may_write=not isinstance(ground, DeviceGround) or ground.found.expendable,
         )
         stem = f"{Path(file.source).stem}-{segment.target}-{segment.round}"
-        ending = play_turn(launch, file, watch, (self.chronicle.folder, f"{stem}.json"))
+        ending = play_turn(launch, file, watch, self.chronicle.folder.path / "fio" / f"{stem}.json")
+        self.turns += 1
         self._note(segment, ground, ending)
         if not ending.hung:
             ground.clear(self.interruption)
@@ -105,6 +114,18 @@ class _Baseline:
         append = self.chronicle.folder.append_event
         for text in ending.messages:
             append("fio", self.recorder.now_s, {**where, "message": text})
+            failed = _FAILED.search(text)
+            if failed is not None:
+                outcome = _ERRORS.get(failed["outcome"], failed["outcome"])
+                fields = {**where, **failed.groupdict(), "outcome": outcome}
+                append("error", self.recorder.now_s, fields)
+        for name, found in ending.steady.items():
+            fields = {**where, "job": name, "attained": bool(found.get("attained"))}
+            fields |= {key: found[key] for key in ("ss", "criterion") if key in found}
+            append("steady state", self.recorder.now_s, fields)
+        for name, number in ending.errors.items():
+            outcome = errno.errorcode.get(number, "EIO")
+            self._warn(f"{ground.name}: job {name} failed with {outcome}", "see events.jsonl")
         if ending.overdue:
             message = f"{ground.name}: fio did not end in time and was stopped"
             self._warn(message, "a call may hang there: see whether the mount still answers")
@@ -192,6 +213,8 @@ def _end(baseline: _Baseline, order: Order, failure: ReplayerError | None) -> in
         None if failure is None else str(failure),
         baseline.warnings,
     )
+    if failure is not None and not baseline.turns:
+        raise failure
     code = show_results(baseline.chronicle.folder, order.results)
     if failure is not None:
         sys.stderr.write(f"{in_lines(failure)}\n")

@@ -88,13 +88,6 @@ class FolderGround:
         """Refuse a job file that needs more room than there is, or O_DIRECT where there is none."""
         if self._sandbox is None:
             return
-        needed, space = bytes_needed(file), ask(self.path, self._sandbox.space)
-        if needed > space.bytes_free:
-            message = (
-                f"{self.path}: {file.source} needs {needed:,} bytes, only {space.bytes_free:,} "
-                "are free"
-            )
-            raise MountError(message, hint="make room, or use smaller files: --size 100MiB")
         direct = [section for section in file.sections if section.switched_on("direct")]
         if direct and not ask(self.path, self._has_direct):
             message = (
@@ -102,6 +95,13 @@ class FolderGround:
                 "this file system has no O_DIRECT"
             )
             raise MountError(message, hint="use another target, or a job file without direct=1")
+        needed, space = bytes_needed(file), ask(self.path, self._sandbox.space)
+        if space.bytes_total and needed > space.bytes_free:
+            message = (
+                f"{self.path}: {file.source} needs {needed:,} bytes, only {space.bytes_free:,} "
+                "are free"
+            )
+            raise MountError(message, hint="make room, or use smaller files: --size 100MiB")
 
     def prepare(self, file: JobFile) -> Path:
         """Make the folders."""

@@ -6,9 +6,10 @@ is overdue or when the user wishes it, then killed, then left behind.
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from replayer.baseline.gauge import Gauge
 from replayer.engine.fio import (
@@ -24,7 +25,6 @@ from replayer.engine.fio import (
     seconds_needed,
 )
 from replayer.load.interruption import Interruption, Level
-from replayer.measure import RunFolder
 
 __all__ = ["Ending", "Watch", "play_turn"]
 
@@ -47,10 +47,12 @@ class Ending:
         errors: By job: the errno that ended it, or that it went on after.
         hung: Whether processes were left behind in the kernel.
         overdue: Whether it was ended for taking too long.
+        steady: By job: what fio says of its steady state.
     """
 
     messages: tuple[str, ...]
     errors: dict[str, int]
+    steady: dict[str, Mapping[str, Any]]
     hung: bool
     overdue: bool
 
@@ -107,67 +109,88 @@ class _Patience:
         return now - max(self._moved, self._started) > SILENT_S
 
 
-def play_turn(launch: Launch, file: JobFile, watch: Watch, kept: tuple[RunFolder, str]) -> Ending:
+def play_turn(launch: Launch, file: JobFile, watch: Watch, kept: Path) -> Ending:
     """Run fio, and return how it ended.
 
     Args:
         launch: How it is started.
         file: What it runs.
         watch: Who looks on.
-        kept: The run folder, and the name under which fio's last document is kept in it.
+        kept: Where fio's last document is kept.
 
     Raises:
         FioError: It could not run the jobs at all.
     """
-    patience = _Patience(file, seconds_needed(file))
     watch.gauge.open()
-    process = FioProcess(launch)
-    last: str | None = None
-    asked_at: float | None = None
-    presses = watch.interruption.presses
-    depth = max(int(section.value("iodepth") or "1") for section in file.sections)
-    while process.ended() is None:
-        for text in process.documents():
-            last, gains = text, watch.recorder.take(parse_snapshot(text))
-            patience.note(gains)
-            watch.gauge.look(process.pid)
-            watch.gauge.add(gains, depth)
-            watch.show(gains, patience.left_s)
-        if asked_at is None and (patience.is_over() or watch.interruption.level > Level.NONE):
-            asked_at, presses = time.monotonic(), watch.interruption.presses
-            process.stop()
-        elif asked_at is not None and _is_enough(asked_at, watch.interruption, presses):
-            break
-        time.sleep(POLL_S)
-    hung = not _end(process)
-    for text in process.documents():
-        last = text
-    final = None if last is None else parse_snapshot(last)
-    if final is not None and last is not None:
-        gains = watch.recorder.finish(final)
-        watch.gauge.add(gains, depth)
-        watch.show(gains, None)
-        _keep(kept, last)
+    turn = _Turn(FioProcess(launch), file, watch)
+    turn.follow()
+    gone = turn.end()
+    final = turn.finish(kept)
     watch.gauge.close()
-    ending = _ending(process, final, hung=hung, overdue=patience.is_over())
-    if watch.interruption.level is Level.NONE and not hung:
-        _check(process, final, ending, file)
+    ending = _ending(turn.process, final, hung=not gone, overdue=turn.patience.is_over())
+    if watch.interruption.level is Level.NONE and gone:
+        _check(turn.process, final, ending, file)
     return ending
 
 
-def _is_enough(asked_at: float, interruption: Interruption, presses: int) -> bool:
-    return interruption.presses > presses or time.monotonic() - asked_at > GRACE_S
+class _Turn:
+    """A fio that runs, and the last that it printed."""
 
+    def __init__(self, process: FioProcess, file: JobFile, watch: Watch) -> None:
+        self.process = process
+        self.patience = _Patience(file, seconds_needed(file))
+        self._watch = watch
+        self._depth = max(int(section.value("iodepth") or "1") for section in file.sections)
+        self._last: str | None = None
 
-def _end(process: FioProcess) -> bool:
-    """Kill fio unless it has ended; return whether it is gone."""
-    if process.ended() is not None:
-        return True
-    process.kill()
-    deadline = time.monotonic() + KILL_S
-    while process.ended() is None and time.monotonic() < deadline:
-        time.sleep(POLL_S)
-    return process.ended() is not None
+    def follow(self) -> None:
+        """Record what comes until fio has ended, or has not in the time after being asked to."""
+        asked_at: float | None = None
+        presses = 0
+        while self.process.ended() is None:
+            for text in self.process.documents():
+                self._take(text)
+            interruption = self._watch.interruption
+            if asked_at is not None:
+                if interruption.presses > presses or time.monotonic() - asked_at > GRACE_S:
+                    return
+            elif interruption.level > Level.NONE or self.patience.is_over():
+                asked_at, presses = time.monotonic(), interruption.presses
+                self.process.stop()
+            time.sleep(POLL_S)
+
+    def end(self) -> bool:
+        """Kill fio unless it has ended; return whether it is gone."""
+        if self.process.ended() is not None:
+            return True
+        self.process.kill()
+        deadline = time.monotonic() + KILL_S
+        while self.process.ended() is None and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+        return self.process.ended() is not None
+
+    def finish(self, kept: Path) -> Snapshot | None:
+        """Record and keep the last that fio printed; None if there is nothing."""
+        for text in self.process.documents():
+            self._last = text
+        if self._last is None:
+            return None
+        final = parse_snapshot(self._last)
+        self._tell(self._watch.recorder.finish(final), None)
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(self._last, encoding="utf-8")
+        return final
+
+    def _take(self, text: str) -> None:
+        self._last = text
+        gains = self._watch.recorder.take(parse_snapshot(text))
+        self.patience.note(gains)
+        self._watch.gauge.look(self.process.pid)
+        self._tell(gains, self.patience.left_s)
+
+    def _tell(self, gains: list[Gain], left_s: float | None) -> None:
+        self._watch.gauge.add(gains, self._depth)
+        self._watch.show(gains, left_s)
 
 
 def _ending(process: FioProcess, final: Snapshot | None, *, hung: bool, overdue: bool) -> Ending:
@@ -175,6 +198,7 @@ def _ending(process: FioProcess, final: Snapshot | None, *, hung: bool, overdue:
     return Ending(
         messages=tuple(text for text in process.messages if not _QUIET.search(text)),
         errors={job.name: job.error for job in jobs if job.error or job.errors},
+        steady={job.name: job.steady for job in jobs if job.steady},
         hung=hung,
         overdue=overdue,
     )
@@ -206,10 +230,3 @@ _HINTS = (
     ("Operation not permitted", "a container may forbid it: use ioengine=psync or libaio"),
     ("No space left", "make room, or use smaller files: --size 100MiB"),
 )
-
-
-def _keep(kept: tuple[RunFolder, str], text: str) -> None:
-    folder, name = kept
-    path = Path(folder.path, "fio", name)
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text, encoding="utf-8")

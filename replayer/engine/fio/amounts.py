@@ -21,17 +21,16 @@ def read_size(text: str, base: str | None) -> int | None:
 
     Args:
         text: Such as ``4k`` or ``100MiB``.
-        base: ``kb_base``: with 1024, the default, k is 1,024 and Ki, by fio's rule, 1,000.
+        base: ``kb_base``: with 1024, the default, k is 1,024 and KiB, by fio's rule, 1,000.
     """
     found = _AMOUNT.fullmatch(text.strip().lower())
     if found is None:
         return None
-    unit = found["unit"].removesuffix("b") if len(found["unit"]) > 1 else found["unit"]
-    letter = unit.removesuffix("i")
-    if letter not in _POWERS:
+    letter, rest = found["unit"][:1], found["unit"][1:]
+    if letter not in _POWERS or rest not in {"", "b", "i", "ib"}:
         return None
-    plain, marked = (1000, 1024) if base == "1000" else (1024, 1000)
-    factor = marked if unit.endswith("i") else plain
+    # Only with the whole of KiB does fio 3.33 count the other way round; Ki is k to it.
+    factor = 1024 if (base == "1000") == (rest == "ib") else 1000
     scale: int = factor ** _POWERS[letter]
     return int(found["number"], 0) * scale
 
