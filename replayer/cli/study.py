@@ -71,6 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     order = Order(
         study=study,
+        source=_source(arguments.study, study),
         targets=tuple(arguments.target),
         quick=arguments.quick,
         rounds=arguments.rounds,
@@ -105,6 +106,10 @@ def _show(study: Study, journal: Journal | None, arguments: argparse.Namespace) 
         "tables": [table.model_dump() for table in tables],
     }
     print(json.dumps(document, indent=2))
+
+
+def _source(word: str, study: Study) -> str:
+    return str(Path(word).absolute()) if word.endswith(".yaml") else study.name
 
 
 def _list_studies() -> None:

@@ -29,12 +29,14 @@ class Terms:
         quick: Whether it must end within three minutes.
         rounds: Turns of each target; None means one for one target, three for several.
         steps: How many steps share the time.
+        quiet: Whether steps show no progress.
     """
 
     targets: tuple[str, ...]
     quick: bool
     rounds: int | None
     steps: int
+    quiet: bool = False
 
     @property
     def turns(self) -> int:
@@ -66,7 +68,8 @@ def step_words(step: Step, terms: Terms, folder: Path) -> list[str]:
     """Return the words of a step's command, without the program."""
     targets = [f"--target={target}" for target in terms.targets]
     ends = [f"--rounds={terms.turns}", f"--output={folder}", *targets]
-    further = [*step.words, *(step.quick if terms.quick else ())]
+    quiet = ["--quiet"] if terms.quiet else []
+    further = [*quiet, *step.words, *(step.quick if terms.quick else ())]
     if step.fio is not None:
         if terms.quick:
             further.append(f"--runtime={terms.quick_seconds}s")
@@ -82,11 +85,9 @@ def step_seconds(step: Step, terms: Terms) -> float | None:
         return float(terms.quick_seconds * len(terms.targets))
     if step.fio is not None:
         each = [seconds_needed(file) for file in load_jobs([step.fio])]
-        return (
-            None
-            if None in each
-            else sum(map(float, filter(None, each))) * terms.turns * len(terms.targets)
-        )
+        known = [seconds for seconds in each if seconds is not None]
+        turns = terms.turns * len(terms.targets)
+        return sum(known) * turns if len(known) == len(each) else None
     try:
         length_ns = load_scenario(step.job).duration_ns
     except ReplayerError:

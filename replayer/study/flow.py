@@ -11,9 +11,14 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from replayer.baseline.asking import ask
+from replayer.baseline.jobs import load_jobs
+from replayer.engine.fio import find_fio
 from replayer.load.interruption import Interruption, Level
+from replayer.load.targets import check_target, parse_targets
 from replayer.measure import format_time_ns
 from replayer.study.catalogue import load_study
 from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_seconds, step_words
@@ -36,6 +41,7 @@ class Order:
     """What was asked for."""
 
     study: Study
+    source: str
     targets: tuple[str, ...]
     quick: bool
     rounds: int | None
@@ -49,9 +55,10 @@ def run_study(order: Order) -> tuple[Journal, bool]:
     Raises:
         ReplayerError: The folder or the targets cannot be used.
     """
+    _check(order)
     path = order.output or _new_folder()
     state = State(
-        study=order.study.name,
+        study=order.source,
         targets=absolute(order.targets),
         quick=order.quick,
         rounds=order.rounds,
@@ -81,6 +88,19 @@ def announce(study: Study, terms: Terms) -> str:
     return f"{text}; {', '.join(open_ended)}: as long as the work takes" if open_ended else text
 
 
+def _check(order: Order) -> None:
+    """Refuse before anything is made: no fio, a job that is not possible, targets that are not."""
+    steps = order.study.steps.values()
+    jobs = [step.fio for step in steps if step.fio is not None]
+    if jobs:
+        find_fio()
+    for job in jobs:
+        load_jobs([job])
+    for target in parse_targets(order.targets):
+        for path in target.paths:
+            ask(path, partial(check_target, target))
+
+
 def _new_folder() -> Path:
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
     return PARENT / stamp
@@ -88,11 +108,9 @@ def _new_folder() -> Path:
 
 def _play(journal: Journal, study: Study, *, quiet: bool) -> bool:
     state = journal.state
-    terms = Terms(state.targets, state.quick, state.rounds, len(study.steps))
-    _say(
-        f"study {study.letter} ({study.name}): {announce(study, terms)}; {journal.path}",
-        quiet=quiet,
-    )
+    terms = Terms(state.targets, state.quick, state.rounds, len(study.steps), quiet)
+    long = announce(study, terms)
+    _say(f"study {study.letter} ({study.name}): {long}; {journal.path}", quiet=quiet)
     interruption = Interruption()
     interruption.watch()
     end = time.monotonic() + QUICK_S - QUICK_RESERVE_S if terms.quick else None

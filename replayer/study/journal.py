@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from replayer.errors import ReplayerError
 from replayer.measure import Frozen
@@ -35,10 +35,11 @@ class State(Frozen):
 
     format: int = FORMAT
     study: str
+    """Its name, or its file."""
     targets: tuple[str, ...]
     quick: bool
     rounds: int | None
-    attempts: dict[str, tuple[Attempt, ...]] = {}
+    attempts: dict[str, tuple[Attempt, ...]] = Field(default_factory=dict)
 
 
 @dataclass
@@ -105,9 +106,7 @@ def open_journal(path: Path) -> Journal:
         state = State.model_validate(json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, ValidationError) as error:
         message = f"{path}: is no study's folder"
-        raise ReplayerError(
-            message, hint="a study says at its end which folder it wrote"
-        ) from error
+        raise ReplayerError(message, hint="a study says which folder it writes") from error
     if state.format != FORMAT:
         message = f"{file}: format {state.format}, this version reads format {FORMAT}"
         raise ReplayerError(message, hint="go on with the version that wrote it")

@@ -13,6 +13,7 @@ from replayer.study.results import Filled, Line, Row
 __all__ = ["render_study"]
 
 DASH = "\N{EN DASH}"
+_ALWAYS = 99
 MARK = "\N{BLACK RIGHT-POINTING POINTER} "
 
 
@@ -45,18 +46,18 @@ def _table(table: Filled, style: Style) -> Iterator[str]:
 def _rows(table: Filled, style: Style) -> Iterator[str]:
     stored = any(row.stored for row in table.rows)
     ratio = f"to {table.ratio_to}"
-    titles = ["rank", "target", *table.columns]
+    titles = ["target", "rank", *table.columns]
     titles += [ratio] if table.ratio_to else []
     titles += ["writes are in"] if stored else []
     cells = []
     for row in table.rows:
         own = "" if row.published else MARK
-        line = [f"{own}{row.rank or DASH}", row.target, *_values(table, row)]
+        line = [f"{own}{row.target}", str(row.rank or DASH), *_values(table, row)]
         line += [_ratio(row)] if table.ratio_to else []
         line += [row.stored or DASH] if stored else []
         cells.append(line)
     # On a narrow terminal the last figures go first.
-    needs = [9, 9, *range(8 + len(table.columns), 8, -1), 8, 8]
+    needs = [_ALWAYS, _ALWAYS, *range(8 + len(table.columns), 8, -1), _ALWAYS, 8]
     columns = [Column(title, need) for title, need in zip(titles, needs, strict=False)]
     grid = lay_out_grid(columns, cells, style)
     yield from grid.lines
@@ -84,7 +85,7 @@ def _ratio(row: Row) -> str:
         return row.says
     if row.ratio is None:
         return DASH
-    return f"{row.ratio:.3g}x" if row.ratio >= 1 else f"1/{1 / row.ratio:.3g}"
+    return f"{_number(row.ratio)}x" if row.ratio >= 1 else f"1/{_number(1 / row.ratio)}"
 
 
 def _lines(lines: Sequence[Line], style: Style) -> Iterator[str]:
