@@ -145,6 +145,8 @@ def run_baseline(order: Order) -> int:
     """
     program = find_fio()
     grounds = _grounds(order)
+    for ground in grounds:
+        ground.check()
     files = scale_jobs(_jobs(order, grounds), order, grounds)
     _check_thresholds(order, files, grounds)
     rounds = order.rounds or default_rounds(len(grounds))

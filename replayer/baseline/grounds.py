@@ -34,6 +34,9 @@ class Ground(Protocol):
     name: str
     device: Path | None
 
+    def check(self) -> None:
+        """Refuse a place that cannot be used, before anything is made."""
+
     def facts(self, index: int) -> TargetFacts:
         """Describe it."""
 
@@ -75,13 +78,16 @@ class FolderGround:
         """The folder that the target names."""
         return self.target.paths[0]
 
+    def check(self) -> None:
+        """Look at the folder."""
+        ask(self.path, partial(check_target, self.target))
+
     def facts(self, index: int) -> TargetFacts:
         """Describe the mount."""
         return ask(self.path, partial(collect_target, index, self.name, [self.path], "checked"))
 
     def create(self, run: str, note: str) -> None:
         """Make the run's folder."""
-        ask(self.path, partial(check_target, self.target))
         self._sandbox = ask(self.path, partial(Sandbox.create, str(self.path), run, note))
 
     def require(self, file: JobFile) -> None:
@@ -163,6 +169,9 @@ class DeviceGround:
         self.device: Path | None = self.found.path
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._claim: int | None = None
+
+    def check(self) -> None:
+        """Do nothing: it was looked at when its name was read."""
 
     def facts(self, index: int) -> TargetFacts:
         """Describe the device."""

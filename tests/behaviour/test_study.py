@@ -35,8 +35,8 @@ tables:
 """
 
 
-def write_study(shell: Shell, runtime: int = 1) -> Path:
-    for name in ("first", "second"):
+def write_study(shell: Shell, second: int = 1) -> Path:
+    for name, runtime in (("first", 1), ("second", second)):
         text = f"[{name}]\nrw=write\nbs=4k\nsync=1\nsize=64k\ntime_based\nruntime={runtime}\n"
         (shell.home / f"{name}.fio").write_text(text)
     path = shell.home / "own.yaml"
@@ -73,7 +73,7 @@ def test_a_study_shows_the_users_targets_between_the_published_rows(shell: Shell
 
 
 def test_an_interrupted_study_goes_on_where_it_was(shell: Shell, until: Until) -> None:
-    mount, path = shell.target(), write_study(shell, runtime=2)
+    mount, path = shell.target(), write_study(shell, second=2)
     process = shell.start("study", path, f"--target=mine={mount}", "-o", "s")
     until((shell.home / "s/second-1/timeline.csv").exists)
     process.send_signal(signal.SIGINT)
@@ -102,26 +102,3 @@ def test_a_step_that_cannot_run_is_named_and_the_others_go_on(shell: Shell) -> N
         "second": True,
         "third": True,
     }
-
-
-def test_a_study_with_a_job_that_is_not_allowed_makes_nothing(shell: Shell) -> None:
-    path = write_study(shell)
-    (shell.home / "first.fio").write_text("[first]\nrw=write\nsize=1m\nexec_prerun=date\n")
-    done = shell.run("study", path, f"--target=mine={shell.target()}", "-o", "s")
-    assert done.code == 2
-    assert "first.fio:4: exec_prerun is not possible here" in done.err
-    assert not (shell.home / "s").exists()
-
-
-def test_studies_are_listed_with_their_time(shell: Shell) -> None:
-    done = shell.run("study")
-    assert done.code == 0
-    assert [line[0] for line in done.out.splitlines() if not line.startswith(" ")] == list("ABCDE")
-    assert "one target takes at least 3 min" in done.out
-
-
-def test_a_file_that_is_no_study_is_refused(shell: Shell) -> None:
-    (shell.home / "bad.yaml").write_text("letter: Z\n")
-    done = shell.run("study", "bad.yaml")
-    assert done.code == 2
-    assert done.err.startswith("replayer: bad.yaml: name: Field required")
