@@ -8,7 +8,7 @@ from typing import Literal
 from replayer.baseline.jobs import document_of, fingerprint_of
 from replayer.baseline.order import Order
 from replayer.baseline.promises import warnings_of
-from replayer.engine.fio import JobFile, Program, processes, seconds_needed
+from replayer.engine.fio import JobFile, Program, depth, processes, seconds_needed
 from replayer.measure import (
     CacheFacts,
     Health,
@@ -103,7 +103,7 @@ def _load_facts(files: Sequence[JobFile], rounds: int) -> LoadFacts:
     sections = [section for file in files for section in file.sections]
     each = [seconds_needed(file) for file in files]
     known = [seconds for seconds in each if seconds is not None]
-    depths = sorted({int(section.value("iodepth") or "1") for section in sections})
+    depths = sorted({depth(section) for section in sections})
     shown = " to ".join(dict.fromkeys(map(str, (depths[0], depths[-1]))))
     return LoadFacts(
         users=max(sum(processes(section) for section in file.sections) for file in files),

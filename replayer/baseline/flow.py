@@ -7,6 +7,7 @@ hits all targets.
 import errno
 import os
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -45,6 +46,10 @@ __all__ = ["run_baseline"]
 _FAILED = re.compile(r"io_u error on file (?P<path>.+?): (?P<outcome>.+?): (?P<op>[a-z]+) offset=")
 """As log_io_error() of fio's io_u.c puts it."""
 _ERRORS = {os.strerror(number): name for number, name in errno.errorcode.items()}
+
+_LOG = re.compile(r".+_(bw|lat|clat|slat|iops|clat_hist)(\.\d+)?\.log")
+"""How fio names logs, see fio(1), write_bw_log."""
+MOST_LOGS = 1000  # chosen: three of each process of a large job
 
 EXIT_ENVIRONMENT = 3
 EXIT_INCONCLUSIVE = 4
@@ -97,6 +102,7 @@ class _Baseline:
         self.turns += 1
         self._note(segment, ground, ending)
         if not ending.hung:
+            _keep_logs(folder, self.chronicle.folder.path / "fio" / stem)
             ground.clear(self.interruption)
 
     def _written(self, file: JobFile, ground: Ground) -> Path:
@@ -197,6 +203,14 @@ def _put_away(baseline: _Baseline) -> ReplayerError | None:
         except ReplayerError as error:
             problem = LeftBehindError(str(error), hint=hint)
     return problem
+
+
+def _keep_logs(folder: Path, kept: Path) -> None:
+    """Keep the logs that a job file asked for (write_bw_log and its like)."""
+    for path in sorted(folder.glob("*.log"))[:MOST_LOGS]:
+        if _LOG.fullmatch(path.name) and path.is_file():
+            kept.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, kept / path.name)
 
 
 class LeftBehindError(ReplayerError):

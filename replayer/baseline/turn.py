@@ -21,12 +21,13 @@ from replayer.engine.fio import (
     Recorder,
     Snapshot,
     bytes_needed,
+    depth,
     parse_snapshot,
     seconds_needed,
 )
 from replayer.load.interruption import Interruption, Level
 
-__all__ = ["Ending", "Watch", "play_turn"]
+__all__ = ["Ending", "Patience", "Watch", "play_turn"]
 
 POLL_S = 0.05
 GRACE_S = 15.0  # chosen: jobs finish the I/Os under way, and end_fsync, after being asked
@@ -74,7 +75,7 @@ class Watch:
     show: Callable[[list[Gain], float | None], None]
 
 
-class _Patience:
+class Patience:
     """Decides when fio has taken too long."""
 
     def __init__(self, file: JobFile, seconds: float | None) -> None:
@@ -138,9 +139,9 @@ class _Turn:
 
     def __init__(self, process: FioProcess, file: JobFile, watch: Watch) -> None:
         self.process = process
-        self.patience = _Patience(file, seconds_needed(file))
+        self.patience = Patience(file, seconds_needed(file))
         self._watch = watch
-        self._depth = max(int(section.value("iodepth") or "1") for section in file.sections)
+        self._depth = max(depth(section) for section in file.sections)
         self._last: str | None = None
 
     def follow(self) -> None:

@@ -29,6 +29,7 @@ runtime=1
 time_based
 [synced]
 stonewall
+write_bw_log=mine
 rw=write
 bs=16k
 size=1m
@@ -108,6 +109,11 @@ def test_counts_and_bytes_are_those_of_fio(mixed: Mixed) -> None:
         assert transaction["count"] == sum(op["count"] for op in ios)
         assert transaction["latency"]["count"] == transaction["count"]
     assert mixed.left == []
+
+
+def test_logs_that_a_job_file_asks_for_are_kept(mixed: Mixed) -> None:
+    (log,) = (mixed.folder / "fio").glob("*/mine_bw*.log")
+    assert len(log.read_text().splitlines()) == 64
 
 
 def test_rates_are_those_of_fio(mixed: Mixed) -> None:

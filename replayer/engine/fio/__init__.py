@@ -4,7 +4,7 @@ fio's own processes touch the mount; nothing here does. Results go into the run 
 that the native engine writes, and from there to every report.
 """
 
-from replayer.engine.fio.amounts import bytes_needed, processes, seconds_needed
+from replayer.engine.fio.amounts import bytes_needed, depth, processes, seconds_needed
 from replayer.engine.fio.checking import check_job_file
 from replayer.engine.fio.jobfile import JobFile, JobFileError, Section, parse_job_file
 from replayer.engine.fio.process import FioProcess, Launch, children_of
@@ -30,6 +30,7 @@ __all__ = [
     "bytes_needed",
     "check_job_file",
     "children_of",
+    "depth",
     "find_fio",
     "folders_of",
     "parse_job_file",

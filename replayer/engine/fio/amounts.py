@@ -8,7 +8,7 @@ import re
 
 from replayer.engine.fio.jobfile import JobFile, Section
 
-__all__ = ["bytes_needed", "processes", "read_seconds", "read_size", "seconds_needed"]
+__all__ = ["bytes_needed", "depth", "processes", "read_seconds", "read_size", "seconds_needed"]
 
 _AMOUNT = re.compile(r"(?P<number>0x[0-9a-f]+|[0-9]+)(?P<unit>[a-z]*)")
 _POWERS = {"": 0, "b": 0, **{unit: power for power, unit in enumerate("kmgtp", start=1)}}
@@ -49,6 +49,11 @@ def processes(section: Section) -> int:
     return int(section.value("numjobs") or "1")
 
 
+def depth(section: Section) -> int:
+    """Return how many I/Os each process of a job has under way."""
+    return read_size(section.value("iodepth") or "1", None) or 1
+
+
 def bytes_needed(file: JobFile) -> int:
     """Return what the files of a job file may take at most, as far as it says so."""
     return sum(_section_bytes(section) for section in file.sections)
@@ -74,6 +79,6 @@ def _section_bytes(section: Section) -> int:
     base = section.value("kb_base")
     size = read_size(section.value("size") or "0", base) or 0
     each = read_size(section.value("filesize") or "0", base) or 0
-    own = max(size, each * int(section.value("nrfiles") or "1"))
+    own = max(size, each * (read_size(section.value("nrfiles") or "1", None) or 1))
     # Processes that name their files share them.
     return own * (1 if section.value("filename") is not None else processes(section))

@@ -133,6 +133,8 @@ def _start(launch: Launch) -> subprocess.Popen[str]:
             text=True,
             errors="replace",
             start_new_session=True,  # Ctrl-C comes here first
+            # SIGPIPE stays ignored: when this program is killed, fio must live to end its jobs.
+            restore_signals=False,
             preexec_fn=_die_with_parent,  # noqa: PLW1509 - it makes one system call and nothing else
         )
     except OSError as error:

@@ -82,7 +82,7 @@ def _parse_job(job: Mapping[str, Any]) -> JobState:
         name=str(job["jobname"]),
         runtime_ms=max(int(job[way]["runtime"]) for way in ("read", "write", "trim")),
         shares={op: _parse_share(job.get(way, {})) for way, op in WAYS.items()},
-        error=int(job["error"]),
+        error=int(job["error"]) or int(job.get("first_error", 0)),
         errors=int(job.get("total_err", 0)),
         steady=job.get("steadystate"),
     )
