@@ -19,7 +19,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr(turn.time, "monotonic", made.monotonic)
+    monkeypatch.setattr("time.monotonic", made.monotonic)
     return made
 
 
