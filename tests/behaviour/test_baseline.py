@@ -146,6 +146,8 @@ def test_several_targets_have_their_turn_in_each_round_and_are_ranked(shell: She
         ("b", "throughput"),
     }
     assert all(len(ranked["places"]) == 2 for ranked in document["ranking"])
+    # Each job does one kind of op: there is nothing beside the jobs to rank.
+    assert {ranked["kind"] for ranked in document["ranking"]} == {"transaction"}
     assert ops(document)["a", "write"] == (32, 2 << 20)
     shown = shell.run("report", folder_of(shell))
     assert "Ranking" in shown.out
