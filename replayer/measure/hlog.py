@@ -7,7 +7,8 @@ as the engine writes them, ``target/round/phase/transaction/op/outcome/expected`
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -19,7 +20,7 @@ import numpy as np
 
 from replayer.measure.histogram import Counts, Histogram, expand
 
-__all__ = ["Key", "Log", "Segment", "Span", "read_log"]
+__all__ = ["Key", "Log", "Segment", "Span", "covered_s", "read_log"]
 
 Phase = Literal["warm-up", "measured"]
 
@@ -67,12 +68,14 @@ class Log:
     Attributes:
         histograms: One per key, over all intervals.
         spans: When each segment was recorded.
+        intervals: When each transaction of a segment was recorded.
         damaged: Lines that were cut short or are not readable.
     """
 
     histograms: dict[Key, Histogram]
     spans: dict[Segment, Span]
     damaged: int
+    intervals: dict[tuple[Segment, str], frozenset[Span]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,9 @@ class _Sums:
 
     parts: dict[Key, list[Histogram]] = field(default_factory=dict)
     spans: dict[Segment, Span] = field(default_factory=dict)
+    intervals: dict[tuple[Segment, str], set[Span]] = field(
+        default_factory=lambda: defaultdict(set)
+    )
     damaged: int = 0
 
     def take(self, lines: list[_Line]) -> None:
@@ -117,6 +123,7 @@ class _Sums:
         for line in lines:
             segment = line.key.segment
             self.spans[segment] = line.span.joined(self.spans.get(segment, line.span))
+            self.intervals[segment, line.key.transaction].add(line.span)
 
 
 def read_log(path: Path) -> Log:
@@ -130,7 +137,21 @@ def read_log(path: Path) -> Log:
             parsed = [found for found in _parsed(chunk, sums) if found is not None]
             if parsed:
                 sums.take(parsed)
-    return Log({key: parts[0] for key, parts in sums.parts.items()}, sums.spans, sums.damaged)
+    return Log(
+        histograms={key: parts[0] for key, parts in sums.parts.items()},
+        spans=sums.spans,
+        damaged=sums.damaged,
+        intervals={key: frozenset(spans) for key, spans in sums.intervals.items()},
+    )
+
+
+def covered_s(spans: Iterable[Span]) -> float:
+    """Return how many seconds lie in at least one of the spans."""
+    total = reached = 0.0
+    for span in sorted(spans, key=lambda span: span.start_s):
+        total += max(span.end_s - max(span.start_s, reached), 0.0)
+        reached = max(reached, span.end_s)
+    return total
 
 
 def _parsed(chunk: list[bytes], sums: _Sums) -> Iterator[_Line | None]:

@@ -46,7 +46,7 @@ def compose(record: RunRecord) -> Document:
             events=record.losses.events,
         ),
         summary=summary,
-        ranking=rank(summary),
+        ranking=rank(summary, run.load.order),
         incidents=tuple(_chosen(record)),
     )
 
