@@ -5,7 +5,7 @@ A step is written as a word (``close``) or as a mapping with one key (``close: s
 judged in ``replayer.scenario.flow``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -196,6 +196,8 @@ class Script(StepPart):
     file: str
     below: str | None = None
     as_: SlotName = Field("file", alias="as")
+    with_: Mapping[Name, Name | None] = Field({}, alias="with")
+    """Sequences to do instead of those that lines name; None: such lines are left out."""
 
     _lines: tuple[ScriptLine, ...] = PrivateAttr(())
 
