@@ -22,9 +22,9 @@ PATH_OPS = frozenset(
     (
         *("open", "stat", "lstat", "access", "mkdir", "rmdir", "unlink", "rename", "link"),
         *("symlink", "readlink", "truncate", "chmod", "chown", "utimens"),
-        *("getxattr", "setxattr", "removexattr", "listxattr"),
     )
 )
+"""Ops that fail when a name is not there. Those on xattrs fail when an attribute is not."""
 
 
 @dataclass

@@ -48,9 +48,6 @@ NOT_IN_PLANS = frozenset(
 )
 """Ops of trace format 1 that plan format 1 has no word for: left out of the shares, and named."""
 
-XATTRS = frozenset({"getxattr", "setxattr", "listxattr", "removexattr"})
-"""They fail where an attribute is missing: the name was found."""
-
 READING = frozenset({"read", "pread", "copy_file_range", "sendfile", "mmap_read"})
 WRITING = frozenset({"write", "pwrite", "copy_file_range"})
 
@@ -157,7 +154,7 @@ def _of_trace(census: Mapping[str, Any], requests: int) -> _Calls:
         op = SAME.get(name, name)
         ops[op] += found["count"] / requests
         moved[op] += found["bytes"] / requests
-        if op in PATH_OPS and op not in XATTRS:
+        if op in PATH_OPS:
             failing += sum(found["errors"].values()) / requests
     read = sum(moved[op] for op in READING)
     return _Calls(ops, failing, read, sum(moved[op] for op in WRITING))
