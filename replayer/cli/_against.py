@@ -1,6 +1,6 @@
 """``replayer check --against``: whether a transaction makes the calls of a recorded application."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,18 +28,21 @@ class _Pair:
     label: str | None
 
 
-def compare_with_traces(summary: PlanSummary, words: Sequence[str]) -> list[Likeness]:
+def compare_with_traces(
+    summary: PlanSummary, words: Sequence[str], without: Collection[str] = ()
+) -> list[Likeness]:
     """Compare transactions of a plan with the requests of traces.
 
     Args:
         summary: Of the plan.
         words: ``[TRANSACTION=]TRACE[:LABEL]`` each.
+        without: Calls to leave out.
 
     Raises:
         AgainstError: There is no such transaction, or it is not said which one is meant.
         TraceError: There is no such trace, or it has no such request.
     """
-    return [_compare(summary, word) for word in words]
+    return [_compare(summary, word, without) for word in words]
 
 
 def render_likeness(found: Likeness, word: str) -> Iterator[str]:
@@ -78,7 +81,7 @@ def _amount(value: float) -> str:
     return f"{value:>10,.0f}" if value >= 100 or value == round(value) else f"{value:>10,.1f}"  # noqa: PLR2004 - shorter
 
 
-def _compare(summary: PlanSummary, word: str) -> Likeness:
+def _compare(summary: PlanSummary, word: str, without: Collection[str]) -> Likeness:
     pair = _parse(word)
     name = pair.transaction or _only_one(summary, word)
     said = next((each for each in summary.transactions if each.name == name), None)
@@ -86,7 +89,7 @@ def _compare(summary: PlanSummary, word: str) -> Likeness:
         known = ", ".join(each.name for each in summary.transactions)
         message = f"--against {word}: {summary.name} has no transaction {name}"
         raise AgainstError(message, hint=f"it has {known}")
-    return compare_calls(said, load_census(pair.trace, pair.label))
+    return compare_calls(said, load_census(pair.trace, pair.label), without)
 
 
 def _only_one(summary: PlanSummary, word: str) -> str:

@@ -42,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="compare the calls of a transaction with those of a trace's requests (repeatable);"
         " exit code 1 if a share differs by more than 2 percentage points",
     )
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="CALL",
+        help="leave a kind of call out of the comparison, such as read of an archive (repeatable)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -51,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     plan = compile_plan(scenario, users=arguments.users, seed=arguments.seed)
     summary = describe_plan(plan)
     _check_thresholds(scenario, summary)
-    likenesses = compare_with_traces(summary, arguments.against)
+    likenesses = compare_with_traces(summary, arguments.against, arguments.without)
     if arguments.json:
         described = {"scenario": scenario.name, "about": scenario.about, **summary.as_dict()}
         if likenesses:

@@ -6,7 +6,7 @@ it is given the census of one.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -116,16 +116,19 @@ class _Calls:
         return 100 * self.written / moved if moved else 0.0
 
 
-def compare_calls(said: TransactionSummary, census: Mapping[str, Any]) -> Likeness:
+def compare_calls(
+    said: TransactionSummary, census: Mapping[str, Any], without: Collection[str] = ()
+) -> Likeness:
     """Compare what a transaction is expected to do with what a trace's requests did.
 
     Args:
         said: The plan's transaction.
         census: Of a trace: ``requests`` and, for each op, ``count``, ``errors`` and ``bytes``.
+        without: Calls to leave out on both sides, such as those on an archive that lies elsewhere.
     """
     requests = int(census["requests"]) or 1
-    plan = _of_plan(said)
-    trace = _of_trace(census, requests)
+    plan = _of_plan(said, without)
+    trace = _of_trace(census, requests, without)
     names = sorted({*plan.ops, *trace.ops}, key=lambda op: (-trace.ops.get(op, 0.0), op))
     rows = [
         Row(op, plan.share(plan.ops.get(op, 0)), trace.share(trace.ops.get(op, 0))) for op in names
@@ -137,21 +140,25 @@ def compare_calls(said: TransactionSummary, census: Mapping[str, Any]) -> Likene
     )
 
 
-def _of_plan(said: TransactionSummary) -> _Calls:
+def _of_plan(said: TransactionSummary, without: Collection[str]) -> _Calls:
     ops: defaultdict[str, float] = defaultdict(float)
-    for op, count in said.ops.items():
-        ops[SAME.get(op, op)] += count
-    return _Calls(ops, said.failing_lookups, said.bytes_read, said.bytes_written)
+    for name, count in said.ops.items():
+        op = SAME.get(name, name)
+        if op not in without:
+            ops[op] += count
+    read = said.bytes_read if READING & ops.keys() else 0.0
+    written = said.bytes_written if WRITING & ops.keys() else 0.0
+    return _Calls(ops, said.failing_lookups, read, written)
 
 
-def _of_trace(census: Mapping[str, Any], requests: int) -> _Calls:
+def _of_trace(census: Mapping[str, Any], requests: int, without: Collection[str]) -> _Calls:
     ops: defaultdict[str, float] = defaultdict(float)
     moved: defaultdict[str, float] = defaultdict(float)
     failing = 0.0
     for name, found in census["ops"].items():
-        if name in NOT_IN_PLANS:
-            continue
         op = SAME.get(name, name)
+        if name in NOT_IN_PLANS or op in without:
+            continue
         ops[op] += found["count"] / requests
         moved[op] += found["bytes"] / requests
         if op in PATH_OPS:
