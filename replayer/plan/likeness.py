@@ -127,8 +127,8 @@ def compare_calls(
         without: Calls to leave out on both sides, such as those on an archive that lies elsewhere.
     """
     requests = int(census["requests"]) or 1
-    plan = _of_plan(said, without)
     trace = _of_trace(census, requests, without)
+    plan = _of_plan(said, trace, without)
     names = sorted({*plan.ops, *trace.ops}, key=lambda op: (-trace.ops.get(op, 0.0), op))
     rows = [
         Row(op, plan.share(plan.ops.get(op, 0)), trace.share(trace.ops.get(op, 0))) for op in names
@@ -140,12 +140,18 @@ def compare_calls(
     )
 
 
-def _of_plan(said: TransactionSummary, without: Collection[str]) -> _Calls:
+def _of_plan(said: TransactionSummary, trace: _Calls, without: Collection[str]) -> _Calls:
+    """Return the plan's calls.
+
+    Engines copy and send until a call returns 0; not every application does. Such last calls, which
+    move nothing, count only as far as the trace has them.
+    """
     ops: defaultdict[str, float] = defaultdict(float)
     for name, count in said.ops.items():
         op = SAME.get(name, name)
         if op not in without:
-            ops[op] += count
+            least = count - said.ends.get(name, 0.0)
+            ops[op] += min(count, max(least, trace.ops.get(op, 0.0)))
     read = said.bytes_read if READING & ops.keys() else 0.0
     written = said.bytes_written if WRITING & ops.keys() else 0.0
     return _Calls(ops, said.failing_lookups, read, written)
