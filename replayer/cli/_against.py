@@ -48,7 +48,7 @@ def compare_with_traces(
 def render_likeness(found: Likeness, word: str) -> Iterator[str]:
     """Yield the lines of one comparison."""
     many = f"{format_count(found.requests)} request{'s' * (found.requests != 1)}"
-    yield f"{found.transaction} against {word} ({many})"
+    yield f"{found.transaction} against {word.removeprefix(f'{found.transaction}=')} ({many})"
     yield f"{'':<{COLUMN}} {'plan':>10} {'trace':>10} {'points':>8}"
     for row in found.rows:
         mark = "  <" if abs(row.difference) > LIMIT_POINTS else ""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from replayer.scenario.draws import CountDraw, DurationDraw
@@ -188,6 +188,12 @@ class ScriptLine:
         return ScriptLine(self.sequence, name, self.place)
 
 
+_Instead = Annotated[
+    Name | None,
+    WithJsonSchema({"type": ["string", "null"], "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$"}),
+]
+
+
 class Script(StepPart):
     """Do a sequence for each path of a table beside the scenario."""
 
@@ -196,7 +202,7 @@ class Script(StepPart):
     file: str
     below: str | None = None
     as_: SlotName = Field("file", alias="as")
-    with_: Mapping[Name, Name | None] = Field({}, alias="with")
+    with_: Mapping[Name, _Instead] = Field({}, alias="with")
     """Sequences to do instead of those that lines name; None: such lines are left out."""
 
     _lines: tuple[ScriptLine, ...] = PrivateAttr(())
