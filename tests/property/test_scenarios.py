@@ -20,7 +20,7 @@ SMALL_ENTRIES = 5_000
 FEW = 2_000  # entries up to which a layout is made anew for each transaction (chosen)
 
 SMALLER = {
-    "docroot-copy": ["docroot.files=300", "docroot.bytes=3MB"],
+    "docroot-copy": ["docroot.files=300"],
     "file-server": ["files.files=100"],
     "fio-cache": ["files.files=2", "files.sizes=1MiB"],
     "fio-upload": ["transactions.file.1.write.size=3MiB"],
@@ -42,7 +42,7 @@ ELSEWHERE = {
     "wordpress-deploy": {"front_page", "single_post"},
 }
 SMALL_TREE = ["release.manifest=plugin-428", "site.manifest=plugin-428"]
-ONCE = {"plugin_delete_only"}
+ONCE = {"copy", "plugin_delete_only"}
 
 
 def document_of(name: str, users: int, overrides: tuple[str, ...] = ()) -> Document:
@@ -120,3 +120,17 @@ def one_of(document: Document, number: int, folder: Path) -> tuple[str, list[ref
     turns = [0] * (1 if name in ONCE else document["stop"]["transactions"])
     run = reference.run_plan({**document, "mix": mix}, folder, turns=turns, round_number=number)
     return name, run.samples
+
+
+def test_a_length_that_is_not_the_last_one_closed_is_a_violation(memory: Path) -> None:
+    document = document_of("close-to-open", 2)
+    checks = [row["name"] == "checked" for row in document["transactions"]]
+    document.pop("roles")
+    with fresh_folder(memory) as folder:
+        reference.lay_out(document, folder)
+        page = folder / "shared" / "page0"
+        for size, outcomes in ((64 * 1024, {"ok"}), (1024, {"ok", "SHORT"})):
+            page.write_bytes(bytes(size))
+            run = reference.run_plan({**document, "mix": checks}, folder, turns=[0])
+            assert {sample.outcome for sample in run.samples} == outcomes
+            assert sum(run.failed.values()) == (outcomes != {"ok"})
