@@ -8,7 +8,14 @@ argument breaks the contract. All long calls release the GIL.
 from collections.abc import Sequence
 from typing import Final, Literal, final
 
-from replayer.engine._traces import trace_formats, trace_import, trace_is_applicable, trace_open
+from replayer.engine._traces import (
+    trace_census,
+    trace_formats,
+    trace_history,
+    trace_import,
+    trace_is_applicable,
+    trace_open,
+)
 
 __all__ = [
     "BUILD_PROFILE",
@@ -28,7 +35,8 @@ __all__ = [
     "confinement",
     "evict_machine_caches",
 ]
-__all__ += ["trace_formats", "trace_import", "trace_is_applicable", "trace_open"]
+__all__ += ["trace_census", "trace_formats", "trace_history"]
+__all__ += ["trace_import", "trace_is_applicable", "trace_open"]
 
 BUILD_PROFILE: Final[str]
 """``release`` or ``debug``; a debug engine may not measure."""
