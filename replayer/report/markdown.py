@@ -10,6 +10,7 @@ from replayer.report.description import (
 )
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
+from replayer.report.findings import acknowledgements, sentences
 from replayer.report.style import clean
 
 __all__ = ["render_markdown"]
@@ -26,10 +27,17 @@ def render_markdown(document: Document) -> str:
         *_figures(document),
         *_errors(document),
         *_ranking(document),
+        *_findings(document),
         "",
-        *(f"- {_text(note)}" for note in (*footnotes(document), *ranking_notes(document))),
+        *(f"- {_text(note)}" for note in _notes(document)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _notes(document: Document) -> Iterator[str]:
+    yield from footnotes(document)
+    yield from ranking_notes(document)
+    yield from document.analysis.notes
 
 
 def _verdict(document: Document) -> Iterator[str]:
@@ -81,6 +89,17 @@ def _ranking(document: Document) -> Iterator[str]:
         yield from ("", "## Ranking")
         titles = ("figure", "target", "value", "ratio", "rounds", "")
         yield from _table(titles, "llrrrl", list(ranking_rows(document.ranking)))
+
+
+def _findings(document: Document) -> Iterator[str]:
+    found = list(sentences(document.analysis))
+    if found:
+        yield from ("", "## What stands out", "")
+        yield from (f"- **{_text(item.label)}**: {_text(item.text)}" for item in found)
+    promises = list(acknowledgements(document.analysis))
+    if promises:
+        yield from ("", "## Where written data is when a transaction has ended", "")
+        yield from (f"- {_text(label)}: {_text(text)}" for label, text in promises)
 
 
 def _table(titles: Sequence[str], sides: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:

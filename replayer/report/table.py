@@ -13,6 +13,7 @@ from replayer.report.description import (
 )
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
+from replayer.report.findings import acknowledgements, sentences
 from replayer.report.grid import Column, lay_out_grid
 from replayer.report.style import PLAIN, Style, clean
 
@@ -37,6 +38,7 @@ def render_table(document: Document, style: Style = PLAIN) -> str:
         *_figures(document, style),
         *_errors(document, style),
         *_ranking(document, style),
+        *_findings(document, style),
         *_incidents(document, style),
         "",
         *_wrapped("run folder", document.folder, 12, style),
@@ -121,6 +123,27 @@ def _ranking(document: Document, style: Style) -> Iterator[str]:
     yield from lay_out_grid(columns, shown, style).lines
     for note in ranking_notes(document):
         yield from _note(note, style)
+
+
+def _findings(document: Document, style: Style) -> Iterator[str]:
+    found = list(sentences(document.analysis))
+    if found:
+        yield from _heading("What stands out", style)
+        for sentence in found[:_MOST_FINDINGS]:
+            yield from _wrapped(sentence.label, sentence.text, 13, style)
+        if len(found) > _MOST_FINDINGS:
+            yield from _note(f"{len(found) - _MOST_FINDINGS} more in --json", style)
+    for note in document.analysis.notes:
+        yield from _note(note, style)
+    promises = list(acknowledgements(document.analysis))
+    if promises:
+        yield from _heading("Where written data is when a transaction has ended", style)
+        indent = min(max(len(label) for label, _ in promises), _LABEL_LIMIT) + 2
+        for label, text in promises:
+            yield from _wrapped(label, text, indent, style)
+
+
+_MOST_FINDINGS = 10  # chosen: what fits on a screen; alarms come first
 
 
 def _incidents(document: Document, style: Style) -> Iterator[str]:
