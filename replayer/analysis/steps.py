@@ -78,13 +78,14 @@ def find_shifts(values: Floats, lengths: Floats) -> tuple[Shift, ...]:
     ]
     if not ending:
         return tuple(settled)
-    last = Shift(kept.size, levels[-1], float(np.median(values[-ending:])), settled=False)
+    after = float(np.median(values[-ending:]))
+    last = Shift(kept.size, levels[-1], after, settled=ending >= SHORTEST)
     return (*settled, last)
 
 
 def _ending(values: Floats, lengths: Floats) -> int:
     """Return how many values at the end stand far beyond all before, and for as much time."""
-    for count in range(SHORTEST - 1, 0, -1):
+    for count in range(min(2 * SHORTEST * _block(values.size), values.size) - 1, 0, -1):
         before, after = values[:-count], values[-count:]
         if before.size < ENDING_HISTORY:
             continue
@@ -96,15 +97,37 @@ def _ending(values: Floats, lengths: Floats) -> int:
     return 0
 
 
+def _block(size: int) -> int:
+    """Return how many values are averaged to one before the search."""
+    return -(-size // MOST_POINTS)
+
+
 def _placed(logs: Floats) -> list[int]:
-    """Return where the statistic says that steps are, in order."""
-    if logs.size < 2 * SHORTEST:
+    """Return where the statistic says that steps are, in order.
+
+    A long series is searched as a whole, coarsely, and then its begin and its end, ever finer.
+    """
+    places = _searched(logs, 0, logs.size)
+    length = logs.size
+    while length > MOST_POINTS:
+        length = max(length // 4, MOST_POINTS)
+        for low in (0, logs.size - length):
+            places += [
+                place
+                for place in _searched(logs, low, low + length)
+                if all(abs(place - other) > SHORTEST * _block(logs.size) for other in places)
+            ]
+    return _refined(logs, sorted(places))
+
+
+def _searched(logs: Floats, low: int, high: int) -> list[int]:
+    """Return where steps are in a part of the series, as exactly as its blocks are short."""
+    if high - low < 2 * SHORTEST:
         return []
-    block = -(-logs.size // MOST_POINTS)
-    short = np.array([part.mean() for part in np.array_split(logs, -(-logs.size // block))])
-    bounds = np.linspace(0, logs.size, short.size + 1)
-    rough = [round(float(bounds[place])) for place in _chosen(short)]
-    return _refined(logs, rough)
+    number = -(-(high - low) // _block(high - low))
+    short = np.array([part.mean() for part in np.array_split(logs[low:high], number)])
+    bounds = np.linspace(low, high, short.size + 1)
+    return [round(float(bounds[place])) for place in _chosen(short)]
 
 
 def _chosen(logs: Floats) -> list[int]:

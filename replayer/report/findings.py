@@ -152,7 +152,7 @@ def _outliers(outliers: Sequence[Outliers]) -> Iterator[Sentence]:
 
 def _tail(tail: Tail) -> Iterator[Sentence]:
     """Yield who is to blame, where single calls are."""
-    if not tail.ops:
+    if tail.explained < _WORTH_BLAMING:
         return
     calls = ", ".join(f"{found.op} {format_count(found.calls)}" for found in tail.ops)
     paths = "; ".join(
@@ -167,6 +167,9 @@ def _tail(tail: Tail) -> Iterator[Sentence]:
         f"{format_share(tail.explained)} are due to single calls that took as long alone: "
         f"{calls}{often}",
     )
+
+
+_WORTH_BLAMING = 0.1  # chosen: single calls that explain less are not the cause
 
 
 def _acknowledged(found: Acknowledged) -> str:
