@@ -16,6 +16,7 @@ from replayer.report import (
     render_junit,
     render_markdown,
     render_table,
+    write_new,
 )
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.output is None:
         print(text, end="")
     else:
-        _write(arguments.output, text)
+        write_new(arguments.output, text)
     return 0
 
 
@@ -69,12 +70,3 @@ def _text(documents: list[Document], form: str, style: Style) -> str:
     if form == "csv":  # one header for all
         return texts[0] + "".join(text.split("\n", 1)[1] for text in texts[1:])
     return "\n".join(texts)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        message = f"{path}: {error.strerror or error}"
-        raise ReplayerError(message, hint="name a file that does not exist yet") from error

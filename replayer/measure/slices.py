@@ -19,6 +19,7 @@ __all__ = ["BINS_PER_OCTAVE", "Slices", "bin_ns", "read_slices"]
 BINS_PER_OCTAVE = 64
 """Chosen: a bin is 1.1 % wide, finer than any confidence interval that is made from it."""
 
+_ROUNDED_S = 0.0015  # the log has its times in milliseconds, the timeline in microseconds
 _OCTAVES = 47  # up to 2**47 ns, 39 hours: a histogram ends at 24 hours
 BINS = BINS_PER_OCTAVE * _OCTAVES
 
@@ -31,7 +32,7 @@ class Slices:
     """One key's counts, as triples of slot, bin and count.
 
     Attributes:
-        slots: int64: which time slot; slot n begins n widths after the engine's begin.
+        slots: int64: which time slot, counted from 0.
         bins: int64: which latency bin, see ``bin_ns``.
         counts: int64: at least 1 each.
     """
@@ -40,14 +41,13 @@ class Slices:
     bins: Integers
     counts: Integers
 
-    def table(self, slots: Integers, bins: Integers) -> Floats:
-        """Return counts as a table: a row for each of the slots, a column for each of the bins."""
-        found = np.zeros((slots.size, bins.size))
-        rows, columns = np.searchsorted(slots, self.slots), np.searchsorted(bins, self.bins)
-        kept = (rows < slots.size) & (columns < bins.size)
-        rows, columns, counts = rows[kept], columns[kept], self.counts[kept]
-        same = (slots[rows] == self.slots[kept]) & (bins[columns] == self.bins[kept])
-        np.add.at(found, (rows[same], columns[same]), counts[same])
+    def table(self, slots: int, bins: Integers) -> Floats:
+        """Return counts as a table: a row for each slot, a column for each of the (sorted) bins."""
+        columns = np.searchsorted(bins, self.bins)
+        columns = np.minimum(columns, max(bins.size - 1, 0))
+        kept = (self.slots < slots) & (bins[columns] == self.bins)
+        found = np.zeros((slots, bins.size))
+        np.add.at(found, (self.slots[kept], columns[kept]), self.counts[kept])
         return found
 
 
@@ -57,17 +57,17 @@ def bin_ns(bins: Integers) -> Floats:
     return middles
 
 
-def read_slices(path: Path, width_s: float, wanted: Callable[[Key], bool]) -> dict[Key, Slices]:
+def read_slices(path: Path, begins_s: Floats, wanted: Callable[[Key], bool]) -> dict[Key, Slices]:
     """Read a log, keeping its intervals apart in slots of that width; damaged lines are left out.
 
     Args:
         path: A ``histograms.hlog``.
-        width_s: How long a slot is; an interval belongs to the slot in which it began.
+        begins_s: When each slot begins, ascending; an interval belongs to that in which it began.
         wanted: Which keys to keep.
     """
     parts: dict[Key, list[Slices]] = {}
     for batch in read_batches(path, wanted):
-        for key, part in _sliced(batch, width_s):
+        for key, part in _sliced(batch, begins_s):
             found = parts.setdefault(key, [])
             found.append(part)
             if len(found) >= _MOST_PARTS:
@@ -78,12 +78,14 @@ def read_slices(path: Path, width_s: float, wanted: Callable[[Key], bool]) -> di
 _MOST_PARTS = 64  # chosen: bounds what is held twice while reading
 
 
-def _sliced(batch: Batch, width_s: float) -> Iterator[tuple[Key, Slices]]:
+def _sliced(batch: Batch, begins_s: Floats) -> Iterator[tuple[Key, Slices]]:
     """Yield what a batch holds of each of its keys."""
     found = batch.counts
     values = np.maximum(found.layout.highest(found.indices), 1).astype(np.float64)
     bins = np.minimum((np.log2(values) * BINS_PER_OCTAVE).astype(np.int64), BINS - 1)
-    slots = np.array([int(span.start_s / width_s) for span in batch.spans], np.int64)[found.owners]
+    starts = np.array([span.start_s for span in batch.spans]) + _ROUNDED_S
+    places = np.searchsorted(begins_s, starts, side="right") - 1
+    slots = np.maximum(places, 0).astype(np.int64)[found.owners]
     numbers: dict[Key, int] = {}
     owners = np.array([numbers.setdefault(key, len(numbers)) for key in batch.keys], np.int64)
     order = np.argsort(owners[found.owners], kind="stable")
