@@ -5,7 +5,7 @@ for synchronous writes. A figure of 10 µs for a write is a figure about this cl
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from replayer.analysis.finding import Acknowledged, Promise
@@ -40,7 +40,7 @@ def _acknowledged(
     write = promise.fsync if synchronous else promise.write
     places = {**dict.fromkeys(WRITES, write), **dict.fromkeys(FLUSHES, promise.fsync)}
     places["close"] = promise.fsync if synchronous else promise.close
-    ends, says = _end(target, counts, synchronous=synchronous)
+    ends, says = _end(target, transaction, synchronous=synchronous)
     return Acknowledged(
         target=target.name,
         transaction=transaction.name,
@@ -50,14 +50,15 @@ def _acknowledged(
     )
 
 
-def _end(target: Target, counts: Mapping[str, int], *, synchronous: bool) -> tuple[str, str]:
+def _end(target: Target, transaction: TransactionSummary, *, synchronous: bool) -> tuple[str, str]:
     promise = target.guarantee
+    counts = {op.op: op.count for op in transaction.ops}
     flushes = sum(counts.get(op, 0) for op in FLUSHES)
     if synchronous:
         return promise.fsync, "files are opened for synchronous writes (O_SYNC or O_DSYNC)"
     if flushes:
-        ended = counts.get("close", 0)
-        return promise.fsync, f"{flushes:,} flushes (fsync and the like) for {ended:,} closes"
+        each = flushes / max(transaction.count, 1)
+        return promise.fsync, f"flushed {each:.2g} times a transaction"
     if "close" in counts:
         return promise.close, "nothing is flushed; files are closed"
     return promise.write, "nothing is flushed or closed"

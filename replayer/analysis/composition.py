@@ -32,11 +32,14 @@ def analyse(record: RunRecord, summary: Summary) -> Analysis:
         for found in find_outliers(record)
         if (found.target, found.kind, found.subject) in shown
     )
+    # A step makes two groups by itself.
+    stepped = {(step.target, name) for step in steps for name in (step.subject, *step.ops)}
+    groups = find_modes(record, series)
     return Analysis(
         steps=_most(steps),
         drifts=_most(drifts),
         silences=_most(find_silences(record)),
-        modes=_most(find_modes(record, series)),
+        modes=_most(found for found in groups if (found.target, found.subject) not in stepped),
         first_touches=_most(touches),
         outliers=_most(outliers),
         tails=_most(find_tails(record)),

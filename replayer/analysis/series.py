@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from replayer.measure import Key, RunRecord, Seconds
 
-__all__ = ["CANCELLED", "LATENCY", "TIMES", "Series", "chart_series"]
+__all__ = ["CANCELLED", "LATENCY", "STUMP", "TIMES", "Series", "chart_series"]
 
 LATENCY = "transaction"
 TIMES = frozenset({"transaction", "transaction.service", "transaction.lag"})
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Kind = Literal["transaction", "op"]
 
-_STUMP = 0.3  # chosen: an interval shorter than that part of the usual one is left out
+STUMP = 0.3  # chosen: an interval shorter than that part of the usual one is left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,4 +129,4 @@ def _without_stumps(series: Series) -> Series:
     lengths = series.end_s - series.start_s
     if not lengths.size:
         return series
-    return series.kept(lengths >= _STUMP * float(np.median(lengths)))
+    return series.kept(lengths >= STUMP * float(np.median(lengths)))

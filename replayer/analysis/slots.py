@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from replayer.analysis.series import CANCELLED, LATENCY, TIMES, Kind
+from replayer.analysis.series import CANCELLED, LATENCY, STUMP, TIMES, Kind
 from replayer.measure import Key, RunRecord, Segment, bin_ns, read_slices
 
 __all__ = ["Distribution", "Slots", "Subject", "cut_slots", "read_distributions"]
@@ -84,7 +84,7 @@ def cut_slots(record: RunRecord) -> Slots:
     for segment, own in ends.items():
         number = sum(item.size for other, item in ends.items() if other.target == segment.target)
         step = -(-number // MOST_SLOTS)
-        kept = np.unique(np.append(own[step - 1 :: step], own[-1]))
+        kept = _without_stump(np.unique(np.append(own[step - 1 :: step], own[-1])))
         begins = np.concatenate([[record.spans[segment].start_s], kept[:-1]])
         rows += [
             (float(begin), float(end), segment.target, segment.round)
@@ -97,6 +97,14 @@ def cut_slots(record: RunRecord) -> Slots:
         targets=table[:, 2].astype(np.int64),
         rounds=table[:, 3].astype(np.int64),
     )
+
+
+def _without_stump(ends: Floats) -> Floats:
+    """Join a short last slot to the one before it: its figures are those of few calls."""
+    if ends.size < 3:  # noqa: PLR2004 - no usual length is known
+        return ends
+    lengths = np.diff(ends)
+    return np.delete(ends, -2) if lengths[-1] < STUMP * float(np.median(lengths)) else ends
 
 
 _INSTANT_S = 1e-6  # the timeline's resolution

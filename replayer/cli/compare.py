@@ -28,6 +28,7 @@ it from resampling rounds and seconds. One run with several targets is best: its
 examples
   replayer compare replayer-runs/20261121T024839-ab12 replayer-runs/20261121T031502-77c0
   replayer compare runs/efs runs/zfs --format markdown -o comparison.md
+  replayer report runs/efs runs/zfs --html comparison.html
 """
 
 _FORMS: dict[str, Callable[[Comparison], str]] = {

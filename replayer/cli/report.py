@@ -12,6 +12,7 @@ from replayer.report import (
     Style,
     compose,
     render_csv,
+    render_html,
     render_json,
     render_junit,
     render_markdown,
@@ -44,11 +45,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write to a new file instead of printing"
     )
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write one HTML page with charts to a new file; several targets or runs are ranked",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the reports; the exit code is about reading them, not about their verdicts."""
-    documents = [compose(load_run(path)) for path in arguments.runs]
+    records = [load_run(path) for path in arguments.runs]
+    if arguments.html is not None:
+        write_new(arguments.html, render_html(records))
+        return 0
+    documents = [compose(record) for record in records]
     style = Style() if arguments.output is not None else Style.of(sys.stdout)
     text = _text(documents, arguments.format, style)
     if arguments.output is None:

@@ -9,9 +9,16 @@ from replayer.report.markdown import escape, table_lines
 from replayer.report.style import PLAIN, Style, clean
 from replayer.report.table import heading, note, wrapped
 
-__all__ = ["render_comparison_markdown", "render_comparison_table", "standing_rows"]
+__all__ = [
+    "TITLES",
+    "render_comparison_markdown",
+    "render_comparison_table",
+    "show_interval",
+    "show_value",
+    "standing_rows",
+]
 
-_TITLES = ("", "target", "value", "ratio", "95 % interval", "rounds", "")
+TITLES = ("", "target", "value", "ratio", "95 % interval", "rounds", "")
 _NEEDS = (9, 8, 7, 6, 4, 1, 5)
 _DASH = "\N{EN DASH}"
 _TIMES = "\N{MULTIPLICATION SIGN}"
@@ -35,7 +42,7 @@ def render_comparison_markdown(comparison: Comparison) -> str:
     head, *others = comparison.headline
     lines = [f"# {escape(head)}", *(line for text in others for line in ("", escape(text)))]
     rows = [row for ranked in comparison.compared for row in standing_rows(ranked)]
-    lines += ["", "## Ranking", *table_lines(_TITLES, "llrrrrl", rows)]
+    lines += ["", "## Ranking", *table_lines(TITLES, "llrrrrl", rows)]
     lines += ["", "## Differences between the contenders"]
     titles = ("", *(contender.label for contender in comparison.contenders))
     differing = [(item.what, *item.values) for item in comparison.differences]
@@ -52,7 +59,7 @@ def standing_rows(ranked: Compared) -> Iterator[tuple[str, ...]]:
             standing.label,
             show_value(ranked, standing.value),
             f"{_TIMES}{standing.ratio:.2f}",
-            _interval(standing),
+            show_interval(standing),
             _spread(ranked, standing),
             standing.claim,
         )
@@ -63,7 +70,8 @@ def show_value(ranked: Compared, value: float) -> str:
     return format_time_ns(value) if ranked.unit == "ns" else format_rate(value)
 
 
-def _interval(standing: Standing) -> str:
+def show_interval(standing: Standing) -> str:
+    """Return the interval of a ratio; a dash where there is none."""
     if standing.ratio_low is None or standing.ratio_high is None:
         return _DASH
     if standing.ratio_high > _WIDEST * standing.ratio_low:
@@ -89,7 +97,7 @@ def _ranking(comparison: Comparison, style: Style) -> Iterator[str]:
     if not rows:
         yield "nothing was measured on two of them"
         return
-    columns = [Column(title, need) for title, need in zip(_TITLES, _NEEDS, strict=True)]
+    columns = [Column(title, need) for title, need in zip(TITLES, _NEEDS, strict=True)]
     yield from lay_out_grid(columns, rows, style).lines
 
 

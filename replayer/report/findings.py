@@ -33,6 +33,10 @@ CLIFF_FACTOR = 2.0
 """Chosen: a step to more than twice the latency is called a cliff."""
 
 
+AT_ONCE_S = 3.0
+"""Chosen: steps of several transactions that near to each other have one cause."""
+
+
 @dataclass(frozen=True)
 class Sentence:
     """One finding in words.
@@ -41,16 +45,18 @@ class Sentence:
         label: What kind it is.
         weight: ``alarm`` for what makes figures of the run as a whole misleading.
         text: The finding.
+        short: The same for a headline.
     """
 
     label: str
     weight: Literal["alarm", "note"]
     text: str
+    short: str = ""
 
 
 def sentences(analysis: Analysis) -> Iterator[Sentence]:
     """Yield every finding, worst first."""
-    yield from map(_step, analysis.steps)
+    yield from map(_steps, _at_once(analysis.steps))
     yield from map(_silence, analysis.silences)
     yield from map(_drift, analysis.drifts)
     yield from map(_first_touch, analysis.first_touches)
@@ -68,25 +74,47 @@ def acknowledgements(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield target, f"{', '.join(transactions)}: {text}"
 
 
-def _step(step: Step) -> Sentence:
-    slower = step.direction == "slower"
-    cliff = slower and step.factor >= CLIFF_FACTOR
+def _at_once(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    """Yield steps that came together: of one target, one direction and one time."""
+    rest = list(steps)
+    while rest:
+        first = rest[0]
+        together = [
+            step
+            for step in rest
+            if step.target == first.target
+            and step.direction == first.direction
+            and abs(step.at_s - first.at_s) <= AT_ONCE_S
+        ]
+        rest = [step for step in rest if step not in together]
+        yield sorted(together, key=lambda step: -step.factor)
+
+
+def _steps(steps: Sequence[Step]) -> Sentence:
+    first = steps[0]
+    slower = first.direction == "slower"
+    cliff = slower and first.factor >= CLIFF_FACTOR
     label = "cliff" if cliff else "step" if slower else "recovery"
-    moved = f", after {format_bytes(step.bytes_before)} moved" if step.bytes_before else ""
-    with_it = f"; {', '.join(step.ops)} changed with it" if step.ops else ""
-    stays = (
-        f"for {format_duration(step.lasted_s)}"
-        if step.settled
-        else f"for {format_duration(step.lasted_s)}, then the record ends: too few samples to "
-        "tell whether it stays"
-    )
+    moved = f", after {format_bytes(first.bytes_before)} moved" if first.bytes_before else ""
+    stays = f"for {format_duration(first.lasted_s)}"
+    if not first.settled:
+        stays += ", then the record ends: too few samples to tell whether it stays"
+    changes = "; ".join(_change(step) for step in steps)
     return Sentence(
         label,
         "alarm" if slower else "note",
-        f"{step.subject} on {step.target} at {format_duration(step.at_s)} of the run (sample "
-        f"{format_count(step.sample)}, {format_duration(step.after_s)} measured{moved}): from "
-        f"{format_time_ns(step.before_ns)} to {format_time_ns(step.after_ns)}, "
-        f"{format_factor(step.factor)} {step.direction}, {stays}{with_it}",
+        f"{first.target} became {first.direction} at {format_duration(first.at_s)} of the run "
+        f"({format_duration(first.after_s)} measured{moved}), {stays}: {changes}",
+        f"{first.target} became {first.direction} after {format_duration(first.after_s)}{moved}: "
+        f"{_change(first)}",
+    )
+
+
+def _change(step: Step) -> str:
+    with_it = f", with {', '.join(step.ops)}" if step.ops else ""
+    return (
+        f"{step.subject} from {format_time_ns(step.before_ns)} to {format_time_ns(step.after_ns)} "
+        f"({format_factor(step.factor)}, from sample {format_count(step.sample)} on{with_it})"
     )
 
 

@@ -54,7 +54,7 @@ def test_the_published_cliff_is_reported_with_its_iteration_factor_and_bytes(
     assert step.ops == ("write",)
     (sentence,) = [item for item in sentences(found) if item.label == "cliff"]
     assert sentence.weight == "alarm"
-    assert "sample 327" in sentence.text
+    assert "from sample 327 on" in sentence.text
     assert "after 359 GB moved" in sentence.text
     assert "too few samples to tell whether it stays" in sentence.text
 
