@@ -85,14 +85,14 @@ def find_shifts(values: Floats, lengths: Floats) -> tuple[Shift, ...]:
 
 def _ending(values: Floats, lengths: Floats) -> int:
     """Return how many values at the end stand far beyond all before, and for as much time."""
-    for count in range(min(2 * SHORTEST * _block(values.size), values.size) - 1, 0, -1):
-        before, after = values[:-count], values[-count:]
-        if before.size < ENDING_HISTORY:
-            continue
-        share = float(lengths[-count:].sum() / lengths.sum())
-        lowest = float(after.min())
+    most = min(2 * SHORTEST * _block(values.size), values.size - ENDING_HISTORY)
+    shares = np.cumsum(lengths[::-1]) / max(float(lengths.sum()), np.finfo(np.float64).tiny)
+    for count in range(most, 0, -1):
+        if shares[count - 1] < ENDING_SHARE:
+            return 0  # and so are all shorter endings
+        before, lowest = values[:-count], float(values[-count:].min())
         far = lowest >= ENDING_FACTOR * max(float(np.median(before)), float(before.max()) / 8)
-        if far and share >= ENDING_SHARE and exceedance(before, lowest) < ENDING_CHANCE:
+        if far and exceedance(before, lowest) < ENDING_CHANCE:
             return count
     return 0
 

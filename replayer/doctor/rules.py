@@ -84,8 +84,8 @@ def _payload(options: Options, service: Service) -> Advice | None:
     if not small:
         return None
     says = (
-        f"requests carry at most that many bytes; the client supports {_LARGEST_BYTES}. Without "
-        "the option, client and server agree on the largest that both can do"
+        f"requests carry at most that many bytes, the client supports {_LARGEST_BYTES}: either "
+        "less was asked for at the mount, or it is all that the server supports"
     )
     source = "nfs(5), options rsize and wsize" + (f"; {_HELPER}" if service == _EFS else "")
     return Advice(weight="consider", setting=", ".join(small), says=says, source=source)
@@ -146,7 +146,7 @@ def _export(_: Options, service: Service) -> Advice | None:
         return None
     says = (
         "an export with async answers before data is on stable storage: faster, but a crash of the "
-        "server loses or corrupts it. Ask the server (exportfs -v)"
+        "server can lose or corrupt it. Ask the server (exportfs -v)"
     )
     source = "exports(5), options sync and async"
     if service == "Amazon FSx":
@@ -243,15 +243,15 @@ PHP_ADVICE = (
     Advice(
         weight="consider",
         setting="opcache.max_accelerated_files",
-        says="10,000 scripts unless set: with more of them, those beyond are read and compiled "
-        "from the mount at each request",
+        says="OPcache has room for 10,000 scripts unless set: a site with more of them does not "
+        "fit",
         source=_OPCACHE,
     ),
     Advice(
         weight="consider",
         setting="realpath_cache_ttl",
-        says="resolved paths are kept for 120 s in 4096K unless set: a longer time saves an lstat "
-        "of each directory above a script",
+        says="resolved paths are kept for 120 s, in 4096K, unless set; then they are resolved on "
+        "the mount again",
         source="PHP source, main/main.c: realpath_cache_size and realpath_cache_ttl",
     ),
 )

