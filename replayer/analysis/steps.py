@@ -24,7 +24,7 @@ SHORTEST = 8  # chosen: values on each side of a step, fewer may be a stall
 MOST_POINTS = 240  # chosen: longer series are averaged to this many before the search
 MOST_SHIFTS = 12  # chosen: more than that is a wave, not steps
 CRITICAL = 2_000.0
-"""Chosen: 1.5 times the largest statistic of 21,000 simulated series of noise without steps
+"""Chosen: 1.5 times the largest statistic of 14,000 simulated series of noise without steps
 (normal, Pareto, two groups, autoregressive up to 0.95; 20 to 400 values long), which was 1,298."""
 NOISE_FLOOR = 0.02  # chosen: changes are not looked for below 2 %
 LEAST_FACTOR = 1.5  # chosen: smaller steps are not worth a line
