@@ -8,7 +8,7 @@ as the engine writes them, ``target/round/phase/transaction/op/outcome/expected`
 import base64
 import binascii
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -20,7 +20,16 @@ import numpy as np
 
 from replayer.measure.histogram import Counts, Histogram, expand
 
-__all__ = ["Key", "Log", "Segment", "Span", "covered_s", "read_log"]
+__all__ = [
+    "Batch",
+    "Key",
+    "Log",
+    "Segment",
+    "Span",
+    "covered_s",
+    "read_batches",
+    "read_log",
+]
 
 Phase = Literal["warm-up", "measured"]
 
@@ -154,13 +163,58 @@ def covered_s(spans: Iterable[Span]) -> float:
     return total
 
 
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Intervals that were read together.
+
+    Attributes:
+        keys: The key of each interval.
+        spans: When each was.
+        counts: The counts of all of them; owners are places in ``keys``.
+    """
+
+    keys: tuple[Key, ...]
+    spans: tuple[Span, ...]
+    counts: Counts
+
+
+def read_batches(path: Path, wanted: Callable[[Key], bool]) -> Iterator[Batch]:
+    """Yield the wanted intervals; what is damaged is left out, ``read_log`` has counted it."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        raws = (raw for raw in iter(lambda: file.readline(_LINE_LIMIT), b""))
+        while chunk := list(islice(raws, _CHUNK)):
+            parsed = [_parse_line(raw) for raw in chunk if not _says_nothing(raw)]
+            yield from _batches([line for line in parsed if line and wanted(line.key)])
+
+
+def _batches(lines: list[_Line]) -> Iterator[Batch]:
+    """Decode lines together, or one by one where one of them is damaged."""
+    if not lines:
+        return
+    try:
+        counts = expand([line.blob for line in lines])
+    except ValueError:
+        if len(lines) > 1:
+            for line in lines:
+                yield from _batches([line])
+        return
+    keys, spans = tuple(line.key for line in lines), tuple(line.span for line in lines)
+    yield Batch(keys, spans, counts)
+
+
 def _parsed(chunk: list[bytes], sums: _Sums) -> Iterator[_Line | None]:
     for raw in chunk:
-        if raw.startswith((b"#", _LEGEND)) or not raw.strip():
+        if _says_nothing(raw):
             continue
         line = _parse_line(raw)
         sums.damaged += line is None
         yield line
+
+
+def _says_nothing(raw: bytes) -> bool:
+    return raw.startswith((b"#", _LEGEND)) or not raw.strip()
 
 
 def _parse_line(raw: bytes) -> _Line | None:
