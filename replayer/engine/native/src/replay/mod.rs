@@ -1,0 +1,3 @@
+//! Replaying traces: `compile` makes a reel of a trace or of a request of it, `play` makes its events happen again.
+
+pub(crate) mod reel;
