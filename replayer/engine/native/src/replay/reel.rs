@@ -63,15 +63,19 @@ pub(crate) enum Recorded {
 pub(crate) struct TextId {
     pub(crate) start: u32,
     pub(crate) len: u32,
+    /// Where (from `start`) the component ends that a performance's own name is given to; 0: nowhere.
+    pub(crate) own_end: u32,
 }
 
-/// A path, seen from a directory that is open: the rest of the path after the directory's own begins at this byte.
+/// A path, seen from a directory that is open.
 /// Where the confinement allows calls relative to a descriptor they are made so; else by the whole path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     pub(crate) path: PathId,
     /// The descriptor of the directory, if the program named one.
     pub(crate) from: Option<Slot>,
+    /// With `from`: the byte of the path (as it was recorded) where the part below that directory begins.
+    pub(crate) rest: u32,
 }
 
 /// What an event does. Flags and modes are those of Linux x86-64, already bounded to what is safe.
@@ -371,6 +375,8 @@ pub(crate) struct Reel {
     pub(crate) own: Box<[Entry]>,
     /// Topmost paths of its own, that are removed after a performance with all that is below them.
     pub(crate) tops: Box<[PathId]>,
+    /// The own entries of every user's first performance are laid out before the run begins.
+    pub(crate) laid_out: bool,
     /// The largest buffers that reads and writes need.
     pub(crate) read_bytes: u64,
     pub(crate) write_bytes: u64,
@@ -385,13 +391,18 @@ pub(crate) struct Entry {
     pub(crate) mode: u32,
     /// Target of a symlink, without a NUL.
     pub(crate) link: Box<[u8]>,
+    /// As in a `TextId`.
+    pub(crate) link_own_end: u32,
 }
 
-/// All paths of a trace, relative to the run's folder, in one text with a NUL after each.
+/// The paths of a reel, relative to the run's folder, in one text with a NUL after each.
 #[derive(Debug)]
 pub(crate) struct Paths {
     pub(crate) text: Box<[u8]>,
+    /// Own paths first.
     pub(crate) spans: Box<[Span]>,
+    /// How many paths are own.
+    pub(crate) own: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
