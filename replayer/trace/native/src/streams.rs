@@ -8,6 +8,8 @@ use crate::tables::events::{Event, SPECS as EVENTS};
 use crate::tables::text::unescaped;
 use crate::tables::{edges, requests};
 use rustc_hash::FxHashMap;
+use sha2::{Digest, Sha256};
+use std::fmt::Write;
 use std::path::Path;
 
 /// thread, op, path, `to_path`, file, `to_file`, result.
@@ -68,6 +70,19 @@ impl Streams {
     pub fn requests(&self) -> Result<RequestRows, TraceError> {
         let rows = self.requests.rows(&requests::SPECS, u32::MAX)?;
         Ok(RequestRows { rows })
+    }
+}
+
+impl Trace {
+    /// The SHA-256 of its trace.json, which holds those of all tables.
+    #[must_use]
+    pub fn sha256(&self) -> String {
+        let sum = Sha256::digest(self.document().as_bytes());
+        sum.iter().fold(String::new(), |mut text, byte| {
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
     }
 }
 

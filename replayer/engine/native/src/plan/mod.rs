@@ -10,6 +10,7 @@ mod value;
 
 mod commands;
 
+pub(crate) use calls::OPEN_FLAGS;
 pub(crate) use commands::{Command, parse_command};
 pub(crate) use operands::{PATH_SLOT, TO_SLOT, Texts};
 
