@@ -4,6 +4,7 @@
 mod atlas;
 mod chunks;
 mod clock;
+mod laid;
 mod lanes;
 mod operands;
 mod own;
@@ -21,17 +22,18 @@ mod table;
 mod waits;
 
 pub(crate) use atlas::Atlas;
-pub(crate) use own::{Entries, own_of_tree, shared_of_tree};
+pub(crate) use laid::datasets;
 pub(crate) use requests::compile_requests;
 
 use super::reel::{Chunk, Reel, Script};
 use chunks::{Needs, Part};
 use clock::positive;
 use lanes::Lanes;
-use own::{numbered, tops};
+use own::{Entries, numbered, own_of_tree, tops};
 use recipe::Recipe;
 use replayer_trace::{Streams, Trace};
 use script::{Kept, Streamed};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use survey::Survey;
@@ -69,6 +71,19 @@ impl Source {
     }
 }
 
+impl Source {
+    /// The labels of its requests, at most so many.
+    pub(crate) fn labels(&self) -> Result<BTreeSet<String>, String> {
+        let told = |error: replayer_trace::TraceError| error.to_string();
+        let mut rows = self.streams.requests().map_err(told)?;
+        let mut labels = BTreeSet::new();
+        while let Some(piece) = rows.next_piece().map_err(told)? {
+            labels.insert(piece.label);
+        }
+        Ok(labels)
+    }
+}
+
 /// What the tracing added to each call, as far as that is known.
 fn call_ns(document: &str) -> u64 {
     let document: serde_json::Value = serde_json::from_str(document).unwrap_or_default();
@@ -83,8 +98,8 @@ fn call_ns(document: &str) -> u64 {
     positive(cost).min(1_000_000_000)
 }
 
-/// Make a reel of a whole trace. `laid_out`: its first own entries are made by the layout.
-pub(crate) fn compile_whole(source: &Source) -> Result<Reel, String> {
+/// Make a reel of a whole trace. `laid_out`: users' first own entries are made by the layout.
+pub(crate) fn compile_whole(source: &Source, laid_out: bool) -> Result<Reel, String> {
     let survey = Survey::of(&source.streams)?;
     let lanes = Lanes::deal(&survey.spans);
     let recipe = Recipe {
@@ -113,7 +128,10 @@ pub(crate) fn compile_whole(source: &Source) -> Result<Reel, String> {
     } else {
         (None, recipe.cook(|_| true)?)
     };
-    Ok(reel(recipe, chunks, needs, (&own, top_rows)))
+    Ok(Reel {
+        laid_out,
+        ..reel(recipe, chunks, needs, (&own, top_rows))
+    })
 }
 
 /// Put a reel together; without chunks it makes them for each performance.
@@ -130,7 +148,7 @@ fn reel(
         paths: Arc::clone(&recipe.table.paths),
         own: numbered(own, &recipe.atlas, &recipe.table),
         tops: tops.filter_map(|row| recipe.table.number(row)).collect(),
-        laid_out: matches!(recipe.part, Part::Whole),
+        laid_out: false,
         read_bytes: needs.read_bytes,
         write_bytes: needs.write_bytes,
         script: script(recipe, chunks),

@@ -149,6 +149,13 @@ fn cook(source: &Source, requests: &Requests, recipes: &[Ready]) -> Result<Vec<M
             cooking.remove(&number);
         }
     }
+    // Requests whose last event is not in the trace.
+    for (number, mut chunker) in cooking {
+        let chunks = made.get_mut(number).and_then(|place| place.chunks.as_mut());
+        if let Some(chunks) = chunks {
+            chunks.extend(chunker.take().map(Arc::new));
+        }
+    }
     Ok(made)
 }
 
