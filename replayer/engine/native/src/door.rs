@@ -61,7 +61,7 @@ pub(crate) struct Plan {
 #[pymethods]
 impl Plan {
     #[new]
-    #[pyo3(signature = (document, traces=Vec::new()))]
+    #[pyo3(signature = (document, traces=Vec::new()), text_signature = "(document, traces=())")]
     fn new(py: Python<'_>, document: &[u8], traces: Vec<String>) -> PyResult<Plan> {
         let program = py.detach(|| -> crate::error::Result<_> {
             let mut program = parse_plan(document)?;

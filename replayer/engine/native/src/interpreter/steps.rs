@@ -45,7 +45,14 @@ impl<K: Kernel> Interpreter<'_, K> {
                 let time_ns = self.draw(*time);
                 self.think(time_ns)
             }
-            Step::Replay { .. } => Ok(()),
+            Step::Replay {
+                group,
+                pace,
+                speed_percent,
+            } => {
+                let _ = (group, pace, speed_percent);
+                Ok(())
+            }
         }
     }
 

@@ -161,3 +161,6 @@ fn script(recipe: Recipe, chunks: Option<Vec<Arc<Chunk>>>) -> Box<dyn Script> {
         None => Box::new(Streamed(Arc::new(recipe))),
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;
