@@ -7,7 +7,7 @@ mod step;
 pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Scope};
 pub(crate) use step::{
     Call, DataCall, Each, Expect, FileCall, LinkTarget, LockKind, Mode, Owner, PairCall, Part,
-    PathCall, Step, Timed,
+    PathCall, Replay, ReplayPace, ReplayPart, Step, Timed,
 };
 
 use crate::rng::{Stream, scale};

@@ -2,7 +2,9 @@
 
 use super::{Draw, Steps, Weights};
 use crate::ops::{OK, Op};
+use crate::replay::reel::Reel;
 use std::ffi::CString;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) enum Step {
@@ -30,6 +32,37 @@ pub(crate) enum Step {
     Each(Box<Each>),
     Think(Draw),
     Call(Box<Timed>),
+    Replay(Box<Replay>),
+}
+
+/// A performance of a trace or of one request of it.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    pub(crate) trace: u16,
+    /// The whole trace, or every request of a label.
+    pub(crate) reels: Box<[Arc<Reel>]>,
+    pub(crate) part: ReplayPart,
+    pub(crate) pace: ReplayPace,
+    /// 100: as recorded.
+    pub(crate) speed_percent: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplayPart {
+    Whole,
+    /// One of the requests, drawn.
+    Request,
+}
+
+/// When the events of a replay are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplayPace {
+    /// As soon as what they wait for has ended.
+    Asap,
+    /// Their recorded think time after the previous one of their lane.
+    Closed,
+    /// At their recorded times.
+    Timed,
 }
 
 #[derive(Debug)]

@@ -28,6 +28,8 @@ pub(crate) struct Chunk {
 pub(crate) struct Cue {
     /// Its row in the table `events`.
     pub(crate) row: u64,
+    /// Its thread in the trace.
+    pub(crate) thread: u32,
     /// When it was made, since the begin of the reel, without what the tracing added.
     pub(crate) start_ns: u64,
     /// Think time before it.

@@ -218,20 +218,29 @@ pub(crate) fn lock(file: RawFd, range: Range, patience: Patience) -> Answer<u64>
 /// Status flags that a program may change (`SETFL` in fs/fcntl.c, without signals).
 const STATUS_FLAGS: i32 = libc::O_APPEND | libc::O_NONBLOCK | libc::O_NOATIME | libc::O_DIRECT;
 
-/// A command of fcntl that asks, or changes nothing but the description itself; `None`: one that is not made.
-pub(crate) fn fcntl(file: RawFd, command: u32, argument: u64) -> Option<Answer<u64>> {
-    let command = i32::try_from(command).ok()?;
-    let argument = match command {
-        libc::F_GETFD | libc::F_GETFL | libc::F_GET_SEALS => 0,
+/// The argument of a command of fcntl that asks, or changes nothing but the description itself.
+fn tamed(command: u32, argument: u64) -> Option<i64> {
+    match i32::try_from(command).ok()? {
+        libc::F_GETFD | libc::F_GETFL | libc::F_GET_SEALS => Some(0),
         // Never without: a program that Python starts must not inherit it.
-        libc::F_SETFD => i64::from(libc::FD_CLOEXEC),
-        libc::F_SETFL => i64::try_from(argument).unwrap_or(0) & i64::from(STATUS_FLAGS),
-        _ => return None,
-    };
+        libc::F_SETFD => Some(i64::from(libc::FD_CLOEXEC)),
+        libc::F_SETFL => {
+            Some(i64::try_from(argument).unwrap_or(0) & i64::from(STATUS_FLAGS))
+        }
+        _ => None,
+    }
+}
+
+/// Whether a command of fcntl is made.
+pub(crate) fn is_harmless(command: u32) -> bool {
+    tamed(command, 0).is_some()
+}
+
+/// A command of fcntl that is harmless.
+pub(crate) fn fcntl(file: RawFd, command: u32, argument: u64) -> Answer<u64> {
+    let argument = tamed(command, argument).ok_or(Errno::INVAL)?;
     // SAFETY: these commands take a number or nothing.
-    Some(length(unsafe {
-        libc::syscall(libc::SYS_fcntl, file, command, argument)
-    }))
+    length(unsafe { libc::syscall(libc::SYS_fcntl, file, command, argument) })
 }
 
 /// Commands that fill at most 64 bytes with what the file system or the terminal driver knows (asm-generic/ioctls.h, linux/fs.h).
@@ -244,13 +253,19 @@ const ASKING: [u32; 6] = [
     0x801C_581F, // FS_IOC_FSGETXATTR
 ];
 
-/// A command of ioctl that asks; `None`: one that is not made.
-pub(crate) fn ioctl(file: RawFd, command: u32) -> Option<Answer<u64>> {
+/// Whether a command of ioctl is made.
+pub(crate) fn is_asking(command: u32) -> bool {
+    ASKING.contains(&command)
+}
+
+/// A command of ioctl that asks.
+pub(crate) fn ioctl(file: RawFd, command: u32) -> Answer<u64> {
+    if !is_asking(command) {
+        return Err(Errno::INVAL);
+    }
     let mut answer = [0_u64; 32];
     // SAFETY: a buffer larger than what any of these commands writes.
-    ASKING.contains(&command).then(|| {
-        length(unsafe { libc::syscall(libc::SYS_ioctl, file, command, answer.as_mut_ptr()) })
-    })
+    length(unsafe { libc::syscall(libc::SYS_ioctl, file, command, answer.as_mut_ptr()) })
 }
 
 /// A mapping that nobody touches.
@@ -365,3 +380,13 @@ pub(crate) fn flistxattr(file: RawFd, buffer: Scratch) -> Answer<u64> {
     length(unsafe { libc::syscall(libc::SYS_flistxattr, file, address, len) })
 }
 
+
+/// Close a descriptor that nobody uses any more.
+pub(crate) fn close(file: RawFd) -> Answer {
+    super::files::close(file)
+}
+
+#[cfg(test)]
+pub(crate) fn borrowed(file: RawFd) -> std::os::fd::BorrowedFd<'static> {
+    borrow(file)
+}
