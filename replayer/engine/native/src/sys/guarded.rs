@@ -82,7 +82,11 @@ impl Guarded {
     }
 
     /// Call with `/proc/self/fd/N` of what a path leads to.
-    pub(super) fn through_proc<T>(&self, path: &CStr, call: impl FnOnce(&CStr) -> Answer<T>) -> Answer<T> {
+    pub(super) fn through_proc<T>(
+        &self,
+        path: &CStr,
+        call: impl FnOnce(&CStr) -> Answer<T>,
+    ) -> Answer<T> {
         let file = self.resolve(path)?;
         let mut text = self.text.borrow_mut();
         text.clear();

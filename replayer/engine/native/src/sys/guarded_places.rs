@@ -26,7 +26,12 @@ impl Guarded {
     }
 
     /// Call with a path through /proc that leads to the same object and nowhere else.
-    fn by_proc<T>(&self, path: &CStr, links: Links, call: impl FnOnce(&CStr) -> Answer<T>) -> Answer<T> {
+    fn by_proc<T>(
+        &self,
+        path: &CStr,
+        links: Links,
+        call: impl FnOnce(&CStr) -> Answer<T>,
+    ) -> Answer<T> {
         match links {
             Links::Follow => self.through_proc(path, call),
             Links::Keep => {
@@ -121,11 +126,15 @@ impl Places for Guarded {
     }
     fn get_attribute(&self, on: (&CStr, Links), name: &CStr, buffer: Scratch) -> Answer<u64> {
         let (path, links) = on;
-        self.by_proc(path, links, |path| attributes::get((path, links), name, buffer))
+        self.by_proc(path, links, |path| {
+            attributes::get((path, links), name, buffer)
+        })
     }
     fn set_attribute(&self, on: (&CStr, Links), name: &CStr, value: (&[u8], u32)) -> Answer<u64> {
         let (path, links) = on;
-        self.by_proc(path, links, |path| attributes::set((path, links), name, value))
+        self.by_proc(path, links, |path| {
+            attributes::set((path, links), name, value)
+        })
     }
     fn remove_attribute(&self, on: (&CStr, Links), name: &CStr) -> Answer<u64> {
         let (path, links) = on;

@@ -93,12 +93,7 @@ pub(crate) trait Places: Kernel {
     fn chown_at(&self, at: At<'_>, owner: Owner, links: Links) -> Answer<u64>;
     fn utimens_at(&self, at: At<'_>, times: Times, links: Links) -> Answer<u64>;
     fn get_attribute(&self, on: (&CStr, Links), name: &CStr, buffer: Scratch) -> Answer<u64>;
-    fn set_attribute(
-        &self,
-        on: (&CStr, Links),
-        name: &CStr,
-        value: (&[u8], u32),
-    ) -> Answer<u64>;
+    fn set_attribute(&self, on: (&CStr, Links), name: &CStr, value: (&[u8], u32)) -> Answer<u64>;
     fn remove_attribute(&self, on: (&CStr, Links), name: &CStr) -> Answer<u64>;
     fn list_attributes(&self, on: (&CStr, Links), buffer: Scratch) -> Answer<u64>;
 }

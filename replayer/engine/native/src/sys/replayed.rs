@@ -224,9 +224,7 @@ fn tamed(command: u32, argument: u64) -> Option<i64> {
         libc::F_GETFD | libc::F_GETFL | libc::F_GET_SEALS => Some(0),
         // Never without: a program that Python starts must not inherit it.
         libc::F_SETFD => Some(i64::from(libc::FD_CLOEXEC)),
-        libc::F_SETFL => {
-            Some(i64::try_from(argument).unwrap_or(0) & i64::from(STATUS_FLAGS))
-        }
+        libc::F_SETFL => Some(i64::try_from(argument).unwrap_or(0) & i64::from(STATUS_FLAGS)),
         _ => None,
     }
 }
@@ -367,7 +365,16 @@ pub(crate) fn fgetxattr(file: RawFd, name: &CStr, buffer: Scratch) -> Answer<u64
 pub(crate) fn fsetxattr(file: RawFd, name: &CStr, value: &[u8], flags: u32) -> Answer<u64> {
     let (address, len) = (value.as_ptr(), value.len());
     // SAFETY: a NUL-terminated name and a readable value of this length.
-    length(unsafe { libc::syscall(libc::SYS_fsetxattr, file, name.as_ptr(), address, len, flags) })
+    length(unsafe {
+        libc::syscall(
+            libc::SYS_fsetxattr,
+            file,
+            name.as_ptr(),
+            address,
+            len,
+            flags,
+        )
+    })
 }
 
 pub(crate) fn fremovexattr(file: RawFd, name: &CStr) -> Answer<u64> {
@@ -379,7 +386,6 @@ pub(crate) fn flistxattr(file: RawFd, buffer: Scratch) -> Answer<u64> {
     // SAFETY: a writable buffer of this length.
     length(unsafe { libc::syscall(libc::SYS_flistxattr, file, address, len) })
 }
-
 
 /// Close a descriptor that nobody uses any more.
 pub(crate) fn close(file: RawFd) -> Answer {

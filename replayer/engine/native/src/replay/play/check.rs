@@ -164,9 +164,18 @@ mod tests {
     #[test]
     fn what_agrees_matches_and_what_differs_says_how() {
         let enoent = Recorded::Error(2);
-        assert_eq!(verdict(Op::Stat, enoent, Err(Errno::NOENT)), Verdict::Matched);
-        assert_eq!(verdict(Op::Read, Recorded::Exactly(5), Ok(5)), Verdict::Matched);
-        assert_eq!(verdict(Op::Read, Recorded::Unknown, Err(Errno::IO)), Verdict::Unknown);
+        assert_eq!(
+            verdict(Op::Stat, enoent, Err(Errno::NOENT)),
+            Verdict::Matched
+        );
+        assert_eq!(
+            verdict(Op::Read, Recorded::Exactly(5), Ok(5)),
+            Verdict::Matched
+        );
+        assert_eq!(
+            verdict(Op::Read, Recorded::Unknown, Err(Errno::IO)),
+            Verdict::Unknown
+        );
         assert_eq!(
             verdict(Op::Read, Recorded::Exactly(5), Ok(4)),
             Verdict::Diverged(Got::Less)
@@ -197,7 +206,10 @@ mod tests {
             "file-system"
         );
         if rustix::process::geteuid().is_root() {
-            assert_eq!(allowed(Op::Open, Recorded::Error(13), Ok(0)), "root-permitted");
+            assert_eq!(
+                allowed(Op::Open, Recorded::Error(13), Ok(0)),
+                "root-permitted"
+            );
         }
         let facts = Facts {
             op: Op::Unlink,

@@ -5,7 +5,7 @@ use super::slots::{Held, Taken};
 use crate::ops::Op;
 use crate::replay::reel::{Chunk, Cue, Deed, PathId, Place, Slot};
 use crate::sys::replayed::{close, duplicate, seek};
-use crate::sys::{Answer, At, Kernel, Links, Places};
+use crate::sys::{Answer, At, Links, Places};
 use rustix::io::Errno;
 use std::os::fd::RawFd;
 
@@ -40,9 +40,9 @@ impl<'a, K: Places> Player<'a, K> {
             Deed::Close { slot } => self.close(cue, *slot),
             Deed::Read { .. } | Deed::Write { .. } | Deed::List { .. } => self.enact_data(cue),
             Deed::Lstat { at } => self.at(cue, Op::Lstat, *at, |k, at| k.stat_at(at, Links::Keep)),
-            Deed::Access { at, mode, flags } => self.at(cue, Op::Access, *at, |k, at| {
-                k.access_at(at, *mode, *flags)
-            }),
+            Deed::Access { at, mode, flags } => {
+                self.at(cue, Op::Access, *at, |k, at| k.access_at(at, *mode, *flags))
+            }
             Deed::Fstat { slot } => self.on(cue, Op::Fstat, *slot, |k, file| k.fstat(file)),
             other => self.enact_other(chunk, cue, other),
         }

@@ -5,10 +5,8 @@ use super::player::{Act, Ended, Played, Player};
 use super::slots::Held;
 use crate::ops::Op;
 use crate::replay::reel::{Cue, Deed, Recorded, Slot};
-use crate::sys::replayed::{
-    Listing, Wish, clone_file, copy_range, map, readv, sendfile, writev,
-};
-use crate::sys::{Kernel, Places};
+use crate::sys::Places;
+use crate::sys::replayed::{Listing, Wish, clone_file, copy_range, map, readv, sendfile, writev};
 use std::os::fd::AsRawFd;
 
 /// Where data is read or written.
@@ -235,7 +233,9 @@ impl<K: Places> Player<'_, K> {
             return self.no_file(cue, op);
         };
         let into = (target.file, to_offset);
-        let called = self.called(op, from, |_, file| copy_range((file, from_offset), into, size));
+        let called = self.called(op, from, |_, file| {
+            copy_range((file, from_offset), into, size)
+        });
         drop(target);
         match called {
             Some((act, ended, _)) => self.settle(cue, act, ended.moving()),

@@ -4,11 +4,11 @@ use super::player::{Played, Player};
 use crate::ops::Op;
 use crate::program::Owner;
 use crate::replay::reel::{Cue, Deed, Slot};
+use crate::sys::Places;
 use crate::sys::replayed::{
     Patience, Range, advise, fcntl, flock, fstatfs, futimens, ioctl, is_asking, is_harmless, lock,
     readahead, seek, sync_range, syncfs,
 };
-use crate::sys::{Kernel, Places};
 
 /// The program asked for no identity: it is left (`(uid_t) -1`).
 fn identity(id: u32) -> Option<u32> {
@@ -46,7 +46,9 @@ impl<K: Places> Player<'_, K> {
             }),
             Deed::Fchown { slot, uid, gid } => {
                 let owner = owner(*uid, *gid);
-                self.on(cue, Op::Fchown, *slot, |k, f| k.fchown(f, owner).map(|()| 0))
+                self.on(cue, Op::Fchown, *slot, |k, f| {
+                    k.fchown(f, owner).map(|()| 0)
+                })
             }
             Deed::Futimens { slot, times } => {
                 self.on(cue, Op::Futimens, *slot, |_, f| futimens(f, *times))
@@ -81,11 +83,9 @@ impl<K: Places> Player<'_, K> {
             } => self.on(cue, Op::Fadvise, *slot, |_, f| {
                 advise(f, (*offset, *size), *advice)
             }),
-            Deed::Readahead { slot, offset, size } => {
-                self.on(cue, Op::Readahead, *slot, |_, f| {
-                    readahead(f, (*offset, *size))
-                })
-            }
+            Deed::Readahead { slot, offset, size } => self.on(cue, Op::Readahead, *slot, |_, f| {
+                readahead(f, (*offset, *size))
+            }),
             other => self.enact_control(cue, other),
         }
     }

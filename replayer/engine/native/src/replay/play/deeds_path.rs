@@ -5,7 +5,7 @@ use super::player::{Act, Played, Player};
 use crate::ops::Op;
 use crate::path::link_stays_inside;
 use crate::replay::reel::{Chunk, Cue, Deed, PathId, Place, TextId, Times};
-use crate::sys::{Answer, At, Kernel, Links, Places};
+use crate::sys::{Answer, At, Links, Places};
 use std::ffi::CStr;
 
 /// Flags of renameat2 that are handed on: NOREPLACE and EXCHANGE.
@@ -17,12 +17,8 @@ impl<K: Places> Player<'_, K> {
         match &cue.deed {
             Deed::Chdir { at } => self.at(cue, Op::Chdir, *at, K::look_up),
             Deed::Statfs { path } => self.by_path(cue, Op::Statfs, *path, K::statfs),
-            Deed::Mkdir { at, mode } => {
-                self.at(cue, Op::Mkdir, *at, |k, at| k.mkdir_at(at, *mode))
-            }
-            Deed::Mknod { at, mode } => {
-                self.at(cue, Op::Mknod, *at, |k, at| k.mknod_at(at, *mode))
-            }
+            Deed::Mkdir { at, mode } => self.at(cue, Op::Mkdir, *at, |k, at| k.mkdir_at(at, *mode)),
+            Deed::Mknod { at, mode } => self.at(cue, Op::Mknod, *at, |k, at| k.mknod_at(at, *mode)),
             Deed::Rmdir { at } => self.at(cue, Op::Rmdir, *at, K::rmdir_at),
             Deed::Unlink { at } => self.at(cue, Op::Unlink, *at, K::unlink_at),
             Deed::Readlink { at, size } => {
@@ -35,11 +31,9 @@ impl<K: Places> Player<'_, K> {
                     k.rename_at(at, to, flags)
                 })
             }
-            Deed::Link { at, to, flags } => {
-                self.pair(cue, Op::Link, (*at, *to), |k, (at, to)| {
-                    k.link_at(at, to, *flags)
-                })
-            }
+            Deed::Link { at, to, flags } => self.pair(cue, Op::Link, (*at, *to), |k, (at, to)| {
+                k.link_at(at, to, *flags)
+            }),
             Deed::Symlink { at, target } => self.symlink(cue, *at, (chunk, *target)),
             Deed::Truncate { path, size } => self.by_path(cue, Op::Truncate, *path, |k, path| {
                 k.truncate(path, *size).map(|()| 0)
@@ -50,9 +44,7 @@ impl<K: Places> Player<'_, K> {
 
     fn enact_marking(&mut self, cue: &Cue, deed: &Deed) -> Played {
         match deed {
-            Deed::Chmod { at, mode } => {
-                self.at(cue, Op::Chmod, *at, |k, at| k.chmod_at(at, *mode))
-            }
+            Deed::Chmod { at, mode } => self.at(cue, Op::Chmod, *at, |k, at| k.chmod_at(at, *mode)),
             Deed::Chown {
                 at,
                 uid,

@@ -189,12 +189,15 @@ impl Ledger {
                 .get(usize::from(*transaction))
                 .map_or("-", AsRef::as_ref)
         };
-        let diverged = book.diverged.iter().map(|((target, transaction, kind), count)| {
-            json!({
-                "target": target, "transaction": name(transaction), "op": op_name(kind.op),
-                "recorded": outcome_name(kind.recorded), "got": kind.got.name(), "count": count,
-            })
-        });
+        let diverged = book
+            .diverged
+            .iter()
+            .map(|((target, transaction, kind), count)| {
+                json!({
+                    "target": target, "transaction": name(transaction), "op": op_name(kind.op),
+                    "recorded": outcome_name(kind.recorded), "got": kind.got.name(), "count": count,
+                })
+            });
         let targets = book.targets.iter().map(|(target, totals)| {
             let mut json = totals.json();
             json["target"] = Value::from(*target);

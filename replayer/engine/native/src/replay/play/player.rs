@@ -128,6 +128,9 @@ impl<'a, K: Places> Player<'a, K> {
     /// Play the lane to its end; its counts go into the ledger.
     pub(crate) fn play(mut self) -> Played {
         let played = self.play_chunks();
+        if played.is_err() {
+            self.stage.halt();
+        }
         self.stage.feed.leave(self.lane);
         self.stage.progress.finish(self.lane);
         let cast = self.stage.cast;

@@ -155,10 +155,10 @@ mod tests {
     fn a_wait_ends_with_the_performance_and_with_the_lane() {
         let progress = Progress::new(1);
         let over = AtomicBool::new(false);
+        let (progress, over) = (&progress, &over);
         std::thread::scope(|scope| {
             let wait = Wait { lane: 0, row: 5 };
-            let sleeper =
-                scope.spawn(|| progress.wait(wait, &|| over.load(Ordering::SeqCst)));
+            let sleeper = scope.spawn(move || progress.wait(wait, &|| over.load(Ordering::SeqCst)));
             over.store(true, Ordering::SeqCst);
             assert!(!sleeper.join().unwrap());
         });

@@ -79,8 +79,9 @@ pub(crate) struct Stage {
     /// Lanes on threads of their own that have not ended.
     remaining: AtomicUsize,
     outcome: Mutex<Outcome>,
-    /// The user's own thread.
+    /// The user's own thread, and whether it still plays its lane.
     owner: Thread,
+    owner_plays: AtomicBool,
 }
 
 impl Stage {
@@ -99,6 +100,7 @@ impl Stage {
             remaining: AtomicUsize::new(lanes - 1),
             outcome: Mutex::default(),
             owner: current(),
+            owner_plays: AtomicBool::new(true),
         }
     }
 
@@ -128,6 +130,15 @@ impl Stage {
         hold(&self.outcome).add(outcome);
         self.remaining.fetch_sub(1, Ordering::SeqCst);
         self.owner.unpark();
+    }
+
+    /// The lane of the user's own thread has ended.
+    pub(crate) fn leave_own(&self) {
+        self.owner_plays.store(false, Ordering::SeqCst);
+    }
+
+    pub(crate) fn owner_plays(&self) -> bool {
+        self.owner_plays.load(Ordering::SeqCst)
     }
 
     pub(crate) fn remaining(&self) -> usize {
