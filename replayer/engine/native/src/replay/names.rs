@@ -1,7 +1,5 @@
 //! Names of a performance: its own paths with its suffix, composed once and read by all its lanes. Nothing is looked up.
 
-#![cfg_attr(not(test), expect(dead_code, reason = "used by play"))]
-
 use super::reel::{Chunk, Entry, PathId, Paths, Place, Reel, Span, TextId};
 use crate::program::{EntryKind, write_number};
 use crate::sys::c_path;

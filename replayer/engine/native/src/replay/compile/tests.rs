@@ -308,6 +308,7 @@ fn whole(source: &Source) -> Recipe {
         rows: (0, survey.events.saturating_sub(1)),
         begin_ns: 0,
         call_ns: source.call_ns,
+        users: source.users,
         inherited: Vec::new(),
     }
 }
