@@ -171,3 +171,7 @@ impl Replays {
         Ok(needs)
     }
 }
+
+#[cfg(test)]
+#[path = "replay_tests.rs"]
+mod tests;
