@@ -7,6 +7,10 @@ use std::ffi::CString;
 use std::sync::Arc;
 
 #[derive(Debug)]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the plan's parser makes replay steps")
+)]
 pub(crate) enum Step {
     Pick {
         slot: u8,
@@ -48,6 +52,7 @@ pub(crate) struct Replay {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(test), expect(dead_code, reason = "made by the plan's parser"))]
 pub(crate) enum ReplayPart {
     Whole,
     /// One of the requests, drawn.
@@ -56,6 +61,7 @@ pub(crate) enum ReplayPart {
 
 /// When the events of a replay are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(not(test), expect(dead_code, reason = "made by the plan's parser"))]
 pub(crate) enum ReplayPace {
     /// As soon as what they wait for has ended.
     Asap,
