@@ -6,6 +6,8 @@ mod replay;
 mod step;
 
 pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Own, Scope};
+#[cfg(test)]
+pub(crate) use replay::ReelGroup;
 pub(crate) use replay::{NamedTrace, ReplayPace, Replays};
 pub(crate) use step::{
     Call, DataCall, Each, Expect, FileCall, LinkTarget, LockKind, Mode, Owner, PairCall, Part,

@@ -38,6 +38,15 @@ pub(crate) struct ReelGroup {
 }
 
 impl ReelGroup {
+    /// A group of reels that were made by hand.
+    #[cfg(test)]
+    pub(crate) fn ready(reels: Box<[Arc<Reel>]>) -> ReelGroup {
+        ReelGroup {
+            reels: OnceLock::from(Ok(reels)),
+            ..ReelGroup::default()
+        }
+    }
+
     pub(crate) fn reels(&self) -> &[Arc<Reel>] {
         match self.reels.get() {
             Some(Ok(reels)) => reels,

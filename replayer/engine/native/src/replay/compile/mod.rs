@@ -162,7 +162,6 @@ fn reel(
         tops: tops.filter_map(|row| recipe.table.number(row)).collect(),
         laid_out: false,
         read_bytes: needs.read_bytes,
-        write_bytes: needs.write_bytes,
         script: script(recipe, chunks),
     }
 }

@@ -142,7 +142,6 @@ impl Tape {
             tops: self.tops.clone().into(),
             laid_out: false,
             read_bytes: 0,
-            write_bytes: 0,
         })
     }
 }
@@ -209,6 +208,12 @@ impl Ground {
         let directory = crate::sys::open_directory(log.to_str().unwrap()).unwrap();
         Arc::get_mut(&mut self.setting).unwrap().event_log = Some(directory);
         (self, log)
+    }
+
+    /// What was recorded.
+    fn totals(&self) -> Vec<crate::record::RowData> {
+        self.setting.recorder.end_segment();
+        self.setting.recorder.totals()
     }
 
     fn run(&self) -> PathBuf {
