@@ -8,6 +8,7 @@ long calls release the GIL.
 from collections.abc import Sequence
 from typing import Final, Literal, final
 
+from replayer.engine._plan import Plan
 from replayer.engine._traces import trace_formats, trace_import, trace_is_applicable, trace_open
 
 __all__ = [
@@ -46,17 +47,6 @@ def confinement() -> Literal["jailed", "guarded"]:
 
 def evict_machine_caches() -> bool:
     """Sync and drop the machine's page, dentry and inode caches; False when not permitted."""
-
-@final
-class Plan:
-    """A plan of format 1 (see replayer/plan/FORMAT.md), checked and ready to run."""
-
-    def __new__(cls, document: bytes) -> Plan:
-        """Parse a JSON document; ValueError: with the place in it, the value and the bound."""
-    @property
-    def transactions(self) -> tuple[str, ...]: ...
-    @property
-    def datasets(self) -> tuple[str, ...]: ...
 
 @final
 class Space:

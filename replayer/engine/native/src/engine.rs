@@ -61,6 +61,7 @@ impl Engine {
         options: &Options,
     ) -> Result<Engine> {
         options.check(&targets)?;
+        let read_bytes = program.replays.needs()?.read_bytes.max(program.read_bytes);
         file_limit_raised();
         install_wake_signal();
         let doorbell = Doorbell::new().map_err(|errno| Error::os(errno, "eventfd"))?;
@@ -73,7 +74,7 @@ impl Engine {
             Recorder::start(config).map_err(|error| os("the record directory", &error))?;
         let setting = Setting {
             written: Written::of(&program),
-            scratch: ScratchPool::new(program.read_bytes)
+            scratch: ScratchPool::new(read_bytes)
                 .map_err(|errno| Error::os(errno, "read buffers"))?,
             sink: open_sink().map_err(|errno| Error::os(errno, "/dev/null"))?,
             program,

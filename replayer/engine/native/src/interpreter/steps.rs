@@ -51,7 +51,7 @@ impl<K: Places> Interpreter<'_, K> {
 
     /// Give one performance of a trace, or of one of its requests.
     fn replay(&mut self, replay: &Replay) -> Result<(), Halt> {
-        let reels = &replay.reels;
+        let reels = replay.reels.reels();
         let index = match replay.part {
             ReplayPart::Whole => 0,
             ReplayPart::Request => self.stream.below(reels.len() as u64),

@@ -1,16 +1,12 @@
 //! Steps: the instructions that an interpreter runs.
 
+use super::replay::{ReelGroup, ReplayPace};
 use super::{Draw, Steps, Weights};
 use crate::ops::{OK, Op};
-use crate::replay::reel::Reel;
 use std::ffi::CString;
 use std::sync::Arc;
 
 #[derive(Debug)]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "the plan's parser makes replay steps")
-)]
 pub(crate) enum Step {
     Pick {
         slot: u8,
@@ -44,7 +40,7 @@ pub(crate) enum Step {
 pub(crate) struct Replay {
     pub(crate) trace: u16,
     /// The whole trace, or every request of a label.
-    pub(crate) reels: Box<[Arc<Reel>]>,
+    pub(crate) reels: Arc<ReelGroup>,
     pub(crate) part: ReplayPart,
     pub(crate) pace: ReplayPace,
     /// 100: as recorded.
@@ -52,23 +48,10 @@ pub(crate) struct Replay {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "made by the plan's parser"))]
 pub(crate) enum ReplayPart {
     Whole,
     /// One of the requests, drawn.
     Request,
-}
-
-/// When the events of a replay are made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(not(test), expect(dead_code, reason = "made by the plan's parser"))]
-pub(crate) enum ReplayPace {
-    /// As soon as what they wait for has ended.
-    Asap,
-    /// Their recorded think time after the previous one of their lane.
-    Closed,
-    /// At their recorded times.
-    Timed,
 }
 
 #[derive(Debug)]

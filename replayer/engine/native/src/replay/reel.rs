@@ -217,7 +217,7 @@ pub(crate) enum Deed {
     CopyRange {
         from: Option<Slot>,
         to: Option<Slot>,
-        size: u64,
+        size: u32,
         from_offset: Option<u64>,
         to_offset: Option<u64>,
     },
@@ -228,7 +228,7 @@ pub(crate) enum Deed {
     Splice {
         from: Option<Slot>,
         to: Option<Slot>,
-        size: u64,
+        size: u32,
         from_offset: Option<u64>,
         to_offset: Option<u64>,
     },

@@ -179,7 +179,7 @@ impl<K: Places> Player<'_, K> {
                 to_offset,
             } => {
                 let sides = ((*from, *from_offset), (*to, *to_offset));
-                self.copy_range(cue, Op::CopyFileRange, sides, *size)
+                self.copy_range(cue, Op::CopyFileRange, sides, u64::from(*size))
             }
             Deed::Splice {
                 from,
@@ -189,7 +189,7 @@ impl<K: Places> Player<'_, K> {
                 to_offset,
             } => {
                 let sides = ((*from, *from_offset), (*to, *to_offset));
-                self.splice(cue, sides, *size)
+                self.splice(cue, sides, u64::from(*size))
             }
             Deed::Clone { from, to } => self.clone_file(cue, *from, *to),
             Deed::Sendfile {

@@ -249,7 +249,7 @@ impl Ground {
     ) -> Shown {
         let replay = Replay {
             trace: 0,
-            reels: Box::default(),
+            reels: Arc::default(),
             part: ReplayPart::Whole,
             pace,
             speed_percent: 100,
