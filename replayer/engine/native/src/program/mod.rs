@@ -2,12 +2,10 @@
 //! Made by `plan`; read by the interpreter, the pacers and the layout; never changed.
 
 mod dataset;
-mod replay;
+pub(crate) mod replay;
 mod step;
 
 pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Own, Scope};
-#[cfg(test)]
-pub(crate) use replay::ReelGroup;
 pub(crate) use replay::{NamedTrace, ReplayPace, Replays};
 pub(crate) use step::{
     Call, DataCall, Each, Expect, FileCall, LinkTarget, LockKind, Mode, Owner, PairCall, Part,

@@ -38,13 +38,13 @@ pub(crate) struct ReelGroup {
 }
 
 impl ReelGroup {
-    /// A group of reels that were made by hand.
+    /// Of reels that are made already.
     #[cfg(test)]
-    pub(crate) fn ready(reels: Box<[Arc<Reel>]>) -> ReelGroup {
-        ReelGroup {
-            reels: OnceLock::from(Ok(reels)),
+    pub(crate) fn of(reels: Vec<Arc<Reel>>) -> Arc<ReelGroup> {
+        Arc::new(ReelGroup {
+            reels: OnceLock::from(Ok(reels.into())),
             ..ReelGroup::default()
-        }
+        })
     }
 
     pub(crate) fn reels(&self) -> &[Arc<Reel>] {

@@ -604,7 +604,7 @@ fn a_step_of_a_transaction_draws_a_request_and_plays_it() {
     let program = Arc::get_mut(&mut setting.program).unwrap();
     program.transactions[0].steps = [crate::program::Step::Replay(Box::new(Replay {
         trace: 0,
-        reels: Arc::new(crate::program::ReelGroup::ready([good, tape.reel()].into())),
+        reels: crate::program::replay::ReelGroup::of(vec![good, tape.reel()]),
         part: ReplayPart::Request,
         pace: ReplayPace::Asap,
         speed_percent: 100,
