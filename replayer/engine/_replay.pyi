@@ -2,7 +2,7 @@
 
 ``Engine.divergences`` returns JSON: counts ``performances``, ``events``, ``compared`` and
 ``matched``; ``omitted`` and ``allowed`` by reason; ``diverged``, a list of ``target``,
-``transaction``, ``op``, ``recorded``, ``got`` and ``count``; ``examples``, at most 20 of each target,
+``transaction``, ``op``, ``recorded``, ``got`` and ``count``; ``examples``, at most 20 a target,
 with ``user``, ``performance``, ``trace``, ``row``, ``thread``, ``op``, ``path``, ``recorded``,
 ``got``, ``result_recorded`` and ``result_got``; ``targets``, a list of the same counts by target.
 """
