@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final, Literal, final
 
 from replayer.engine._plan import Plan
+from replayer.engine._replay import trace_check_order
 from replayer.engine._traces import trace_formats, trace_import, trace_is_applicable, trace_open
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "confinement",
     "evict_machine_caches",
 ]
+__all__ += ["trace_check_order"]
 __all__ += ["trace_formats", "trace_import", "trace_is_applicable", "trace_open"]
 
 BUILD_PROFILE: Final[str]
@@ -291,6 +293,7 @@ class Engine:
         interval_ns: int = 1_000_000_000,
         stuck_after_ns: int = 5_000_000_000,
         null: bool = False,
+        event_log: str | None = None,
     ) -> Engine:
         """Make an engine; nothing runs yet.
 
@@ -303,6 +306,7 @@ class Engine:
             interval_ns: Length of an interval, at least 1 ms.
             stuck_after_ns: An op longer than this is reported while it hangs.
             null: Make no system call at all: measures the engine's own cost.
+            event_log: An existing directory for the times of every replayed event.
 
         Raises:
             RuntimeError: This is a debug build.
@@ -359,6 +363,8 @@ class Engine:
         """Everything recorded since the engine's begin, per key."""
     def record_error(self) -> tuple[str, int] | None:
         """The file whose writing failed first and the errno; None while all is well."""
+    def divergences(self) -> str:
+        """What replays found so far, as JSON (see ``_replay.pyi``)."""
     def start_interactive(self, user: int, target: int) -> None:
         """Start a user that does what ``submit`` says (for locustfiles in Python), nothing else."""
     def submit(self, user: int, command: bytes) -> int:

@@ -162,7 +162,6 @@ fn reel(
         tops: tops.filter_map(|row| recipe.table.number(row)).collect(),
         laid_out: false,
         read_bytes: needs.read_bytes,
-        write_bytes: needs.write_bytes,
         script: script(recipe, chunks),
     }
 }
@@ -176,3 +175,5 @@ fn script(recipe: Recipe, chunks: Option<Vec<Arc<Chunk>>>) -> Box<dyn Script> {
 
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(test)]
+mod tests_odd;
