@@ -100,8 +100,10 @@ impl Band {
             journal: &mut *journal,
             tools: &mut self.tools,
         };
-        let own = Player::new(seat, stage, 0).play();
-        stage.leave_own();
+        let own = {
+            let _leaving = OwnLane(stage);
+            Player::new(seat, stage, 0).play()
+        };
         self.wait_for_companions(stage);
         let outcome = stage.outcome();
         let result = match (own, outcome.result) {
@@ -273,6 +275,18 @@ impl Band {
                 message: format!("files of a performance stay: {path}: {errno}"),
             });
         }
+    }
+}
+
+/// Says that the lane of the user's own thread has ended, whatever ended it.
+struct OwnLane<'a>(&'a Stage);
+
+impl Drop for OwnLane<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.halt();
+        }
+        self.0.leave_own();
     }
 }
 
