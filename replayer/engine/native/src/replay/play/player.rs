@@ -136,13 +136,25 @@ impl<'a, K: Places> Player<'a, K> {
         self.stage.feed.leave(self.lane);
         self.stage.progress.finish(self.lane);
         self.hand_over();
-        if let Some(log) = &mut self.tools.log {
-            log.flush();
-        }
+        self.flush_log();
         if self.divergences == 0 {
             played
         } else {
             played.and(Err(Halt::Failed))
+        }
+    }
+
+    fn flush_log(&mut self) {
+        let fault = self.tools.log.as_mut().and_then(|log| {
+            log.flush();
+            log.fault
+        });
+        if let Some(errno) = fault {
+            self.setting.recorder.log(&Event::Broken {
+                t_ns: now_ns().saturating_sub(self.setting.begin_ns),
+                user: self.pulse.user,
+                message: format!("the event log is incomplete: {errno}"),
+            });
         }
     }
 
