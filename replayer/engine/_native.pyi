@@ -8,6 +8,7 @@ long calls release the GIL.
 from collections.abc import Sequence
 from typing import Final, Literal, final
 
+from replayer.engine._replay import trace_census, trace_check_order, trace_history
 from replayer.engine._traces import trace_formats, trace_import, trace_is_applicable, trace_open
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "evict_machine_caches",
 ]
 __all__ += ["trace_formats", "trace_import", "trace_is_applicable", "trace_open"]
+__all__ += ["trace_census", "trace_check_order", "trace_history"]
 
 BUILD_PROFILE: Final[str]
 """``release`` or ``debug``; a debug engine may not measure."""
@@ -51,8 +53,10 @@ def evict_machine_caches() -> bool:
 class Plan:
     """A plan of format 1 (see replayer/plan/FORMAT.md), checked and ready to run."""
 
-    def __new__(cls, document: bytes) -> Plan:
+    def __new__(cls, document: bytes, traces: Sequence[str] = ()) -> Plan:
         """Parse a JSON document; ValueError: with the place in it, the value and the bound."""
+    @property
+    def replay_lanes(self) -> int: ...
     @property
     def transactions(self) -> tuple[str, ...]: ...
     @property
@@ -301,6 +305,7 @@ class Engine:
         interval_ns: int = 1_000_000_000,
         stuck_after_ns: int = 5_000_000_000,
         null: bool = False,
+        event_log: str | None = None,
     ) -> Engine:
         """Make an engine; nothing runs yet.
 
@@ -312,6 +317,7 @@ class Engine:
                 are written each interval.
             interval_ns: Length of an interval, at least 1 ms.
             stuck_after_ns: An op longer than this is reported while it hangs.
+            event_log: A directory into which replays write when each event was made.
             null: Make no system call at all: measures the engine's own cost.
 
         Raises:
@@ -392,6 +398,7 @@ class Engine:
         """Time that users were ready but had no CPU, since the begin (64 threads, scaled up)."""
     def in_call_ns(self) -> int:
         """Time that the users spent in calls since the begin, all users together."""
+    def divergences(self) -> str: ...
     def interrupt(self) -> None:
         """Wake and cancel every user at once (second Ctrl-C)."""
     def close(self) -> list[Stuck]:
