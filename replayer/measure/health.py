@@ -21,7 +21,13 @@ BOTTLENECK_SHARE = 0.25  # chosen: beyond a quarter, ranks between mounts may be
 SLOW_ENGINE_NS = 1_000  # chosen: ten times the engine's own promise of 100 ns an op
 
 Kind = Literal[
-    "client busy", "waited for a cpu", "engine slow", "users given up", "events dropped", "other"
+    "client busy",
+    "waited for a cpu",
+    "engine slow",
+    "users given up",
+    "events dropped",
+    "schedule missed",
+    "other",
 ]
 
 

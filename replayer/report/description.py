@@ -15,6 +15,7 @@ from replayer.measure import (
 )
 from replayer.report.document import Document, Incident
 from replayer.report.ranking import CLAIM_ROUNDS, chance_of_claim
+from replayer.report.replay import describe_traces
 from replayer.verdict import Judgement
 
 __all__ = [
@@ -54,6 +55,8 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
     yield "users", f"{format_count(load.users)}, {load.loop} loop: {load.pace}"
     yield "time", _time(document)
     plan = document.plan
+    if document.replay is not None:
+        yield from describe_traces(document.replay)
     yield "plan", f"{plan.scenario}, seed {plan.seed}, fingerprint {plan.fingerprint[:_SHORT]}"
     machine = document.machine
     yield (

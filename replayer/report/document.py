@@ -19,6 +19,7 @@ from replayer.measure import (
     Summary,
     Target,
 )
+from replayer.measure.replay import Replay
 from replayer.verdict import Verdict
 
 __all__ = ["SCHEMA", "Document", "Incident", "LostLines", "Place", "Ranked"]
@@ -97,6 +98,8 @@ class Document(Frozen):
     targets: tuple[Target, ...]
     machine: MachineFacts
     health: Health | None
+    replay: Replay | None
+    """Null when no trace was replayed."""
     warnings: tuple[RunWarning, ...]
     lost: LostLines
     summary: Summary

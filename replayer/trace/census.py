@@ -1,12 +1,11 @@
 """What a trace, or one of its requests, does: its ops, errors and bytes, counted natively."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from replayer.trace import native
+from replayer.trace.reading import load_census
 
 __all__ = ["OpCensus", "TraceCensus", "take_census"]
 
@@ -44,13 +43,13 @@ def take_census(folder: Path, request: str | None) -> TraceCensus:
     Raises:
         TraceError: The trace is damaged, or has no such request.
     """
-    found = json.loads(native.census(folder, request))
+    found = load_census(folder, request)
     return TraceCensus(
         performances=1 if request is None else max(int(found["requests"]), 1),
         events=found["events"],
         threads=found["threads"],
         ops={
-            op: OpCensus(each["count"], each["errors"], each["bytes"])
+            op: OpCensus(each["count"], sum(each["errors"].values()), each["bytes"])
             for op, each in found["ops"].items()
         },
     )
