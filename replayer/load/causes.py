@@ -7,7 +7,7 @@ none, so only causes that the outcomes themselves name are here.
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replayer.measure.replay import Divergence
+from replayer.measure import Divergence
 
 __all__ = ["likely_cause"]
 

@@ -17,10 +17,10 @@ from replayer.load.caches import Procedure
 from replayer.load.replays import describe_replay
 from replayer.load.targets import Target
 from replayer.load.workload import Workload
+from replayer.measure import Replay
 from replayer.measure.clock import utc_text
 from replayer.measure.facts import collect_machine
 from replayer.measure.health import Health, LoadFacts, RunWarning
-from replayer.measure.replay import Replay
 from replayer.measure.run import (
     CacheFacts,
     PlanFacts,

@@ -14,7 +14,7 @@ from replayer.engine import Plan as EnginePlan
 from replayer.errors import ReplayerError
 from replayer.load.causes import likely_cause
 from replayer.load.replay_options import ReplaySettings
-from replayer.measure.replay import (
+from replayer.measure import (
     Divergence,
     DivergenceCount,
     OrderFacts,
@@ -196,7 +196,7 @@ def _history(facts: TraceFacts, row: int) -> tuple[PastEvent, ...]:
             op=each["op"],
             path=each["path"],
             to_path=each["to_path"],
-            result=each["error"] or str(each["result"]),
+            result=each["error"] or (str(each["result"]) if each["result"] else "ok"),
             why=each["why"],
         )
         for each in found

@@ -15,11 +15,11 @@ from replayer.measure import (
     LoadFacts,
     MachineFacts,
     PlanFacts,
+    Replay,
     RunWarning,
     Summary,
     Target,
 )
-from replayer.measure.replay import Replay
 from replayer.verdict import Verdict
 
 __all__ = ["SCHEMA", "Document", "Incident", "LostLines", "Place", "Ranked"]

@@ -6,6 +6,11 @@ Words and rows; the table, the Markdown and JUnit print them each in its own way
 from collections.abc import Iterable, Iterator
 
 from replayer.measure import (
+    Counted,
+    Divergence,
+    PastEvent,
+    Replay,
+    ReplayedTransaction,
     RunWarning,
     Statistics,
     Summary,
@@ -14,7 +19,6 @@ from replayer.measure import (
     format_share,
     format_time_ns,
 )
-from replayer.measure.replay import Counted, Divergence, PastEvent, Replay, ReplayedTransaction
 from replayer.report.document import Document
 
 __all__ = [
