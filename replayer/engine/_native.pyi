@@ -8,8 +8,15 @@ long calls release the GIL.
 from collections.abc import Sequence
 from typing import Final, Literal, final
 
-from replayer.engine._replay import trace_census, trace_check_order, trace_history
-from replayer.engine._traces import trace_formats, trace_import, trace_is_applicable, trace_open
+from replayer.engine._replay import trace_check_order
+from replayer.engine._traces import (
+    trace_census,
+    trace_formats,
+    trace_history,
+    trace_import,
+    trace_is_applicable,
+    trace_open,
+)
 
 __all__ = [
     "BUILD_PROFILE",
@@ -29,8 +36,8 @@ __all__ = [
     "confinement",
     "evict_machine_caches",
 ]
-__all__ += ["trace_formats", "trace_import", "trace_is_applicable", "trace_open"]
-__all__ += ["trace_census", "trace_check_order", "trace_history"]
+__all__ += ["trace_census", "trace_check_order", "trace_formats", "trace_history"]
+__all__ += ["trace_import", "trace_is_applicable", "trace_open"]
 
 BUILD_PROFILE: Final[str]
 """``release`` or ``debug``; a debug engine may not measure."""

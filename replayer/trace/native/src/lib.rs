@@ -5,6 +5,7 @@
 
 mod bytes;
 mod call;
+mod census;
 mod constants;
 mod counts;
 mod door;
@@ -13,6 +14,7 @@ mod error;
 mod files;
 mod folder;
 mod formats;
+mod history;
 mod import;
 mod infer;
 mod input;
@@ -42,9 +44,11 @@ mod tracker_task;
 mod tree;
 mod usage;
 
+pub use census::census;
 pub use door::register;
 pub use error::TraceError;
 pub use formats::{Applicability, is_applicable};
+pub use history::history;
 pub use import::{Request, import, rehearse};
 pub use op::Op;
 pub use reader::{Events, NamedPath, RequestPiece, Trace, TreeEntry, count_events};
