@@ -80,7 +80,7 @@ _CAUSES = (
         "it, or the target treats names otherwise (upper and lower case)",
     ),
     _Cause(
-        lambda event, _: event.got in {"ok", "DIVERGED"} and event.op in LENGTHS,
+        lambda event, _: event.got in {"less", "more"} and event.op in LENGTHS,
         "a file or directory has another size than it had: another user changed it, or something "
         "that was not traced did while recording",
     ),

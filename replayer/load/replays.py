@@ -127,6 +127,7 @@ def read_results(engine: Engine, plan: Plan) -> ReplayResults:
         explained.add(each["target"])
         examples.append(_divergence(each, plan, first=first))
     return ReplayResults(
+        performances=found["performances"],
         events=found["events"],
         compared=found["compared"],
         matched=found["matched"],
@@ -134,7 +135,7 @@ def read_results(engine: Engine, plan: Plan) -> ReplayResults:
         allowed=counted(found["allowed"]),
         diverged=tuple(DivergenceCount.model_validate(each) for each in found["diverged"]),
         examples=tuple(examples),
-        targets=tuple(ReplayedTarget.model_validate(each) for each in found["targets"]),
+        targets=tuple(map(_target, found["targets"])),
     )
 
 
@@ -157,10 +158,9 @@ def read_order(plan: Plan, log: Path) -> OrderFacts:
 
 def _divergence(each: Mapping[str, Any], plan: Plan, *, first: bool) -> Divergence:
     """Return a divergence; the first of its target with what led to it."""
-    facts = _trace_of(plan, each["trace"])
+    facts = plan.traces[each["trace"]]
     bare = Divergence(
         target=each["target"],
-        transaction=each["transaction"],
         user=each["user"],
         performance=each["performance"],
         trace=facts.name,
@@ -178,10 +178,14 @@ def _divergence(each: Mapping[str, Any], plan: Plan, *, first: bool) -> Divergen
     return bare.model_copy(update={"history": history, "hint": hint})
 
 
-def _trace_of(plan: Plan, name: str) -> TraceFacts:
-    """Return the facts of a trace by the name that the plan has for it."""
-    names = [row["name"] for row in plan.body["traces"]]
-    return plan.traces[names.index(name)]
+def _target(each: Mapping[str, Any]) -> ReplayedTarget:
+    return ReplayedTarget(
+        index=each["target"],
+        performances=each["performances"],
+        events=each["events"],
+        compared=each["compared"],
+        matched=each["matched"],
+    )
 
 
 def _history(facts: TraceFacts, row: int) -> tuple[PastEvent, ...]:

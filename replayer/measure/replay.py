@@ -74,7 +74,6 @@ class Divergence(Frozen):
     """One event that came out otherwise than recorded."""
 
     target: int
-    transaction: str
     user: int
     performance: int
     """Which of the user's performances, from 0."""
@@ -86,6 +85,7 @@ class Divergence(Frozen):
     recorded: str
     """``ok`` or an errno name."""
     got: str
+    """The same, or ``less`` or ``more`` than the recorded number."""
     result_recorded: int | None
     """The number that it returned, where numbers are compared."""
     result_got: int | None
@@ -103,6 +103,7 @@ class DivergenceCount(Frozen):
     op: str
     recorded: str
     got: str
+    """``ok``, an errno name, or ``less`` or ``more`` than the recorded number."""
     count: int
 
 
@@ -110,6 +111,8 @@ class ReplayedTarget(Frozen):
     """How far the replay on one target agreed with the trace."""
 
     index: int
+    performances: int
+    """How often a trace or a request was replayed."""
     events: int
     """All that were replayed or left out."""
     compared: int
@@ -121,6 +124,7 @@ class ReplayedTarget(Frozen):
 class ReplayResults(Frozen):
     """How far a replay agreed with its trace."""
 
+    performances: int
     events: int
     compared: int
     matched: int

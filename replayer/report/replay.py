@@ -68,8 +68,9 @@ def describe_agreement(document: Document) -> Iterator[tuple[str, str]]:
     yield (
         "events",
         (
-            f"{format_count(found.events)} replayed, {format_count(found.compared)} compared: "
-            f"{share} as recorded, {format_count(found.divergences)} diverged"
+            f"{format_count(found.events)} in {format_count(found.performances)} performances, "
+            f"{format_count(found.compared)} compared: {share} as recorded, "
+            f"{format_count(found.divergences)} diverged"
         ),
     )
     if found.omitted:
@@ -123,7 +124,7 @@ def explain_divergence(target: str, found: Divergence) -> Iterator[tuple[str, st
         "event",
         (
             f"row {found.row} of {found.trace}, thread {found.thread}: {found.op} {found.path} "
-            f"({found.transaction} on {target}, user {found.user}, performance {found.performance})"
+            f"(on {target}, user {found.user}, performance {found.performance})"
         ),
     )
     yield "recorded", _result(found.recorded, found.result_recorded)

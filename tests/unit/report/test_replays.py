@@ -35,7 +35,6 @@ PAST = {
 }
 EXAMPLE = {
     "target": 1,
-    "transaction": "site",
     "user": 3,
     "performance": 0,
     "trace": "mine/site",
@@ -51,6 +50,7 @@ EXAMPLE = {
     "history": [PAST, {**PAST, "row": 12, "op": "rename", "to_path": "site/b", "why": "parent"}],
 }
 RESULTS = {
+    "performances": 2,
     "events": 2000,
     "compared": 1990,
     "matched": 1986,
@@ -59,13 +59,13 @@ RESULTS = {
     "diverged": [
         {"target": 1, "transaction": "site", "op": "open", "recorded": "ENOENT", "got": "ok",
          "count": 1},
-        {"target": 1, "transaction": "site", "op": "read", "recorded": "ok", "got": "DIVERGED",
+        {"target": 1, "transaction": "site", "op": "read", "recorded": "ok", "got": "less",
          "count": 3},
     ],
     "examples": [EXAMPLE, {**EXAMPLE, "row": 900, "history": None}],
     "targets": [
-        {"index": 0, "events": 1000, "compared": 995, "matched": 995},
-        {"index": 1, "events": 1000, "compared": 995, "matched": 991},
+        {"index": 0, "performances": 1, "events": 1000, "compared": 995, "matched": 995},
+        {"index": 1, "performances": 1, "events": 1000, "compared": 995, "matched": 991},
     ],
 }  # fmt: skip
 ORDER = {"performances": 2, "events": 2000, "edges": 84, "violated": 1, "first": "row 7 before 5"}
