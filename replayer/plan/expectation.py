@@ -29,6 +29,9 @@ PATH_OPS = frozenset(
 # Ops of traces, see replayer/trace/FORMAT.md.
 READING = frozenset({"read", "readv", "pread", "preadv", "sendfile"})
 WRITING = frozenset({"write", "writev", "pwrite", "pwritev", "copy_file_range"})
+UNTIMED = frozenset({"inherit", "close_exit"})
+"""No calls of the recorded program: made between the timed ones."""
+RECORDED_AS = {"close_dup": "close"}
 MAKING = frozenset({"open", "mkdir", "symlink", "link", "mknod"})
 """An open may create: a bound, since a census does not tell which one does."""
 
@@ -153,7 +156,8 @@ class _Walker:
         census = self.census.replayed(step)
         each = times / census.performances
         for op, found in census.ops.items():
-            self.tally.ops[op] += each * found.count
+            if op not in UNTIMED:
+                self.tally.ops[RECORDED_AS.get(op, op)] += each * found.count
             self.tally.failing_lookups += each * found.errors * (op in PATH_OPS)
             self.tally.bytes_read += each * found.size_bytes * (op in READING)
             written = each * found.size_bytes * (op in WRITING)
