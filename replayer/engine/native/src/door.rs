@@ -61,8 +61,13 @@ pub(crate) struct Plan {
 #[pymethods]
 impl Plan {
     #[new]
-    fn new(py: Python<'_>, document: &[u8]) -> PyResult<Plan> {
-        let program = py.detach(|| parse_plan(document))?;
+    #[pyo3(signature = (document, traces=Vec::new()))]
+    fn new(py: Python<'_>, document: &[u8], traces: Vec<String>) -> PyResult<Plan> {
+        let program = py.detach(|| -> crate::error::Result<_> {
+            let mut program = parse_plan(document)?;
+            program.replays.open(&traces)?;
+            Ok(program)
+        })?;
         Ok(Plan {
             program: Arc::new(program),
         })
@@ -77,6 +82,12 @@ impl Plan {
                 .iter()
                 .map(|transaction| &transaction.name),
         )
+    }
+
+    #[getter]
+    fn replay_lanes(&self, py: Python<'_>) -> PyResult<u16> {
+        let needs = py.detach(|| self.program.replays.needs())?;
+        Ok(needs.lanes)
     }
 
     #[getter]

@@ -45,6 +45,7 @@ impl<K: Kernel> Interpreter<'_, K> {
                 let time_ns = self.draw(*time);
                 self.think(time_ns)
             }
+            Step::Replay { .. } => Ok(()),
         }
     }
 

@@ -1,6 +1,6 @@
 //! Steps: the instructions that an interpreter runs.
 
-use super::{Draw, Steps, Weights};
+use super::{Draw, ReplayPace, Steps, Weights};
 use crate::ops::{OK, Op};
 use std::ffi::CString;
 
@@ -30,6 +30,12 @@ pub(crate) enum Step {
     Each(Box<Each>),
     Think(Draw),
     Call(Box<Timed>),
+    /// Play a reel of a group.
+    Replay {
+        group: u16,
+        pace: ReplayPace,
+        speed_percent: u32,
+    },
 }
 
 #[derive(Debug)]
