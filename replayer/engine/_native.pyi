@@ -61,9 +61,13 @@ class Plan:
     """A plan of format 1 (see replayer/plan/FORMAT.md), checked and ready to run."""
 
     def __new__(cls, document: bytes, traces: Sequence[str] = ()) -> Plan:
-        """Parse a JSON document; ValueError: with the place in it, the value and the bound."""
+        """Parse a JSON document; ValueError: with the place in it, the value and the bound.
+
+        ``traces``: the folders of its traces, in their order; their checksums are compared.
+        """
     @property
-    def replay_lanes(self) -> int: ...
+    def replay_lanes(self) -> int:
+        """Threads that one user needs at most for its replays, its own one included (0: none)."""
     @property
     def transactions(self) -> tuple[str, ...]: ...
     @property

@@ -61,11 +61,15 @@ pub(crate) struct Plan {
 #[pymethods]
 impl Plan {
     #[new]
-    #[pyo3(signature = (document, traces=Vec::new()))]
+    #[pyo3(signature = (document, traces=Vec::new()), text_signature = "(document, traces=())")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a converted sequence is owned"
+    )]
     fn new(py: Python<'_>, document: &[u8], traces: Vec<String>) -> PyResult<Plan> {
         let program = py.detach(|| -> crate::error::Result<_> {
             let mut program = parse_plan(document)?;
-            program.replays.open(&traces)?;
+            program.replays.open(&traces, program.users)?;
             Ok(program)
         })?;
         Ok(Plan {

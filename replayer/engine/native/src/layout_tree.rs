@@ -324,10 +324,9 @@ fn add_copy(
 fn copies(dataset: &Dataset, users: u32) -> u32 {
     match dataset.scope {
         Scope::Shared => 1,
-        Scope::User => users,
         // A trace that leaves nothing to its users has no copies of it.
         Scope::Own if dataset.entries.is_empty() => 0,
-        Scope::Own => users,
+        Scope::User | Scope::Own => users,
     }
 }
 

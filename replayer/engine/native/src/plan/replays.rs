@@ -3,8 +3,8 @@
 use super::Context;
 use super::datasets::plain_path;
 use super::draws::index;
-use super::value::{Fault, Fields, Parsed, choice, integer, nullable, refuse, text};
-use crate::program::{NamedTrace, ReplayPace, Step};
+use super::value::{Fields, Parsed, choice, integer, nullable, refuse, text};
+use crate::program::{NamedTrace, Replay, ReplayPace, ReplayPart, Step};
 use serde_json::Value;
 
 /// Times as fast, in percent, at most (as plan format 1 has it).
@@ -43,10 +43,15 @@ pub(super) fn replay(fields: Fields, context: &mut Context) -> Parsed<Step> {
     let label = fields.take("request", |value| nullable(value, text))?;
     let pace = fields.take("pace", |value| choice(value, &PACES))?;
     let speed = fields.take("speed_percent", |value| integer(value, 1, MOST_SPEED))?;
-    let group = context.replays.group_of(trace, label);
-    Ok(Step::Replay {
-        group: group.ok_or_else(|| Fault::new("a plan may replay at most 65536 labels"))?,
+    Ok(Step::Replay(Box::new(Replay {
+        trace,
+        reels: context.replays.group(trace, label),
+        part: if label.is_some() {
+            ReplayPart::Request
+        } else {
+            ReplayPart::Whole
+        },
         pace,
         speed_percent: u32::try_from(speed).unwrap_or(u32::MAX),
-    })
+    })))
 }

@@ -9,7 +9,7 @@ pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Own, Scope};
 pub(crate) use replay::{NamedTrace, ReplayPace, Replays};
 pub(crate) use step::{
     Call, DataCall, Each, Expect, FileCall, LinkTarget, LockKind, Mode, Owner, PairCall, Part,
-    PathCall, Step, Timed,
+    PathCall, Replay, ReplayPart, Step, Timed,
 };
 
 use crate::rng::{Stream, scale};

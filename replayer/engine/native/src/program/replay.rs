@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::program::Dataset;
 use crate::replay::compile::{self, Source};
-use crate::replay::reel::{Lane, Reel, Slot};
+use crate::replay::reel::{Lane, Reel};
 use std::sync::{Arc, OnceLock};
 
 /// A trace that a plan names.
@@ -27,22 +27,21 @@ pub(crate) enum ReplayPace {
     Timed,
 }
 
-/// The reels that a step draws from.
-#[derive(Debug)]
+/// The reels that a step draws from: none until they are compiled.
+#[derive(Debug, Default)]
 pub(crate) struct ReelGroup {
     /// Number of the trace.
-    pub(crate) trace: u16,
+    trace: u16,
     /// The requests that are drawn from; `None`: the whole trace is one reel.
-    pub(crate) label: Option<String>,
-    reels: OnceLock<std::result::Result<Arc<[Arc<Reel>]>, String>>,
+    label: Option<String>,
+    reels: OnceLock<std::result::Result<Box<[Arc<Reel>]>, String>>,
 }
 
 impl ReelGroup {
-    pub(crate) fn new(trace: u16, label: Option<String>) -> ReelGroup {
-        ReelGroup {
-            trace,
-            label,
-            reels: OnceLock::new(),
+    pub(crate) fn reels(&self) -> &[Arc<Reel>] {
+        match self.reels.get() {
+            Some(Ok(reels)) => reels,
+            _ => &[],
         }
     }
 }
@@ -51,16 +50,14 @@ impl ReelGroup {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Needs {
     pub(crate) lanes: Lane,
-    pub(crate) slots: Slot,
     pub(crate) read_bytes: u64,
-    pub(crate) write_bytes: u64,
 }
 
 /// All that a plan replays.
 #[derive(Debug, Default)]
 pub(crate) struct Replays {
     pub(crate) traces: Vec<NamedTrace>,
-    pub(crate) groups: Vec<ReelGroup>,
+    groups: Vec<Arc<ReelGroup>>,
     /// Opened traces, in the order of their names.
     sources: Vec<Source>,
     /// What they need below the run's folder.
@@ -75,20 +72,24 @@ impl Replays {
         }
     }
 
-    /// The group of a trace and a label, made where there is none yet; `None` when there are too many.
-    pub(crate) fn group_of(&mut self, trace: u16, label: Option<&str>) -> Option<u16> {
-        let same = |group: &ReelGroup| group.trace == trace && group.label.as_deref() == label;
-        let known = self.groups.iter().position(same);
-        let number = u16::try_from(known.unwrap_or(self.groups.len())).ok()?;
-        if known.is_none() {
-            let group = ReelGroup::new(trace, label.map(str::to_owned));
-            self.groups.push(group);
+    /// The group of a trace and a label, made where there is none yet.
+    pub(crate) fn group(&mut self, trace: u16, label: Option<&str>) -> Arc<ReelGroup> {
+        let same =
+            |group: &&Arc<ReelGroup>| group.trace == trace && group.label.as_deref() == label;
+        if let Some(known) = self.groups.iter().find(same) {
+            return Arc::clone(known);
         }
-        Some(number)
+        let group = Arc::new(ReelGroup {
+            trace,
+            label: label.map(str::to_owned),
+            reels: OnceLock::new(),
+        });
+        self.groups.push(Arc::clone(&group));
+        group
     }
 
     /// Open the folders of all traces, in the order of their names.
-    pub(crate) fn open(&mut self, folders: &[String]) -> Result<()> {
+    pub(crate) fn open(&mut self, folders: &[String], users: u32) -> Result<()> {
         if folders.len() != self.traces.len() {
             return Err(Error::value(format!(
                 "plan: traces: needs the folders of {} traces, got {}",
@@ -99,7 +100,7 @@ impl Replays {
         for (number, (trace, folder)) in self.traces.iter().zip(folders).enumerate() {
             let fault = |message| Error::value(format!("plan: traces[{number}]: {message}"));
             let source = Source::open(folder, &trace.directory, &trace.sha256).map_err(fault)?;
-            self.sources.push(source);
+            self.sources.push(source.shared_by(users));
         }
         self.check_labels()?;
         for (number, (trace, source)) in (0_u16..).zip(self.traces.iter().zip(&self.sources)) {
@@ -137,18 +138,10 @@ impl Replays {
         groups.all(|group| group.label.is_none())
     }
 
-    pub(crate) fn group(&self, number: u16) -> Option<&ReelGroup> {
-        self.groups.get(usize::from(number))
-    }
-
-    /// The reels of a group: made when they are asked for the first time.
-    pub(crate) fn reels(&self, group: u16) -> Result<Arc<[Arc<Reel>]>> {
-        let group = self
-            .group(group)
-            .ok_or_else(|| Error::state(format!("there is no group {group} of reels")))?;
+    /// Make the reels of a group, if that is not done yet.
+    fn compile<'g>(&self, group: &'g ReelGroup) -> Result<&'g [Arc<Reel>]> {
         let made = group.reels.get_or_init(|| {
-            let number = usize::from(group.trace);
-            let source = self.sources.get(number);
+            let source = self.sources.get(usize::from(group.trace));
             let source = source.ok_or_else(|| "its folder was not given".to_owned())?;
             let laid_out = self.plays_only_whole(group.trace);
             let reels = match &group.label {
@@ -157,20 +150,22 @@ impl Replays {
             };
             Ok(reels.into_iter().map(Arc::new).collect())
         });
-        made.clone()
-            .map_err(|message| Error::value(format!("plan: traces[{}]: {message}", group.trace)))
+        match made {
+            Ok(reels) => Ok(reels),
+            Err(message) => {
+                let message = format!("plan: traces[{}]: {message}", group.trace);
+                Err(Error::value(message))
+            }
+        }
     }
 
-    /// The most that any reel needs; makes all of them.
+    /// Make all reels. Returns the most that any of them needs.
     pub(crate) fn needs(&self) -> Result<Needs> {
         let mut needs = Needs::default();
-        for number in 0..self.groups.len() {
-            let number = u16::try_from(number).unwrap_or(u16::MAX);
-            for reel in &*self.reels(number)? {
+        for group in &self.groups {
+            for reel in self.compile(group)? {
                 needs.lanes = needs.lanes.max(reel.lanes);
-                needs.slots = needs.slots.max(reel.slots);
                 needs.read_bytes = needs.read_bytes.max(reel.read_bytes);
-                needs.write_bytes = needs.write_bytes.max(reel.write_bytes);
             }
         }
         Ok(needs)

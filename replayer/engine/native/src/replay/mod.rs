@@ -2,4 +2,5 @@
 
 pub(crate) mod compile;
 pub(crate) mod names;
+pub(crate) mod play;
 pub(crate) mod reel;

@@ -1,7 +1,5 @@
 //! Names of a performance: its own paths with its suffix, composed once and read by all its lanes. Nothing is looked up.
 
-#![cfg_attr(not(test), expect(dead_code, reason = "used by play"))]
-
 use super::reel::{Chunk, Entry, PathId, Paths, Place, Reel, Span, TextId};
 use crate::program::{EntryKind, write_number};
 use crate::sys::c_path;
@@ -93,7 +91,7 @@ impl Names {
             return self.arena.get(*start..*end).unwrap_or_default();
         }
         let span = self.paths.spans.get(path);
-        span.map_or(&[][..], |span| self.paths.bytes_with_nul(*span))
+        span.map_or(&b"\0"[..], |span| self.paths.bytes_with_nul(*span))
     }
 
     /// The part of a place's path below the directory that it is seen from.
@@ -110,14 +108,14 @@ impl Names {
         } else {
             rest
         };
-        c_path(bytes.get(moved..).unwrap_or_default())
+        c_path(bytes.get(moved..).unwrap_or(b"\0"))
     }
 
     /// A text of a chunk, rewritten where it leads to something of the performance's own.
     pub(crate) fn text<'a>(&self, chunk: &'a Chunk, text: TextId) -> Cow<'a, CStr> {
         let start = text.start as usize;
         let with_nul = start..start + text.len as usize + 1;
-        let bytes = chunk.texts.get(with_nul).unwrap_or_default();
+        let bytes = chunk.texts.get(with_nul).unwrap_or(b"\0");
         if text.own_end == 0 || self.suffix.is_empty() {
             return Cow::Borrowed(c_path(bytes));
         }

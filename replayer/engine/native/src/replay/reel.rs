@@ -28,6 +28,8 @@ pub(crate) struct Chunk {
 pub(crate) struct Cue {
     /// Its row in the table `events`.
     pub(crate) row: u64,
+    /// Its thread in the trace.
+    pub(crate) thread: u32,
     /// When it was made, since the begin of the reel, without what the tracing added.
     pub(crate) start_ns: u64,
     /// Think time before it.
@@ -215,7 +217,7 @@ pub(crate) enum Deed {
     CopyRange {
         from: Option<Slot>,
         to: Option<Slot>,
-        size: u64,
+        size: u32,
         from_offset: Option<u64>,
         to_offset: Option<u64>,
     },
@@ -226,7 +228,7 @@ pub(crate) enum Deed {
     Splice {
         from: Option<Slot>,
         to: Option<Slot>,
-        size: u64,
+        size: u32,
         from_offset: Option<u64>,
         to_offset: Option<u64>,
     },

@@ -10,6 +10,7 @@ const SUFFIX_BYTES: usize = 1 + 10 + 1 + 20;
 /// Links that lead to links that lead to own files: so often it is looked again (chosen).
 const LINK_ROUNDS: usize = 8;
 const PRIVATE: &str = "private";
+const SHARED_MUTABLE: &str = "shared mutable";
 
 /// Where a path stands in the text.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,8 @@ pub(crate) struct Atlas {
     pub(crate) tree: Vec<TreeEntry>,
     /// Rows of fifos, sockets, devices and symlinks that are not made.
     pub(crate) special: HashSet<u32>,
+    /// Directories in which other users make and remove entries, by path.
+    crowded: HashSet<Box<[u8]>>,
     /// Some text of a link of the tree is rewritten.
     pub(crate) rewrites: bool,
 }
@@ -48,6 +51,7 @@ impl Atlas {
             prefix: directory.len() + 1,
             tree: Vec::new(),
             special: HashSet::new(),
+            crowded: HashSet::new(),
             rewrites: false,
         };
         for named in &paths {
@@ -57,6 +61,8 @@ impl Atlas {
         atlas.find_tops(own);
         atlas.take_tree(trace.tree().map_err(told)?);
         atlas.mark();
+        let mutable = paths.iter().map(|named| named.label == SHARED_MUTABLE);
+        atlas.find_crowded(mutable);
         atlas.check_names()?;
         Ok(atlas)
     }
@@ -131,6 +137,20 @@ impl Atlas {
         }
     }
 
+    fn find_crowded(&mut self, mutable: impl Iterator<Item = bool>) {
+        let rows = (0..).zip(mutable).filter(|(_, mutable)| *mutable);
+        let changed = rows.filter_map(|(row, _)| self.path(row));
+        // Own files of all users lie beside each other.
+        let homes = self.tops.keys().map(|top| parent(top));
+        self.crowded = changed.chain(homes).map(Into::into).collect();
+    }
+
+    /// Whether other users make or remove entries in the directory of a row.
+    pub(crate) fn is_crowded(&self, row: u32) -> bool {
+        self.path(row)
+            .is_some_and(|path| self.crowded.contains(path))
+    }
+
     fn take_tree(&mut self, entries: Vec<TreeEntry>) {
         let mut seen = HashSet::new();
         for entry in entries {
@@ -181,14 +201,7 @@ impl Atlas {
     }
 
     fn leads_to_own(&self, path: &[u8], target: &[u8]) -> bool {
-        self.own_end_of(&self.target(path, target)) > 0
-    }
-
-    /// Where a symlink's text leads, other links not followed.
-    pub(crate) fn target(&self, path: &[u8], text: &[u8]) -> Vec<u8> {
-        let mut end = Vec::new();
-        follow(path, text, |place, _| end = place.to_vec());
-        end
+        self.own_end_of(&self::target(path, target)) > 0
     }
 
     /// Where a symlink's text gets the suffix (0: nowhere); `None` if it would be in two places.
@@ -229,6 +242,13 @@ impl Atlas {
         }
         Ok(())
     }
+}
+
+/// Where a symlink's text leads, other links not followed.
+pub(crate) fn target(path: &[u8], text: &[u8]) -> Vec<u8> {
+    let mut end = Vec::new();
+    follow(path, text, |place, _| end = place.to_vec());
+    end
 }
 
 /// Walk along a symlink's text: after each component, where it leads and where the component ends in the text.

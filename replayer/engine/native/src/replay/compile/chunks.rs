@@ -64,9 +64,9 @@ impl<'a> Chunker<'a> {
         };
         self.begin(lane, row);
         let stamp = Stamp {
-            start_ns: event.start_ns,
-            duration_ns: event.duration_ns,
-            gap_ns,
+            start: event.start_ns,
+            duration: event.duration_ns,
+            gap: gap_ns,
         };
         let start_ns = self.clock.start(event.thread, stamp);
         self.scribe.waits.clear();
@@ -78,6 +78,7 @@ impl<'a> Chunker<'a> {
             lane,
             Cue {
                 row,
+                thread: event.thread,
                 start_ns,
                 gap_ns,
                 recorded,
@@ -90,7 +91,13 @@ impl<'a> Chunker<'a> {
     fn recorded(&self, event: &Event) -> Recorded {
         let recorded = Operands(event).recorded();
         let rewritten = self.scribe.rewrites || self.recipe.atlas.rewrites;
+        let listed = event.file.and_then(|file| self.scribe.slots.path(file));
         match recorded {
+            // Other users' entries come and go there.
+            Recorded::Exactly(_) if event.op == Op::Getdents && self.recipe.users > 1 => {
+                let crowded = listed.is_some_and(|row| self.recipe.atlas.is_crowded(row));
+                if crowded { Recorded::Well } else { recorded }
+            }
             // The suffix makes the text longer.
             Recorded::Exactly(_) if rewritten && event.op == Op::Readlink => Recorded::Well,
             recorded => recorded,
@@ -119,7 +126,7 @@ impl<'a> Chunker<'a> {
             // The row before is another's, or an earlier one of this lane: a wait for it does not end too early.
             let seat = (lane, row.saturating_sub(1));
             let deed = self.scribe.inherit(seat, held);
-            self.put(lane, silent(seat.1, deed));
+            self.put(lane, silent(seat.1, held.thread, deed));
         }
     }
 
@@ -162,9 +169,10 @@ impl<'a> Chunker<'a> {
     }
 }
 
-fn silent(row: u64, deed: Deed) -> Cue {
+fn silent(row: u64, thread: u32, deed: Deed) -> Cue {
     Cue {
         row,
+        thread,
         start_ns: 0,
         gap_ns: 0,
         recorded: Recorded::Unknown,

@@ -21,12 +21,12 @@ pub(crate) struct Clock {
     threads: Vec<Option<Stand>>,
 }
 
-/// An event as it was recorded.
+/// An event as it was recorded, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamp {
-    pub(crate) start_ns: i64,
-    pub(crate) duration_ns: Option<i64>,
-    pub(crate) gap_ns: u64,
+    pub(crate) start: i64,
+    pub(crate) duration: Option<i64>,
+    pub(crate) gap: u64,
 }
 
 impl Clock {
@@ -41,7 +41,7 @@ impl Clock {
 
     /// When a thread's next event is made, since the begin of the reel.
     pub(crate) fn start(&mut self, thread: u32, stamp: Stamp) -> u64 {
-        let recorded = stamp.start_ns.saturating_sub(self.begin_ns);
+        let recorded = stamp.start.saturating_sub(self.begin_ns);
         let at = thread.min(MOST_THREADS) as usize;
         if self.threads.len() <= at {
             self.threads.resize(at + 1, None);
@@ -50,10 +50,10 @@ impl Clock {
             return 0;
         };
         let start = match place {
-            Some(stand) => stand.end_ns.saturating_add(stamp.gap_ns),
+            Some(stand) => stand.end_ns.saturating_add(stamp.gap),
             None => positive(recorded.saturating_sub(self.shift_ns)),
         };
-        let took = positive(stamp.duration_ns.unwrap_or(0)).saturating_sub(self.call_ns);
+        let took = positive(stamp.duration.unwrap_or(0)).saturating_sub(self.call_ns);
         let end_ns = start.saturating_add(took);
         *place = Some(Stand { end_ns });
         let start_signed = i64::try_from(start).unwrap_or(i64::MAX);
@@ -71,11 +71,11 @@ pub(crate) fn positive(time: i64) -> u64 {
 mod tests {
     use super::*;
 
-    fn stamp(start_ns: i64, duration_ns: i64, gap_ns: u64) -> Stamp {
+    fn stamp(start: i64, duration: i64, gap: u64) -> Stamp {
         Stamp {
-            start_ns,
-            duration_ns: Some(duration_ns),
-            gap_ns,
+            start,
+            duration: Some(duration),
+            gap,
         }
     }
 

@@ -48,6 +48,8 @@ pub(crate) struct Source {
     streams: Streams,
     pub(crate) atlas: Arc<Atlas>,
     call_ns: u64,
+    /// Users that share its directories.
+    users: u32,
 }
 
 impl Source {
@@ -67,7 +69,13 @@ impl Source {
             streams: Streams::open(&trace, place).map_err(told)?,
             atlas: Arc::new(atlas),
             call_ns: call_ns(trace.document()),
+            users: 1,
         })
+    }
+
+    /// The same for so many users.
+    pub(crate) fn shared_by(self, users: u32) -> Source {
+        Source { users, ..self }
     }
 }
 
@@ -112,6 +120,7 @@ pub(crate) fn compile_whole(source: &Source, laid_out: bool) -> Result<Reel, Str
         rows: (0, survey.events.saturating_sub(1)),
         begin_ns: 0,
         call_ns: source.call_ns,
+        users: source.users,
         inherited: Vec::new(),
     };
     let atlas = &source.atlas;
@@ -161,3 +170,6 @@ fn script(recipe: Recipe, chunks: Option<Vec<Arc<Chunk>>>) -> Box<dyn Script> {
         None => Box::new(Streamed(Arc::new(recipe))),
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

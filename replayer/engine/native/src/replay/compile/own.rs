@@ -183,7 +183,7 @@ impl Gathering<'_> {
                     return false;
                 }
                 // Where it leads must be there too.
-                let target = [&self.atlas.target(path, text), rest].concat();
+                let target = [&super::atlas::target(path, text), rest].concat();
                 self.waiting.push(target.into());
                 Found::new(EntryKind::Link, 0, 0).linked(text)
             }

@@ -106,7 +106,7 @@ impl<'a> Past<'a> {
         let mut rest = path;
         while let Some(slash) = rest.iter().position(|byte| *byte == b'/') {
             let (name, after) = rest.split_at(slash);
-            at = self.into_directory(at, name);
+            at = self.directory(at, name);
             rest = after.get(1..).unwrap_or_default();
         }
         let usual = if matches!(kind, Kind::Directory(_)) {
@@ -125,12 +125,11 @@ impl<'a> Past<'a> {
     }
 
     /// A directory in a directory: links are followed, and what is missing is made.
-    fn into_directory(&mut self, at: NodeId, name: &[u8]) -> NodeId {
+    fn directory(&mut self, at: NodeId, name: &[u8]) -> NodeId {
         if let Some(id) = self.child(at, name) {
             let mut links = MOST_LINKS;
             let place = self.node(id).map(|node| &node.kind);
             return match place {
-                Some(Kind::Directory(_)) => id,
                 Some(Kind::Link(text)) => {
                     let text = text.clone();
                     self.walk(at, &text, &mut links).unwrap_or(id)
@@ -140,7 +139,7 @@ impl<'a> Past<'a> {
         }
         let id = self.nodes.len();
         self.nodes.push(Node {
-            kind: Kind::Directory(BTreeMap::from([("..".as_bytes().into(), at)])),
+            kind: Kind::Directory(BTreeMap::new()),
             size: 0,
             mode: DIRECTORY_MODE,
         });

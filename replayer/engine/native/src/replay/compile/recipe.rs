@@ -22,6 +22,7 @@ pub(crate) struct Recipe {
     /// When the reel begins, on the trace's clock.
     pub(crate) begin_ns: i64,
     pub(crate) call_ns: u64,
+    pub(crate) users: u32,
     /// Files that were open before.
     pub(crate) inherited: Vec<Inherited>,
     pub(crate) far: Far,

@@ -95,6 +95,7 @@ fn prepared(source: &Source, wanted: &Wanted, before: Before) -> Result<Ready, S
         rows: wanted.rows(),
         begin_ns: wanted.begin_ns(),
         call_ns: source.call_ns,
+        users: source.users,
         inherited: before.inherited,
         far: Arc::default(),
     };

@@ -12,6 +12,8 @@ use std::collections::HashSet;
 /// Flags that an open may have: those of plan format 1.
 pub(crate) const OPEN_FLAGS: u32 = crate::plan::OPEN_FLAGS;
 const CREAT: u32 = 0o100;
+/// `O_CREAT` and the bit of `O_TMPFILE`: only they take a mode (openat2(2)).
+const MAKES: u32 = CREAT | 0o20_000_000;
 const PATH: u32 = 0o10_000_000;
 /// What openat2 takes beside `O_PATH`.
 const WITH_PATH: u32 = PATH | 0o200_000 | 0o400_000 | 0o2_000_000;
@@ -95,7 +97,7 @@ impl<'a> Scribe<'a> {
             at,
             slot,
             flags,
-            mode: if flags & ONLY_ONCE == 0 {
+            mode: if flags & MAKES == 0 {
                 0
             } else {
                 operands.permissions()

@@ -75,6 +75,8 @@ impl Scribe<'_> {
         }
         let operands = Operands(event);
         let size = operands.data()?;
+        // Data sizes fit: MOST_DATA is below 2^31.
+        let short = u32::try_from(size).unwrap_or(u32::MAX);
         let (from_offset, to_offset) = (operands.some_offset()?, operands.to_offset()?);
         if from.is_none() {
             self.writes(size);
@@ -91,14 +93,14 @@ impl Scribe<'_> {
             (Op::Splice, _) => Deed::Splice {
                 from,
                 to,
-                size,
+                size: short,
                 from_offset,
                 to_offset,
             },
             _ => Deed::CopyRange {
                 from,
                 to,
-                size,
+                size: short,
                 from_offset,
                 to_offset,
             },
@@ -228,7 +230,7 @@ fn command_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<
     }))
 }
 
-/// One of LOCK_SH, LOCK_EX and LOCK_UN, with or without LOCK_NB.
+/// To share, to exclude or to unlock, with or without `LOCK_NB`.
 fn lock_operation(operands: &Operands<'_>) -> Result<u32, Reason> {
     let operation = operands.command(0xF)?;
     match operation & !4 {

@@ -1,0 +1,591 @@
+use super::*;
+
+const OK: Recorded = Recorded::Well;
+
+fn open(at: Place, slot: u32, flags: i32) -> Deed {
+    Deed::Open {
+        at,
+        slot: Some(slot),
+        flags: flags.cast_unsigned(),
+        mode: 0o640,
+    }
+}
+
+fn read(slot: u32, size: u64, offset: Option<u64>) -> Deed {
+    Deed::Read {
+        slot,
+        size,
+        offset,
+        vector: false,
+    }
+}
+
+fn write(slot: u32, size: u64, offset: Option<u64>) -> Deed {
+    Deed::Write {
+        slot,
+        size,
+        offset,
+        vector: false,
+    }
+}
+
+#[test]
+fn what_happens_as_recorded_matches() {
+    let ground = Ground::new();
+    ground.write("t/a", 100);
+    let mut tape = Tape::new(1);
+    let (a, missing) = (tape.at("t/a"), tape.at("t/missing"));
+    tape.cue(0, Deed::Stat { at: a }, OK);
+    tape.cue(0, Deed::Stat { at: missing }, Recorded::Error(2));
+    tape.cue(0, open(a, 0, libc::O_RDWR), Recorded::Exactly(0));
+    tape.cue(0, read(0, 4096, None), Recorded::Exactly(100));
+    tape.cue(0, read(0, 4096, None), Recorded::Exactly(0));
+    tape.cue(0, read(0, 10, Some(95)), Recorded::Exactly(5));
+    tape.cue(0, write(0, 50, None), Recorded::Exactly(50));
+    tape.cue(0, Deed::Fstat { slot: 0 }, OK);
+    tape.cue(0, Deed::CloseDuplicate { slot: 0 }, OK);
+    tape.cue(0, Deed::Close { slot: 0 }, OK);
+    let shown = ground.play(&tape.reel());
+    assert!(shown.is_clean());
+    assert_eq!(shown.ledger["events"], 10);
+    assert_eq!(shown.ledger["matched"], 10);
+    assert_eq!(
+        std::fs::metadata(ground.run().join("t/a")).unwrap().len(),
+        150
+    );
+}
+
+#[test]
+fn calls_larger_than_the_buffers_are_made_as_one() {
+    let ground = Ground::new();
+    ground.write("t/a", 0);
+    let mut tape = Tape::new(1);
+    let a = tape.at("t/a");
+    let size = 5 << 20;
+    tape.cue(0, open(a, 0, libc::O_RDWR), OK);
+    tape.cue(0, write(0, size, None), Recorded::Exactly(size));
+    tape.cue(0, write(0, 9000, Some(size)), Recorded::Exactly(9000));
+    tape.cue(0, read(0, size, Some(0)), Recorded::Exactly(size));
+    let vector = Deed::Read {
+        slot: 0,
+        size: 100,
+        offset: None,
+        vector: true,
+    };
+    tape.cue(0, vector, Recorded::Exactly(100));
+    assert!(ground.play(&tape.reel()).is_clean());
+}
+
+#[test]
+fn differences_are_counted_and_the_first_is_told() {
+    let ground = Ground::new();
+    ground.write("t/a", 100);
+    let mut tape = Tape::new(1);
+    let a = tape.at("t/a");
+    tape.cue(0, Deed::Stat { at: a }, Recorded::Error(2));
+    tape.cue(0, open(a, 3, libc::O_RDONLY), OK);
+    tape.cue(0, read(3, 4096, None), Recorded::Exactly(200));
+    tape.cue(0, Deed::Close { slot: 3 }, OK);
+    tape.cue(0, Deed::Fstat { slot: 3 }, OK);
+    tape.cue(
+        0,
+        Deed::Omit {
+            reason: "special file",
+        },
+        Recorded::Unknown,
+    );
+    let shown = ground.play(&tape.reel());
+    assert_eq!(shown.result, Err(Halt::Failed));
+    let failed = shown.failed.unwrap();
+    assert_eq!((failed.path.as_slice(), failed.outcome), (&b"t/a"[..], 138));
+    let ledger = shown.ledger;
+    assert_eq!(ledger["matched"], 2);
+    assert_eq!(ledger["compared"], 5);
+    assert_eq!(ledger["omitted"], json!({"special file": 1}));
+    let first = json!({"target": 0, "user": 0, "performance": 0, "trace": 0, "row": 0, "thread": 0,
+        "op": "stat", "path": "t/a", "recorded": "ENOENT", "got": "ok",
+        "result_recorded": null, "result_got": 0});
+    assert_eq!(ledger["examples"][0], first);
+    assert_eq!(ledger["examples"][1]["got"], "less");
+    assert_eq!(ledger["examples"][1]["result_got"], 100);
+    assert_eq!(ledger["examples"][2]["got"], "EBADF");
+    assert_eq!(ledger["diverged"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn an_open_that_was_recorded_to_fail_leaves_nothing_open() {
+    let ground = Ground::new();
+    ground.write("t/a", 1);
+    let mut tape = Tape::new(1);
+    let a = tape.at("t/a");
+    let deed = Deed::Open {
+        at: a,
+        slot: None,
+        flags: 0,
+        mode: 0,
+    };
+    for _ in 0..3000 {
+        tape.cue(0, deed.clone(), Recorded::Error(2));
+    }
+    let before = std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let shown = ground.play(&tape.reel());
+    assert_eq!(shown.result, Err(Halt::Failed));
+    let after = std::fs::read_dir("/proc/self/fd").unwrap().count();
+    assert!(after < before + 1000, "{before} {after}");
+}
+
+#[test]
+fn listings_must_agree_in_their_sum_only() {
+    let ground = Ground::new();
+    for name in 0..300 {
+        ground.write(&format!("t/d/{name:0100}"), 0);
+    }
+    let mut tape = Tape::new(1);
+    let d = tape.at("t/d");
+    let list = Deed::List {
+        slot: 0,
+        size: 32768,
+    };
+    let directory = libc::O_RDONLY | libc::O_DIRECTORY;
+    tape.cue(0, open(d, 0, directory), OK);
+    tape.cue(0, list.clone(), Recorded::Exactly(302));
+    tape.cue(0, list.clone(), Recorded::Exactly(0));
+    let rewind = Deed::Seek {
+        slot: 0,
+        offset: 0,
+        whence: 0,
+    };
+    tape.cue(0, rewind.clone(), Recorded::Exactly(0));
+    tape.cue(0, list.clone(), Recorded::Exactly(1));
+    tape.cue(0, list.clone(), Recorded::Exactly(301));
+    tape.cue(0, list.clone(), Recorded::Exactly(0));
+    let shown = ground.play(&tape.reel());
+    assert!(shown.is_clean());
+    assert!(shown.ledger["allowed"]["listing-batches"].as_u64().unwrap() >= 2);
+    tape.cue(0, rewind, Recorded::Exactly(0));
+    tape.cue(0, list.clone(), Recorded::Exactly(303));
+    tape.cue(0, list, Recorded::Exactly(0));
+    let shown = ground.play(&tape.reel());
+    assert_eq!(shown.ledger["examples"][0]["result_got"], 302);
+    assert_eq!(shown.ledger["examples"][0]["result_recorded"], 303);
+}
+
+/// One of every deed, each of which goes well in both confinements.
+fn everything(tape: &mut Tape) {
+    let (d, f, g, h) = (
+        tape.at("t/d"),
+        tape.at("t/d/f"),
+        tape.at("t/g"),
+        tape.at("t/h"),
+    );
+    let (link, node) = (tape.at("t/link"), tape.at("t/node"));
+    let (target, user_a) = (tape.text("d/f"), tape.text("user.a"));
+    let times = crate::replay::reel::Times {
+        access: Some(crate::replay::reel::Time::Now),
+        modification: Some(crate::replay::reel::Time::At(1_500_000_000)),
+    };
+    let subject = |path: Place, follow| crate::replay::reel::Subject::Path {
+        path: path.path,
+        follow,
+    };
+    let file = crate::replay::reel::Subject::File(1);
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
+    let seen = Place {
+        path: f.path,
+        from: Some(0),
+        rest: 4,
+    };
+    let (slot, slots) = (1, (Some(1), Some(2)));
+    let exactly = Recorded::Exactly;
+    let deeds = vec![
+        (Deed::Mkdir { at: d, mode: 0o755 }, OK),
+        (open(d, 0, libc::O_RDONLY | libc::O_DIRECTORY), OK),
+        (open(seen, 1, flags), OK),
+        (write(1, 5000, None), exactly(5000)),
+        (Deed::Fsync { slot }, OK),
+        (Deed::Fdatasync { slot }, OK),
+        (Deed::Syncfs { slot }, OK),
+        (
+            Deed::SyncRange {
+                slot,
+                offset: 0,
+                size: 4096,
+                flags: 2,
+            },
+            OK,
+        ),
+        (Deed::Ftruncate { slot, size: 8192 }, OK),
+        (
+            Deed::Fallocate {
+                slot,
+                offset: 0,
+                size: 16384,
+                mode: 0,
+            },
+            OK,
+        ),
+        (
+            Deed::Advise {
+                slot,
+                offset: 0,
+                size: 0,
+                advice: 1,
+            },
+            OK,
+        ),
+        (
+            Deed::Readahead {
+                slot,
+                offset: 0,
+                size: 4096,
+            },
+            Recorded::Unknown,
+        ),
+        (Deed::Fchmod { slot, mode: 0o644 }, OK),
+        (
+            Deed::Fchown {
+                slot,
+                uid: u32::MAX,
+                gid: u32::MAX,
+            },
+            OK,
+        ),
+        (Deed::Futimens { slot, times }, OK),
+        (
+            Deed::Flock {
+                slot,
+                operation: 2 | 4,
+            },
+            OK,
+        ),
+        (
+            Deed::Lock {
+                slot,
+                wait: true,
+                kind: 1,
+                offset: 0,
+                size: 10,
+                whence: 0,
+            },
+            OK,
+        ),
+        (
+            Deed::Fcntl {
+                slot,
+                command: 3,
+                argument: 0,
+            },
+            OK,
+        ),
+        (
+            Deed::Ioctl {
+                slot,
+                command: 0x5401,
+            },
+            Recorded::Error(25),
+        ),
+        (
+            Deed::Map {
+                slot,
+                offset: 0,
+                size: 4096,
+                protection: 3,
+                flags: 1,
+            },
+            OK,
+        ),
+        (Deed::Fstatfs { slot }, OK),
+        (
+            Deed::Seek {
+                slot,
+                offset: -1,
+                whence: 2,
+            },
+            exactly(16383),
+        ),
+        (open(g, 2, flags), OK),
+        (
+            Deed::CopyRange {
+                from: slots.0,
+                to: slots.1,
+                size: 4096,
+                from_offset: Some(0),
+                to_offset: Some(0),
+            },
+            exactly(4096),
+        ),
+        (
+            Deed::CopyRange {
+                from: None,
+                to: Some(2),
+                size: 10,
+                from_offset: None,
+                to_offset: Some(4096),
+            },
+            exactly(10),
+        ),
+        (
+            Deed::Sendfile {
+                from: 1,
+                to: None,
+                size: 100,
+                offset: Some(0),
+            },
+            exactly(100),
+        ),
+        (
+            Deed::Sendfile {
+                from: 1,
+                to: Some(2),
+                size: 100,
+                offset: Some(0),
+            },
+            exactly(100),
+        ),
+        (
+            Deed::Splice {
+                from: Some(1),
+                to: None,
+                size: 100,
+                from_offset: Some(0),
+                to_offset: None,
+            },
+            exactly(100),
+        ),
+        (
+            Deed::Clone {
+                from: Some(1),
+                to: 2,
+            },
+            Recorded::Error(95),
+        ),
+        (
+            Deed::Setxattr {
+                on: file,
+                name: user_a,
+                size: 5,
+                flags: 0,
+            },
+            OK,
+        ),
+        (
+            Deed::Getxattr {
+                on: subject(f, true),
+                name: user_a,
+                size: 64,
+            },
+            exactly(5),
+        ),
+        (
+            Deed::Getxattr {
+                on: subject(f, false),
+                name: user_a,
+                size: 0,
+            },
+            exactly(5),
+        ),
+        (
+            Deed::Listxattr {
+                on: subject(f, false),
+                size: 64,
+            },
+            OK,
+        ),
+        (
+            Deed::Removexattr {
+                on: subject(f, true),
+                name: user_a,
+            },
+            OK,
+        ),
+        (Deed::Stat { at: seen }, OK),
+        (
+            Deed::Access {
+                at: seen,
+                mode: 4,
+                flags: 0,
+            },
+            OK,
+        ),
+        (
+            Deed::Access {
+                at: f,
+                mode: 0,
+                flags: 0x100,
+            },
+            OK,
+        ),
+        (Deed::Chdir { at: d }, OK),
+        (Deed::Chdir { at: f }, Recorded::Error(20)),
+        (Deed::Statfs { path: d.path }, OK),
+        (
+            Deed::Mknod {
+                at: node,
+                mode: 0o600,
+            },
+            OK,
+        ),
+        (Deed::Symlink { at: link, target }, OK),
+        (Deed::Lstat { at: link }, OK),
+        (
+            Deed::Readlink {
+                at: link,
+                size: 100,
+            },
+            exactly(3),
+        ),
+        (
+            Deed::Link {
+                at: f,
+                to: h,
+                flags: 0,
+            },
+            OK,
+        ),
+        (
+            Deed::Chmod {
+                at: seen,
+                mode: 0o600,
+            },
+            OK,
+        ),
+        (
+            Deed::Chown {
+                at: link,
+                uid: 0,
+                gid: 0,
+                follow: false,
+            },
+            OK,
+        ),
+        (
+            Deed::Chown {
+                at: seen,
+                uid: 0,
+                gid: 0,
+                follow: true,
+            },
+            OK,
+        ),
+        (
+            Deed::Utimens {
+                at: seen,
+                times,
+                follow: true,
+            },
+            OK,
+        ),
+        (
+            Deed::Utimens {
+                at: link,
+                times,
+                follow: false,
+            },
+            OK,
+        ),
+        (
+            Deed::Truncate {
+                path: f.path,
+                size: 10,
+            },
+            OK,
+        ),
+        (
+            Deed::Rename {
+                at: g,
+                to: h,
+                flags: 2,
+            },
+            OK,
+        ),
+        (Deed::Unlink { at: h }, OK),
+        (Deed::Unlink { at: seen }, OK),
+        (Deed::Rmdir { at: d }, OK),
+        (Deed::Close { slot: 0 }, OK),
+        (Deed::CloseSilently { slot: 1 }, Recorded::Unknown),
+    ];
+    for (deed, recorded) in deeds {
+        tape.cue(0, deed, recorded);
+    }
+}
+
+fn every_deed<K: Places>(place: &str) -> Vec<String> {
+    let ground = Ground::on(place);
+    std::fs::create_dir(ground.run().join("t")).unwrap();
+    let mut tape = Tape::new(1);
+    everything(&mut tape);
+    let pulse = Arc::new(Pulse::new(0));
+    let shown = ground.show_in::<K>(&tape.reel(), ReplayPace::Asap, 1, &pulse);
+    assert!(shown.is_clean());
+    assert_eq!(shown.ledger["omitted"], json!({}));
+    names(&ground.run())
+}
+
+#[test]
+fn every_deed_is_a_call_in_both_confinements() {
+    for place in ["/dev/shm", "/tmp"] {
+        let expected = ["t", "t/g", "t/link", "t/node"];
+        assert_eq!(every_deed::<Guarded>(place), expected);
+        if crate::sys::can_jail() {
+            assert_eq!(every_deed::<Jailed>(place), expected);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_called_where_nothing_is_real() {
+    let ground = Ground::new();
+    let mut tape = Tape::new(1);
+    everything(&mut tape);
+    let pulse = Arc::new(Pulse::new(0));
+    let shown = ground.show_in::<Null>(&tape.reel(), ReplayPace::Asap, 1, &pulse);
+    assert!(shown.is_clean());
+    assert_eq!(shown.ledger["compared"], 0);
+    assert_eq!(names(&ground.run()), [""; 0]);
+}
+
+#[test]
+fn every_performance_has_files_of_its_own_that_go_with_it() {
+    let ground = Ground::new();
+    std::fs::create_dir(ground.run().join("t")).unwrap();
+    let mut tape = Tape::new(1);
+    let d = tape.own("t/d", 3);
+    let f = tape.own("t/d/f", 3);
+    let link = tape.own("t/link", 6);
+    let made = tape.own("t/made", 6);
+    tape.entry(d, EntryKind::Directory, 0, "");
+    tape.entry(f, EntryKind::File, 100_000, "");
+    tape.entry(link, EntryKind::Link, 0, "d/f");
+    tape.tops = vec![d, link, made];
+    tape.cue(0, open(place(f), 0, libc::O_RDONLY), OK);
+    tape.cue(0, read(0, 1 << 20, None), Recorded::Exactly(100_000));
+    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
+    tape.cue(0, open(place(made), 1, flags), OK);
+    tape.cue(0, Deed::Unlink { at: place(f) }, OK);
+    let pulse = Arc::new(Pulse::new(2));
+    let shown = ground.show(&tape.reel(), ReplayPace::Asap, 3, &pulse);
+    assert!(shown.is_clean());
+    assert_eq!(shown.ledger["performances"], Value::Null);
+    assert_eq!(shown.ledger["targets"][0]["performances"], 3);
+    assert_eq!(names(&ground.run()), ["t"]);
+}
+
+#[test]
+fn a_file_that_was_open_before_is_there_at_its_offset() {
+    let ground = Ground::new();
+    ground.write("t/a", 100);
+    let mut tape = Tape::new(1);
+    let path = tape.path("t/a");
+    let flags = (libc::O_RDWR | libc::O_TRUNC).cast_unsigned();
+    let inherit = Deed::Inherit {
+        path,
+        slot: 5,
+        flags,
+        offset: 40,
+    };
+    tape.cue(0, inherit, Recorded::Unknown);
+    tape.cue(0, read(5, 100, None), Recorded::Exactly(60));
+    let shown = ground.play(&tape.reel());
+    assert!(shown.is_clean());
+    assert_eq!(shown.ledger["events"], 1);
+}
