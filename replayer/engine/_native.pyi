@@ -409,6 +409,8 @@ class Engine:
         """Time that users were ready but had no CPU, since the begin (64 threads, scaled up)."""
     def in_call_ns(self) -> int:
         """Time that the users spent in calls since the begin, all users together."""
+    def paused_ns(self) -> int:
+        """Time that the users looked at the clock in pauses of replays, all users together."""
     def divergences(self) -> str: ...
     def interrupt(self) -> None:
         """Wake and cancel every user at once (second Ctrl-C)."""

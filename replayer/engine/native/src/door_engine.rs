@@ -177,6 +177,10 @@ impl Engine {
         py.detach(|| self.inner.in_call_ns())
     }
 
+    fn paused_ns(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.inner.paused_ns())
+    }
+
     fn divergences(&self, py: Python<'_>) -> String {
         py.detach(|| self.inner.divergences())
     }

@@ -292,6 +292,16 @@ impl Engine {
             .fold(ended, |sum, pulse| sum.saturating_add(pulse.in_call_ns()))
     }
 
+    /// Time that users used a CPU for in pauses of replays, those that have ended too.
+    pub(crate) fn paused_ns(&self) -> u64 {
+        let ended = self.core.paused_ns.load(Ordering::Relaxed);
+        self.core
+            .crowd
+            .pulses()
+            .iter()
+            .fold(ended, |sum, pulse| sum.saturating_add(pulse.paused_ns()))
+    }
+
     pub(crate) fn drain_intervals(&self) -> Vec<IntervalData> {
         self.core.doorbell.answer();
         self.recorder().drain_intervals()

@@ -94,6 +94,8 @@ pub(crate) struct Pulse {
     doing: AtomicU64,
     /// Time spent in calls.
     in_call: AtomicU64,
+    /// Time in which a replay looked at the clock until its next event was due.
+    paused: AtomicU64,
     /// Its time on a run queue, if it is one of the threads that are looked at.
     waiting: OnceLock<Arc<Waiting>>,
     pub(crate) texts: [Text; ALL_SLOTS],
@@ -133,6 +135,7 @@ impl Pulse {
             since: AtomicU64::new(0),
             doing: AtomicU64::new(0),
             in_call: AtomicU64::new(0),
+            paused: AtomicU64::new(0),
             waiting: OnceLock::new(),
             texts: std::array::from_fn(|_| Text::default()),
             mates: Mutex::default(),
@@ -208,6 +211,21 @@ impl Pulse {
         mates
             .iter()
             .fold(own, |sum, mate| sum.saturating_add(mate.pulse.in_call_ns()))
+    }
+
+    pub(crate) fn add_pause(&self, ns: u64) {
+        let before = self.paused.load(Ordering::Relaxed);
+        self.paused
+            .store(before.wrapping_add(ns), Ordering::Relaxed);
+    }
+
+    /// Time that all threads of this user used a CPU for in pauses of replays.
+    pub(crate) fn paused_ns(&self) -> u64 {
+        let own = self.paused.load(Ordering::Relaxed);
+        let mates = hold(&self.mates);
+        mates
+            .iter()
+            .fold(own, |sum, mate| sum.saturating_add(mate.pulse.paused_ns()))
     }
 
     pub(crate) fn set_waiting(&self, waiting: Arc<Waiting>) {
