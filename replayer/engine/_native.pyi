@@ -8,9 +8,11 @@ long calls release the GIL.
 from collections.abc import Sequence
 from typing import Final, Literal, final
 
-from replayer.engine._replay import trace_check_order
+from replayer.engine._plan import Plan
+from replayer.engine._space import Space
 from replayer.engine._traces import (
     trace_census,
+    trace_check_order,
     trace_formats,
     trace_history,
     trace_import,
@@ -55,45 +57,6 @@ def confinement() -> Literal["jailed", "guarded"]:
 
 def evict_machine_caches() -> bool:
     """Sync and drop the machine's page, dentry and inode caches; False when not permitted."""
-
-@final
-class Plan:
-    """A plan of format 1 (see replayer/plan/FORMAT.md), checked and ready to run."""
-
-    def __new__(cls, document: bytes, traces: Sequence[str] = ()) -> Plan:
-        """Parse a JSON document; ValueError: with the place in it, the value and the bound.
-
-        ``traces``: the folders of its traces, in their order; their checksums are compared.
-        """
-    @property
-    def replay_lanes(self) -> int:
-        """Threads that one user needs at most for its replays, its own one included (0: none)."""
-    @property
-    def transactions(self) -> tuple[str, ...]: ...
-    @property
-    def datasets(self) -> tuple[str, ...]: ...
-
-@final
-class Space:
-    """What statfs says of a target."""
-
-    @property
-    def bytes_total(self) -> int: ...
-    @property
-    def bytes_free(self) -> int:
-        """Available to this user."""
-    @property
-    def inodes_total(self) -> int:
-        """0 where the file system does not count them."""
-    @property
-    def inodes_free(self) -> int: ...
-    @property
-    def block_bytes(self) -> int: ...
-    @property
-    def read_only(self) -> bool: ...
-    @property
-    def kind(self) -> int:
-        """The f_type magic number."""
 
 @final
 class Finding:
@@ -411,7 +374,14 @@ class Engine:
         """Time that the users spent in calls since the begin, all users together."""
     def paused_ns(self) -> int:
         """Time that the users looked at the clock in pauses of replays, all users together."""
-    def divergences(self) -> str: ...
+    def divergences(self) -> str:
+        """What replays came to so far: a JSON object.
+
+        ``performances``, ``events``, ``compared``, ``matched``, ``drift_ns`` (how much later than
+        planned the last event of a timed one ended), ``omitted`` and ``allowed`` (counts by name),
+        ``diverged`` (counts by target, transaction, op, recorded and got outcome), ``examples``
+        (the first 20, and the first of each target), and all counts again in ``targets``.
+        """
     def interrupt(self) -> None:
         """Wake and cancel every user at once (second Ctrl-C)."""
     def close(self) -> list[Stuck]:

@@ -25,6 +25,7 @@ from replayer.measure import (
     ReplayedTransaction,
     ReplayResults,
     counted,
+    format_time_ns,
 )
 from replayer.plan import Plan
 from replayer.trace import TraceError, TraceFacts, check_order, load_history
@@ -152,7 +153,15 @@ def read_order(plan: Plan, log: Path) -> OrderFacts:
         events=found["events"],
         edges=found["edges"],
         violated=found["violated"],
-        first=None if first is None else json.dumps(first, sort_keys=True),
+        first=None if first is None else _overtaking(first),
+    )
+
+
+def _overtaking(first: Mapping[str, Any]) -> str:
+    early_ns = first["end_ns"] - first["start_ns"]
+    return (
+        f"row {first['event']} began {format_time_ns(early_ns)} before row {first['waits_for']} had "
+        f"ended (user {first['user']}, performance {first['performance']})"
     )
 
 
@@ -185,6 +194,7 @@ def _target(each: Mapping[str, Any]) -> ReplayedTarget:
         events=each["events"],
         compared=each["compared"],
         matched=each["matched"],
+        drift_ns=each["drift_ns"],
     )
 
 

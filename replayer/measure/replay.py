@@ -118,7 +118,9 @@ class ReplayedTarget(Frozen):
     compared: int
     """Those whose result was recorded and can be compared."""
     matched: int
-    """Those that came out as recorded, or differ in a way that is allowed."""
+    """Those that came out as recorded; what differs as is allowed is not among them."""
+    drift_ns: int
+    """From when the last event of a timed performance was due to its end, the longest."""
 
 
 class ReplayResults(Frozen):

@@ -10,7 +10,6 @@ from replayer.measure import (
     Divergence,
     PastEvent,
     Replay,
-    ReplayedTransaction,
     RunWarning,
     Statistics,
     Summary,
@@ -65,12 +64,14 @@ def describe_agreement(document: Document) -> Iterator[tuple[str, str]]:
         return
     found = replay.results
     share = format_share(found.matched / found.compared) if found.compared else "none"
+    allowed = sum(each.count for each in found.allowed)
+    otherwise = f"{format_count(allowed)} otherwise as is allowed, " if allowed else ""
     yield (
         "events",
         (
             f"{format_count(found.events)} in {format_count(found.performances)} performances, "
             f"{format_count(found.compared)} compared: {share} as recorded, "
-            f"{format_count(found.divergences)} diverged"
+            f"{otherwise}{format_count(found.divergences)} diverged"
         ),
     )
     if found.omitted:
@@ -156,11 +157,12 @@ def schedule_warnings(replay: Replay | None, summary: Summary) -> Iterator[RunWa
 
 
 def _lateness(replay: Replay, target: TargetSummary, targets: int) -> Iterator[tuple[str, str]]:
-    timed = {each.name: each for each in replay.transactions if each.pace == "timed"}
+    timed = {each.name for each in replay.transactions if each.pace == "timed"}
+    ends = {each.index: each.drift_ns for each in replay.results.targets} if replay.results else {}
+    drift = f"; drift at the end {format_time_ns(ends.get(target.index, 0))}"
     where = f" on {target.name}" if targets > 1 else ""
     for each in target.overall.transactions:
         if each.name in timed and each.event_lag is not None and each.event_lag.count:
-            drift = _drift(replay, timed[each.name], each.service)
             yield "lateness", f"{_figures(each.event_lag)}{drift}{where}"
 
 
@@ -169,16 +171,6 @@ def _figures(late: Statistics) -> str:
     return ", ".join(
         f"{name} {format_time_ns(value)}" for name, value in figures.items() if value is not None
     )
-
-
-def _drift(replay: Replay, each: ReplayedTransaction, service: Statistics) -> str:
-    """Return how much longer the longest performance took than the schedule of a whole trace."""
-    spans = {trace.name: trace.span_ns for trace in replay.traces}
-    if each.request is not None or service.max_ns is None:
-        return ""
-    planned_ns = spans[each.trace] / each.speed
-    drift_ns = max(service.max_ns - planned_ns, 0)
-    return f"; drift {format_time_ns(drift_ns)} at the end of {format_time_ns(planned_ns)}"
 
 
 def _past(past: PastEvent) -> str:

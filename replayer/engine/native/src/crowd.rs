@@ -339,7 +339,8 @@ impl Crowd {
     }
 }
 
-fn interrupt(pulse: &Pulse, thread: &Thread) {
+/// Wake a thread, and interrupt the call that it is in.
+pub(crate) fn interrupt(pulse: &Pulse, thread: &Thread) {
     thread.unpark();
     if let Some(thread) = pulse.thread().filter(|_| pulse.doing().is_some()) {
         wake_thread(thread);

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::overhead::overhead_ns;
 use crate::record_python::{Interval, Row};
+use crate::replay::order::check_order;
 use crate::sys::Folder;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -17,6 +18,12 @@ use std::sync::atomic::Ordering;
 #[pyclass(frozen, module = "replayer.engine._native")]
 pub(crate) struct Engine {
     inner: engine::Engine,
+}
+
+/// Whether the event logs of an engine keep the order of a trace; what was found, as JSON.
+#[pyfunction]
+pub(crate) fn trace_check_order(py: Python<'_>, trace: &str, log: &str) -> PyResult<String> {
+    Ok(py.detach(|| check_order(trace, log))?.json())
 }
 
 fn stuck(stuck: Vec<StuckData>) -> Vec<Stuck> {

@@ -96,13 +96,12 @@ pub(super) fn check_apart(datasets: &[Dataset], traces: &[NamedTrace]) -> Parsed
         if let [(outer, one), (inner, other)] = pair
             && inner.starts_with(outer.as_str())
         {
-            let message = format!("{one:?} and {other:?} share the directory {outer:?}");
-            let place = if traces.is_empty() {
-                "datasets"
+            let both = format!("{one:?} and {other:?} share the directory {outer:?}");
+            return Err(if traces.is_empty() {
+                Fault::new(format!("datasets {both}")).at_key("datasets")
             } else {
-                "traces"
-            };
-            return Err(Fault::new(format!("{place} {message}")).at_key(place));
+                Fault::new(both).at_key("traces")
+            });
         }
     }
     Ok(())

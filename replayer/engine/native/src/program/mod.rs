@@ -2,7 +2,7 @@
 //! Made by `plan`; read by the interpreter, the pacers and the layout; never changed.
 
 mod dataset;
-mod replay;
+pub(crate) mod replay;
 mod step;
 
 pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Own, Scope};

@@ -38,6 +38,15 @@ pub(crate) struct ReelGroup {
 }
 
 impl ReelGroup {
+    /// Of reels that are made already.
+    #[cfg(test)]
+    pub(crate) fn of(reels: Vec<Arc<Reel>>) -> Arc<ReelGroup> {
+        Arc::new(ReelGroup {
+            reels: OnceLock::from(Ok(reels.into())),
+            ..ReelGroup::default()
+        })
+    }
+
     pub(crate) fn reels(&self) -> &[Arc<Reel>] {
         match self.reels.get() {
             Some(Ok(reels)) => reels,
@@ -171,3 +180,7 @@ impl Replays {
         Ok(needs)
     }
 }
+
+#[cfg(test)]
+#[path = "replay_tests.rs"]
+mod tests;

@@ -2,5 +2,6 @@
 
 pub(crate) mod compile;
 pub(crate) mod names;
+pub(crate) mod order;
 pub(crate) mod play;
 pub(crate) mod reel;

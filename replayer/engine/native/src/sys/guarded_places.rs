@@ -6,11 +6,11 @@ use super::folder::open_beneath;
 use super::guarded::Guarded;
 use super::kernel::{Answer, Kernel};
 use super::places::{ACCESS_FLAGS, At, Links, Places, follows, tamed};
-use super::replayed::timestamps;
+use super::replayed::{access, timestamps};
 use super::scratch::Scratch;
 use crate::program::Owner;
 use crate::replay::reel::Times;
-use rustix::fs::{Access, AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use std::ffi::CStr;
 use std::os::fd::{IntoRawFd, RawFd};
 
@@ -56,15 +56,14 @@ impl Places for Guarded {
         fstat(self.object(at.whole, links)?).map(|_| 0)
     }
     fn access_at(&self, at: At<'_>, mode: u32, flags: u32) -> Answer<u64> {
-        let flags = AtFlags::from_bits_retain(flags & ACCESS_FLAGS);
-        let links = if flags.contains(AtFlags::SYMLINK_NOFOLLOW) {
-            Links::Keep
-        } else {
+        let flags = flags & ACCESS_FLAGS;
+        let links = if flags & libc::AT_SYMLINK_NOFOLLOW.cast_unsigned() == 0 {
             Links::Follow
+        } else {
+            Links::Keep
         };
         let file = self.object(at.whole, links)?;
-        let mode = Access::from_bits_truncate(mode);
-        rustix::fs::accessat(borrow(file), c"", mode, flags | AtFlags::EMPTY_PATH).map(|()| 0)
+        access(file, c"", mode, flags | libc::AT_EMPTY_PATH.cast_unsigned())
     }
     fn look_up(&self, at: At<'_>) -> Answer<u64> {
         let flags = (OFlags::PATH | OFlags::DIRECTORY).bits();

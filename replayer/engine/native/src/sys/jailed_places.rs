@@ -7,11 +7,11 @@ use super::folder::open_beneath;
 use super::jailed::Jailed;
 use super::kernel::Answer;
 use super::places::{ACCESS_FLAGS, At, Links, Places, follows, tamed};
-use super::replayed::timestamps;
+use super::replayed::{access, timestamps};
 use super::scratch::Scratch;
 use crate::program::Owner;
 use crate::replay::reel::Times;
-use rustix::fs::{Access, AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
+use rustix::fs::{AtFlags, CWD, FileType, Gid, Mode, OFlags, RenameFlags, Uid};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
@@ -49,9 +49,7 @@ impl Places for Jailed {
     #[inline]
     fn access_at(&self, at: At<'_>, mode: u32, flags: u32) -> Answer<u64> {
         let (from, path) = base(at);
-        let mode = Access::from_bits_truncate(mode);
-        let flags = AtFlags::from_bits_retain(flags & ACCESS_FLAGS);
-        rustix::fs::accessat(from, path, mode, flags).map(|()| 0)
+        access(from.as_raw_fd(), path, mode, flags & ACCESS_FLAGS)
     }
     fn look_up(&self, at: At<'_>) -> Answer<u64> {
         let flags = (OFlags::PATH | OFlags::DIRECTORY).bits();

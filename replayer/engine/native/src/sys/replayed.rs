@@ -348,6 +348,18 @@ pub(crate) fn sendfile(from: RawFd, to: RawFd, size: u64, offset: Option<u64>) -
     Ok(sent as u64)
 }
 
+/// Whether a path may be used; `AT_EMPTY_PATH` asks for the directory's own descriptor.
+#[inline]
+pub(super) fn access(from: RawFd, path: &CStr, mode: u32, flags: u32) -> Answer<u64> {
+    let path = path.as_ptr();
+    if flags == 0 {
+        // SAFETY: a NUL-terminated path.
+        return length(unsafe { libc::syscall(libc::SYS_faccessat, from, path, mode) });
+    }
+    // SAFETY: as above.
+    length(unsafe { libc::syscall(libc::SYS_faccessat2, from, path, mode, flags) })
+}
+
 /// One more descriptor of the same description; it is closed when a program is started.
 pub(crate) fn duplicate(file: RawFd) -> Answer<RawFd> {
     // SAFETY: no memory is involved.

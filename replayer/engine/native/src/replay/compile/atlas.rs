@@ -40,8 +40,12 @@ pub(crate) struct Atlas {
 }
 
 impl Atlas {
-    /// Read the paths and the tree of a trace that lies in a directory of the run's folder.
-    pub(crate) fn load(trace: &Trace, directory: &str) -> Result<Atlas, String> {
+    /// Read the paths and the tree of a trace that lies in a directory of the run's folder. What is `removed` is own, too.
+    pub(crate) fn load(
+        trace: &Trace,
+        directory: &str,
+        removed: &HashSet<u32>,
+    ) -> Result<Atlas, String> {
         let told = |error: replayer_trace::TraceError| error.to_string();
         let paths = trace.paths().map_err(told)?;
         let mut atlas = Atlas {
@@ -57,7 +61,8 @@ impl Atlas {
         for named in &paths {
             atlas.push(directory, &named.path)?;
         }
-        let own = paths.iter().map(|named| named.label == PRIVATE);
+        let own = (0..).zip(&paths);
+        let own = own.map(|(row, named)| named.label == PRIVATE || removed.contains(&row));
         atlas.find_tops(own);
         atlas.take_tree(trace.tree().map_err(told)?);
         atlas.mark();

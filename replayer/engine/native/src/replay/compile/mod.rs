@@ -36,7 +36,7 @@ use script::{Kept, Streamed};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use survey::Survey;
+use survey::{Survey, removed};
 use table::Table;
 
 /// Events that are kept in memory (chosen: 224 MiB); more are read anew for each performance.
@@ -64,9 +64,12 @@ impl Source {
                 "{folder}: the SHA-256 of its trace.json must be {sha256}, got {found}"
             ));
         }
-        let atlas = Atlas::load(&trace, directory).map_err(|error| format!("{folder}: {error}"))?;
+        let streams = Streams::open(&trace, place).map_err(told)?;
+        let removed = removed(&streams)?;
+        let atlas = Atlas::load(&trace, directory, &removed);
+        let atlas = atlas.map_err(|error| format!("{folder}: {error}"))?;
         Ok(Source {
-            streams: Streams::open(&trace, place).map_err(told)?,
+            streams,
             atlas: Arc::new(atlas),
             call_ns: call_ns(trace.document()),
             users: 1,

@@ -5,7 +5,7 @@ use super::log::{self, Log};
 use super::player::{Player, Seat, Tools};
 use super::stage::{Cast, Outcome, Stage, Tempo};
 use crate::clock::now_ns;
-use crate::crowd::NAG;
+use crate::crowd::{NAG, interrupt};
 use crate::error::errno_of;
 use crate::interpreter::{Halt, Journal, Setting};
 use crate::lock::hold;
@@ -16,7 +16,7 @@ use crate::record_event::Event;
 use crate::replay::names::Names;
 use crate::replay::reel::Reel;
 use crate::sys::replayed::close;
-use crate::sys::{Folder, Places, own_folder_state, prepare_thread, thread_id, wake_thread};
+use crate::sys::{Folder, Places, own_folder_state, prepare_thread, thread_id};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::AsFd;
@@ -269,7 +269,8 @@ impl Band {
     fn wait_for_companions(&self, stage: &Stage) {
         while stage.remaining() > 0 {
             if stage.is_halted() {
-                self.pulse.each_mate(|mate| interrupt(&mate.pulse));
+                self.pulse
+                    .each_mate(|mate| interrupt(&mate.pulse, &mate.thread));
             }
             park_timeout(NAG);
         }
@@ -316,13 +317,6 @@ impl Drop for Band {
             // It can only have ended by a panic of its own, which has been shown already.
             let _ended = companion.thread.join();
         }
-    }
-}
-
-/// Break off the call that a thread is in.
-fn interrupt(pulse: &Pulse) {
-    if let (Some(thread), Some(_)) = (pulse.thread(), pulse.doing()) {
-        wake_thread(thread);
     }
 }
 
@@ -394,7 +388,7 @@ fn live<K: Places>(living: &Living, inbox: &Inbox) {
         if leaving.outcome.result.is_err() && task.stage.is_halted() {
             // The user's own thread may be in a call that waits.
             while task.stage.owner_plays() && task.user.flags() & ABANDONED == 0 {
-                interrupt(&task.user);
+                interrupt(&task.user, task.stage.owner());
                 park_timeout(NAG);
             }
         }

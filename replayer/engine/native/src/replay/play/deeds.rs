@@ -142,7 +142,7 @@ impl<'a, K: Places> Player<'a, K> {
     ) -> Played {
         match self.called(op, slot, call) {
             Some((act, ended, _)) => self.settle(cue, act, ended),
-            None => self.no_file(cue, op),
+            None => self.no_file(cue, op, slot),
         }
     }
 
@@ -164,8 +164,8 @@ impl<'a, K: Places> Player<'a, K> {
 
     /// The file was not opened, although it was recorded to be.
     #[cold]
-    pub(super) fn no_file(&mut self, cue: &Cue, op: Op) -> Played {
-        let path = PathId::MAX;
+    pub(super) fn no_file(&mut self, cue: &Cue, op: Op, slot: Slot) -> Played {
+        let path = self.stage.slots.path_of(slot);
         self.lost(cue, Act { op, path }, Errno::BADF)
     }
 
@@ -187,7 +187,8 @@ impl<'a, K: Places> Player<'a, K> {
                 // It was recorded to fail: a divergence, and nobody knows the descriptor.
                 let _closed = close(file);
             }
-            (None, _) => {}
+            (None, Some(slot)) => self.stage.slots.name(slot, path),
+            (None, None) => {}
         }
         self.settle(cue, act, ended)
     }
@@ -200,7 +201,7 @@ impl<'a, K: Places> Player<'a, K> {
                 let ended = self.measure(act, |kernel| kernel.close(file).map(|()| 0));
                 self.settle(cue, act, ended)
             }
-            Taken::Nothing => self.no_file(cue, op),
+            Taken::Nothing => self.no_file(cue, op, slot),
             Taken::Busy => self.omit(cue, "close of a file in use"),
         }
     }
@@ -208,7 +209,7 @@ impl<'a, K: Places> Player<'a, K> {
     fn close_duplicate(&mut self, cue: &Cue, slot: Slot) -> Played {
         let op = Op::Close;
         let Some(held) = self.stage.slots.hold(slot) else {
-            return self.no_file(cue, op);
+            return self.no_file(cue, op, slot);
         };
         let path = held.path();
         let act = Act { op, path };

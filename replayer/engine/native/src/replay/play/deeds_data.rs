@@ -86,7 +86,7 @@ impl<K: Places> Player<'_, K> {
         });
         match called {
             Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
-            None => self.no_file(cue, op),
+            None => self.no_file(cue, op, slot),
         }
     }
 
@@ -108,7 +108,7 @@ impl<K: Places> Player<'_, K> {
         });
         match called {
             Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
-            None => self.no_file(cue, op),
+            None => self.no_file(cue, op, slot),
         }
     }
 
@@ -122,7 +122,7 @@ impl<K: Places> Player<'_, K> {
                 let ended = Ended { answer, ..ended };
                 self.settle_listing(cue, (act, ended), &held, &mut listing)
             }
-            None => self.no_file(cue, Op::Getdents),
+            None => self.no_file(cue, Op::Getdents, slot),
         };
         self.tools.listing = listing;
         played
@@ -230,7 +230,7 @@ impl<K: Places> Player<'_, K> {
             (None, None) => return self.omit(cue, "copy outside of the trace"),
         };
         let Some(target) = self.stage.slots.hold(to) else {
-            return self.no_file(cue, op);
+            return self.no_file(cue, op, to);
         };
         let into = (target.file, to_offset);
         let called = self.called(op, from, |_, file| {
@@ -239,7 +239,7 @@ impl<K: Places> Player<'_, K> {
         drop(target);
         match called {
             Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
-            None => self.no_file(cue, op),
+            None => self.no_file(cue, op, from),
         }
     }
 
@@ -257,7 +257,7 @@ impl<K: Places> Player<'_, K> {
             return self.omit(cue, "clone from outside of the trace");
         };
         let Some(source) = self.stage.slots.hold(from) else {
-            return self.no_file(cue, op);
+            return self.no_file(cue, op, from);
         };
         let file = source.file;
         self.on(cue, op, to, |_, to| clone_file(file, to))
@@ -270,9 +270,10 @@ impl<K: Places> Player<'_, K> {
         (from, offset): (Slot, Option<u64>),
         (to, size): (Option<Slot>, u64),
     ) -> Played {
-        let target = match to.map(|to| self.stage.slots.hold(to)) {
-            Some(None) => return self.no_file(cue, op),
-            Some(Some(held)) => Some(held),
+        let target = to.map(|to| (to, self.stage.slots.hold(to)));
+        let target = match target {
+            Some((to, None)) => return self.no_file(cue, op, to),
+            Some((_, held)) => held,
             None => None,
         };
         let sink = self.setting.sink.as_raw_fd();
@@ -281,7 +282,7 @@ impl<K: Places> Player<'_, K> {
         drop(target);
         match called {
             Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
-            None => self.no_file(cue, op),
+            None => self.no_file(cue, op, from),
         }
     }
 
@@ -295,7 +296,7 @@ impl<K: Places> Player<'_, K> {
         drop(mapping);
         match called {
             Some((act, ended, _)) => self.settle(cue, act, ended),
-            None => self.no_file(cue, Op::Mmap),
+            None => self.no_file(cue, Op::Mmap, slot),
         }
     }
 }

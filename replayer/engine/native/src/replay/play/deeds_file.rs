@@ -129,7 +129,7 @@ impl<K: Places> Player<'_, K> {
     fn seek(&mut self, cue: &Cue, slot: Slot, offset: i64, whence: u32) -> Played {
         let called = self.called(Op::Lseek, slot, |_, file| seek(file, offset, whence));
         let Some((act, ended, held)) = called else {
-            return self.no_file(cue, Op::Lseek);
+            return self.no_file(cue, Op::Lseek, slot);
         };
         if offset == 0 && whence == 0 {
             held.rewind();

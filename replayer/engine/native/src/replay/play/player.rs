@@ -133,6 +133,9 @@ impl<'a, K: Places> Player<'a, K> {
         }
         self.stage.feed.leave(self.lane);
         self.stage.progress.finish(self.lane);
+        if let (Some(due_ns), Some(last_ns)) = (self.due_ns, self.last_ns) {
+            self.tally.drift_ns = last_ns.saturating_sub(due_ns);
+        }
         let cast = self.stage.cast;
         let place = (cast.target, cast.transaction);
         self.setting.ledger.add(place, &self.tally);

@@ -127,6 +127,20 @@ impl Slots {
         })
     }
 
+    /// The path that was last to be opened there.
+    pub(crate) fn path_of(&self, slot: Slot) -> PathId {
+        let place = self.places.get(slot as usize);
+        place.map_or(0, |place| place.path.load(Ordering::Relaxed))
+    }
+
+    /// A path was to be opened there, but was not.
+    #[cold]
+    pub(crate) fn name(&self, slot: Slot, path: PathId) {
+        if let Some(place) = self.places.get(slot as usize) {
+            place.path.store(path, Ordering::Relaxed);
+        }
+    }
+
     /// Put a descriptor into a slot. One that is there already is closed (the reel gave the slot out twice).
     #[inline]
     pub(crate) fn put(&self, slot: Slot, file: RawFd, path: PathId) {

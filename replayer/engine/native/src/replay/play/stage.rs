@@ -137,6 +137,10 @@ impl Stage {
         self.owner_plays.store(false, Ordering::SeqCst);
     }
 
+    pub(crate) fn owner(&self) -> &Thread {
+        &self.owner
+    }
+
     pub(crate) fn owner_plays(&self) -> bool {
         self.owner_plays.load(Ordering::SeqCst)
     }

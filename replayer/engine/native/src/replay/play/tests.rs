@@ -211,6 +211,12 @@ impl Ground {
         (self, log)
     }
 
+    /// What was recorded.
+    fn totals(&self) -> Vec<crate::record::RowData> {
+        self.setting.recorder.end_segment();
+        self.setting.recorder.totals()
+    }
+
     fn run(&self) -> PathBuf {
         self.at.path().join("run")
     }

@@ -109,6 +109,7 @@ fn differences_are_counted_and_the_first_is_told() {
     assert_eq!(ledger["examples"][1]["got"], "less");
     assert_eq!(ledger["examples"][1]["result_got"], 100);
     assert_eq!(ledger["examples"][2]["got"], "EBADF");
+    assert_eq!(ledger["examples"][2]["path"], "t/a");
     assert_eq!(ledger["diverged"].as_array().unwrap().len(), 3);
 }
 
@@ -565,7 +566,7 @@ fn every_performance_has_files_of_its_own_that_go_with_it() {
     let pulse = Arc::new(Pulse::new(2));
     let shown = ground.show(&tape.reel(), ReplayPace::Asap, 3, &pulse);
     assert!(shown.is_clean());
-    assert_eq!(shown.ledger["performances"], Value::Null);
+    assert_eq!(shown.ledger["performances"], 3);
     assert_eq!(shown.ledger["targets"][0]["performances"], 3);
     assert_eq!(names(&ground.run()), ["t"]);
 }
@@ -588,4 +589,53 @@ fn a_file_that_was_open_before_is_there_at_its_offset() {
     let shown = ground.play(&tape.reel());
     assert!(shown.is_clean());
     assert_eq!(shown.ledger["events"], 1);
+}
+
+#[test]
+fn a_step_of_a_transaction_draws_a_request_and_plays_it() {
+    let mut ground = Ground::new();
+    ground.write("t/a", 1);
+    let mut tape = Tape::new(1);
+    let (a, missing) = (tape.at("t/a"), tape.at("t/b"));
+    tape.cue(0, Deed::Stat { at: a }, OK);
+    let good = tape.reel();
+    tape.cue(0, Deed::Stat { at: missing }, OK);
+    let setting = Arc::get_mut(&mut ground.setting).unwrap();
+    let program = Arc::get_mut(&mut setting.program).unwrap();
+    program.transactions[0].steps = [crate::program::Step::Replay(Box::new(Replay {
+        trace: 0,
+        reels: crate::program::replay::ReelGroup::of(vec![good, tape.reel()]),
+        part: ReplayPart::Request,
+        pace: ReplayPace::Asap,
+        speed_percent: 100,
+    }))]
+    .into();
+    let pulse = Arc::new(Pulse::new(0));
+    let setting = &ground.setting;
+    let shard = setting.recorder.shard(0);
+    let recorder = Arc::clone(&setting.recorder);
+    let journal = Journal::new(recorder, shard, Arc::clone(&pulse), 0, setting.begin_ns);
+    let mut band = Band::new(setting, &pulse);
+    band.enter(0, &ground.folder);
+    let kernel = <Guarded as crate::sys::Kernel>::enter(&ground.folder).unwrap();
+    let interpreter = crate::interpreter::Interpreter::new(setting, &pulse, kernel, journal, 0);
+    let mut interpreter = interpreter.with_band(&mut band);
+    for _ in 0..40 {
+        interpreter.transact(now_ns());
+    }
+    interpreter.journal.flush();
+    let rows = ground.totals();
+    let count = |op: &str, outcome: &str| {
+        let found = rows
+            .iter()
+            .find(|row| row.op == op && row.outcome == outcome);
+        found.map_or(0, |row| {
+            crate::histogram::unpack(&row.histogram).unwrap().len()
+        })
+    };
+    let (went_well, failed) = (count("transaction", "ok"), count("transaction", "failed"));
+    assert_eq!(went_well + failed, 40);
+    assert!(went_well > 5 && failed > 5, "{went_well} {failed}");
+    assert_eq!(count("stat", "ENOENT"), failed);
+    assert_eq!(count("stat", "ok"), 40);
 }
