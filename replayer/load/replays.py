@@ -160,8 +160,8 @@ def read_order(plan: Plan, log: Path) -> OrderFacts:
 def _overtaking(first: Mapping[str, Any]) -> str:
     early_ns = first["end_ns"] - first["start_ns"]
     return (
-        f"row {first['event']} began {format_time_ns(early_ns)} before row {first['waits_for']} had "
-        f"ended (user {first['user']}, performance {first['performance']})"
+        f"row {first['event']} began {format_time_ns(early_ns)} before row {first['waits_for']} "
+        f"had ended (user {first['user']}, performance {first['performance']})"
     )
 
 

@@ -77,10 +77,10 @@ class Stage:
         self.conductor.finish()
         self._close_engine()
         self._check_record()
-        self._take_replay()
         request.progress.close()
-        self._session.chronicle.end(self._make_ending())
         try:
+            self._take_replay()
+            self._session.chronicle.end(self._make_ending())
             self._code = self._show()
         finally:
             leavings = put_away(self._session, hung=self._hung)

@@ -78,13 +78,13 @@ fn far_rows(streams: &Streams) -> Result<Vec<(u64, u32)>, String> {
     Ok(far)
 }
 
-/// Rows of directories and other places that the trace removes or moves away: no two performances can do that to one place.
+/// Rows of directories and other places that the trace makes, removes or moves away: no two performances can do that to one place.
 pub(crate) fn removed(streams: &Streams) -> Result<HashSet<u32>, String> {
     let told = |error: replayer_trace::TraceError| error.to_string();
     let mut names = streams.names().map_err(told)?;
     let mut removed = HashSet::new();
     while let Some((_, event)) = names.next_event().map_err(told)? {
-        if event.result >= 0 && matches!(event.op, Op::Rmdir | Op::Rename) {
+        if event.result >= 0 && matches!(event.op, Op::Mkdir | Op::Rmdir | Op::Rename) {
             removed.extend(event.path);
         }
     }
