@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Final, Literal, final
 
 from replayer.engine._plan import Plan
+from replayer.engine._replay import trace_check_order
 from replayer.engine._space import Space
 from replayer.engine._traces import (
     trace_census,
-    trace_check_order,
     trace_formats,
     trace_history,
     trace_import,
@@ -291,8 +291,8 @@ class Engine:
                 are written each interval.
             interval_ns: Length of an interval, at least 1 ms.
             stuck_after_ns: An op longer than this is reported while it hangs.
-            event_log: A directory into which replays write when each event was made.
             null: Make no system call at all: measures the engine's own cost.
+            event_log: An existing directory for the times of every replayed event.
 
         Raises:
             RuntimeError: This is a debug build.
@@ -349,6 +349,8 @@ class Engine:
         """Everything recorded since the engine's begin, per key."""
     def record_error(self) -> tuple[str, int] | None:
         """The file whose writing failed first and the errno; None while all is well."""
+    def divergences(self) -> str:
+        """What replays found so far, as JSON (see ``_replay.pyi``)."""
     def start_interactive(self, user: int, target: int) -> None:
         """Start a user that does what ``submit`` says (for locustfiles in Python), nothing else."""
     def submit(self, user: int, command: bytes) -> int:
@@ -374,14 +376,6 @@ class Engine:
         """Time that the users spent in calls since the begin, all users together."""
     def paused_ns(self) -> int:
         """Time that the users looked at the clock in pauses of replays, all users together."""
-    def divergences(self) -> str:
-        """What replays came to so far: a JSON object.
-
-        ``performances``, ``events``, ``compared``, ``matched``, ``drift_ns`` (how much later than
-        planned the last event of a timed one ended), ``omitted`` and ``allowed`` (counts by name),
-        ``diverged`` (counts by target, transaction, op, recorded and got outcome), ``examples``
-        (the first 20, and the first of each target), and all counts again in ``targets``.
-        """
     def interrupt(self) -> None:
         """Wake and cancel every user at once (second Ctrl-C)."""
     def close(self) -> list[Stuck]:

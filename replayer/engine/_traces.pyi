@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 
 __all__ = [
     "trace_census",
-    "trace_check_order",
     "trace_formats",
     "trace_history",
     "trace_import",
@@ -51,11 +50,4 @@ def trace_history(folder: str, row: int, limit: int) -> str:
     Each has ``row``, ``why`` (``path``, ``parent``: it changed a directory above, or
     ``description``: the same open file), ``thread``, ``start_ns``, ``op``, ``path``, ``to_path``,
     ``file``, ``to_file``, ``flags``, ``size``, ``offset``, ``result`` and ``error``.
-    """
-
-def trace_check_order(trace: str, log: str) -> str:
-    """Hold the event log of replays against the order of their trace: a JSON object.
-
-    ``performances``, ``events``, ``edges`` (pairs of events that were compared), ``violated``, and
-    ``first``: null or the first pair that was not kept. OSError, or ValueError: (message, hint).
     """

@@ -4,12 +4,13 @@ Pure: an event and what came out of it in, a sentence out. A guess that is often
 none, so only causes that the outcomes themselves name are here.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from replayer.measure import Divergence
 
-__all__ = ["likely_cause"]
+__all__ = ["Circumstances", "likely_cause"]
 
 UNSUPPORTED = frozenset({"EOPNOTSUPP", "ENOTSUP", "ENOSYS", "ENOTTY", "EINVAL", "EXDEV"})
 DENIED = frozenset({"EACCES", "EPERM"})
@@ -18,20 +19,39 @@ NAMES = frozenset({"ENOENT", "EEXIST", "ENOTEMPTY", "ENOTDIR", "EISDIR"})
 LENGTHS = frozenset({"read", "readv", "pread", "preadv", "getdents", "lseek"})
 
 
+_OWN = re.compile(r"~\d+(\.\d+)?(/|$)")
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What went on beside an event.
+
+    Attributes:
+        users: How many replayed the trace at once.
+        requests: Whether requests of the trace were replayed apart from each other.
+    """
+
+    users: int
+    requests: bool
+
+
 @dataclass(frozen=True)
 class _Cause:
-    applies: Callable[[Divergence, int], bool]
+    applies: Callable[[Divergence, Circumstances], bool]
     says: str
 
 
-def likely_cause(event: Divergence, users: int) -> str:
-    """Return what most likely made an event come out otherwise; empty if nothing is known.
+def likely_cause(event: Divergence, beside: Circumstances) -> str:
+    """Return what most likely made an event come out otherwise; empty if nothing is known."""
+    return next((cause.says for cause in _CAUSES if cause.applies(event, beside)), "")
 
-    Args:
-        event: What came out.
-        users: How many replayed the trace at once.
-    """
-    return next((cause.says for cause in _CAUSES if cause.applies(event, users)), "")
+
+def _is_of_names(event: Divergence) -> bool:
+    return bool({event.got, event.recorded} & NAMES)
+
+
+def _is_shared(event: Divergence, beside: Circumstances) -> bool:
+    return beside.users > 1 and _is_of_names(event) and _OWN.search(event.path) is None
 
 
 _CAUSES = (
@@ -70,9 +90,14 @@ _CAUSES = (
         "the name is too long here: files of a user's own get a suffix, such as ~3",
     ),
     _Cause(
-        lambda event, users: users > 1 and bool({event.got, event.recorded} & NAMES),
+        _is_shared,
         "several users share this name, which one program changed when it was recorded: with -u 1 "
         "it should match",
+    ),
+    _Cause(
+        lambda event, beside: beside.requests and _is_of_names(event),
+        "another request changed this name while this one was under way when it was recorded; "
+        "requests are replayed apart from each other",
     ),
     _Cause(
         lambda event, _: {event.got, event.recorded} <= NAMES | {"ok"} and event.got != "ok",

@@ -12,7 +12,7 @@ from typing import Any
 from replayer.engine import Engine
 from replayer.engine import Plan as EnginePlan
 from replayer.errors import ReplayerError
-from replayer.load.causes import likely_cause
+from replayer.load.causes import Circumstances, likely_cause
 from replayer.load.replay_options import ReplaySettings
 from replayer.measure import (
     Divergence,
@@ -183,8 +183,17 @@ def _divergence(each: Mapping[str, Any], plan: Plan, *, first: bool) -> Divergen
         result_got=each["result_got"],
     )
     history = _history(facts, bare.row) if first else None
-    hint = likely_cause(bare, plan.users)
+    hint = likely_cause(bare, Circumstances(plan.users, _has_requests(plan, each["trace"])))
     return bare.model_copy(update={"history": history, "hint": hint})
+
+
+def _has_requests(plan: Plan, trace: int) -> bool:
+    steps = (
+        step
+        for transaction in plan.body["transactions"]
+        for step in replay_steps(transaction["steps"])
+    )
+    return any(step["trace"] == trace and step["request"] is not None for step in steps)
 
 
 def _target(each: Mapping[str, Any]) -> ReplayedTarget:

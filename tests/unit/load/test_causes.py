@@ -2,11 +2,11 @@
 
 import pytest
 
-from replayer.load.causes import likely_cause
+from replayer.load.causes import Circumstances, likely_cause
 from replayer.measure import Divergence
 
 
-def event(op: str, recorded: str, got: str) -> Divergence:
+def event(op: str, recorded: str, got: str, path: str = "a/b") -> Divergence:
     return Divergence(
         target=0,
         user=0,
@@ -15,7 +15,7 @@ def event(op: str, recorded: str, got: str) -> Divergence:
         row=1,
         thread=0,
         op=op,
-        path="a/b",
+        path=path,
         recorded=recorded,
         got=got,
         result_recorded=None,
@@ -45,5 +45,15 @@ def event(op: str, recorded: str, got: str) -> Divergence:
 def test_a_cause_is_told_in_plain_words(
     op: str, recorded: str, got: str, users: int, says: str
 ) -> None:
-    cause = likely_cause(event(op, recorded, got), users)
+    cause = likely_cause(event(op, recorded, got), Circumstances(users, requests=False))
     assert says in cause if says else cause == ""
+
+
+def test_a_users_own_name_is_shared_with_nobody() -> None:
+    own = event("stat", "ENOENT", "ok", "t/sess_1~3.17/a")
+    assert "not traced" not in likely_cause(own, Circumstances(8, requests=False))
+    assert "several users" not in likely_cause(own, Circumstances(8, requests=False))
+    assert "another request" in likely_cause(own, Circumstances(8, requests=True))
+    assert "several users" in likely_cause(
+        event("stat", "ENOENT", "ok"), Circumstances(8, requests=True)
+    )

@@ -91,7 +91,7 @@ impl Names {
             return self.arena.get(*start..*end).unwrap_or_default();
         }
         let span = self.paths.spans.get(path);
-        span.map_or(&b"\0"[..], |span| self.paths.bytes_with_nul(*span))
+        span.map_or(b"\0", |span| self.paths.bytes_with_nul(*span))
     }
 
     /// The part of a place's path below the directory that it is seen from.

@@ -2,8 +2,6 @@
 //!
 //! What an event does is a [`Deed`]; what it must wait for, when it was made and what it returned stand beside it in a [`Cue`].
 
-#![expect(dead_code, reason = "filled by compile, played by play")]
-
 use std::sync::Arc;
 
 /// A path of the reel, by number.
@@ -379,9 +377,8 @@ pub(crate) struct Reel {
     pub(crate) tops: Box<[PathId]>,
     /// The own entries of every user's first performance are laid out before the run begins.
     pub(crate) laid_out: bool,
-    /// The largest buffers that reads and writes need.
+    /// The largest buffer that reads need.
     pub(crate) read_bytes: u64,
-    pub(crate) write_bytes: u64,
 }
 
 /// A file, directory or symlink that a performance finds.

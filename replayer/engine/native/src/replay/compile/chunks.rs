@@ -34,7 +34,6 @@ pub(crate) struct Chunker<'a> {
 pub(crate) struct Needs {
     pub(crate) slots: Slot,
     pub(crate) read_bytes: u64,
-    pub(crate) write_bytes: u64,
 }
 
 impl<'a> Chunker<'a> {
@@ -164,7 +163,6 @@ impl<'a> Chunker<'a> {
         Needs {
             slots: self.scribe.slots.count,
             read_bytes: self.scribe.read_bytes,
-            write_bytes: self.scribe.write_bytes,
         }
     }
 }

@@ -39,7 +39,6 @@ pub(crate) struct Scribe<'a> {
     /// What the event must wait for besides what the trace says.
     pub(crate) waits: Vec<Seat>,
     pub(crate) read_bytes: u64,
-    pub(crate) write_bytes: u64,
     /// A symlink was made whose text is rewritten.
     pub(crate) rewrites: bool,
 }
@@ -54,7 +53,6 @@ impl<'a> Scribe<'a> {
             texts: Vec::new(),
             waits: Vec::new(),
             read_bytes: 0,
-            write_bytes: 0,
             rewrites: false,
         }
     }
@@ -235,11 +233,6 @@ impl<'a> Scribe<'a> {
 
     pub(crate) fn reads(&mut self, size: u64) -> u64 {
         self.read_bytes = self.read_bytes.max(size.min(BUFFER_BYTES));
-        size
-    }
-
-    pub(crate) fn writes(&mut self, size: u64) -> u64 {
-        self.write_bytes = self.write_bytes.max(size.min(BUFFER_BYTES));
         size
     }
 

@@ -78,9 +78,7 @@ impl Scribe<'_> {
         // Data sizes fit: MOST_DATA is below 2^31.
         let short = u32::try_from(size).unwrap_or(u32::MAX);
         let (from_offset, to_offset) = (operands.some_offset()?, operands.to_offset()?);
-        if from.is_none() {
-            self.writes(size);
-        } else if to.is_none() {
+        if to.is_none() {
             self.reads(size);
         }
         Ok(match (event.op, from) {
@@ -120,7 +118,7 @@ fn data_deed(scribe: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Optio
         },
         Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev => Deed::Write {
             slot,
-            size: scribe.writes(operands.data()?),
+            size: operands.data()?,
             offset: placed(event.op, &operands)?,
             vector,
         },

@@ -121,15 +121,12 @@ impl Scribe<'_> {
                 name: self.attribute_name(event)?,
                 size: operands.buffer(VALUE_BYTES)?,
             },
-            Op::Setxattr | Op::Lsetxattr | Op::Fsetxattr => {
-                let size = operands.buffer(VALUE_BYTES)?;
-                Deed::Setxattr {
-                    on,
-                    name: self.users_attribute(event)?,
-                    size: self.writes(size),
-                    flags: operands.flags(3)?,
-                }
-            }
+            Op::Setxattr | Op::Lsetxattr | Op::Fsetxattr => Deed::Setxattr {
+                on,
+                name: self.users_attribute(event)?,
+                size: operands.buffer(VALUE_BYTES)?,
+                flags: operands.flags(3)?,
+            },
             Op::Removexattr | Op::Lremovexattr | Op::Fremovexattr => Deed::Removexattr {
                 on,
                 name: self.users_attribute(event)?,

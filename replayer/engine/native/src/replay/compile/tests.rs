@@ -1,6 +1,6 @@
-//! Reels of the shipped traces, of small logs, and of events that no importer would write.
+//! Reels of the shipped traces and of small logs.
 
-use super::chunks::{Chunker, Part};
+use super::chunks::Part;
 use super::lanes::Lanes;
 use super::recipe::Recipe;
 use super::table::Table;
@@ -8,9 +8,8 @@ use super::*;
 use crate::program::EntryKind;
 use crate::replay::names::Names;
 use crate::replay::reel::{Cue, Deed, Recorded, Wait};
-use proptest::prelude::*;
-use replayer_trace::{Event, Keep, Op, Request, Stretch, import};
-use std::collections::{BTreeMap, HashMap};
+use replayer_trace::{Keep, Request, Stretch, import};
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 /// The folders of the shipped traces.
@@ -82,10 +81,10 @@ fn cues(reel: &Reel) -> Vec<Vec<(Cue, Vec<Wait>)>> {
 /// Rows ascend in every lane, waits lead to earlier rows that other lanes play, slots are within bounds.
 fn check(reel: &Reel) -> usize {
     let lanes = cues(reel);
-    let mut lane_of = HashMap::new();
+    let mut played = HashSet::new();
     for (lane, cues) in lanes.iter().enumerate() {
         for (cue, _) in cues {
-            lane_of.insert((lane, cue.row), ());
+            played.insert((lane, cue.row));
         }
         assert!(cues.windows(2).all(|pair| pair[0].0.row <= pair[1].0.row));
         assert!(cues.windows(2).all(|pair| {
@@ -98,7 +97,7 @@ fn check(reel: &Reel) -> usize {
             for wait in waits {
                 assert_ne!(usize::from(wait.lane), lane);
                 assert!(wait.row < cue.row);
-                assert!(lane_of.contains_key(&(usize::from(wait.lane), wait.row)));
+                assert!(played.contains(&(usize::from(wait.lane), wait.row)));
             }
             if let Deed::Open {
                 slot: Some(slot), ..
@@ -151,7 +150,7 @@ fn every_shipped_trace_compiles_whole_and_by_request() {
     }
 }
 
-const TWO_THREADS: &str = "\
+pub(super) const TWO_THREADS: &str = "\
 10 1700000000.000000 openat(AT_FDCWD, \"/r/d/log\", O_WRONLY|O_CREAT|O_TRUNC, 0644) = 3 <0.000010>
 10 1700000000.000100 write(3, \"\"..., 100) = 100 <0.000010>
 10 1700000000.000200 mkdir(\"/r/d/new\", 0755) = 0 <0.000010>
@@ -295,7 +294,7 @@ fn a_performance_that_is_given_up_ends_its_reading_thread() {
     }
 }
 
-fn whole(source: &Source) -> Recipe {
+pub(super) fn whole(source: &Source) -> Recipe {
     let survey = Survey::of(&source.streams).unwrap();
     let lanes = Lanes::deal(&survey.spans);
     Recipe {
@@ -310,113 +309,5 @@ fn whole(source: &Source) -> Recipe {
         call_ns: source.call_ns,
         users: source.users,
         inherited: Vec::new(),
-    }
-}
-
-fn odd() -> impl Strategy<Value = Option<i64>> {
-    let odd = prop_oneof![
-        Just(None),
-        (-3..10_i64).prop_map(Some),
-        any::<i64>().prop_map(Some),
-        Just(Some(i64::MIN)),
-        Just(Some(i64::MAX)),
-        (0..4096_i64).prop_map(Some),
-    ];
-    odd.boxed()
-}
-
-fn some(most: u32) -> impl Strategy<Value = Option<u32>> {
-    prop_oneof![
-        Just(None),
-        (0..most).prop_map(Some),
-        any::<u32>().prop_map(Some)
-    ]
-}
-
-prop_compose! {
-    fn event()(
-        thread in 0..4_u32,
-        op in 0..Op::ALL.len(),
-        ids in (some(6), some(6), some(6), some(6)),
-        numbers in prop::collection::vec(odd(), 12),
-        text in prop::option::of(prop::collection::vec(any::<u8>(), 0..40)),
-    ) -> Event {
-        Event {
-            thread,
-            start_ns: numbers[0].unwrap_or(0),
-            duration_ns: numbers[1],
-            gap_ns: numbers[2].unwrap_or(0),
-            op: Op::ALL[op],
-            path: ids.0,
-            to_path: ids.1,
-            file: ids.2,
-            to_file: ids.3,
-            flags: numbers[3],
-            mode: numbers[4],
-            size: numbers[5],
-            offset: numbers[6],
-            entries: numbers[7],
-            uid: numbers[8],
-            gid: numbers[9],
-            atime_ns: numbers[10],
-            mtime_ns: numbers[11],
-            text,
-            result: numbers[1].unwrap_or(0),
-        }
-    }
-}
-
-/// What is dangerous about a deed.
-fn is_bounded(deed: &Deed) -> bool {
-    match deed {
-        Deed::Open { flags, mode, .. } => flags & !scribe::OPEN_FLAGS == 0 && *mode <= 0o1777,
-        Deed::Inherit { flags, .. } => flags & 0o1300 == 0,
-        Deed::Read { size, .. } | Deed::Write { size, .. } => *size <= operands::MOST_DATA,
-        Deed::Truncate { size, .. } | Deed::Ftruncate { size, .. } => *size <= operands::MOST_BYTES,
-        Deed::Fallocate { size, offset, .. } => {
-            *size <= operands::MOST_BYTES && i64::try_from(*offset).is_ok()
-        }
-        Deed::Chmod { mode, .. } | Deed::Fchmod { mode, .. } | Deed::Mknod { mode, .. } => {
-            *mode <= 0o1777
-        }
-        Deed::Rename { flags, .. } => *flags <= 3,
-        _ => true,
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-
-    #[test]
-    fn no_event_can_break_the_compiler_or_leave_its_bounds(events in prop::collection::vec(event(), 1..200)) {
-        let (_folder, trace) = imported(TWO_THREADS, "d\td\t0\t755\t\nl\tl\t0\t777\td/new\n");
-        let source = source_of(&trace);
-        let mut recipe = whole(&source);
-        let mut spans = Vec::new();
-        for (row, event) in (0_u64..).zip(&events) {
-            prop_assert!(lanes::note(&mut spans, event.thread, row));
-        }
-        recipe.lanes = Lanes::deal(&spans);
-        recipe.rows = (0, events.len() as u64);
-        let mut chunker = Chunker::new(&recipe);
-        let mut past = past::Past::begin(&source.atlas);
-        for (row, event) in (0_u64..).zip(&events) {
-            let earlier = [row / 2, row.saturating_sub(1)];
-            chunker.push(row, event, &earlier);
-            past.take(event);
-        }
-        let chunk = chunker.take().unwrap();
-        let mut cues = 0;
-        for cue in chunk.lanes.iter().flatten() {
-            cues += 1;
-            prop_assert!(is_bounded(&cue.deed), "{:?}", cue.deed);
-            let (first, count) = (cue.waits.0 as usize, cue.waits.1 as usize);
-            for wait in &chunk.waits[first..first + count] {
-                prop_assert!(wait.row < cue.row);
-            }
-        }
-        prop_assert_eq!(cues, events.len());
-        let needs = chunker.needs();
-        prop_assert!(needs.read_bytes <= 4 << 20 && needs.write_bytes <= 4 << 20);
     }
 }

@@ -142,7 +142,6 @@ impl Tape {
             tops: self.tops.clone().into(),
             laid_out: false,
             read_bytes: 0,
-            write_bytes: 0,
         })
     }
 }
