@@ -1,6 +1,7 @@
 //! The only room that calls the kernel. What a call means is decided elsewhere.
 
 mod attributes;
+pub(crate) mod controls;
 mod doorbell;
 mod files;
 mod folder;

@@ -1,14 +1,14 @@
 //! The threads of a user that play the lanes of its performances: its own, and companions that wait between performances.
 
+use super::companion::{Inbox, Living, Task, live};
 use super::files::{Site, lay_out, remove};
-use super::log::{self, Log};
+use super::log::open_log;
 use super::player::{Player, Seat, Tools};
-use super::stage::{Cast, Outcome, Stage, Tempo};
+use super::stage::{Cast, Stage, Tempo};
 use crate::clock::now_ns;
 use crate::crowd::{NAG, interrupt};
 use crate::error::errno_of;
 use crate::interpreter::{Halt, Journal, Setting};
-use crate::lock::hold;
 use crate::ops::{Op, outcome_of_errno};
 use crate::program::{Replay, ReplayPace};
 use crate::pulse::{ABANDONED, Mate, Pulse};
@@ -16,13 +16,12 @@ use crate::record_event::Event;
 use crate::replay::names::Names;
 use crate::replay::reel::Reel;
 use crate::sys::replayed::close;
-use crate::sys::{Folder, Places, own_folder_state, prepare_thread, thread_id};
+use crate::sys::{Folder, Places};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread::{Builder, JoinHandle, park, park_timeout};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle, park_timeout};
 
 /// The stack of a companion: one vectored call takes 16 KiB (chosen: four times what was measured in a debug build).
 const STACK: usize = 256 << 10;
@@ -30,36 +29,6 @@ const STACK: usize = 256 << 10;
 const LEAD_NS: u64 = 200_000;
 /// A performance that was broken off has so long to remove its files (chosen: half of what a user gets before it is given up on).
 const TIDYING_NS: u64 = 1_000_000_000;
-
-/// What a companion is to play.
-struct Task {
-    stage: Arc<Stage>,
-    lane: usize,
-    folder: Arc<Folder>,
-    user: Arc<Pulse>,
-}
-
-/// Where a companion finds its next task.
-#[derive(Default)]
-struct Inbox {
-    task: Mutex<Option<Task>>,
-    ended: AtomicBool,
-}
-
-impl Inbox {
-    /// Wait for a task; `None` when there will be none.
-    fn wait(&self) -> Option<Task> {
-        loop {
-            if let Some(task) = hold(&self.task).take() {
-                return Some(task);
-            }
-            if self.ended.load(Ordering::SeqCst) {
-                return None;
-            }
-            park();
-        }
-    }
-}
 
 struct Companion {
     inbox: Arc<Inbox>,
@@ -256,7 +225,7 @@ impl Band {
     fn launch(&self, given: &Given) {
         let lanes = given.stage.lanes();
         for (lane, companion) in (1..lanes).zip(&self.companions) {
-            *hold(&companion.inbox.task) = Some(Task {
+            companion.inbox.give(Task {
                 stage: Arc::clone(&given.stage),
                 lane,
                 folder: Arc::clone(&given.folder),
@@ -310,7 +279,7 @@ impl Band {
 impl Drop for Band {
     fn drop(&mut self) {
         for companion in &self.companions {
-            companion.inbox.ended.store(true, Ordering::SeqCst);
+            companion.inbox.end();
             companion.thread.thread().unpark();
         }
         for companion in self.companions.drain(..) {
@@ -318,137 +287,4 @@ impl Drop for Band {
             let _ended = companion.thread.join();
         }
     }
-}
-
-fn open_log(setting: &Setting, cast: Cast, lane: usize) -> Option<Log> {
-    let directory = setting.event_log.as_ref()?;
-    let name = log::name(cast.user, cast.performance, lane);
-    match Log::new(directory, &name, setting.begin_ns) {
-        Ok(log) => Some(log),
-        Err(errno) => {
-            setting.recorder.log(&Event::Broken {
-                t_ns: now_ns().saturating_sub(setting.begin_ns),
-                user: cast.user,
-                message: format!("the event log is incomplete: {name}: {errno}"),
-            });
-            None
-        }
-    }
-}
-
-/// A companion's thread: prepared as a user's own, watched and counted as it is.
-struct Living {
-    setting: Arc<Setting>,
-    pulse: Arc<Pulse>,
-}
-
-impl Living {
-    fn new(setting: &Arc<Setting>, pulse: &Arc<Pulse>) -> Living {
-        prepare_thread();
-        // As for a user's own thread.
-        own_folder_state();
-        let thread = thread_id();
-        if let Some(waiting) = setting.run_queue.enter(thread) {
-            pulse.set_waiting(waiting);
-        }
-        pulse.set_thread(thread);
-        Living {
-            setting: Arc::clone(setting),
-            pulse: Arc::clone(pulse),
-        }
-    }
-}
-
-impl Drop for Living {
-    fn drop(&mut self) {
-        self.pulse.clear_thread();
-        if let Some(waiting) = self.pulse.waiting() {
-            self.setting.run_queue.leave(waiting);
-        }
-    }
-}
-
-fn live<K: Places>(living: &Living, inbox: &Inbox) {
-    let mut tools = Tools::default();
-    let mut kernel = None;
-    while let Some(task) = inbox.wait() {
-        let mut leaving = Leaving {
-            stage: Arc::clone(&task.stage),
-            outcome: Outcome {
-                result: Err(Halt::Failed),
-                ..Outcome::default()
-            },
-        };
-        play::<K>(
-            living,
-            &task,
-            (&mut kernel, &mut tools),
-            &mut leaving.outcome,
-        );
-        if leaving.outcome.result.is_err() && task.stage.is_halted() {
-            // The user's own thread may be in a call that waits.
-            while task.stage.owner_plays() && task.user.flags() & ABANDONED == 0 {
-                interrupt(&task.user, task.stage.owner());
-                park_timeout(NAG);
-            }
-        }
-    }
-}
-
-/// Says that a lane has ended, whatever ended it.
-struct Leaving {
-    stage: Arc<Stage>,
-    outcome: Outcome,
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        self.stage.leave(std::mem::take(&mut self.outcome));
-    }
-}
-
-fn play<K: Places>(
-    living: &Living,
-    task: &Task,
-    (kernel, tools): (&mut Option<(u16, K)>, &mut Tools),
-    outcome: &mut Outcome,
-) {
-    let (setting, pulse, stage) = (&living.setting, &living.pulse, &task.stage);
-    let cast = stage.cast;
-    pulse.set_target(cast.target);
-    pulse.set_names(&stage.names);
-    if kernel
-        .as_ref()
-        .is_none_or(|(target, _)| *target != cast.target)
-    {
-        *kernel = K::enter(&task.folder).ok().map(|own| (cast.target, own));
-    }
-    let Some((_, kernel)) = kernel else {
-        stage.halt();
-        return;
-    };
-    tools.log = open_log(setting, cast, task.lane);
-    let recorder = &setting.recorder;
-    let lane = u32::try_from(task.lane).unwrap_or(0);
-    let shard = recorder.shard(cast.user.wrapping_add(lane));
-    let mut journal = Journal::new(
-        Arc::clone(recorder),
-        shard,
-        Arc::clone(pulse),
-        cast.target,
-        setting.begin_ns,
-    );
-    let begin_ns = stage.tempo.begin_ns;
-    journal.begin(cast.transaction, begin_ns, begin_ns);
-    let seat = Seat {
-        setting,
-        kernel,
-        pulse,
-        journal: &mut journal,
-        tools,
-    };
-    outcome.result = Player::new(seat, stage, task.lane).play();
-    (outcome.bytes, outcome.latest_ns) = journal.part();
-    outcome.failed = journal.failed.take();
-    journal.flush();
 }

@@ -67,7 +67,7 @@ pub(crate) enum Verdict {
 pub(crate) struct Facts<'a> {
     pub(crate) op: Op,
     pub(crate) recorded: Recorded,
-    /// SEEK_DATA, SEEK_HOLE, or a directory's descriptor.
+    /// `SEEK_DATA`, `SEEK_HOLE`, or a directory's descriptor.
     pub(crate) seeks_freely: bool,
     pub(crate) path: &'a [u8],
 }
@@ -130,10 +130,18 @@ fn depends_on_file_system(op: Op, recorded: Option<Errno>, answer: Answer<u64>) 
     };
     match op {
         Op::Statfs | Op::Fstatfs => true,
-        Op::Getxattr | Op::Lgetxattr | Op::Fgetxattr => either(&says_so),
-        Op::Setxattr | Op::Lsetxattr | Op::Fsetxattr => either(&says_so),
-        Op::Removexattr | Op::Lremovexattr | Op::Fremovexattr => either(&says_so),
-        Op::Listxattr | Op::Llistxattr | Op::Flistxattr => either(&says_so),
+        Op::Getxattr
+        | Op::Lgetxattr
+        | Op::Fgetxattr
+        | Op::Setxattr
+        | Op::Lsetxattr
+        | Op::Fsetxattr
+        | Op::Removexattr
+        | Op::Lremovexattr
+        | Op::Fremovexattr
+        | Op::Listxattr
+        | Op::Llistxattr
+        | Op::Flistxattr => either(&says_so),
         Op::Ioctl | Op::Fcntl | Op::Clone => either(&of_call),
         _ => false,
     }

@@ -43,7 +43,7 @@ impl<'a, K: Places> Player<'a, K> {
             Deed::Access { at, mode, flags } => {
                 self.at(cue, Op::Access, *at, |k, at| k.access_at(at, *mode, *flags))
             }
-            Deed::Fstat { slot } => self.on(cue, Op::Fstat, *slot, |k, file| k.fstat(file)),
+            Deed::Fstat { slot } => self.on(cue, Op::Fstat, *slot, K::fstat),
             other => self.enact_other(chunk, cue, other),
         }
     }
@@ -56,7 +56,10 @@ impl<'a, K: Places> Player<'a, K> {
                 slot,
                 flags,
                 offset,
-            } => self.inherit(cue, (*path, *slot), *flags, *offset),
+            } => {
+                self.inherit(cue, (*path, *slot), *flags, *offset);
+                Ok(())
+            }
             Deed::CloseDuplicate { slot } => self.close_duplicate(cue, *slot),
             Deed::CloseSilently { slot } => {
                 if let Taken::File(file, _) = self.stage.slots.take(*slot) {
@@ -66,7 +69,10 @@ impl<'a, K: Places> Player<'a, K> {
                 self.pass(cue);
                 Ok(())
             }
-            Deed::Omit { reason } => self.omit(cue, reason),
+            Deed::Omit { reason } => {
+                self.omit(cue, reason);
+                Ok(())
+            }
             Deed::CopyRange { .. }
             | Deed::Clone { .. }
             | Deed::Splice { .. }
@@ -95,10 +101,9 @@ impl<'a, K: Places> Player<'a, K> {
     }
 
     /// An event that is not made, counted by its reason.
-    pub(super) fn omit(&mut self, cue: &Cue, reason: &'static str) -> Played {
+    pub(super) fn omit(&mut self, cue: &Cue, reason: &'static str) {
         self.tally.omit(reason);
         self.pass(cue);
-        Ok(())
     }
 
     /// A place as the kernel is told it; the directory stays open while the second part lives.
@@ -202,7 +207,10 @@ impl<'a, K: Places> Player<'a, K> {
                 self.settle(cue, act, ended)
             }
             Taken::Nothing => self.no_file(cue, op, slot),
-            Taken::Busy => self.omit(cue, "close of a file in use"),
+            Taken::Busy => {
+                self.omit(cue, "close of a file in use");
+                Ok(())
+            }
         }
     }
 
@@ -223,18 +231,11 @@ impl<'a, K: Places> Player<'a, K> {
     }
 
     /// Open what was open before.
-    fn inherit(
-        &mut self,
-        cue: &Cue,
-        (path, slot): (PathId, Slot),
-        flags: u32,
-        offset: u64,
-    ) -> Played {
+    fn inherit(&mut self, cue: &Cue, (path, slot): (PathId, Slot), flags: u32, offset: u64) {
         let whole = self.stage.names.path(path);
         let at = At { whole, seen: None };
         if !K::REAL {
-            self.pass(cue);
-            return Ok(());
+            return self.pass(cue);
         }
         let opened = self.kernel.open_at(at, flags & !MAKING, 0);
         self.kernel.tidy();
@@ -247,7 +248,6 @@ impl<'a, K: Places> Player<'a, K> {
             return self.omit(cue, "inherited file cannot be positioned");
         }
         self.pass(cue);
-        Ok(())
     }
 }
 

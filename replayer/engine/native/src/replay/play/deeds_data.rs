@@ -227,7 +227,10 @@ impl<K: Places> Player<'_, K> {
             (Some(from), Some(to)) => (from, to),
             (Some(from), None) => return self.read(cue, op, extent(from, from_offset)),
             (None, Some(to)) => return self.write(cue, op, extent(to, to_offset)),
-            (None, None) => return self.omit(cue, "copy outside of the trace"),
+            (None, None) => {
+                self.omit(cue, "copy outside of the trace");
+                return Ok(());
+            }
         };
         let Some(target) = self.stage.slots.hold(to) else {
             return self.no_file(cue, op, to);
@@ -254,7 +257,8 @@ impl<K: Places> Player<'_, K> {
     fn clone_file(&mut self, cue: &Cue, from: Option<Slot>, to: Slot) -> Played {
         let op = Op::Clone;
         let Some(from) = from else {
-            return self.omit(cue, "clone from outside of the trace");
+            self.omit(cue, "clone from outside of the trace");
+            return Ok(());
         };
         let Some(source) = self.stage.slots.hold(from) else {
             return self.no_file(cue, op, from);

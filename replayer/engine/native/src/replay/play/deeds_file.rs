@@ -5,10 +5,8 @@ use crate::ops::Op;
 use crate::program::Owner;
 use crate::replay::reel::{Cue, Deed, Slot};
 use crate::sys::Places;
-use crate::sys::replayed::{
-    Patience, Range, advise, fcntl, flock, fstatfs, futimens, ioctl, is_asking, is_harmless, lock,
-    readahead, seek, sync_range, syncfs,
-};
+use crate::sys::controls::{Patience, Range, fcntl, flock, ioctl, is_asking, is_harmless, lock};
+use crate::sys::replayed::{advise, fstatfs, futimens, readahead, seek, sync_range, syncfs};
 
 /// The program asked for no identity: it is left (`(uid_t) -1`).
 fn identity(id: u32) -> Option<u32> {
@@ -112,17 +110,26 @@ impl<K: Places> Player<'_, K> {
                 let patience = if *wait { Patience::Wait } else { Patience::Try };
                 self.on(cue, Op::Lock, *slot, |_, f| lock(f, range, patience))
             }
-            Deed::Fcntl { command, .. } if !is_harmless(*command) => self.omit(cue, "fcntl"),
+            Deed::Fcntl { command, .. } if !is_harmless(*command) => {
+                self.omit(cue, "fcntl");
+                Ok(())
+            }
             Deed::Fcntl {
                 slot,
                 command,
                 argument,
             } => self.on(cue, Op::Fcntl, *slot, |_, f| fcntl(f, *command, *argument)),
-            Deed::Ioctl { command, .. } if !is_asking(*command) => self.omit(cue, "ioctl"),
+            Deed::Ioctl { command, .. } if !is_asking(*command) => {
+                self.omit(cue, "ioctl");
+                Ok(())
+            }
             Deed::Ioctl { slot, command } => {
                 self.on(cue, Op::Ioctl, *slot, |_, f| ioctl(f, *command))
             }
-            _ => self.omit(cue, "unknown"),
+            _ => {
+                self.omit(cue, "unknown");
+                Ok(())
+            }
         }
     }
 

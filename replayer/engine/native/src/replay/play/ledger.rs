@@ -205,17 +205,31 @@ impl Ledger {
                 })
             });
         let targets = book.targets.iter().map(|(target, totals)| {
-            let mut json = totals.json();
-            json["target"] = Value::from(*target);
-            json["diverged"] = Value::from(totals.diverged);
-            json
+            let diverged = Value::from(totals.diverged);
+            with(
+                totals.json(),
+                [("target", Value::from(*target)), ("diverged", diverged)],
+            )
         });
-        let mut json = all.json();
-        json["diverged"] = diverged.collect();
-        json["examples"] = book.examples.iter().map(Example::json).collect();
-        json["targets"] = targets.collect();
-        json.to_string()
+        let lists = [
+            ("diverged", diverged.collect()),
+            (
+                "examples",
+                book.examples.iter().map(Example::json).collect(),
+            ),
+            ("targets", targets.collect()),
+        ];
+        with(all.json(), lists).to_string()
     }
+}
+
+/// An object with more fields.
+fn with<const N: usize>(json: Value, fields: [(&str, Value); N]) -> Value {
+    let Value::Object(mut object) = json else {
+        return json;
+    };
+    object.extend(fields.map(|(name, value)| (name.to_owned(), value)));
+    Value::Object(object)
 }
 
 #[cfg(test)]

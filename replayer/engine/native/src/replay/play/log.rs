@@ -1,5 +1,9 @@
 //! The event log of a lane: when each of its events began and ended, in a file of its own, 24 bytes a record.
 
+use super::stage::Cast;
+use crate::clock::now_ns;
+use crate::interpreter::Setting;
+use crate::record_event::Event;
 use crate::sys_layout::{create, write_all};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
@@ -51,5 +55,22 @@ impl Log {
             self.fault = write_all(&self.file, &self.buffer).err();
         }
         self.buffer.clear();
+    }
+}
+
+/// The log of a lane, where there is a directory for it.
+pub(super) fn open_log(setting: &Setting, cast: Cast, lane: usize) -> Option<Log> {
+    let directory = setting.event_log.as_ref()?;
+    let name = name(cast.user, cast.performance, lane);
+    match Log::new(directory, &name, setting.begin_ns) {
+        Ok(log) => Some(log),
+        Err(errno) => {
+            setting.recorder.log(&Event::Broken {
+                t_ns: now_ns().saturating_sub(setting.begin_ns),
+                user: cast.user,
+                message: format!("the event log is incomplete: {name}: {errno}"),
+            });
+            None
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! Plays reels: a user's performance of a trace or of one request of it, on the user's own thread and on threads that belong to it.
 //!
-//! `band` has the threads, `stage` what they share, `player` is one lane; `deeds*` are the calls, `check` judges their results,
-//! `ledger` counts them for the door.
+//! `band` and `companion` have the threads, `stage` what they share, `player` is one lane; `deeds*` are the calls, `results` and `check`
+//! judge what they returned, `ledger` counts it for the door.
 
 mod band;
 mod check;
+mod companion;
 mod deeds;
 mod deeds_attribute;
 mod deeds_data;
@@ -17,6 +18,7 @@ mod log;
 mod pace;
 mod player;
 mod progress;
+mod results;
 mod slots;
 mod stage;
 #[cfg(test)]

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+mod bounds;
+mod every_deed;
 mod lanes;
 mod one_lane;
 mod safety;
