@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Symlinks in one walk (`path_resolution(7)`).
 const MOST_LINKS: u32 = 40;
+/// Files that a past has had, at most (chosen: 400 MiB); what is made beyond is not remembered.
+const MOST_NODES: usize = 8 << 20;
 /// Modes of what the trace says no mode of (chosen: the usual ones).
 pub(crate) const FILE_MODE: u32 = 0o644;
 pub(crate) const DIRECTORY_MODE: u32 = 0o755;
@@ -114,14 +116,7 @@ impl<'a> Past<'a> {
         } else {
             FILE_MODE
         };
-        let id = self.nodes.len();
-        self.nodes.push(Node {
-            kind,
-            size: 0,
-            mode: mode.unwrap_or(usual),
-        });
-        self.enter(at, rest, id);
-        id
+        self.add(at, rest, kind, mode.unwrap_or(usual))
     }
 
     /// A directory in a directory: links are followed, and what is missing is made.
@@ -137,13 +132,20 @@ impl<'a> Past<'a> {
                 _ => id,
             };
         }
+        self.add(at, name, Kind::Directory(BTreeMap::new()), DIRECTORY_MODE)
+    }
+
+    fn add(&mut self, directory: NodeId, name: &[u8], kind: Kind, mode: u32) -> NodeId {
         let id = self.nodes.len();
+        if id >= MOST_NODES {
+            return TOP;
+        }
         self.nodes.push(Node {
-            kind: Kind::Directory(BTreeMap::new()),
+            kind,
             size: 0,
-            mode: DIRECTORY_MODE,
+            mode,
         });
-        self.enter(at, name, id);
+        self.enter(directory, name, id);
         id
     }
 

@@ -37,19 +37,30 @@ struct Before {
     inherited: Vec<Inherited>,
 }
 
+/// Entries of their own that the requests of a label find, all together at most (chosen: 500 MiB).
+const MOST_OWN: usize = 4 << 20;
+
 /// Walk along the trace, and look around where requests begin.
 fn befores(source: &Source, requests: &Requests) -> Result<Vec<Before>, String> {
     let told = |error: TraceError| error.to_string();
     let mut befores = Vec::with_capacity(requests.wanted.len());
     let mut past = Past::begin(&source.atlas);
+    let mut found = 0;
     let mut events = source.streams.events(0).map_err(told)?;
     // They are in the order of their first rows.
     let mut waiting = requests.wanted.iter().peekable();
     while let Some((row, event)) = events.next_event().map_err(told)? {
         while let Some(wanted) = waiting.next_if(|wanted| wanted.rows().0 <= row) {
             let used = wanted.used.iter();
+            let own = own_of_past(&past, &source.atlas, wanted);
+            found += own.len();
+            if found > MOST_OWN {
+                return Err(format!(
+                    "its requests find more than {MOST_OWN} files of their own"
+                ));
+            }
             befores.push(Before {
-                own: own_of_past(&past, &source.atlas, wanted),
+                own,
                 inherited: used
                     .filter_map(|(file, thread)| past.inherited(*file, *thread))
                     .collect(),
