@@ -20,7 +20,7 @@ class _Reading:
     cpu_ns: int
     delay_ns: int
     in_call_ns: int
-    pauses_ns: int
+    outside_ns: int
 
     def minus(self, other: "_Reading") -> "_Reading":
         return _Reading(
@@ -28,7 +28,7 @@ class _Reading:
             self.cpu_ns - other.cpu_ns,
             self.delay_ns - other.delay_ns,
             self.in_call_ns - other.in_call_ns,
-            self.pauses_ns - other.pauses_ns,
+            self.outside_ns - other.outside_ns,
         )
 
     def plus(self, other: "_Reading") -> "_Reading":
@@ -66,11 +66,11 @@ class Gauge:
         """
         capacity_ns = self._sum.wall_ns * len(os.sched_getaffinity(0))
         cpu_share = min(self._sum.cpu_ns / capacity_ns, 1.0) if capacity_ns else 0.0
-        pause_share = self._sum.pauses_ns / capacity_ns if capacity_ns else 0.0
+        outside_share = self._sum.outside_ns / capacity_ns if capacity_ns else 0.0
         return Health(
             client_cpu_share=cpu_share,
-            pauses_ns=self._sum.pauses_ns,
-            pause_cpu_share=min(pause_share, cpu_share),
+            outside_ns=self._sum.outside_ns,
+            outside_cpu_share=min(outside_share, cpu_share),
             run_queue_delay_ns=self._sum.delay_ns,
             in_call_ns=self._sum.in_call_ns,
             overhead_ns=self._overhead_ns,
@@ -84,5 +84,5 @@ class Gauge:
             time.process_time_ns(),
             self._engine.run_queue_delay_ns(),
             self._engine.in_call_ns(),
-            self._engine.paused_ns(),
+            self._engine.outside_ns(),
         )

@@ -56,10 +56,10 @@ class Health(Frozen):
     """Time that users were ready to run but had no CPU."""
     in_call_ns: int
     """Time that users spent in calls."""
-    pauses_ns: int = 0
-    """Time that users used a CPU for in pauses of replays, as the recorded program did."""
-    pause_cpu_share: float = 0.0
-    """The part of ``client_cpu_share`` that this was: load that was asked for."""
+    outside_ns: int = 0
+    """Time that users worked for replays outside of calls: in pauses, and on files of theirs."""
+    outside_cpu_share: float = 0.0
+    """The part of ``client_cpu_share`` that this was, at most: load that was asked for."""
     overhead_ns: float | None
     """Own mean cost of an op on a null target; null: not measured."""
     users_given_up: int
@@ -69,22 +69,22 @@ class Health(Frozen):
 
     @property
     def waiting_share(self) -> float:
-        """Time waiting for a CPU as a share of time in calls and in pauses of replays.
+        """Time waiting for a CPU as a share of time in calls and of replays outside of calls.
 
         0 when there were none.
         """
-        working_ns = self.in_call_ns + self.pauses_ns
+        working_ns = self.in_call_ns + self.outside_ns
         return self.run_queue_delay_ns / working_ns if working_ns > 0 else 0.0
 
     @property
     def own_cpu_share(self) -> float:
-        """CPU time of our process without what replays were to use in pauses, as a share."""
-        return max(self.client_cpu_share - self.pause_cpu_share, 0.0)
+        """CPU time of our process without that of replays outside of calls, as a share."""
+        return max(self.client_cpu_share - self.outside_cpu_share, 0.0)
 
     @property
     def worked_in(self) -> str:
         """What ``waiting_share`` is a share of, in words."""
-        return "calls and pauses" if self.pauses_ns else "calls"
+        return "calls and replays" if self.outside_ns else "calls"
 
 
 class RunWarning(Frozen):

@@ -164,9 +164,9 @@ def _harness(document: Document) -> str:
     if health is None:
         return ""
     own = "" if health.overhead_ns is None else f", {health.overhead_ns:.0f} ns own cost an op"
-    pauses = f" ({format_share(health.pause_cpu_share)} in pauses of the replay)"
-    paused = pauses if health.pauses_ns else ""
-    worked = "call and pause" if health.pauses_ns else "call"
+    pauses = f" ({format_share(health.outside_cpu_share)} of replays outside of calls)"
+    paused = pauses if health.outside_ns else ""
+    worked = "call and replay" if health.outside_ns else "call"
     return (
         f"{format_share(health.client_cpu_share)} of the CPUs used{paused}, "
         f"{format_share(health.waiting_share)} of {worked} time waiting for a CPU{own}"

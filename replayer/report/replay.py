@@ -15,7 +15,6 @@ from replayer.measure import (
     Summary,
     TargetSummary,
     format_count,
-    format_share,
     format_time_ns,
 )
 from replayer.report.document import Document
@@ -63,7 +62,7 @@ def describe_agreement(document: Document) -> Iterator[tuple[str, str]]:
     if replay is None or replay.results is None:
         return
     found = replay.results
-    share = format_share(found.matched / found.compared) if found.compared else "none"
+    share = _share(found.matched, found.compared)
     allowed = sum(each.count for each in found.allowed)
     otherwise = f"{format_count(allowed)} otherwise as is allowed, " if allowed else ""
     yield (
@@ -129,7 +128,8 @@ def explain_divergence(target: str, found: Divergence) -> Iterator[tuple[str, st
         ),
     )
     yield "recorded", _result(found.recorded, found.result_recorded)
-    yield "got", _result(found.got, found.result_got)
+    compared = found.result_recorded is not None or found.got in {"less", "more"}
+    yield "got", _result(found.got, found.result_got if compared else None)
     if found.hint:
         yield "likely", found.hint
     if found.history is None:
@@ -171,6 +171,16 @@ def _figures(late: Statistics) -> str:
     return ", ".join(
         f"{name} {format_time_ns(value)}" for name, value in figures.items() if value is not None
     )
+
+
+def _share(matched: int, compared: int) -> str:
+    """Return a share that says 100 % only where nothing is missing."""
+    if not compared:
+        return "none"
+    if matched == compared:
+        return "100 %"
+    hundredths = matched * 10_000 // compared
+    return f"{hundredths / 100:.2f} %"
 
 
 def _past(past: PastEvent) -> str:

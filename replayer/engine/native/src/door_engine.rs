@@ -184,8 +184,8 @@ impl Engine {
         py.detach(|| self.inner.in_call_ns())
     }
 
-    fn paused_ns(&self, py: Python<'_>) -> u64 {
-        py.detach(|| self.inner.paused_ns())
+    fn outside_ns(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.inner.outside_ns())
     }
 
     fn divergences(&self, py: Python<'_>) -> String {

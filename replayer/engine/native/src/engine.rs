@@ -292,14 +292,14 @@ impl Engine {
             .fold(ended, |sum, pulse| sum.saturating_add(pulse.in_call_ns()))
     }
 
-    /// Time that users used a CPU for in pauses of replays, those that have ended too.
-    pub(crate) fn paused_ns(&self) -> u64 {
-        let ended = self.core.paused_ns.load(Ordering::Relaxed);
+    /// Time in which users worked for replays outside of calls, those that have ended too.
+    pub(crate) fn outside_ns(&self) -> u64 {
+        let ended = self.core.outside_ns.load(Ordering::Relaxed);
         self.core
             .crowd
             .pulses()
             .iter()
-            .fold(ended, |sum, pulse| sum.saturating_add(pulse.paused_ns()))
+            .fold(ended, |sum, pulse| sum.saturating_add(pulse.outside_ns()))
     }
 
     pub(crate) fn drain_intervals(&self) -> Vec<IntervalData> {

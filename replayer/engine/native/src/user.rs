@@ -86,8 +86,8 @@ impl Drop for Ending {
             .in_call_ns
             .fetch_add(self.pulse.in_call_ns(), Ordering::Relaxed);
         self.core
-            .paused_ns
-            .fetch_add(self.pulse.paused_ns(), Ordering::Relaxed);
+            .outside_ns
+            .fetch_add(self.pulse.outside_ns(), Ordering::Relaxed);
         let report = || self.core.report_finished([self.pulse.user]);
         self.core.crowd.leave(&self.pulse, report);
     }

@@ -43,7 +43,7 @@ fn wait_long(
         let now_ns = now_ns();
         let is_due = now_ns >= deadline_ns;
         if is_due || is_over() {
-            pulse.add_pause(now_ns - looked_since_ns.unwrap_or(now_ns));
+            pulse.add_outside(now_ns - looked_since_ns.unwrap_or(now_ns));
             return is_due;
         }
         let left_ns = deadline_ns - now_ns;
@@ -96,12 +96,12 @@ mod tests {
         for _ in 0..1000 {
             wait_until(now_ns() + MARGIN_NS / 2, &pulse, &|| false, |_| ());
         }
-        let looked_ns = pulse.paused_ns();
+        let looked_ns = pulse.outside_ns();
         assert!(looked_ns > 0 && looked_ns <= now_ns() - begin_ns);
         let soon_ns = now_ns() + 50_000_000;
         assert!(wait_until(soon_ns, &pulse, &|| false, |_| ()));
         let late_ns = now_ns() - soon_ns;
-        assert!(pulse.paused_ns() - looked_ns <= MARGIN_NS + late_ns);
+        assert!(pulse.outside_ns() - looked_ns <= MARGIN_NS + late_ns);
     }
 
     #[test]
