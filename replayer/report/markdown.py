@@ -75,14 +75,14 @@ def _replay(document: Document) -> Iterator[str]:
     pairs = list(describe_agreement(document))
     if pairs:
         yield from ("", "## Replay")
-        yield from _table(("", ""), "ll", pairs)
+        yield from table_lines(("", ""), "ll", pairs)
     rows = list(divergence_rows(document))
     if rows:
         yield from ("", "## Divergences")
-        yield from _table(DIVERGENCE_TITLES, "llllr", rows)
+        yield from table_lines(DIVERGENCE_TITLES, "llllr", rows)
     for target, found in first_divergences(document):
-        yield from ("", f"## First divergence on {_text(target)}")
-        yield from _table(("", ""), "ll", list(explain_divergence(target, found)))
+        yield from ("", f"## First divergence on {escape(target)}")
+        yield from table_lines(("", ""), "ll", list(explain_divergence(target, found)))
 
 
 def _figures(document: Document) -> Iterator[str]:

@@ -92,18 +92,18 @@ def _replay(document: Document, style: Style) -> Iterator[str]:
     pairs = list(describe_agreement(document))
     if not pairs:
         return
-    yield from _heading("Replay: how far it agreed with the trace", style)
+    yield from heading("Replay: how far it agreed with the trace", style)
     for label, text in pairs:
-        yield from _wrapped(label, text, _REPLAY_INDENT, style)
+        yield from wrapped(label, text, _REPLAY_INDENT, style)
     rows = list(divergence_rows(document))
     if rows:
-        yield from _heading("Divergences", style)
+        yield from heading("Divergences", style)
         columns = [Column(title, 9) for title in ("", *DIVERGENCE_TITLES[1:])]
         yield from lay_out_grid(columns, rows, style).lines
     for target, found in first_divergences(document):
-        yield from _heading(f"First divergence on {target}", style)
+        yield from heading(f"First divergence on {target}", style)
         for label, text in explain_divergence(target, found):
-            yield from _wrapped(label, text, _REPLAY_INDENT, style)
+            yield from wrapped(label, text, _REPLAY_INDENT, style)
 
 
 def _figures(document: Document, style: Style) -> Iterator[str]:
