@@ -1,9 +1,8 @@
 //! Opens a trace folder: nothing of it is believed before its version and its checksums are right.
 
 use crate::error::TraceError;
-use crate::folder::{FORMAT_VERSION, TABLES, checksum};
-use crate::op::Op;
-use crate::tables::events::{Event, SPECS as EVENTS};
+use crate::events::Events;
+use crate::folder::{FORMAT_VERSION, NO_CHECKSUM, TABLES, checksum, document_checksum};
 use crate::tables::read::{Group, TableReader};
 use crate::tables::text::unescaped;
 use crate::tables::{edges, paths, requests, tree};
@@ -21,6 +20,7 @@ const AGAIN: &str = "the trace is damaged: import or copy it again";
 pub struct Trace {
     directory: PathBuf,
     text: String,
+    document: Value,
 }
 
 impl Trace {
@@ -34,11 +34,12 @@ impl Trace {
         let document: Value = serde_json::from_str(&text)
             .map_err(|error| TraceError::damaged(&place, format!("is no JSON: {error}"), AGAIN))?;
         match document.get("format").and_then(Value::as_u64) {
-            Some(FORMAT_VERSION) => {}
+            Some(1) => {}
+            Some(FORMAT_VERSION) => check_document(&place, &text, &document)?,
             Some(other) => {
                 return Err(TraceError::damaged(
                     &place,
-                    format!("has trace format {other}, this replayer reads {FORMAT_VERSION}"),
+                    format!("has trace format {other}, this replayer reads 1 to {FORMAT_VERSION}"),
                     "use a replayer that is as new as the one that wrote it, or import the log again",
                 ));
             }
@@ -54,6 +55,7 @@ impl Trace {
         Ok(Self {
             directory: directory.to_owned(),
             text,
+            document,
         })
     }
 
@@ -68,9 +70,7 @@ impl Trace {
     /// # Errors
     /// The table is damaged.
     pub fn events(&self) -> Result<Events, TraceError> {
-        Ok(Events {
-            table: TableReader::open(&self.directory, "events", &EVENTS)?,
-        })
+        Events::open(&self.directory, &self.document)
     }
 
     /// Paths by row.
@@ -183,6 +183,22 @@ fn read_document(directory: &Path, place: &Path) -> Result<String, TraceError> {
     String::from_utf8(bytes).map_err(|_| TraceError::damaged(place, "is no text", AGAIN))
 }
 
+/// Whether trace.json is as it was written: its checksum is one over its text, with zeros where it stands itself.
+fn check_document(place: &Path, text: &str, document: &Value) -> Result<(), TraceError> {
+    let told = document.get("checksum").and_then(Value::as_str);
+    let told = told.filter(|told| told.len() == NO_CHECKSUM.len());
+    let right =
+        told.is_some_and(|told| document_checksum(&text.replacen(told, NO_CHECKSUM, 1)) == told);
+    if right {
+        return Ok(());
+    }
+    Err(TraceError::damaged(
+        place,
+        "has changed since it was written: its checksum differs",
+        AGAIN,
+    ))
+}
+
 fn check(directory: &Path, name: &str, expected: Option<&Value>) -> Result<(), TraceError> {
     let path = directory.join(format!("{name}.parquet"));
     let told = |key: &str| expected.and_then(|expected| expected.get(key));
@@ -250,91 +266,4 @@ pub struct RequestPiece {
     pub start_ns: u64,
     /// When it was done.
     pub end_ns: u64,
-}
-
-/// Read a table `events` from memory, without a checksum. Returns the number of events.
-///
-/// # Errors
-/// It is damaged.
-pub fn count_events(bytes: Vec<u8>) -> Result<u64, TraceError> {
-    let mut events = Events {
-        table: TableReader::memory("events", bytes, &EVENTS)?,
-    };
-    let mut count = 0;
-    while let Some(group) = events.next_group()? {
-        count += u64::try_from(group.len()).unwrap_or(0);
-    }
-    Ok(count)
-}
-
-/// Events that are being read.
-pub struct Events {
-    table: TableReader,
-}
-
-impl Events {
-    /// The events of the next row group, or None after the last.
-    ///
-    /// # Errors
-    /// The table is damaged.
-    pub fn next_group(&mut self) -> Result<Option<Vec<Event>>, TraceError> {
-        self.table.next_group()?.as_ref().map(events).transpose()
-    }
-
-    /// The events of a row group, or None where there is none of this number.
-    ///
-    /// # Errors
-    /// The table is damaged.
-    pub fn group(&self, number: usize) -> Result<Option<Vec<Event>>, TraceError> {
-        self.table.group(number)?.as_ref().map(events).transpose()
-    }
-
-    /// How many events each row group has.
-    #[must_use]
-    pub fn group_lengths(&self) -> Vec<u64> {
-        self.table.group_lengths()
-    }
-}
-
-fn events(group: &Group) -> Result<Vec<Event>, TraceError> {
-    let mut events = Vec::with_capacity(group.rows);
-    for row in 0..group.rows {
-        let event = event(group, row).ok_or_else(|| {
-            TraceError::damaged(
-                "events.parquet",
-                format!("row {row} of a group is no event"),
-                AGAIN,
-            )
-        })?;
-        events.push(event);
-    }
-    Ok(events)
-}
-
-fn event(group: &Group, row: usize) -> Option<Event> {
-    let number = |column: usize| -> Result<Option<u32>, std::num::TryFromIntError> {
-        group.int(column, row).map(u32::try_from).transpose()
-    };
-    Some(Event {
-        thread: number(0).ok()??,
-        start_ns: group.int(1, row)?,
-        duration_ns: group.int(2, row),
-        gap_ns: group.int(3, row)?,
-        op: Op::from_name(group.text(4, row)?)?,
-        path: number(5).ok()?,
-        to_path: number(6).ok()?,
-        file: number(7).ok()?,
-        to_file: number(8).ok()?,
-        flags: group.int(9, row),
-        mode: group.int(10, row),
-        size: group.int(11, row),
-        offset: group.int(12, row),
-        entries: group.int(13, row),
-        uid: group.int(14, row),
-        gid: group.int(15, row),
-        atime_ns: group.int(16, row),
-        mtime_ns: group.int(17, row),
-        text: group.text(18, row).map(unescaped),
-        result: group.int(19, row)?,
-    })
 }

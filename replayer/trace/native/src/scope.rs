@@ -29,11 +29,23 @@ struct Root {
     path: PathId,
 }
 
+/// A directory that a text names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Directory {
+    Inside(PathId),
+    /// Outside of the roots, and above none of them.
+    Nowhere,
+}
+
 /// Roots, and what has been resolved so far.
 pub(crate) struct Scope {
     pub(crate) paths: Paths,
     roots: Vec<Root>,
+    /// Other names of roots: symlinks outside of them.
+    aliases: Vec<Root>,
     cache: FxHashMap<Box<[u8]>, Hit>,
+    /// What the directories of texts are: most texts share theirs with others.
+    directories: FxHashMap<Box<[u8]>, Directory>,
     scratch: Vec<u8>,
 }
 
@@ -48,7 +60,9 @@ impl Scope {
         let mut scope = Self {
             paths: Paths::new(),
             roots: Vec::new(),
+            aliases: Vec::new(),
             cache: FxHashMap::default(),
+            directories: FxHashMap::default(),
             scratch: Vec::new(),
         };
         for root in roots {
@@ -89,6 +103,39 @@ impl Scope {
             path,
         });
         Ok(())
+    }
+
+    /// Say that a symlink leads to a root: what a program names by it lies inside.
+    pub(crate) fn add_alias(&mut self, link: &[u8], root: &[u8]) -> Result<(), TraceError> {
+        let named = |text: &[u8]| normal(text).filter(|_| text.first() == Some(&b'/'));
+        let target = named(root);
+        let known = self
+            .roots
+            .iter()
+            .find(|known| target.as_deref() == Some(&*known.absolute));
+        match (known.map(|known| known.path), named(link)) {
+            (Some(path), Some(alias)) if !alias.is_empty() => {
+                self.aliases.push(Root {
+                    absolute: Rc::from(alias),
+                    path,
+                });
+                Ok(())
+            }
+            _ => Err(TraceError::asked(
+                format!(
+                    "--alias must be LINK=DIR with an absolute LINK and a root for DIR, got {}={}",
+                    String::from_utf8_lossy(link),
+                    String::from_utf8_lossy(root)
+                ),
+                "give each root with --root as well",
+            )),
+        }
+    }
+
+    /// Absolute directories that lead to a top, by whatever name.
+    pub(crate) fn entrances(&self) -> impl Iterator<Item = (&[u8], PathId)> {
+        let all = self.roots.iter().chain(&self.aliases);
+        all.map(|root| (&*root.absolute, root.path))
     }
 
     /// The last component of a root, with a number where two roots share it.
@@ -142,19 +189,71 @@ impl Scope {
         if let Some(&hit) = self.cache.get(&*self.scratch) {
             return hit;
         }
-        let hit = match self.locate(base, text, link) {
+        // Where `..` leads depends on links, and those may change.
+        if crate::bytes::find(text, b"..").is_some() {
+            return self.follow(base, text, link);
+        }
+        let hit = self
+            .resolve_in_directory(base, text)
+            .unwrap_or_else(|| self.follow(base, text, link));
+        if self.cache.len() >= CACHED_TEXTS {
+            self.cache.clear();
+        }
+        self.cache.insert(Box::from(&*self.scratch), hit);
+        hit
+    }
+
+    fn follow(
+        &mut self,
+        base: &Spot,
+        text: &[u8],
+        link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
+    ) -> Hit {
+        match self.locate(base, text, link) {
             Spot::Inside(path) => Hit::Inside(path),
             Spot::Outside(_) => Hit::Outside,
             Spot::Unknown => Hit::TooLong,
-        };
-        // Where `..` leads depends on links, and those may change.
-        if crate::bytes::find(text, b"..").is_none() {
-            if self.cache.len() >= CACHED_TEXTS {
-                self.cache.clear();
-            }
-            self.cache.insert(Box::from(&*self.scratch), hit);
         }
-        hit
+    }
+
+    /// Resolve a text without `..` by what its directory is. None where that does not tell.
+    fn resolve_in_directory(&mut self, base: &Spot, text: &[u8]) -> Option<Hit> {
+        let slash = memchr::memrchr(b'/', text).filter(|&slash| slash > 0)?;
+        let name = crate::bytes::from(text, slash + 1);
+        if name.is_empty() || name == b"." {
+            return None;
+        }
+        // The scratch holds the base and the whole text.
+        let key = crate::bytes::cut(&self.scratch, 0, self.scratch.len() - name.len());
+        let directory = if let Some(&known) = self.directories.get(key) {
+            known
+        } else {
+            let key = Box::from(key);
+            let directory = self.directory(base, crate::bytes::cut(text, 0, slash))?;
+            if self.directories.len() >= CACHED_TEXTS {
+                self.directories.clear();
+            }
+            self.directories.insert(key, directory);
+            directory
+        };
+        Some(match directory {
+            Directory::Inside(path) => {
+                let child = self.paths.child(path, name);
+                child.map_or(Hit::TooLong, Hit::Inside)
+            }
+            Directory::Nowhere => Hit::Outside,
+        })
+    }
+
+    fn directory(&mut self, base: &Spot, text: &[u8]) -> Option<Directory> {
+        match self.locate(base, text, &mut |_, _| None) {
+            Spot::Inside(path) => Some(Directory::Inside(path)),
+            Spot::Outside(absolute) => {
+                let above_root = self.entrances().any(|(root, _)| is_below(root, &absolute));
+                (!above_root && !absolute.is_empty()).then_some(Directory::Nowhere)
+            }
+            Spot::Unknown => None,
+        }
     }
 
     /// The same, with the text of what lies outside, and without the cache. Unknown if it lies too deep.
@@ -194,11 +293,11 @@ impl Scope {
                     longer.push(b'/');
                 }
                 longer.extend_from_slice(name);
-                let root = self.roots.iter().find(|root| *root.absolute == *longer);
-                root.map_or_else(
-                    || Spot::Outside(Rc::from(longer)),
-                    |root| Spot::Inside(root.path),
-                )
+                let found = self.entrances().find(|&(absolute, _)| *absolute == *longer);
+                match found.map(|(_, path)| path) {
+                    Some(path) => Spot::Inside(path),
+                    None => Spot::Outside(Rc::from(longer)),
+                }
             }
             Spot::Unknown => Spot::Unknown,
         }
@@ -310,6 +409,28 @@ mod tests {
         });
         let Hit::Inside(path) = hit else { panic!() };
         assert_eq!(scope.paths.text(path), b"r/releases/x");
+    }
+
+    #[test]
+    fn a_link_to_a_root_leads_into_it() {
+        let mut scope = scope(&["/srv/releases/7"]);
+        scope
+            .add_alias(b"/var/www/site", b"/srv/releases/7/")
+            .unwrap();
+        let root = Spot::Outside(Rc::from(&b""[..]));
+        let www = Spot::Outside(Rc::from(&b"var/www"[..]));
+        assert_eq!(
+            text(&mut scope, &root, "/var/www/site/a").as_deref(),
+            Some("7/a")
+        );
+        assert_eq!(text(&mut scope, &www, "site/b/c").as_deref(), Some("7/b/c"));
+        assert_eq!(
+            text(&mut scope, &root, "/srv/releases/7/a").as_deref(),
+            Some("7/a")
+        );
+        assert_eq!(text(&mut scope, &root, "/var/www/site2"), None);
+        assert!(scope.add_alias(b"/x", b"/y").is_err());
+        assert!(scope.add_alias(b"x", b"/srv/releases/7").is_err());
     }
 
     #[test]

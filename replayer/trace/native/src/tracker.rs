@@ -161,7 +161,7 @@ impl Tracker {
         self.events.push(&event, sample)?;
         let times = (call.start_ns.unwrap_or(0), call.end_ns().unwrap_or(0));
         self.requests.event(call.task, seat.thread, row, times);
-        for edge in std::mem::take(&mut self.order.ready) {
+        for edge in self.order.ready.drain(..) {
             self.edges.push(edge)?;
         }
         Ok(seat)
