@@ -113,11 +113,8 @@ fn times(document: &Value) -> Option<Times> {
     })
 }
 
-/// Read a table `events` from memory, without a checksum. Returns the number of events.
-///
-/// # Errors
-/// It is damaged.
-pub fn count_events(bytes: Vec<u8>) -> Result<u64, TraceError> {
+/// Read a table `events` from memory. Returns the number of events.
+pub(crate) fn count_events(bytes: Vec<u8>) -> Result<usize, TraceError> {
     let mut events = Events {
         table: TableReader::memory("events", bytes, &SPECS)?,
         times: Times::Ticks {
@@ -127,7 +124,7 @@ pub fn count_events(bytes: Vec<u8>) -> Result<u64, TraceError> {
     };
     let mut count = 0;
     while let Some(group) = events.next_group()? {
-        count += u64::try_from(group.len()).unwrap_or(0);
+        count += group.len();
     }
     Ok(count)
 }

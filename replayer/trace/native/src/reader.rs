@@ -1,8 +1,9 @@
 //! Opens a trace folder: nothing of it is believed before its version and its checksums are right.
 
 use crate::error::TraceError;
-use crate::events::Events;
+use crate::events::{Events, count_events};
 use crate::folder::{FORMAT_VERSION, NO_CHECKSUM, TABLES, checksum, document_checksum};
+use crate::tables::column::Spec;
 use crate::tables::read::{Group, TableReader};
 use crate::tables::text::unescaped;
 use crate::tables::{edges, paths, requests, tree};
@@ -78,12 +79,7 @@ impl Trace {
     /// # Errors
     /// The table is damaged.
     pub fn paths(&self) -> Result<Vec<NamedPath>, TraceError> {
-        self.rows("paths", &paths::SPECS, |group, row| {
-            Some(NamedPath {
-                path: unescaped(group.text(0, row)?),
-                label: group.text(1, row)?.to_owned(),
-            })
-        })
+        self.rows("paths", &paths::SPECS, named_path)
     }
 
     /// What must be there before, parents before children.
@@ -91,15 +87,7 @@ impl Trace {
     /// # Errors
     /// The table is damaged.
     pub fn tree(&self) -> Result<Vec<TreeEntry>, TraceError> {
-        self.rows("tree", &tree::SPECS, |group, row| {
-            Some(TreeEntry {
-                path: u32::try_from(group.int(0, row)?).ok()?,
-                kind: group.text(1, row)?.chars().next()?,
-                size: u64::try_from(group.int(2, row)?).ok()?,
-                mode: group.int(3, row).and_then(|mode| u32::try_from(mode).ok()),
-                link: group.text(4, row).map(unescaped),
-            })
-        })
+        self.rows("tree", &tree::SPECS, tree_entry)
     }
 
     /// Which event waits for which: pairs of (event, earlier event), by event.
@@ -107,11 +95,7 @@ impl Trace {
     /// # Errors
     /// The table is damaged.
     pub fn edges(&self) -> Result<Vec<(u64, u64)>, TraceError> {
-        self.rows("edges", &edges::SPECS, |group, row| {
-            let event = u64::try_from(group.int(0, row)?).ok()?;
-            let earlier = u64::try_from(group.int(1, row)?).ok()?;
-            (earlier < event).then_some((event, earlier))
-        })
+        self.rows("edges", &edges::SPECS, edge)
     }
 
     /// Pieces of threads, by their first event.
@@ -119,46 +103,94 @@ impl Trace {
     /// # Errors
     /// The table is damaged.
     pub fn requests(&self) -> Result<Vec<RequestPiece>, TraceError> {
-        self.rows("requests", &requests::SPECS, |group, row| {
-            let number = |column| {
-                group
-                    .int(column, row)
-                    .and_then(|value| u64::try_from(value).ok())
-            };
-            Some(RequestPiece {
-                request: u32::try_from(number(0)?).ok()?,
-                label: group.text(1, row)?.to_owned(),
-                thread: u32::try_from(number(2)?).ok()?,
-                first_event: number(3)?,
-                last_event: number(4)?,
-                start_ns: number(6)?,
-                end_ns: number(7)?,
-            })
-        })
+        self.rows("requests", &requests::SPECS, request_piece)
     }
 
     fn rows<T>(
         &self,
         name: &str,
-        specs: &'static [crate::tables::column::Spec],
-        read: impl Fn(&Group, usize) -> Option<T>,
+        specs: &'static [Spec],
+        read: ReadRow<T>,
     ) -> Result<Vec<T>, TraceError> {
-        let mut table = TableReader::open(&self.directory, name, specs)?;
-        let mut all = Vec::new();
-        while let Some(group) = table.next_group()? {
-            for row in 0..group.rows {
-                all.push(
-                    read(&group, row).ok_or_else(|| wrong_row(&self.directory, name, all.len()))?,
-                );
-            }
-        }
-        Ok(all)
+        rows(TableReader::open(&self.directory, name, specs)?, name, read)
     }
 }
 
-fn wrong_row(directory: &Path, name: &str, row: usize) -> TraceError {
+/// Reads one row; None where it holds what cannot be meant.
+type ReadRow<T> = fn(&Group, usize) -> Option<T>;
+
+fn rows<T>(mut table: TableReader, name: &str, read: ReadRow<T>) -> Result<Vec<T>, TraceError> {
+    let mut all = Vec::new();
+    while let Some(group) = table.next_group()? {
+        for row in 0..group.rows {
+            all.push(read(&group, row).ok_or_else(|| wrong_row(name, all.len()))?);
+        }
+    }
+    Ok(all)
+}
+
+fn named_path(group: &Group, row: usize) -> Option<NamedPath> {
+    Some(NamedPath {
+        path: unescaped(group.text(0, row)?),
+        label: group.text(1, row)?.to_owned(),
+    })
+}
+
+fn tree_entry(group: &Group, row: usize) -> Option<TreeEntry> {
+    Some(TreeEntry {
+        path: u32::try_from(group.int(0, row)?).ok()?,
+        kind: group.text(1, row)?.chars().next()?,
+        size: u64::try_from(group.int(2, row)?).ok()?,
+        mode: group.int(3, row).and_then(|mode| u32::try_from(mode).ok()),
+        link: group.text(4, row).map(unescaped),
+    })
+}
+
+fn edge(group: &Group, row: usize) -> Option<(u64, u64)> {
+    let event = u64::try_from(group.int(0, row)?).ok()?;
+    let earlier = u64::try_from(group.int(1, row)?).ok()?;
+    (earlier < event).then_some((event, earlier))
+}
+
+fn request_piece(group: &Group, row: usize) -> Option<RequestPiece> {
+    let number = |column| {
+        group
+            .int(column, row)
+            .and_then(|value| u64::try_from(value).ok())
+    };
+    Some(RequestPiece {
+        request: u32::try_from(number(0)?).ok()?,
+        label: group.text(1, row)?.to_owned(),
+        thread: u32::try_from(number(2)?).ok()?,
+        first_event: number(3)?,
+        last_event: number(4)?,
+        start_ns: number(6)?,
+        end_ns: number(7)?,
+    })
+}
+
+/// Read a table from memory, without a checksum. Returns the number of its rows.
+///
+/// # Errors
+/// It is damaged, or there is no table of this name.
+pub fn count_rows(name: &str, bytes: Vec<u8>) -> Result<usize, TraceError> {
+    let open = |specs| TableReader::memory(name, bytes.clone(), specs);
+    match name {
+        "events" => count_events(bytes.clone()),
+        "paths" => Ok(rows(open(&paths::SPECS)?, name, named_path)?.len()),
+        "tree" => Ok(rows(open(&tree::SPECS)?, name, tree_entry)?.len()),
+        "edges" => Ok(rows(open(&edges::SPECS)?, name, edge)?.len()),
+        "requests" => Ok(rows(open(&requests::SPECS)?, name, request_piece)?.len()),
+        _ => Err(TraceError::asked(
+            format!("{name} is no table of a trace"),
+            "",
+        )),
+    }
+}
+
+fn wrong_row(name: &str, row: usize) -> TraceError {
     TraceError::damaged(
-        directory.join(format!("{name}.parquet")),
+        format!("{name}.parquet"),
         format!("row {row} holds what cannot be meant"),
         AGAIN,
     )

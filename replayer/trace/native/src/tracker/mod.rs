@@ -4,6 +4,14 @@
 //! except for those that let something go (close), which take effect when they are entered. Events go to the tables and
 //! to the order of events; nothing is kept of them here.
 
+mod copy;
+mod file;
+mod held;
+mod open;
+mod pair;
+mod path;
+mod task;
+
 use crate::call::{Args, At, Call, FileKind, Kind, Outcome, PathArg};
 use crate::constants::{O_DIRECTORY, O_RDWR};
 use crate::counts::Counts;
