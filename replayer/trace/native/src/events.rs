@@ -113,10 +113,10 @@ fn times(document: &Value) -> Option<Times> {
     })
 }
 
-/// Read a table `events` from memory. Returns the number of events.
-pub(crate) fn count_events(bytes: Vec<u8>) -> Result<usize, TraceError> {
+/// Read a table `events` to its end. Returns the number of events.
+pub(crate) fn count_events(table: TableReader) -> Result<usize, TraceError> {
     let mut events = Events {
-        table: TableReader::memory("events", bytes, &SPECS)?,
+        table,
         times: Times::Ticks {
             tick_ns: 1,
             gaps: Gaps::default(),

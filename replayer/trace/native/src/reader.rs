@@ -4,6 +4,7 @@ use crate::error::TraceError;
 use crate::events::{Events, count_events};
 use crate::folder::{FORMAT_VERSION, NO_CHECKSUM, TABLES, checksum, document_checksum};
 use crate::tables::column::Spec;
+use crate::tables::events::SPECS as EVENTS;
 use crate::tables::read::{Group, TableReader};
 use crate::tables::text::unescaped;
 use crate::tables::{edges, paths, requests, tree};
@@ -174,9 +175,9 @@ fn request_piece(group: &Group, row: usize) -> Option<RequestPiece> {
 /// # Errors
 /// It is damaged, or there is no table of this name.
 pub fn count_rows(name: &str, bytes: Vec<u8>) -> Result<usize, TraceError> {
-    let open = |specs| TableReader::memory(name, bytes.clone(), specs);
+    let open = move |specs| TableReader::memory(name, bytes, specs);
     match name {
-        "events" => count_events(bytes.clone()),
+        "events" => count_events(open(&EVENTS)?),
         "paths" => Ok(rows(open(&paths::SPECS)?, name, named_path)?.len()),
         "tree" => Ok(rows(open(&tree::SPECS)?, name, tree_entry)?.len()),
         "edges" => Ok(rows(open(&edges::SPECS)?, name, edge)?.len()),

@@ -201,13 +201,20 @@ fn damaged_tables_are_survived() {
     for input in 0..inputs() {
         let (name, good) = &tables[random.below(tables.len())];
         let mut bytes = good.clone();
-        if random.below(2) == 0 {
+        let half = bytes.len() / 2;
+        match random.below(3) {
             // The footer steers everything else.
-            let at = bytes.len() - 1 - random.below(bytes.len() / 2);
-            bytes[at] = u8::try_from(random.below(256)).unwrap();
-        } else {
-            let (_, other) = &tables[random.below(tables.len())];
-            damage(&mut random, &mut bytes, other);
+            0 => put_anything(&mut random, &mut bytes, half),
+            // Pages.
+            1 => {
+                for _ in 0..=random.below(3) {
+                    put_anything(&mut random, &mut bytes, 0);
+                }
+            }
+            _ => {
+                let (_, other) = &tables[random.below(tables.len())];
+                damage(&mut random, &mut bytes, other);
+            }
         }
         let begin = Instant::now();
         read += count_rows(name, bytes).unwrap_or(0);
@@ -220,6 +227,12 @@ fn damaged_tables_are_survived() {
     }
     let _ = std::panic::take_hook();
     assert!(read > 0);
+}
+
+/// Put any byte into the half that begins at a place.
+fn put_anything(random: &mut Random, bytes: &mut [u8], begin: usize) {
+    let at = begin + random.below(bytes.len() / 2);
+    bytes[at] = u8::try_from(random.below(256)).unwrap();
 }
 
 /// The tables of the traces that the corpus makes, each of some kilobytes.
