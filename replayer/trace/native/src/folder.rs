@@ -7,6 +7,7 @@ use crate::readme;
 use crate::scope::Scope;
 use crate::stretch::Stretch;
 use crate::tables;
+use crate::tables::tree::{Keep, Needed};
 use crate::tracker::Tracker;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -86,11 +87,7 @@ pub(crate) fn write(
         tracker.edges.push(edge)?;
     }
     let first_ns = tracker.first_ns.unwrap_or(0);
-    let needed = tables::tree::needed(&tracker.tree, &mut tracker.scope.paths, origin.request.keep);
-    if tracker.events.is_whole() {
-        let moved = tracker.scope.paths.sort_rows();
-        tracker.events.renumber_paths(&moved);
-    }
+    let needed = settle_paths(&mut tracker, origin.request.keep);
     let events = tracker.events.finish()?;
     let by_reason = tracker.edges.by_reason.clone();
     let edges = tracker.edges.finish()?;
@@ -140,6 +137,22 @@ pub(crate) fn write(
     let place = directory.join("README.md");
     fs::write(&place, readme::render(&document)).map_err(TraceError::io(&place))?;
     Ok(text)
+}
+
+/// Give every path its row, and tell what of the tree is needed, parents before children.
+///
+/// Rows are sorted as long as no event has been written: that packs better.
+fn settle_paths(tracker: &mut Tracker, keep: Keep) -> Vec<Needed> {
+    let paths = &mut tracker.scope.paths;
+    let mut needed = tables::tree::needed(&tracker.tree, paths, keep);
+    if tracker.events.is_whole() {
+        let moved = paths.sort_rows();
+        tracker.events.renumber_paths(&moved);
+        tables::tree::sort_by_row(&mut needed, paths);
+    } else {
+        tables::tree::sort(&mut needed, paths);
+    }
+    needed
 }
 
 /// Stands for the checksum of trace.json while that is taken.

@@ -245,6 +245,9 @@ fn check(directory: &Path, name: &str, expected: Option<&Value>) -> Result<(), T
             AGAIN,
         ));
     };
+    if !path.exists() {
+        return Err(TraceError::damaged(&path, "is missing", AGAIN));
+    }
     let (found, length) = checksum(&path)?;
     if length != bytes || found != sum {
         return Err(TraceError::damaged(

@@ -35,26 +35,30 @@ pub(crate) struct Needed {
     index: usize,
 }
 
-/// What of the tree as it was before the trace needs, parents before children; each gets a row in `paths`.
+/// What of the tree as it was before the trace needs, in no order; each gets a row in `paths`.
 pub(crate) fn needed(tree: &Tree, paths: &mut Paths, keep: Keep) -> Vec<Needed> {
     let wanted = wanted(tree, keep);
-    let mut entries: Vec<(Vec<u8>, PathId, usize)> = Vec::new();
+    let mut needed = Vec::new();
     for (index, node) in tree.nodes.iter().enumerate() {
         let is_wanted = wanted.get(index).copied().unwrap_or(false);
         if let Some((parent, name)) = node.origin.filter(|_| is_wanted)
             && let Some(place) = origin(tree, paths, parent, name)
         {
-            entries.push((paths.text(place), place, index));
+            paths.row(place);
+            needed.push(Needed { place, index });
         }
     }
-    entries.sort_unstable();
-    let places = entries.into_iter();
-    places
-        .map(|(_, place, index)| {
-            paths.row(place);
-            Needed { place, index }
-        })
-        .collect()
+    needed
+}
+
+/// Sort them by the texts of their places, so that parents come before children.
+pub(crate) fn sort(needed: &mut [Needed], paths: &Paths) {
+    needed.sort_by_cached_key(|needed| (paths.text(needed.place), needed.index));
+}
+
+/// The same where the rows of `paths` are sorted already.
+pub(crate) fn sort_by_row(needed: &mut [Needed], paths: &mut Paths) {
+    needed.sort_unstable_by_key(|needed| (paths.row(needed.place), needed.index));
 }
 
 /// Write the tree as it was before. Returns its figures.
