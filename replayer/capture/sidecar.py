@@ -44,8 +44,7 @@ class RootState(Frozen):
     entries: int
     excluded: int
     unreadable: int
-    unwritable: int
-    """Names with a tab or a line break, which the list of the tree cannot hold."""
+    """What could not be listed or looked at."""
     examples: tuple[str, ...]
 
 

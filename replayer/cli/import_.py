@@ -72,6 +72,14 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         help="working directory at the begin, of one process or of all; repeatable",
     )
     known.add_argument(
+        "--alias",
+        dest="aliases",
+        action="append",
+        default=[],
+        metavar="LINK=DIR",
+        help="a symlink, outside of the roots, by which programs name the root DIR; repeatable",
+    )
+    known.add_argument(
         "--requests",
         type=Path,
         metavar="FILE",
@@ -96,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Import, and say what came of it."""
     options = ImportOptions(
         roots=arguments.roots,
+        aliases=[_parse_alias(text) for text in arguments.aliases],
         format=arguments.format,
         manifest=arguments.tree,
         directories=[_parse_directory(text) for text in arguments.directories],
@@ -119,6 +128,14 @@ def _report(trace: dict[str, Any], arguments: argparse.Namespace) -> None:
         print(json.dumps(trace, indent=2))
         return
     print("\n".join(render_trace(trace, str(arguments.output))))
+
+
+def _parse_alias(text: str) -> tuple[Path, Path]:
+    link, found, root = text.rpartition("=")
+    if not (found and link.startswith("/") and root.startswith("/")):
+        message = f"--alias must be LINK=DIR with absolute paths, got {text}"
+        raise TraceError(message, hint="for example --alias /var/www/site=/srv/releases/7")
+    return Path(link), Path(root)
 
 
 def _parse_directory(text: str) -> tuple[int | None, Path]:

@@ -1,12 +1,16 @@
 //! Which decoder reads which system call.
 #![allow(clippy::unnecessary_wraps, reason = "all decoders have one signature")]
 
+mod file;
+mod path;
+mod time;
+
 use crate::bytes::{cut, find, from, number};
 use crate::call::{Kind, Shares};
 use crate::constants::{CLONE_FILES, CLONE_FS, lenient_flags};
+use crate::formats::strace::decode::{file as on_file, path as on_path};
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{field, file, path, path_at, string};
-use crate::formats::strace::{decode_file as on_file, decode_path as on_path};
 use rustc_hash::FxHashMap;
 
 /// Reads the arguments of one system call; None where they are not readable.

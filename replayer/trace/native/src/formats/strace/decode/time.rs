@@ -4,7 +4,7 @@
 use crate::bytes::{find, from, number};
 use crate::call::{Args, Kind};
 use crate::constants::{AT_SYMLINK_NOFOLLOW, lenient_flags};
-use crate::formats::strace::decode_path::on_path;
+use crate::formats::strace::decode::path::on_path;
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{NOW, field, file, path, path_at, time_ns};
 use crate::op::Op;

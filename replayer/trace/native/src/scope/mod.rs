@@ -1,5 +1,7 @@
 //! Which paths belong to the trace: the roots, and how absolute and relative texts lead below them.
 
+mod walk;
+
 use crate::error::TraceError;
 use crate::paths::{PathId, Paths};
 use rustc_hash::FxHashMap;
@@ -29,26 +31,37 @@ struct Root {
     path: PathId,
 }
 
+/// A directory that a text names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Directory {
+    Inside(PathId),
+    /// Outside of the roots, and above none of them.
+    Nowhere,
+}
+
 /// Roots, and what has been resolved so far.
 pub(crate) struct Scope {
     pub(crate) paths: Paths,
     roots: Vec<Root>,
+    /// Other names of roots: symlinks outside of them.
+    aliases: Vec<Root>,
     cache: FxHashMap<Box<[u8]>, Hit>,
+    /// What the directories of texts are: most texts share theirs with others.
+    directories: FxHashMap<Box<[u8]>, Directory>,
     scratch: Vec<u8>,
 }
 
 /// A longer text names nothing: the kernel's limit is 4,096 bytes (here with room for odd ones).
 const LONGEST_TEXT_BYTES: usize = 8 << 10;
-/// Texts kept; beyond it the cache starts anew, so that it does not grow with the log (chosen).
-const CACHED_TEXTS: usize = 1 << 20;
-
 impl Scope {
     /// Make the tops of the trace from absolute directories.
     pub(crate) fn new(roots: &[Vec<u8>]) -> Result<Self, TraceError> {
         let mut scope = Self {
             paths: Paths::new(),
             roots: Vec::new(),
+            aliases: Vec::new(),
             cache: FxHashMap::default(),
+            directories: FxHashMap::default(),
             scratch: Vec::new(),
         };
         for root in roots {
@@ -91,6 +104,39 @@ impl Scope {
         Ok(())
     }
 
+    /// Say that a symlink leads to a root: what a program names by it lies inside.
+    pub(crate) fn add_alias(&mut self, link: &[u8], root: &[u8]) -> Result<(), TraceError> {
+        let named = |text: &[u8]| normal(text).filter(|_| text.first() == Some(&b'/'));
+        let target = named(root);
+        let known = self
+            .roots
+            .iter()
+            .find(|known| target.as_deref() == Some(&*known.absolute));
+        match (known.map(|known| known.path), named(link)) {
+            (Some(path), Some(alias)) if !alias.is_empty() => {
+                self.aliases.push(Root {
+                    absolute: Rc::from(alias),
+                    path,
+                });
+                Ok(())
+            }
+            _ => Err(TraceError::asked(
+                format!(
+                    "--alias must be LINK=DIR with an absolute LINK and a root for DIR, got {}={}",
+                    String::from_utf8_lossy(link),
+                    String::from_utf8_lossy(root)
+                ),
+                "give each root with --root as well",
+            )),
+        }
+    }
+
+    /// Absolute directories that lead to a top, by whatever name.
+    pub(crate) fn entrances(&self) -> impl Iterator<Item = (&[u8], PathId)> {
+        let all = self.roots.iter().chain(&self.aliases);
+        all.map(|root| (&*root.absolute, root.path))
+    }
+
     /// The last component of a root, with a number where two roots share it.
     fn free_top(&mut self, absolute: &[u8]) -> Vec<u8> {
         let last = absolute.rsplit(|&byte| byte == b'/').next();
@@ -113,121 +159,6 @@ impl Scope {
     pub(crate) fn roots(&self) -> impl Iterator<Item = (&[u8], PathId)> {
         self.roots.iter().map(|root| (&*root.absolute, root.path))
     }
-
-    /// Follow a text from a spot; `..` is taken from where symlinks lead, as `link` knows it.
-    pub(crate) fn resolve(
-        &mut self,
-        base: &Spot,
-        text: &[u8],
-        link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
-    ) -> Hit {
-        if text.len() > LONGEST_TEXT_BYTES {
-            return Hit::TooLong;
-        }
-        self.scratch.clear();
-        match base {
-            _ if text.first() == Some(&b'/') => self.scratch.extend_from_slice(b"/"),
-            Spot::Inside(path) => {
-                self.scratch.push(0);
-                self.scratch.extend_from_slice(&path.raw().to_le_bytes());
-            }
-            Spot::Outside(absolute) => {
-                self.scratch.push(b'/');
-                self.scratch.extend_from_slice(absolute);
-                self.scratch.push(b'/');
-            }
-            Spot::Unknown => return Hit::Unknown,
-        }
-        self.scratch.extend_from_slice(text);
-        if let Some(&hit) = self.cache.get(&*self.scratch) {
-            return hit;
-        }
-        let hit = match self.locate(base, text, link) {
-            Spot::Inside(path) => Hit::Inside(path),
-            Spot::Outside(_) => Hit::Outside,
-            Spot::Unknown => Hit::TooLong,
-        };
-        // Where `..` leads depends on links, and those may change.
-        if crate::bytes::find(text, b"..").is_none() {
-            if self.cache.len() >= CACHED_TEXTS {
-                self.cache.clear();
-            }
-            self.cache.insert(Box::from(&*self.scratch), hit);
-        }
-        hit
-    }
-
-    /// The same, with the text of what lies outside, and without the cache. Unknown if it lies too deep.
-    pub(crate) fn locate(
-        &mut self,
-        base: &Spot,
-        text: &[u8],
-        link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
-    ) -> Spot {
-        if text.len() > LONGEST_TEXT_BYTES {
-            return Spot::Unknown;
-        }
-        let mut spot = if text.first() == Some(&b'/') {
-            Spot::Outside(Rc::from(&b""[..]))
-        } else {
-            base.clone()
-        };
-        for part in text.split(|&byte| byte == b'/') {
-            spot = match part {
-                b"" | b"." => spot,
-                b".." => self.up(spot, link),
-                name => self.down(spot, name),
-            };
-        }
-        spot
-    }
-
-    fn down(&mut self, spot: Spot, name: &[u8]) -> Spot {
-        match spot {
-            Spot::Inside(path) => self
-                .paths
-                .child(path, name)
-                .map_or(Spot::Unknown, Spot::Inside),
-            Spot::Outside(absolute) => {
-                let mut longer = absolute.to_vec();
-                if !longer.is_empty() {
-                    longer.push(b'/');
-                }
-                longer.extend_from_slice(name);
-                let root = self.roots.iter().find(|root| *root.absolute == *longer);
-                root.map_or_else(
-                    || Spot::Outside(Rc::from(longer)),
-                    |root| Spot::Inside(root.path),
-                )
-            }
-            Spot::Unknown => Spot::Unknown,
-        }
-    }
-
-    fn up(
-        &mut self,
-        spot: Spot,
-        link: &mut dyn FnMut(&mut Paths, PathId) -> Option<PathId>,
-    ) -> Spot {
-        match spot {
-            Spot::Inside(path) => {
-                let path = link(&mut self.paths, path).unwrap_or(path);
-                if let Some(root) = self.roots.iter().find(|root| root.path == path) {
-                    return Spot::Outside(Rc::from(parent_of(&root.absolute)));
-                }
-                match self.paths.parent(path) {
-                    PathId::TOP => Spot::Inside(path),
-                    parent => Spot::Inside(parent),
-                }
-            }
-            Spot::Outside(absolute) => Spot::Outside(Rc::from(parent_of(&absolute))),
-            Spot::Unknown => Spot::Unknown,
-        }
-    }
-}
-
-fn parent_of(absolute: &[u8]) -> &[u8] {
-    memchr::memrchr(b'/', absolute).map_or(&[], |at| crate::bytes::cut(absolute, 0, at))
 }
 
 fn is_below(inner: &[u8], outer: &[u8]) -> bool {
@@ -310,6 +241,28 @@ mod tests {
         });
         let Hit::Inside(path) = hit else { panic!() };
         assert_eq!(scope.paths.text(path), b"r/releases/x");
+    }
+
+    #[test]
+    fn a_link_to_a_root_leads_into_it() {
+        let mut scope = scope(&["/srv/releases/7"]);
+        scope
+            .add_alias(b"/var/www/site", b"/srv/releases/7/")
+            .unwrap();
+        let root = Spot::Outside(Rc::from(&b""[..]));
+        let www = Spot::Outside(Rc::from(&b"var/www"[..]));
+        assert_eq!(
+            text(&mut scope, &root, "/var/www/site/a").as_deref(),
+            Some("7/a")
+        );
+        assert_eq!(text(&mut scope, &www, "site/b/c").as_deref(), Some("7/b/c"));
+        assert_eq!(
+            text(&mut scope, &root, "/srv/releases/7/a").as_deref(),
+            Some("7/a")
+        );
+        assert_eq!(text(&mut scope, &root, "/var/www/site2"), None);
+        assert!(scope.add_alias(b"/x", b"/y").is_err());
+        assert!(scope.add_alias(b"x", b"/srv/releases/7").is_err());
     }
 
     #[test]

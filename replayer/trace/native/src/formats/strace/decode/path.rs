@@ -7,7 +7,7 @@ use crate::constants::{
     AT_EMPTY_PATH, AT_REMOVEDIR, AT_SYMLINK_NOFOLLOW, O_CREAT, O_TRUNC, flags, lenient_flags,
 };
 use crate::formats::strace::decode::Decoder;
-use crate::formats::strace::decode_time as on_time;
+use crate::formats::strace::decode::time as on_time;
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{at, field, file, path, path_at, seen, string, string_start};
 use crate::op::Op;

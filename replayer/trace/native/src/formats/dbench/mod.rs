@@ -3,11 +3,14 @@
 //! The root is the first one; `\clients\client1` lies below it. A loadfile has no threads and no times (or one time in
 //! front of each line). What it calls Deltree is no call, but a program: it is named and not represented.
 
+mod calls;
+mod line;
+
 use crate::bytes::{from, take_seconds, words};
 use crate::call::{Args, FileArg, Kind, Outcome};
 use crate::error::TraceError;
-use crate::formats::dbench_calls::with_mode;
-use crate::formats::dbench_line::{Parsed, parse};
+use crate::formats::dbench::calls::with_mode;
+use crate::formats::dbench::line::{Parsed, parse};
 use crate::formats::strace::value::NOW;
 use crate::formats::{Applicability, Clock, ClockKind, Format, Progress};
 use crate::input::{Input, Line};

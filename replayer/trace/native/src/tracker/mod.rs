@@ -4,6 +4,14 @@
 //! except for those that let something go (close), which take effect when they are entered. Events go to the tables and
 //! to the order of events; nothing is kept of them here.
 
+mod copy;
+mod file;
+mod held;
+mod open;
+mod pair;
+mod path;
+mod task;
+
 use crate::call::{Args, At, Call, FileKind, Kind, Outcome, PathArg};
 use crate::constants::{O_DIRECTORY, O_RDWR};
 use crate::counts::Counts;
@@ -161,7 +169,7 @@ impl Tracker {
         self.events.push(&event, sample)?;
         let times = (call.start_ns.unwrap_or(0), call.end_ns().unwrap_or(0));
         self.requests.event(call.task, seat.thread, row, times);
-        for edge in std::mem::take(&mut self.order.ready) {
+        for edge in self.order.ready.drain(..) {
             self.edges.push(edge)?;
         }
         Ok(seat)

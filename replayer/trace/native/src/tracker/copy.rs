@@ -5,8 +5,8 @@ use crate::error::TraceError;
 use crate::op::Op;
 use crate::order::Access;
 use crate::tasks::Held;
+use crate::tracker::file::Used;
 use crate::tracker::{Fate, On, Tracker};
-use crate::tracker_file::Used;
 
 impl Tracker {
     /// Take a call that moves bytes from one descriptor to another; one of them may lie outside of the roots.

@@ -4,7 +4,7 @@ use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::{O_CREAT, O_DIRECTORY, O_EXCL, O_RDWR, O_TRUNC};
 use crate::error::TraceError;
 use crate::formats::dbench::Client;
-use crate::formats::dbench_line::Parsed;
+use crate::formats::dbench::line::Parsed;
 use crate::op::Op;
 use crate::tracker::Tracker;
 

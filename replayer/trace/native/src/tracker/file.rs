@@ -8,8 +8,8 @@ use crate::op::{Class, Op};
 use crate::order::Access;
 use crate::paths::PathId;
 use crate::tasks::Held;
+use crate::tracker::path::mark_now;
 use crate::tracker::{Fate, On, Tracker};
-use crate::tracker_path::mark_now;
 
 /// ioctls that ask a file something and can be asked again anywhere.
 const KNOWN_IOCTLS: [&[u8]; 8] = [

@@ -5,7 +5,7 @@ use crate::bytes::{cut, find, from, number, take_digits};
 use crate::call::{Args, FileArg, Kind, OnExec};
 use crate::constants::{CLOSE_RANGE_CLOEXEC, MAP_ANONYMOUS, O_CLOEXEC, flags, lenient_flags};
 use crate::formats::strace::decode::Decoder;
-use crate::formats::strace::decode_path::{owner, xattr_args};
+use crate::formats::strace::decode::path::{owner, xattr_args};
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{field, file, seen};
 use crate::op::Op;

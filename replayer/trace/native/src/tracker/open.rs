@@ -113,7 +113,7 @@ impl Tracker {
     }
 
     fn leads_to_root(&self, absolute: &[u8]) -> bool {
-        self.scope.roots().any(|(root, _)| {
+        self.scope.entrances().any(|(root, _)| {
             absolute.is_empty()
                 || root.starts_with(absolute) && root.get(absolute.len()) == Some(&b'/')
         })

@@ -86,7 +86,7 @@ impl Tracker {
             Some(Spot::Outside(absolute)) => {
                 let leads = self
                     .scope
-                    .roots()
+                    .entrances()
                     .any(|(root, _)| root.starts_with(&absolute));
                 Held::Outside(leads.then_some(absolute))
             }
