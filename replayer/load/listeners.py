@@ -13,7 +13,14 @@ from locust import events, runners
 from locust.env import Environment
 
 from replayer.errors import EXIT_BUG, ReplayerError, in_lines, keep_bug
-from replayer.load.options import DEFAULT_STOP_TIMEOUT_S, Settings, add_options, options_of
+from replayer.load.options import (
+    DEFAULT_STOP_TIMEOUT_S,
+    Settings,
+    add_options,
+    add_scenario_options,
+    options_of,
+)
+from replayer.load.replay_options import add_replay_options
 from replayer.load.stage import Stage, open_stage
 
 __all__ = ["register"]
@@ -35,6 +42,7 @@ def register() -> None:
 
 def _add_arguments(parser: Any, **_: object) -> None:  # noqa: ANN401 - configargparse is untyped
     parser.add_argument("--scenario", metavar="SCENARIO", help="a scenario's file or name")
+    parser.add_argument("--trace", metavar="TRACE", help="a trace to replay, instead of a scenario")
     parser.add_argument(
         "--results",
         choices=("tables", "json", "none"),
@@ -42,6 +50,8 @@ def _add_arguments(parser: Any, **_: object) -> None:  # noqa: ANN401 - configar
         help="what is printed on stdout at the end",
     )
     add_options(parser)
+    add_scenario_options(parser)
+    add_replay_options(parser)
     parser.set_defaults(stop_timeout=str(DEFAULT_STOP_TIMEOUT_S))
     _refuse_modes_of(parser)
 

@@ -22,9 +22,18 @@ PATH_OPS = frozenset(
     (
         *("open", "stat", "lstat", "access", "mkdir", "rmdir", "unlink", "rename", "link"),
         *("symlink", "readlink", "truncate", "chmod", "chown", "utimens"),
-        *("getxattr", "setxattr", "removexattr", "listxattr"),
     )
 )
+"""Ops that fail when a name is not there. Those on xattrs fail when an attribute is not."""
+
+# Ops of traces, see replayer/trace/FORMAT.md.
+READING = frozenset({"read", "readv", "pread", "preadv", "sendfile"})
+WRITING = frozenset({"write", "writev", "pwrite", "pwritev", "copy_file_range"})
+UNTIMED = frozenset({"inherit", "close_exit"})
+"""No calls of the recorded program: made between the timed ones."""
+RECORDED_AS = {"close_dup": "close"}
+MAKING = frozenset({"open", "mkdir", "symlink", "link", "mknod"})
+"""An open may create: a bound, since a census does not tell which one does."""
 
 
 @dataclass
@@ -32,12 +41,18 @@ class Tally:
     """Expected amounts of one transaction."""
 
     ops: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    ends: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """Calls among these that only find the end of a file that is copied or sent."""
     failing_lookups: float = 0.0
     bytes_read: float = 0.0
     bytes_written: float = 0.0
     created: float = 0.0
     removed: float = 0.0
     think_ns: float = 0.0
+    held_bytes: float = 0.0
+    """Written by a replay, which removes it again: part of ``bytes_written``."""
+    held_files: float = 0.0
+    """Made by a replay, which removes them again, at most."""
     touched: set[tuple[int, int]] = field(default_factory=set)
     """Entries of laid-out datasets that may be used: (dataset, index)."""
 
@@ -85,6 +100,8 @@ class _Walker:
                 self.each(step, times)
             case "think":
                 self.tally.think_ns += times * self.draw(step["time"]).mean
+            case "replay":
+                self.replay(step, times)
             case _:
                 self.call(step, times)
 
@@ -136,6 +153,19 @@ class _Walker:
                 self.sizes[step["slot"]] = self.census.sizes_of_type(dataset, kind)
                 self.touch(dataset, indexes)
                 self.branch(step[kind], times * len(indexes))
+
+    def replay(self, step: Mapping[str, Any], times: float) -> None:
+        census = self.census.replayed(step)
+        each = times / census.performances
+        for op, found in census.ops.items():
+            if op not in UNTIMED:
+                self.tally.ops[RECORDED_AS.get(op, op)] += each * found.count
+            self.tally.failing_lookups += each * found.errors * (op in PATH_OPS)
+            self.tally.bytes_read += each * found.size_bytes * (op in READING)
+            written = each * found.size_bytes * (op in WRITING)
+            self.tally.bytes_written += written
+            self.tally.held_bytes += written
+            self.tally.held_files += each * (found.count - found.errors) * (op in MAKING)
 
     def draw(self, draw: Mapping[str, Any]) -> Spread:
         return self.census.draw(draw, self.sizes)
@@ -208,8 +238,14 @@ class _Walker:
             self.written[self.names[step["to"]]] = self.sizes[step["to"]]
 
     def call_pwrite(self, step: Mapping[str, Any], times: float) -> None:
+        size = self.draw(step["size"])
         self.tally.ops[step["op"]] += times
-        self.tally.bytes_written += times * self.draw(step["size"]).mean
+        self.tally.bytes_written += times * size.mean
+        slot = step["file"]
+        if "offset" in step and slot in self.names:  # a file of this transaction grows to there
+            end = self.draw(step["offset"]).maximum + size.maximum
+            if end > self.left.get(slot, ZERO).maximum:
+                self.left[slot] = constant(end)
 
     call_pwrite_random = call_pwrite
 
@@ -239,6 +275,7 @@ class _Walker:
     def transfer(self, step: Mapping[str, Any], times: float) -> None:
         left = self.left.get(step["file"], ZERO)
         self.tally.ops[step["op"]] += times * (ratio_up(left, self.draw(step["size"])) + 1)
+        self.tally.ends[step["op"]] += times
         self.tally.bytes_read += times * left.mean
 
     def call_mmap_read(self, step: Mapping[str, Any], times: float) -> None:

@@ -1,4 +1,4 @@
-"""Composing the document of a run from its folder: summarise, judge, rank, and pick the incidents.
+"""Composing the document of a run from its folder: summarise, judge, rank, analyse, pick.
 
 Reads nothing but the record; prints nothing.
 """
@@ -6,9 +6,11 @@ Reads nothing but the record; prints nothing.
 from collections import Counter
 from collections.abc import Iterator
 
+from replayer.analysis import analyse
 from replayer.measure import Event, RunRecord, RunWarning, summarise
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import rank
+from replayer.report.replay import schedule_warnings
 from replayer.verdict import judge
 
 __all__ = ["compose"]
@@ -39,14 +41,20 @@ def compose(record: RunRecord) -> Document:
         targets=run.targets,
         machine=run.machine,
         health=run.health,
-        warnings=(*run.warnings, *_recorded_warnings(record)),
+        replay=run.replay,
+        warnings=(
+            *run.warnings,
+            *schedule_warnings(run.replay, summary),
+            *_recorded_warnings(record),
+        ),
         lost=LostLines(
             histograms=record.losses.histograms,
             timeline=record.losses.timeline,
             events=record.losses.events,
         ),
         summary=summary,
-        ranking=rank(summary),
+        ranking=rank(summary, run.load.order),
+        analysis=analyse(record, summary),
         incidents=tuple(_chosen(record)),
     )
 

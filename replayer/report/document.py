@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from replayer.analysis import Analysis
 from replayer.measure import (
     CacheFacts,
     Frozen,
@@ -15,6 +16,7 @@ from replayer.measure import (
     LoadFacts,
     MachineFacts,
     PlanFacts,
+    Replay,
     RunWarning,
     Summary,
     Target,
@@ -97,10 +99,14 @@ class Document(Frozen):
     targets: tuple[Target, ...]
     machine: MachineFacts
     health: Health | None
+    replay: Replay | None
+    """Null when no trace was replayed."""
     warnings: tuple[RunWarning, ...]
     lost: LostLines
     summary: Summary
     ranking: tuple[Ranked, ...]
     """Empty with one target."""
+    analysis: Analysis
+    """What the figures hide: steps, stalls, drift, groups, outliers, and what is to blame."""
     incidents: tuple[Incident, ...]
     """The first errors and stalls, and the slowest calls, of each target; events.jsonl has more."""

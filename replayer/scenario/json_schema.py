@@ -37,8 +37,19 @@ def scenario_schema() -> Schema:
     }
     definitions["Step"] = _step(definitions)
     _replace_unions(schema)
+    _allow_traces(schema["properties"]["transactions"]["patternProperties"])
     tidy = _tidy(_with_short_names(schema))
+    _let_include(tidy)
     return {"$schema": DIALECT, **tidy, "title": "A scenario of replayer"}
+
+
+def _let_include(schema: Schema) -> None:
+    """Require what a scenario needs only of files that include no other."""
+    whole = {"required": schema.pop("required")}
+    schema["required"] = ["name"]
+    schema["anyOf"] = [whole, {"required": ["include"]}]
+    names = schema["properties"]["include"]
+    schema["properties"]["include"] = {"anyOf": [{"type": "string"}, names]}
 
 
 def _with_short_names(schema: Schema) -> Schema:
@@ -106,6 +117,12 @@ def _step(definitions: Schema) -> Schema:
         "maxProperties": 1,
     }
     return {"anyOf": [{"enum": bare}, mapping]}
+
+
+def _allow_traces(transactions: Schema) -> None:
+    """A transaction is a list of steps, or what stands behind ``replay`` in the only one."""
+    for pattern, steps in transactions.items():
+        transactions[pattern] = {"anyOf": [steps, {"$ref": "#/$defs/Replay"}]}
 
 
 def _operands(word: str, definitions: Schema) -> Schema:

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from replayer.scenario.document import Document, load_text, parse_document
 from replayer.scenario.flow import check_flow
+from replayer.scenario.inclusion import include_files
 from replayer.scenario.manifests import Entry, load_manifest, load_tar
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.overrides import apply_overrides
@@ -15,6 +16,7 @@ from replayer.scenario.references import check_references
 from replayer.scenario.refusals import explain
 from replayer.scenario.scripts import load_scripts
 from replayer.scenario.shipped import shipped_folder, shipped_scenarios
+from replayer.scenario.traces import load_traces
 
 __all__ = ["load_scenario", "parse_scenario"]
 
@@ -66,7 +68,7 @@ def _find(path_or_name: str) -> Path:
 
 
 def _build(document: Document, folder: Path, overrides: Sequence[str]) -> Scenario:
-    document = apply_overrides(document, overrides)
+    document = apply_overrides(include_files(document, folder), overrides)
     if not isinstance(document.value, dict):
         message = "must be a mapping of keys such as name, users and transactions"
         raise ScenarioError(str(document.origin(())), message, hint="see scenarios/README.md")
@@ -78,7 +80,8 @@ def _build(document: Document, folder: Path, overrides: Sequence[str]) -> Scenar
     check_references(scenario)
     load_scripts(scenario, folder)
     check_flow(scenario)
-    return scenario.located(document, _load_entries(scenario, folder))
+    found = scenario.located(document, _load_entries(scenario, folder))
+    return found.replaying(load_traces(found, folder))
 
 
 def _load_entries(scenario: Scenario, folder: Path) -> Mapping[str, tuple[Entry, ...]]:

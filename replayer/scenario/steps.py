@@ -5,11 +5,11 @@ A step is written as a word (``close``) or as a mapping with one key (``close: s
 judged in ``replayer.scenario.flow``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from replayer.scenario.draws import CountDraw, DurationDraw
@@ -58,6 +58,7 @@ from replayer.scenario.path_steps import (
 )
 from replayer.scenario.places import Template
 from replayer.scenario.problems import nearest_hint
+from replayer.scenario.replay_steps import Replay
 from replayer.scenario.units import Count, show_value
 
 __all__ = [
@@ -98,6 +99,7 @@ __all__ = [
     "Removexattr",
     "Rename",
     "Repeat",
+    "Replay",
     "Rmdir",
     "Script",
     "ScriptLine",
@@ -188,6 +190,12 @@ class ScriptLine:
         return ScriptLine(self.sequence, name, self.place)
 
 
+_Instead = Annotated[
+    Name | None,
+    WithJsonSchema({"type": ["string", "null"], "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$"}),
+]
+
+
 class Script(StepPart):
     """Do a sequence for each path of a table beside the scenario."""
 
@@ -196,6 +204,8 @@ class Script(StepPart):
     file: str
     below: str | None = None
     as_: SlotName = Field("file", alias="as")
+    with_: Mapping[Name, _Instead] = Field({}, alias="with")
+    """Sequences to do instead of those that lines name; None: such lines are left out."""
 
     _lines: tuple[ScriptLine, ...] = PrivateAttr(())
 
@@ -222,7 +232,7 @@ AnyStep = (
     | Stat | Lstat | Access | List | Mkdir | Rmdir | Unlink | Rename | Link | Symlink | Readlink |
     Truncate | Fallocate | Chmod | Chown | Utimens | Flock | Lock | Getxattr | Setxattr | Listxattr
     | Removexattr | CopyRange | Sendfile | MmapRead | Think | Repeat | Choose | Each | For | Script
-    | Use
+    | Use | Replay
 )  # fmt: skip
 
 STEPS: dict[str, type[StepPart]] = {

@@ -86,7 +86,8 @@ def test_no_golden_is_left_of_a_scenario_that_is_gone() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_native_engine_accepts_a_shipped_scenario(name: str) -> None:
     plan = compile_plan(load_scenario(name))
-    assert _native.Plan(plan.document()).transactions == plan.transactions
+    traces = [str(trace.folder) for trace in plan.traces]
+    assert _native.Plan(plan.document(), traces).transactions == plan.transactions
 
 
 def test_what_is_given_stands_before_what_the_scenario_says() -> None:

@@ -1,4 +1,8 @@
 //! Runs the steps of a plan for one user: binds, draws, calls, records. Knows nothing of threads, segments or pace.
+#![expect(
+    clippy::inline_always,
+    reason = "on the way of every op: a call that returns after a system call is mispredicted"
+)]
 
 mod bindings;
 mod calls;
@@ -11,14 +15,16 @@ mod tests;
 pub(crate) use journal::{FailedOp, Finished, Journal};
 
 use crate::clock::now_ns;
+use crate::health::RunQueue;
 use crate::ops::{self, KINDS, Op};
 use crate::program::{Expect, Program, SLOTS};
 use crate::pulse::{ALL_SLOTS, Place, Pulse};
 use crate::record::Recorder;
+use crate::replay::play::{Band, Ledger};
 use crate::rng::Stream;
-use crate::sys::{Answer, Kernel, Scratch, ScratchPool};
+use crate::sys::{Answer, Kernel, Places, Scratch, ScratchPool};
 use crate::written::Written;
-use bindings::Slot;
+use bindings::{Root, Slot};
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -34,6 +40,12 @@ pub(crate) struct Setting {
     pub(crate) recorder: Arc<Recorder>,
     /// Monotonic time of the engine's begin.
     pub(crate) begin_ns: u64,
+    /// Where the users' threads wait for a CPU.
+    pub(crate) run_queue: RunQueue,
+    /// What replays found.
+    pub(crate) ledger: Ledger,
+    /// A directory for the event logs of replays.
+    pub(crate) event_log: Option<OwnedFd>,
 }
 
 /// Why the rest of a transaction is not done.
@@ -114,12 +126,14 @@ pub(crate) struct Interpreter<'a, K> {
     /// Write ops of this segment.
     writes: u64,
     /// The next candidate of each sequential picker.
-    cursors: Box<[Option<u32>]>,
+    cursors: Box<[usize]>,
     /// The directory of each dataset for this user, with a slash.
-    roots: Box<[Vec<u8>]>,
+    roots: Box<[Root]>,
     /// Where names are composed.
     text: Vec<u8>,
     scratch: Scratch,
+    /// The threads that replays are played on; interactive users have none.
+    band: Option<&'a mut Band>,
 }
 
 impl<'a, K: Kernel> Interpreter<'a, K> {
@@ -145,36 +159,26 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             round,
             seq: 0,
             writes: 0,
-            cursors: vec![None; program.pickers.len()].into_boxed_slice(),
+            cursors: program
+                .pickers
+                .iter()
+                .map(|picker| picker.first_of(pulse.user, program.users))
+                .collect(),
             roots: program
                 .datasets
                 .iter()
-                .map(|dataset| [&dataset.root_of(pulse.user)[..], b"/"].concat())
+                .map(|dataset| Root::of(dataset, pulse.user))
                 .collect(),
             text: Vec::new(),
             scratch: setting.scratch.of_user(pulse.user),
+            band: None,
         }
     }
 
-    /// Run the next transaction of the mix, which was intended at a time.
-    pub(crate) fn transact(&mut self, intended_ns: u64) {
-        let mix = self.mix();
-        let index = mix.pick(&mut self.stream);
-        let Some(transaction) = self.program.transactions.get(index) else {
-            return;
-        };
-        self.journal
-            .begin(u16::try_from(index).unwrap_or(0), intended_ns, now_ns());
-        let ran = self.steps(&transaction.steps);
-        let closed = self.close_all();
-        self.forget();
-        self.seq += 1;
-        let outcome = match ran.and(closed) {
-            Ok(()) => ops::OK,
-            Err(Halt::Failed) => ops::FAILED,
-            Err(Halt::Cut) => ops::CANCELLED,
-        };
-        self.journal.end(outcome, self.journal.latest_ns());
+    /// The same, for a user that replays.
+    pub(crate) fn with_band(mut self, band: &'a mut Band) -> Self {
+        self.band = Some(band);
+        self
     }
 
     fn mix(&self) -> &'a crate::program::Weights {
@@ -221,7 +225,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     /// Make a call between two looks at the clock, unless the transaction is to be broken off.
-    #[inline]
+    #[inline(always)]
     fn measure<V: Value>(
         &mut self,
         act: Act,
@@ -233,7 +237,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         Ok(self.measure_uncut(act, call))
     }
 
-    #[inline]
+    #[inline(always)]
     fn measure_uncut<V: Value>(
         &mut self,
         act: Act,
@@ -247,13 +251,13 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         self.kernel.tidy();
         Measured {
             answer: answer.map(Value::number),
-            ns: end_ns - start_ns,
+            ns: end_ns.saturating_sub(start_ns),
             end_ns,
         }
     }
 
     /// Record what a call did, and decide whether the transaction goes on.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, act: Act, outcome: u8, bytes: u64, measured: Measured) -> Done {
         if outcome != ops::OK || !act.expect.allows(ops::OK) {
             return self.settle_other(act, outcome, bytes, measured);
@@ -311,7 +315,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     /// Make a call that moves no bytes, and record it.
-    #[inline]
+    #[inline(always)]
     fn timed<V: Value>(&mut self, act: Act, call: impl FnOnce(&K) -> Answer<V>) -> Done {
         let measured = self.measure(act, call)?;
         self.settle(act, measured.outcome(), 0, measured)
@@ -337,5 +341,28 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     fn sink(&self) -> i32 {
         self.setting.sink.as_raw_fd()
+    }
+}
+
+impl<K: Places> Interpreter<'_, K> {
+    /// Run the next transaction of the mix, which was intended at a time.
+    pub(crate) fn transact(&mut self, intended_ns: u64) {
+        let mix = self.mix();
+        let index = mix.pick(&mut self.stream);
+        let Some(transaction) = self.program.transactions.get(index) else {
+            return;
+        };
+        self.journal
+            .begin(u16::try_from(index).unwrap_or(0), intended_ns, now_ns());
+        let ran = self.steps(&transaction.steps);
+        let closed = self.close_all();
+        self.forget();
+        self.seq += 1;
+        let outcome = match ran.and(closed) {
+            Ok(()) => ops::OK,
+            Err(Halt::Failed) => ops::FAILED,
+            Err(Halt::Cut) => ops::CANCELLED,
+        };
+        self.journal.end(outcome, self.journal.latest_ns());
     }
 }

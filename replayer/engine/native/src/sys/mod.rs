@@ -1,16 +1,25 @@
 //! The only room that calls the kernel. What a call means is decided elsewhere.
 
+mod attributes;
+pub(crate) mod controls;
+mod counter;
 mod doorbell;
 mod files;
 mod folder;
 mod guarded;
+mod guarded_places;
 mod jailed;
+mod jailed_places;
 mod kernel;
 mod null;
+mod null_places;
+mod places;
+pub(crate) mod replayed;
 mod scratch;
 mod text;
 mod threads;
 
+pub(crate) use counter::{counter, counter_is_the_clock};
 pub(crate) use doorbell::Doorbell;
 pub(crate) use folder::{
     Folder, file_limit_raised, machine_caches_dropped, open_directory, open_sink,
@@ -19,8 +28,9 @@ pub(crate) use guarded::Guarded;
 pub(crate) use jailed::Jailed;
 pub(crate) use kernel::{Answer, Kernel, LockRange};
 pub(crate) use null::Null;
+pub(crate) use places::{At, Links, Places};
 pub(crate) use scratch::{Scratch, ScratchPool};
-pub(crate) use text::{Text, c_path};
+pub(crate) use text::{Prefix, Text, c_path};
 pub(crate) use threads::{
     can_jail, install_wake_signal, own_folder_state, prepare_thread, thread_id, wake_thread,
 };

@@ -1,0 +1,142 @@
+//! A reel: a trace, or one request of it, in the form that users play. Made by `compile`, played by `play`, never changed.
+//!
+//! What an event does is a [`Deed`]; what it must wait for, when it was made and what it returned stand beside it in a [`Cue`].
+
+pub(crate) use super::deed::{Deed, Subject, Time, Times};
+use std::sync::Arc;
+
+/// A path of the reel, by number.
+pub(crate) type PathId = u32;
+/// A place for an open descriptor of one performance.
+pub(crate) type Slot = u32;
+/// A thread of one performance: it plays the cues of one or more threads of the trace.
+pub(crate) type Lane = u16;
+
+/// Cues of all lanes between two rows of the trace.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    /// By lane, each in the order of rows.
+    pub(crate) lanes: Box<[Box<[Cue]>]>,
+    pub(crate) waits: Box<[Wait]>,
+    /// Texts of cues that have some (targets of symlinks, names of attributes), NUL at the end of each.
+    pub(crate) texts: Box<[u8]>,
+}
+
+/// One event, ready to be made.
+#[derive(Clone, Debug)]
+pub(crate) struct Cue {
+    /// Its row in the table `events`.
+    pub(crate) row: u64,
+    /// Its thread in the trace.
+    pub(crate) thread: u32,
+    /// When it was made, since the begin of the reel, without what the tracing added.
+    pub(crate) start_ns: u64,
+    /// Think time before it.
+    pub(crate) gap_ns: u64,
+    pub(crate) recorded: Recorded,
+    /// Its waits in the chunk: first and count.
+    pub(crate) waits: (u32, u32),
+    pub(crate) deed: Deed,
+}
+
+/// It may not begin before the event of this row has ended, which another lane plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Wait {
+    pub(crate) lane: Lane,
+    pub(crate) row: u64,
+}
+
+/// What the call returned when it was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recorded {
+    /// The number must be met too: bytes, entries, an offset.
+    Exactly(u64),
+    /// It went well; its number says nothing that could be compared.
+    Well,
+    /// An errno.
+    Error(i32),
+    /// No call, or the log does not say.
+    Unknown,
+}
+
+/// A text of the chunk: where it begins and its length without the NUL.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextId {
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+    /// Where (from `start`) the component ends that a performance's own name is given to; 0: nowhere.
+    pub(crate) own_end: u32,
+}
+
+/// A path, seen from a directory that is open.
+/// Where the confinement allows calls relative to a descriptor they are made so; else by the whole path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) path: PathId,
+    /// The descriptor of the directory, if the program named one.
+    pub(crate) from: Option<Slot>,
+    /// With `from`: the byte of the path (as it was recorded) where the part below that directory begins.
+    pub(crate) rest: u32,
+}
+
+/// Where chunks come from: all in memory, or read as they are needed.
+pub(crate) trait Script: Send + Sync + std::fmt::Debug {
+    /// A way through the chunks for one performance, from the first to the last, each once.
+    fn play(&self) -> Box<dyn Chunks>;
+}
+
+/// Chunks in their order. Called by one lane at a time.
+pub(crate) trait Chunks: Send {
+    /// The next chunk, `Ok(None)` after the last; an error in words ends the performance.
+    fn next(&mut self) -> Result<Option<Arc<Chunk>>, String>;
+}
+
+/// A trace, or one request of it, ready to be played as often as one likes.
+#[derive(Debug)]
+pub(crate) struct Reel {
+    pub(crate) script: Box<dyn Script>,
+    pub(crate) lanes: Lane,
+    /// Slots that are open at once, at most.
+    pub(crate) slots: Slot,
+    pub(crate) paths: Arc<Paths>,
+    /// What is laid out for each performance of its own, not timed: parents before children.
+    pub(crate) own: Box<[Entry]>,
+    /// Topmost paths of its own, that are removed after a performance with all that is below them.
+    pub(crate) tops: Box<[PathId]>,
+    /// The own entries of every user's first performance are laid out before the run begins.
+    pub(crate) laid_out: bool,
+    /// The largest buffer that reads need.
+    pub(crate) read_bytes: u64,
+}
+
+/// A file, directory or symlink that a performance finds.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) path: PathId,
+    pub(crate) kind: crate::program::EntryKind,
+    pub(crate) size: u64,
+    pub(crate) mode: u32,
+    /// Target of a symlink, without a NUL.
+    pub(crate) link: Box<[u8]>,
+    /// As in a `TextId`.
+    pub(crate) link_own_end: u32,
+}
+
+/// The paths of a reel, relative to the run's folder, in one text with a NUL after each.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    pub(crate) text: Box<[u8]>,
+    /// Own paths first.
+    pub(crate) spans: Box<[Span]>,
+    /// How many paths are own.
+    pub(crate) own: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) start: u32,
+    /// Without the NUL.
+    pub(crate) len: u32,
+    /// Where (from `start`) the component ends that a performance's own name is given to; 0: shared by all.
+    pub(crate) own_end: u32,
+}
