@@ -11,7 +11,7 @@ from replayer.measure.frozen import Frozen
 
 __all__ = ["FORMAT_VERSION", "RootState", "Sidecar", "StraceState", "TimeState", "read_time"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 class TimeState(Frozen):

@@ -55,7 +55,8 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         "--tree",
         type=Path,
         metavar="FILE",
-        help="files below the roots before: tab-separated path, type, size, mode, link",
+        help="files below the roots before: tab-separated path, type, size, mode, link "
+        "(a capital letter for the type: names are escaped as in C)",
     )
     known.add_argument(
         "--keep",
