@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from replayer.load import LOCUSTFILE
 from replayer.load.options import DEFAULT_STOP_TIMEOUT_S, Settings, add_options, words_of
+from replayer.load.web_options import add_web_options, web_words
 
 NAME = "run"
 HELP = "Run a scenario on one or more targets and show what its users would feel."
@@ -15,6 +16,16 @@ HELP = "Run a scenario on one or more targets and show what its users would feel
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario's file or name")
+    add_load_arguments(parser)
+    parser.add_argument(
+        "--web", action="store_true", help="serve a web page that starts and shows runs"
+    )
+    add_options(parser)
+    add_web_options(parser)
+
+
+def add_load_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare those that are Locust's own."""
     parser.add_argument("-u", "--users", metavar="N", help="how many users")
     parser.add_argument("-r", "--spawn-rate", metavar="RATE", help="users that arrive a second")
     parser.add_argument(
@@ -39,11 +50,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--json", action="store_true", help="print the results as one JSON document"
     )
     parser.add_argument("--loglevel", metavar="LEVEL", help="show Locust's own log, such as INFO")
-    add_options(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Hand over to Locust and return its exit code."""
+    return hand_over(arguments)
+
+
+def hand_over(arguments: argparse.Namespace) -> int:
+    """Have Locust run what was asked for, and return its exit code."""
     arguments.results = "json" if arguments.json else "tables"
     settings = replace(Settings.read(arguments), scenario=arguments.scenario)
     sys.argv = ["replayer run", *_locust_words(arguments), *words_of(settings)]
@@ -73,4 +88,5 @@ def _locust_words(arguments: argparse.Namespace) -> list[str]:
     }
     given = [f"{name}={value}" for name, value in values.items() if value is not None]
     quiet = [] if arguments.loglevel else ["--skip-log-setup"]
-    return ["--headless", "--only-summary", *quiet, *given]
+    mode = web_words(arguments) if arguments.web else ["--headless"]
+    return [*mode, "--only-summary", *quiet, *given]

@@ -52,6 +52,10 @@ class Interruption:
         """Have an action done when the run shall end at once; it must not block."""
         self._on_urgent.append(action)
 
+    def ask(self) -> None:
+        """Ask for a graceful end, as one Ctrl-C does; of a page, not of a person at a terminal."""
+        self.level = max(self.level, Level.GRACEFUL)
+
     def check(self, doing: str) -> None:
         """Raise InterruptedRunError when the run shall end.
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from replayer.errors import ReplayerError
+from replayer.measure.runfolder import PARENT
 
 if TYPE_CHECKING:  # importing Locust patches the standard library: not for the command line
     from locust.env import Environment
@@ -43,7 +44,8 @@ class Settings:
         changes: ``KEY=VALUE`` each, laid over the scenario.
         keep: Leave the laid-out folders for another run.
         reuse: ``[NAME=]FOLDER[,FOLDER…]`` each, kept by an earlier run, instead of targets.
-        output: The run folder; None means a new one under ./replayer-runs.
+        output: The run folder; None means a new one under ``runs``.
+        runs: Where new run folders are made.
         thresholds: Limits beside the scenario's own.
         results: What is printed on stdout at the end.
         quiet: Whether progress is left out.
@@ -59,6 +61,7 @@ class Settings:
     keep: bool = False
     reuse: tuple[str, ...] = ()
     output: Path | None = None
+    runs: Path = PARENT
     thresholds: tuple[str, ...] = ()
     results: Results = "tables"
     quiet: bool = False

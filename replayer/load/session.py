@@ -108,7 +108,7 @@ def open_session(request: Request) -> Session:
     procedure = choose_procedure(workload.cache, settings.remount_command)
     _check_procedure(procedure, request.rounds)
     check_targets(request)
-    chronicle = Chronicle(create_run_folder(settings.output), workload)
+    chronicle = Chronicle(create_run_folder(settings.output, settings.runs), workload)
     chronicle.begin(request.targets, request.rounds, procedure)
     works = Works(EnginePlan(workload.plan.document()), request.progress, request.interruption)
     grounds = [Ground(target, works) for target in request.targets]

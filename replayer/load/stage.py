@@ -11,7 +11,8 @@ from locust.env import Environment
 from replayer.errors import ReplayerError, in_lines
 from replayer.load import sessions
 from replayer.load.answers import Mailbox
-from replayer.load.chronicle import Ending
+from replayer.load.audience import Audience
+from replayer.load.chronicle import Ending, load_facts
 from replayer.load.conductor import Band, Conductor
 from replayer.load.doorbell import Courier, Doorbell
 from replayer.load.gauge import Gauge
@@ -19,7 +20,6 @@ from replayer.load.interruption import Interruption, Level
 from replayer.load.ledger import Ledger
 from replayer.load.locust_statistics import Statistics
 from replayer.load.options import Settings, options_of
-from replayer.load.progress import make_progress
 from replayer.load.results import check_thresholds, show_results
 from replayer.load.roster import Roster
 from replayer.load.schedule import Segment, default_rounds, make_schedule
@@ -29,8 +29,11 @@ from replayer.load.targets import explain
 from replayer.load.threads import call_in_thread, hung_calls
 from replayer.load.users import has_python_users, has_scenario_users
 from replayer.load.workload import Load, Workload, make_workload
+from replayer.measure.facts import collect_machine
+from replayer.measure.health import Health, RunWarning, health_warnings
+from replayer.measure.runfolder import RunFolder
 
-__all__ = ["Stage", "open_stage"]
+__all__ = ["Stage", "make_request", "open_stage"]
 
 NS_PER_S = 1_000_000_000
 EXIT_ENVIRONMENT = 3
@@ -40,16 +43,18 @@ EXIT_INCONCLUSIVE = 4
 class Stage:
     """A session and the greenlets that play it."""
 
-    def __init__(self, session: Session, environment: Environment) -> None:
+    def __init__(self, session: Session, environment: Environment, audience: Audience) -> None:
         self._session = session
         engine = session.engine
         names = tuple(ground.target.name for ground in session.grounds)
         self._roster = Roster(engine, session.request.workload.plan.users)
         self._ledger = Ledger()
-        statistics = Statistics(environment, engine.begin_epoch_ns, names)
+        self._statistics = Statistics(environment, engine.begin_epoch_ns, names)
         mailbox = Mailbox(engine)
         self._doorbell = Doorbell(engine, self._roster, mailbox)
-        self._courier = Courier(engine, self._doorbell, self._ledger, statistics)
+        self._courier = Courier(engine, self._doorbell, self._statistics)
+        self._courier.hand_to(self._ledger.add)
+        self._courier.hand_to(audience.watch)
         self._gauge = Gauge(engine, session.overhead_ns)
         band = Band(self._roster, self._ledger, self._courier, self._gauge)
         self.conductor = Conductor(session, environment, band)
@@ -69,6 +74,17 @@ class Stage:
         self._carrier = gevent.spawn(self._courier.run)
         self.conductor.start()
 
+    @property
+    def folder(self) -> RunFolder:
+        """The run's records."""
+        return self._session.chronicle.folder
+
+    def warnings(self) -> tuple[RunWarning, ...]:
+        """Return what is wrong with the harness until now, worst first."""
+        request = self._session.request
+        load = load_facts(request.workload, request.rounds)
+        return health_warnings(self._health(), load, collect_machine())
+
     def close(self) -> int:
         """Write and show the results, remove the folders, and return the exit code."""
         request = self._session.request
@@ -83,6 +99,7 @@ class Stage:
             leavings = put_away(self._session, hung=self._hung)
             request.progress.close()
             request.interruption.unwatch()
+            self._statistics.release()
         if leavings.left and not self._code:
             self._code = EXIT_ENVIRONMENT
         for line in (*leavings.kept, *leavings.left):
@@ -116,14 +133,17 @@ class Stage:
             self.conductor.failure = explain(path, OSError(number, os.strerror(number)))
 
     def _make_ending(self) -> Ending:
-        given_up = len({stuck.user for stuck in self.conductor.given_up})
         failure = self.conductor.failure
         interrupted = self._session.request.interruption.level > Level.NONE
         return Ending(
             status="failed" if failure else "interrupted" if interrupted else "finished",
-            health=self._gauge.health(given_up, self._courier.dropped),
+            health=self._health(),
             failure=None if failure is None else str(failure),
         )
+
+    def _health(self) -> Health:
+        given_up = len({stuck.user for stuck in self.conductor.given_up})
+        return self._gauge.health(given_up, self._courier.dropped)
 
     def _show(self) -> int:
         """Show the results, and return the exit code that they call for."""
@@ -140,11 +160,11 @@ class Stage:
         return code
 
 
-def open_stage(environment: Environment, settings: Settings) -> Stage:
-    """Check everything, lay out the datasets and make the engine; Locust waits meanwhile.
+def make_request(environment: Environment, settings: Settings, audience: Audience) -> Request:
+    """Compile what is asked for, and check it as far as that needs no mount.
 
     Raises:
-        ReplayerError: Something refuses.
+        ReplayerError: It cannot be run.
     """
     targets = chosen_targets(settings)
     rounds = settings.rounds or _rounds(environment, len(targets))
@@ -152,16 +172,24 @@ def open_stage(environment: Environment, settings: Settings) -> Stage:
     check_thresholds(workload, targets)
     interruption = Interruption()
     interruption.watch()
-    request = Request(
+    return Request(
         settings=settings,
         workload=workload,
         targets=targets,
         rounds=rounds,
         schedule=_make_schedule(environment, workload, len(targets), rounds),
-        progress=make_progress(quiet=settings.quiet),
+        progress=audience.progress,
         interruption=interruption,
     )
-    stage = Stage(open_session(request), environment)
+
+
+def open_stage(request: Request, environment: Environment, audience: Audience) -> Stage:
+    """Look at the mounts, lay out the datasets and make the engine; Locust waits meanwhile.
+
+    Raises:
+        ReplayerError: Something refuses.
+    """
+    stage = Stage(open_session(request), environment, audience)
     # Registered before Locust registers its own, and so done after them.
     atexit.register(stage.end_process)
     return stage
