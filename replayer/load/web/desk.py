@@ -27,6 +27,7 @@ from replayer.load.web.board import Board
 from replayer.load.web.form import Form, Order
 from replayer.load.web.series import Series
 from replayer.load.web.tally import Tally
+from replayer.measure.health import RunWarning
 
 __all__ = ["BusyError", "Desk", "Playing"]
 
@@ -51,6 +52,7 @@ class Playing:
         folder: Its run folder, once there is one.
         outcome: How it ended; None until then.
         failure: Why it could not go on.
+        ended_with: What was wrong with the harness, once it is over.
     """
 
     request: Request
@@ -61,11 +63,12 @@ class Playing:
     folder: Path | None = None
     outcome: str | None = None
     failure: str | None = None
+    ended_with: tuple[RunWarning, ...] = ()
 
     def watch(self, interval: Interval) -> None:
         """Take what was measured."""
         self.tally.add(interval)
-        self.series.add(interval, self.board.take_worst())
+        self.series.add(interval, self.board.take_worst(), self.tally.active)
 
 
 class Desk:
@@ -128,6 +131,7 @@ class Desk:
         try:
             code = playing.stage.close()
             playing.outcome = OUTCOMES.get(code, "failed")
+            playing.ended_with = playing.stage.warnings()
             failure = playing.stage.conductor.failure
             playing.failure = None if failure is None else str(failure)
         except Exception as error:  # noqa: BLE001 - Locust would log it and go on as if all were well

@@ -1,24 +1,26 @@
-"""The rows of the File operations tab, in microseconds."""
+"""The rows of the File operations tab, in microseconds; numbers, so that the table sorts them."""
 
 from collections.abc import Iterator
 from typing import Any
 
 from replayer.load.web.desk import Playing
 from replayer.load.web.tally import PERCENTS, WHOLE, OpLine, supported
-from replayer.measure.units import format_bytes, format_rate
 
 __all__ = ["COLUMNS", "operation_rows"]
 
 NS_PER_US = 1e3
+BYTES_PER_MB = 1e6
 DASH = "\N{EN DASH}"
-INDENT = "\N{NO-BREAK SPACE}" * 4
+DIGITS = 4  # chosen: one more than the histograms hold, so that nothing is rounded twice
 
 COLUMNS = (
-    ("name", "Transaction, op"),
+    ("target", "Target"),
+    ("transaction", "Transaction"),
+    ("op", "Operation"),
     ("count", "Count"),
     ("errors", "Errors"),
-    ("rate", "Rate"),
-    ("bytes", "Bytes/s"),
+    ("rate", "Rate (/s)"),
+    ("megabytes", "MB/s"),
     ("p50", "p50 (µs)"),
     ("p95", "p95 (µs)"),
     ("p99", "p99 (µs)"),
@@ -35,22 +37,23 @@ def operation_rows(playing: Playing) -> list[dict[str, Any]]:
 def _rows(playing: Playing) -> Iterator[dict[str, Any]]:
     names = [target.name for target in playing.request.targets]
     for (target, transaction, op), line, rate, moved in playing.tally.rows():
-        where = f"{names[target]}: " if len(names) > 1 else ""
         yield {
-            "name": f"{where}{transaction}" if op == WHOLE else f"{INDENT}{op}",
+            "target": names[target],
+            "transaction": transaction,
+            "op": "whole transaction" if op == WHOLE else op,
             "count": line.count,
             "errors": _errors(line),
-            "rate": format_rate(rate),
-            "bytes": f"{format_bytes(moved)}/s" if moved else DASH,
+            "rate": _rounded(rate),
+            "megabytes": _rounded(moved / BYTES_PER_MB) if line.bytes else DASH,
             **_times(line),
         }
 
 
-def _errors(line: OpLine) -> str:
-    return ", ".join(f"{name} {count:,}" for name, count in line.errors.most_common()) or "0"
+def _errors(line: OpLine) -> str | int:
+    return ", ".join(f"{name} {count:,}" for name, count in line.errors.most_common()) or 0
 
 
-def _times(line: OpLine) -> dict[str, str]:
+def _times(line: OpLine) -> dict[str, float | str]:
     found = supported(line.times)
     longest = line.times.max if line.times.count else None
     return {
@@ -59,9 +62,11 @@ def _times(line: OpLine) -> dict[str, str]:
     }
 
 
-def _us(value_ns: int | None) -> str:
-    """Write a time in microseconds with three digits at least."""
-    if value_ns is None:
-        return DASH
-    value = value_ns / NS_PER_US
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
+def _us(value_ns: int | None) -> float | str:
+    return DASH if value_ns is None else _rounded(value_ns / NS_PER_US)
+
+
+def _rounded(value: float) -> float:
+    """Round to some digits, and never before the point."""
+    short = float(f"{value:.{DIGITS}g}")
+    return round(value) if abs(short) >= 10 ** (DIGITS - 1) else short

@@ -55,8 +55,8 @@ def _describe(playing: Playing) -> dict[str, Any]:
 
 
 def _warnings(playing: Playing) -> list[RunWarning]:
-    """Return what is wrong now; what was wrong at the end stands in the report as well."""
-    found = [] if playing.stage is None else list(playing.stage.warnings())
+    """Return what is wrong now, or was when the run ended."""
+    found = list(playing.ended_with if playing.stage is None else playing.stage.warnings())
     if playing.request.workload.cache == "as-is":
         found.append(CACHE_UNKNOWN)
     return found

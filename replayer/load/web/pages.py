@@ -6,7 +6,15 @@ traces) is read in a thread.
 
 from pathlib import Path
 
-from flask import Blueprint, Response, current_app, jsonify, render_template, send_from_directory
+from flask import (
+    Blueprint,
+    Response,
+    current_app,
+    jsonify,
+    render_template,
+    request,
+    send_from_directory,
+)
 from locust.web import WebUI
 from werkzeug.exceptions import HTTPException
 
@@ -14,7 +22,9 @@ from replayer.errors import ReplayerError
 from replayer.load.web import login
 from replayer.load.web.desk import Desk
 from replayer.load.web.guard import TOKEN
+from replayer.load.web.library_pages import add_library, add_runs
 from replayer.load.web.overview import describe_now
+from replayer.load.web.plots import describe_series, parse_look
 
 __all__ = ["install"]
 
@@ -30,6 +40,8 @@ def install(web_ui: WebUI, desk: Desk) -> None:
     login.views(blueprint, app)
     _add_errors(blueprint)
     _add_live(blueprint, desk)
+    add_runs(blueprint, desk)
+    add_library(blueprint)
     base = app.blueprints["locust"].url_prefix or ""
     app.register_blueprint(blueprint, url_prefix=f"{base}{PLACE}")
     app.context_processor(
@@ -39,8 +51,8 @@ def install(web_ui: WebUI, desk: Desk) -> None:
 
 def _add_errors(blueprint: Blueprint) -> None:
     @blueprint.errorhandler(ReplayerError)
-    def refuse(error: ReplayerError) -> tuple[Response, int]:
-        return jsonify({"message": str(error), "hint": error.hint}), 400
+    def refuse(error: ReplayerError) -> tuple[str, int]:
+        return render_template("replayer/refused.html", error=error), 400
 
     @blueprint.errorhandler(HTTPException)
     def not_served(error: HTTPException) -> tuple[Response, int]:
@@ -55,6 +67,10 @@ def _add_live(blueprint: Blueprint, desk: Desk) -> None:
     @blueprint.route("/now")
     def overview() -> Response:
         return jsonify(describe_now(desk))
+
+    @blueprint.route("/series")
+    def series() -> Response:
+        return jsonify(describe_series(desk.playing, parse_look(request.args)))
 
     @blueprint.route("/latency")
     def latency() -> str:

@@ -110,29 +110,36 @@ def _figure(cell: Cell | None, name: str) -> int | None:
 
 
 def _rates(columns: Sequence[Column], key: Key) -> list[float | None]:
+    """Return how many ended a second: none in another target's turn, 0 while all hang."""
     return [
         round(column.cells[key].count / column.seconds, 3)
         if key in column.cells and column.seconds > 0
-        else None
+        else _nothing(column, key[0])
         for column in columns
     ]
 
 
-def _errors(columns: Sequence[Column], target: int) -> list[int]:
+def _errors(columns: Sequence[Column], target: int) -> list[float | None]:
     return [
         sum(cell.errors for key, cell in column.cells.items() if _is_call(key, target))
+        or _nothing(column, target)
         for column in columns
     ]
 
 
-def _bytes(columns: Sequence[Column], target: int) -> list[float]:
+def _bytes(columns: Sequence[Column], target: int) -> list[float | None]:
     return [
         round(
             sum(cell.bytes for key, cell in column.cells.items() if _is_call(key, target))
             / (column.seconds or 1.0)
         )
+        or _nothing(column, target)
         for column in columns
     ]
+
+
+def _nothing(column: Column, target: int) -> float | None:
+    return 0.0 if target in column.targets else None
 
 
 def _is_call(key: Key, target: int) -> bool:

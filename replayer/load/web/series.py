@@ -48,6 +48,7 @@ class Column:
         users: Users running at its end.
         measured: Whether it counts.
         hanging: Most calls that hung at once in it.
+        targets: Whose turn it was.
     """
 
     number: int
@@ -56,6 +57,7 @@ class Column:
     users: int
     measured: bool
     hanging: int
+    targets: frozenset[int]
     cells: dict[Key, Cell]
 
 
@@ -67,12 +69,13 @@ class Series:
     keys: dict[Key, None] = field(default_factory=dict)
     _next: int = 0
 
-    def add(self, interval: Interval, hanging: int) -> None:
+    def add(self, interval: Interval, hanging: int, targets: frozenset[int]) -> None:
         """Add an interval.
 
         Args:
             interval: As the engine hands it over.
             hanging: Most calls that hung at once meanwhile.
+            targets: Whose turn it is, also when nothing ended.
         """
         rows = [row for row in interval.rows if is_shown(row)]
         grouped: dict[Key, list[Row]] = {}
@@ -87,6 +90,7 @@ class Series:
                 users=interval.users,
                 measured=all(row.phase == "measured" for row in rows),
                 hanging=hanging,
+                targets=targets,
                 cells={key: _cell(found) for key, found in grouped.items()},
             )
         )

@@ -66,33 +66,48 @@ class OpLine:
 
 
 @dataclass
+class _Late:
+    """What ended in one of the last intervals."""
+
+    seconds: float
+    counts: Counter[Key] = field(default_factory=Counter)
+    bytes: Counter[Key] = field(default_factory=Counter)
+
+
+@dataclass
 class Tally:
-    """The running sum of the measured phases."""
+    """The running sum of the measured phases.
+
+    Attributes:
+        lines: One for each op of each transaction on each target.
+        active: The targets that had their turn last.
+    """
 
     lines: dict[Key, OpLine] = field(default_factory=dict)
-    _recent: deque[tuple[float, Counter[Key], Counter[Key]]] = field(
-        default_factory=lambda: deque(maxlen=RECENT_INTERVALS)
-    )
+    active: frozenset[int] = frozenset()
+    _recent: dict[int, deque[_Late]] = field(default_factory=dict)
 
     def add(self, interval: Interval) -> None:
-        """Add what one interval measured."""
-        counts: Counter[Key] = Counter()
-        moved: Counter[Key] = Counter()
-        for row in interval.rows:
-            if row.phase != "measured" or not is_shown(row):
-                continue
-            key = (row.target, row.transaction, row.op)
-            self.lines.setdefault(key, OpLine()).add(row)
-            counts[key] += row.histogram.count
-            moved[key] += row.bytes
-        self._recent.append(((interval.end_ns - interval.start_ns) / 1e9, counts, moved))
+        """Add what one interval measured; one in which nothing ended is the same target's."""
+        late = _Late((interval.end_ns - interval.start_ns) / 1e9)
+        rows = [row for row in interval.rows if is_shown(row)]
+        self.active = frozenset(row.target for row in rows) or self.active
+        for row in rows:
+            if row.phase == "measured":
+                key = (row.target, row.transaction, row.op)
+                self.lines.setdefault(key, OpLine()).add(row)
+                late.counts[key] += row.histogram.count
+                late.bytes[key] += row.bytes
+        for target in self.active:
+            self._recent.setdefault(target, deque(maxlen=RECENT_INTERVALS)).append(late)
 
     def rows(self) -> Iterator[tuple[Key, OpLine, float, float]]:
-        """Yield each line with its rate and bytes a second of late, whole transactions first."""
-        seconds = sum(length for length, _, _ in self._recent) or 1.0
+        """Yield each line with rate and bytes a second at the end of its target's last turn."""
         for key in sorted(self.lines, key=_in_order):
-            ended = sum(counts[key] for _, counts, _ in self._recent)
-            moved = sum(each[key] for _, _, each in self._recent)
+            recent = self._recent.get(key[0], ())
+            seconds = sum(late.seconds for late in recent) or 1.0
+            ended = sum(late.counts[key] for late in recent)
+            moved = sum(late.bytes[key] for late in recent)
             yield key, self.lines[key], ended / seconds, moved / seconds
 
 

@@ -78,23 +78,23 @@ const draw = () => {
   troubles.draw({ ...common, lines: [{ name: "hanging", values: kept.hanging }, { name: "errors", values: kept.errors }] });
 };
 
-const ask = async (after) => {
-  const words = subject();
-  words.set("after", after);
-  const answer = await fetch(`${base}series?${words}`);
+const ask = async (words, after) => {
+  const answer = await fetch(`${base}series?${words}&after=${after}`);
   return answer.json();
 };
 
 const look = async () => {
-  let found = await ask(kept && asked === String(subject()) ? kept.last : "");
-  if (found.run !== null && (kept?.run !== found.run || asked !== String(subject()))) {
-    if (kept && kept.run === found.run && asked === String(subject())) return;
-    found = await ask("");
-    kept = fresh(found.run);
+  const words = String(subject());
+  if (words !== asked) kept = null;
+  let found = await ask(words, kept ? kept.last : "");
+  if (kept && kept.run !== found.run) {
+    kept = null; // another run has begun
+    found = await ask(words, "");
   }
   $("empty").hidden = found.run !== null;
   charts.hidden = found.run === null;
   if (found.run === null) return;
+  kept ??= fresh(found.run);
   kept.perDecade = found.bins_per_decade;
   take(found);
   offer(found);
@@ -102,16 +102,15 @@ const look = async () => {
   draw();
 };
 
+// One after the other: an answer belongs to what was asked for.
+let looking = Promise.resolve();
+const next = () => (looking = looking.then(look).catch((error) => console.warn(error)));
+
 const forever = async () => {
-  try {
-    await look();
-  } catch (error) {
-    console.warn(error); // the bar says that there is no answer
-  }
+  await next(); // the bar says it when there is no answer
   setTimeout(forever, 1000);
 };
 
-let looking = Promise.resolve();
-for (const id of ["target", "transaction", "op"]) $(id).onchange = () => (looking = looking.then(look).catch(console.warn));
+for (const id of ["target", "transaction", "op"]) $(id).onchange = next;
 $("figure").onchange = () => kept && draw();
 forever();

@@ -50,8 +50,10 @@
 
   const mark = () =>
     places.forEach(([, , here], at) => {
-      if (here()) links[at].setAttribute("aria-current", "page");
-      else links[at].removeAttribute("aria-current");
+      if (here() === links[at].hasAttribute("aria-current")) return;
+      if (!here()) return links[at].removeAttribute("aria-current");
+      links[at].setAttribute("aria-current", "page");
+      links[at].scrollIntoView({ block: "nearest", inline: "center" });
     });
 
   const shown = {};
@@ -150,10 +152,18 @@
     }
     if (about.textContent !== chosen.about) about.textContent = chosen.about;
   };
-  const hideEdit = () => {
+  const dressLocust = () => {
     // A plan is made for a number of users: it cannot be changed while it runs.
     for (const button of document.querySelectorAll("header button"))
       if (button.textContent === "Edit") button.style.display = "none";
+    // What Locust calls the host is where the run takes place.
+    for (const label of document.querySelectorAll("header p"))
+      if (label.firstChild?.nodeValue === "Host") label.firstChild.nodeValue = "Targets";
+    // Its median has two decimals of a millisecond; the column beside it has all digits.
+    for (const cell of document.querySelectorAll("main thead th"))
+      if (cell.textContent === "Median (ms)") cell.closest("table").dataset.rpHide = cell.cellIndex + 1;
+    for (const select of document.querySelectorAll('select[name="targets"][multiple]'))
+      select.size = Math.min(select.options.length, 8);
   };
 
   const begin = () => {
@@ -166,7 +176,7 @@
     if (onOurs()) nav.append(dark);
     bar.append(nav, status, alerts);
     document.body.prepend(bar);
-    const tidy = () => (paint(), mark(), dressForm(), hideEdit());
+    const tidy = () => (paint(), mark(), dressForm(), dressLocust());
     tidy();
     setInterval(tidy, 250);
     look();
