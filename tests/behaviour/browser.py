@@ -36,10 +36,11 @@ class Page:
         self._socket = websocket.create_connection(address, timeout=LIMIT_S)
         self._numbers = itertools.count(1)
         self.complaints: list[str] = []
+        self.asked: set[str] = set()
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
-    def call(self, method: str, **parameters: Any) -> Any:
+    def call(self, method: str, **parameters: Any) -> Any:  # noqa: ANN401 - JSON
         """Make one call of the protocol and return its result."""
         number = next(self._numbers)
         self._socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
@@ -50,8 +51,10 @@ class Page:
                 return message["result"]
             self._hear(message)
 
-    def _hear(self, message: Any) -> None:
+    def _hear(self, message: dict[str, Any]) -> None:
         details = message.get("params", {})
+        if message["method"] == "Network.requestWillBeSent":
+            self.asked.add(details["request"]["url"])
         if message["method"] == "Runtime.exceptionThrown":
             self.complaints.append(json.dumps(details["exceptionDetails"]))
         if message["method"] == "Log.entryAdded" and details["entry"]["level"] == "error":
@@ -62,7 +65,7 @@ class Page:
         self.call("Page.navigate", url=url)
         self.until("document.readyState == 'complete' && location.href != 'about:blank'")
 
-    def run(self, script: str) -> Any:
+    def run(self, script: str) -> Any:  # noqa: ANN401 - JSON
         """Run a script and return what it gives."""
         done = self.call(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
@@ -70,7 +73,7 @@ class Page:
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
 
-    def until(self, script: str, limit_s: float = LIMIT_S) -> Any:
+    def until(self, script: str, limit_s: float = LIMIT_S) -> Any:  # noqa: ANN401 - JSON
         """Wait until a script gives something that is true, and return it."""
         deadline = time.monotonic() + limit_s
         while True:
@@ -80,7 +83,9 @@ class Page:
                 found = None
             if found:
                 return found
-            assert time.monotonic() < deadline, f"not so within {limit_s} s: {script}\n{self.text()}"
+            assert time.monotonic() < deadline, (
+                f"not so within {limit_s} s: {script}\n{self.text()}"
+            )
             time.sleep(0.1)
 
     def text(self) -> str:
@@ -96,11 +101,26 @@ class Page:
         self.until(f"!!{found}")
         self.run(f"{found}.click()")
 
+    def write(self, name: str, text: str) -> None:
+        """Write into a field of a form as a person does, so that its script hears of it."""
+        self.run(
+            f"""(() => {{
+              const field = document.querySelector('[name="{name}"]');
+              const kind = Object.getPrototypeOf(field);
+              Object.getOwnPropertyDescriptor(kind, "value").set.call(field, {json.dumps(text)});
+              for (const event of ["input", "change"])
+                field.dispatchEvent(new Event(event, {{ bubbles: true }}));
+            }})()"""
+        )
+
     def look(self, width: int, scheme: str) -> None:
         """Have another width, and light or dark."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
-            **{"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
+            width=width,
+            height=900,
+            deviceScaleFactor=1,
+            mobile=width < 600,
         )
         feature = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", features=[feature])

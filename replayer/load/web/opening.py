@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 from flask.json.provider import DefaultJSONProvider
@@ -74,9 +75,13 @@ def _choices(settings: Settings, offered: Sequence[str]) -> Iterator[Choice]:
         names.add(name)
         changes = settings.changes if source == settings.scenario else ()
         yield _choice(name, source, changes)
-    for name, path in shipped_scenarios().items():
-        if name not in names and str(path) not in named:
-            yield _choice(name, name, ())
+    yield from (choice for choice in _shipped() if choice.name not in names)
+
+
+@cache
+def _shipped() -> tuple[Choice, ...]:
+    """Return the scenarios that come with the program; they are the same for as long as it runs."""
+    return tuple(_choice(name, name, ()) for name in shipped_scenarios())
 
 
 def _choice(name: str, source: str, changes: tuple[str, ...]) -> Choice:
