@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
 
+import requests
 import websocket
 
 LIMIT_S = 30.0
@@ -39,6 +39,10 @@ class Page:
         self.asked: set[str] = set()
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._socket.close()
 
     def call(self, method: str, **parameters: Any) -> Any:  # noqa: ANN401 - JSON
         """Make one call of the protocol and return its result."""
@@ -143,7 +147,9 @@ def open_page(home: Path) -> Iterator[Page]:
     with (home.parent / f"{home.name}.log").open("wb") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, stdin=subprocess.DEVNULL)
     try:
-        yield Page(_address(home))
+        page = Page(_address(home))
+        yield page
+        page.close()
     finally:
         process.terminate()
         try:
@@ -161,6 +167,5 @@ def _address(home: Path) -> str:
         assert time.monotonic() < deadline, "Chromium has not started"
         time.sleep(0.1)
     port = file.read_text().splitlines()[0]
-    with urlopen(f"http://127.0.0.1:{port}/json", timeout=LIMIT_S) as answer:
-        tabs = json.loads(answer.read())
+    tabs = requests.get(f"http://127.0.0.1:{port}/json", timeout=LIMIT_S).json()
     return str(next(tab["webSocketDebuggerUrl"] for tab in tabs if tab["type"] == "page"))

@@ -4,13 +4,12 @@ import json
 import re
 import socket
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+
+import requests
 
 from tests.behaviour.shell import Process, Shell
 
@@ -36,9 +35,9 @@ class Server:
 
     def get(self, path: str, **headers: str) -> str:
         """Return what is served at a path."""
-        request = urllib.request.Request(self.url + path, headers=headers)
-        with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:
-            return str(answer.read().decode())
+        answer = requests.get(self.url + path, headers=headers, timeout=LIMIT_S)
+        answer.raise_for_status()
+        return answer.text
 
     def now(self) -> Any:  # noqa: ANN401 - JSON
         """Return what the bar above the pages shows."""
@@ -47,13 +46,8 @@ class Server:
     def post(self, path: str, form: Mapping[str, str], **headers: str) -> tuple[int, str]:
         """Send a form as our own page does; headers given replace those."""
         own = {"X-Replayer-Token": self.token, "Origin": self.url.rstrip("/"), **headers}
-        data = urllib.parse.urlencode(form).encode()
-        request = urllib.request.Request(self.url + path, data=data, headers=own)
-        try:
-            with urllib.request.urlopen(request, timeout=LIMIT_S) as answer:
-                return answer.status, answer.read().decode()
-        except urllib.error.HTTPError as error:
-            return error.code, error.read().decode()
+        answer = requests.post(self.url + path, data=form, headers=own, timeout=LIMIT_S)
+        return answer.status_code, answer.text
 
     def start(self, **changes: str) -> None:
         """Order a run."""
