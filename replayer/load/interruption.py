@@ -11,7 +11,7 @@ from types import FrameType
 
 from replayer.errors import ReplayerError
 
-__all__ = ["InterruptedRunError", "Interruption", "Level"]
+__all__ = ["SIGNALS", "InterruptedRunError", "Interruption", "Level"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 

@@ -62,6 +62,7 @@ class Stage:
         self._carrier: Greenlet[[], None] | None = None
         self._code = 0
         self._hung = False
+        self._hung_before = len(hung_calls())
 
     def start(self) -> None:
         """Locust begins its test: the users come."""
@@ -100,6 +101,8 @@ class Stage:
             request.progress.close()
             request.interruption.unwatch()
             self._statistics.release()
+            if not self._hung:
+                atexit.unregister(self.end_process)  # it has nothing to do, and would keep the run
         if leavings.left and not self._code:
             self._code = EXIT_ENVIRONMENT
         for line in (*leavings.kept, *leavings.left):
@@ -117,7 +120,7 @@ class Stage:
         """End all threads, then carry what they left."""
         stuck = call_in_thread(self._session.engine.close)
         self.conductor.given_up += stuck
-        self._hung = bool(self.conductor.given_up or hung_calls())
+        self._hung = bool(self.conductor.given_up) or len(hung_calls()) > self._hung_before
         self._courier.finish()
         if self._carrier is not None:
             self._carrier.join()

@@ -139,17 +139,29 @@ def test_a_run_that_cannot_begin_says_why_and_another_can(server: Server, house:
     assert server.until("stopped")["failure"] is None
 
 
-def test_ctrl_c_ends_the_page_with_0_and_a_run_in_it_with_4(shell: Shell) -> None:
+@pytest.mark.parametrize(
+    ("state", "number"),
+    [
+        ("ready", signal.SIGINT),
+        ("ready", signal.SIGTERM),
+        ("stopped", signal.SIGINT),
+        ("stopped", signal.SIGTERM),
+        ("running", signal.SIGINT),
+    ],
+)
+def test_ctrl_c_ends_the_page_with_0_and_a_run_in_it_with_4(
+    shell: Shell, state: str, number: signal.Signals
+) -> None:
     mount = shell.target()
-    for code, number in ((0, signal.SIGINT), (0, signal.SIGTERM), (4, signal.SIGINT)):
-        with serve(shell, "tiny.yaml", "--target", f"mount={mount}") as server:
-            if code:
-                server.start(run_time="10m")
-                server.until("running")
-            server.process.send_signal(number)
-            out, err = server.process.communicate(timeout=30)
-            assert server.process.returncode == code, out + err
-            assert "Traceback" not in err
+    with serve(shell, "tiny.yaml", "--target", f"mount={mount}") as server:
+        if state != "ready":
+            server.start(run_time="10m" if state == "running" else "1s")
+            server.until(state)
+        server.process.send_signal(number)
+        out, err = server.process.communicate(timeout=30)
+        assert server.process.returncode == (4 if state == "running" else 0), out + err
+        assert "Traceback" not in err
+        assert "KeyboardInterrupt" not in err
     assert list(mount.iterdir()) == []
 
 

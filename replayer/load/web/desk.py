@@ -8,6 +8,7 @@ import signal
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 from typing import Literal
 
 import gevent
@@ -18,7 +19,7 @@ from locust.web import WebUI
 from replayer.engine import Interval
 from replayer.errors import ReplayerError, in_lines, keep_bug
 from replayer.load.audience import Audience
-from replayer.load.interruption import Level
+from replayer.load.interruption import SIGNALS, Level
 from replayer.load.options import options_of
 from replayer.load.progress import make_progress
 from replayer.load.session import Request
@@ -85,6 +86,7 @@ class Desk:
         self.form = form
         self.playing: Playing | None = None
         environment.host = form.host
+        signal.signal(signal.SIGINT, self._end_page)  # SIGTERM is Locust's until the first run
 
     @property
     def stage(self) -> Stage | None:
@@ -188,6 +190,13 @@ class Desk:
 
     def _after(self, playing: Playing) -> None:
         """Take Ctrl-C and SIGTERM as an end of the page again; one that came already counts."""
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for number in SIGNALS:
+            signal.signal(number, self._end_page)
         if playing.request.interruption.presses:
             gevent.spawn(self._web_ui.stop)
+
+    def _end_page(self, _number: int, _frame: FrameType | None) -> None:
+        """End the page, and with it the process; a second press ends it as Python does."""
+        for number in SIGNALS:
+            signal.signal(number, signal.default_int_handler)
+        gevent.spawn(self._web_ui.stop)

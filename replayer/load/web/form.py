@@ -52,14 +52,14 @@ class Choice:
 
     Attributes:
         name: As the form shows it.
-        source: Its file or name, as the command line has it.
+        source: Its file or name, as the command line has it; None for users of a locustfile alone.
         about: What its users do, in a sentence.
         users: How many it has by itself.
         spawn_rate: Of its own ramp-up.
     """
 
     name: str
-    source: str
+    source: str | None
     about: str
     users: int
     spawn_rate: float

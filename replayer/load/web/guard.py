@@ -79,10 +79,14 @@ class Guard:
         return not self.hosts or _name_of(host) in self.hosts
 
     def _stranger(self, asked: Asked, host: str) -> str | None:
-        """Return why a POST does not come from our own page."""
+        """Return why a POST does not come from our own page; https in front of us is our own."""
         site = asked.headers.get("Sec-Fetch-Site", "same-origin")
         origin = asked.headers.get("Origin")
-        if site != "same-origin" or origin not in {None, f"{asked.scheme}://{host}"}:
+        if site != "same-origin" or origin not in {
+            None,
+            f"{asked.scheme}://{host}",
+            f"https://{host}",
+        }:
             return "the request comes from another page"
         sent = asked.headers.get(TOKEN_HEADER, "").encode()
         if asked.endpoint not in TOKENLESS and not hmac.compare_digest(sent, self.token.encode()):

@@ -12,6 +12,7 @@ from locust.web import WebUI
 
 from replayer.load.options import Settings, options_of
 from replayer.load.session import DEFAULT_FOLDER
+from replayer.load.users import has_scenario_users
 from replayer.load.web import guard, locust_page, login, pages
 from replayer.load.web.desk import Desk
 from replayer.load.web.form import Choice, Form, make_form
@@ -25,6 +26,7 @@ DIGITS = 3
 SHOWN = [0.5, 0.95, 0.99]
 """Percentiles of Locust's table; its column for the median has two decimals of a millisecond."""
 NS_PER_S = 1e9
+TASKS_ALONE = Choice("locustfile", None, "The tasks of the locustfile.", 1, 1.0)
 
 
 class _InOrder(DefaultJSONProvider):
@@ -40,7 +42,12 @@ def open_desk(environment: Environment, web_ui: WebUI, settings: Settings) -> De
         ReplayerError: A scenario or target cannot be meant.
     """
     options = options_of(environment)
-    form = _form(settings, options.offer)
+    choices = (
+        list(_choices(settings, options.offer))
+        if has_scenario_users(environment)
+        else [TASKS_ALONE]
+    )
+    form = make_form(settings, choices, str(DEFAULT_FOLDER))
     desk = Desk(environment, web_ui, form)
     _describe_first(environment, form)
     stats.bucket_response_time = _round_time  # type: ignore[assignment] # its manual says so
@@ -59,10 +66,6 @@ def open_desk(environment: Environment, web_ui: WebUI, settings: Settings) -> De
     locust_page.install(web_ui, desk)
     _announce(web_ui, options.web_base_path or "")
     return desk
-
-
-def _form(settings: Settings, offered: Sequence[str]) -> Form:
-    return make_form(settings, list(_choices(settings, offered)), str(DEFAULT_FOLDER))
 
 
 def _choices(settings: Settings, offered: Sequence[str]) -> Iterator[Choice]:

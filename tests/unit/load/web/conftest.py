@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -121,3 +122,4 @@ def _serve(home: Path, patches: pytest.MonkeyPatch, more: list[str]) -> Iterator
     token = web_ui.app.extensions[TOKEN]
     yield Served(desk, web_ui.app.test_client(), options, token)
     runner.greenlet.kill()
+    signal.signal(signal.SIGINT, signal.default_int_handler)

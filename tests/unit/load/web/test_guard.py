@@ -30,7 +30,6 @@ def test_our_own_page_is_served(endpoint: str) -> None:
     [
         post(Origin="http://evil.example"),
         post(Origin="null"),
-        post(Origin="https://127.0.0.1:8089"),
         post(Origin="http://127.0.0.1:9000"),
         post(Origin="http://localhost:8089"),
         post(Sec_Fetch_Site="cross-site"),
@@ -50,6 +49,13 @@ def test_our_own_page_is_served(endpoint: str) -> None:
 )
 def test_a_stranger_is_not(asked: Asked) -> None:
     assert RULES.refusal(asked) is not None
+
+
+def test_https_may_be_put_in_front_but_not_taken_away() -> None:
+    secure = f"https://{OWN['Host']}"
+    assert RULES.refusal(post(Origin=secure)) is None
+    taken = Asked("POST", "locust.swarm", "https", OWN)
+    assert RULES.refusal(taken) is not None
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
