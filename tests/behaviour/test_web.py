@@ -1,5 +1,6 @@
 """The web page over HTTP, with the real program behind it."""
 
+import fcntl
 import json
 import signal
 from collections.abc import Iterator
@@ -7,7 +8,22 @@ from collections.abc import Iterator
 import pytest
 
 from tests.behaviour.page import ORDER, Server, serve
-from tests.behaviour.shell import Shell, make_shell
+from tests.behaviour.shell import Shell, Until, make_shell
+
+LOCKS = """\
+name: locks
+about: One file that is locked again and again.
+users: {count: 1, think_time: 50ms}
+duration: 1s
+datasets:
+  files: {files: 1, sizes: 1KiB}
+mix: {hold: 1}
+transactions:
+  hold:
+    - open: {from: files, pick: uniform}
+    - flock: {kind: exclusive}
+    - close
+"""
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +153,26 @@ def test_a_run_that_cannot_begin_says_why_and_another_can(server: Server, house:
         gone.rename(house.home / "mount")
     server.start()
     assert server.until("stopped")["failure"] is None
+
+
+def test_a_call_that_hangs_is_shown_while_it_hangs(shell: Shell, until: Until) -> None:
+    mount = shell.target()
+    (shell.home / "locks.yaml").write_text(LOCKS)
+    with serve(shell, "locks.yaml", "--target", f"mount={mount}") as server:
+        server.start(scenario="locks", run_time="10m", user_count="1", cache="as-is")
+        server.until("running")
+        until(lambda: server.now()["run"]["phase"])
+        (file,) = (path for path in mount.glob("replayer-*/files/**/*") if path.is_file())
+        with file.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            until(lambda: server.now()["run"]["hanging"])
+            (hang,) = server.now()["run"]["hanging"]
+            assert "flock" in hang["call"]
+            assert hang["age_s"] >= 5
+        until(lambda: not server.now()["run"]["hanging"])
+        until(lambda: max(json.loads(server.get("replayer/series"))["columns"]["hanging"]) == 1)
+        warnings = server.now()["run"]["warnings"]
+        assert any("left as they are" in warning["message"] for warning in warnings)
 
 
 @pytest.mark.parametrize(

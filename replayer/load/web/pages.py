@@ -39,14 +39,12 @@ def install(web_ui: WebUI, desk: Desk) -> None:
     blueprint = Blueprint("replayer", __name__, template_folder=str(HERE / "templates"))
     login.views(blueprint, app)
     _add_errors(blueprint)
-    _add_live(blueprint, desk)
+    _add_live(blueprint, web_ui, desk)
     add_runs(blueprint, desk)
     add_library(blueprint)
     base = app.blueprints["locust"].url_prefix or ""
     app.register_blueprint(blueprint, url_prefix=f"{base}{PLACE}")
-    app.context_processor(
-        lambda: {"token": current_app.extensions[TOKEN], "login": web_ui.web_login}
-    )
+    app.context_processor(lambda: {"token": current_app.extensions[TOKEN]})
 
 
 def _add_errors(blueprint: Blueprint) -> None:
@@ -59,14 +57,14 @@ def _add_errors(blueprint: Blueprint) -> None:
         return jsonify({"message": error.name}), error.code or 500
 
 
-def _add_live(blueprint: Blueprint, desk: Desk) -> None:
+def _add_live(blueprint: Blueprint, web_ui: WebUI, desk: Desk) -> None:
     @blueprint.route("/assets/<name>")
     def assets(name: str) -> Response:
         return send_from_directory(HERE / "assets", name)
 
     @blueprint.route("/now")
     def overview() -> Response:
-        return jsonify(describe_now(desk))
+        return jsonify({**describe_now(desk), "login": web_ui.web_login})
 
     @blueprint.route("/series")
     def series() -> Response:

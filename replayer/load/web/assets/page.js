@@ -113,12 +113,19 @@
     return found;
   };
 
+  const leave = make("button", { className: "rp-leave", textContent: "Log out", hidden: true });
+  leave.onclick = async () => {
+    await fetch(`${base}logout`, { method: "POST", redirect: "manual" });
+    location.assign(`${base}login`);
+  };
+
   let known = { scenarios: [] };
   const look = async () => {
     try {
       const answer = await bare(now, { headers: { Accept: "application/json" } });
       if (answer.status === 401) location.assign(`${base}login`);
       known = await answer.json();
+      leave.hidden = !known.login;
       replace(status, describe(known));
       replace(alerts, complain(known));
       dispatchEvent(new CustomEvent("replayer-now", { detail: known }));
@@ -174,6 +181,7 @@
     };
     const nav = make("nav", {}, make("b", { textContent: "replayer" }), ...links);
     if (onOurs()) nav.append(dark);
+    nav.append(leave);
     bar.append(nav, status, alerts);
     document.body.prepend(bar);
     const tidy = () => (paint(), mark(), dressForm(), dressLocust());
