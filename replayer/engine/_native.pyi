@@ -8,7 +8,17 @@ argument breaks the contract. All long calls release the GIL.
 from collections.abc import Sequence
 from typing import Final, Literal, final
 
-from replayer.engine._traces import trace_formats, trace_import, trace_is_applicable, trace_open
+from replayer.engine._plan import Plan
+from replayer.engine._replay import trace_check_order
+from replayer.engine._sandbox import Finding, Sandbox, Space, Task
+from replayer.engine._traces import (
+    trace_census,
+    trace_formats,
+    trace_history,
+    trace_import,
+    trace_is_applicable,
+    trace_open,
+)
 
 __all__ = [
     "BUILD_PROFILE",
@@ -28,7 +38,9 @@ __all__ = [
     "confinement",
     "evict_machine_caches",
 ]
-__all__ += ["trace_formats", "trace_import", "trace_is_applicable", "trace_open"]
+__all__ += ["trace_check_order"]
+__all__ += ["trace_census", "trace_formats", "trace_history"]
+__all__ += ["trace_import", "trace_is_applicable", "trace_open"]
 
 BUILD_PROFILE: Final[str]
 """``release`` or ``debug``; a debug engine may not measure."""
@@ -46,125 +58,6 @@ def confinement() -> Literal["jailed", "guarded"]:
 
 def evict_machine_caches() -> bool:
     """Sync and drop the machine's page, dentry and inode caches; False when not permitted."""
-
-@final
-class Plan:
-    """A plan of format 1 (see replayer/plan/FORMAT.md), checked and ready to run."""
-
-    def __new__(cls, document: bytes) -> Plan:
-        """Parse a JSON document; ValueError: with the place in it, the value and the bound."""
-    @property
-    def transactions(self) -> tuple[str, ...]: ...
-    @property
-    def datasets(self) -> tuple[str, ...]: ...
-
-@final
-class Space:
-    """What statfs says of a target."""
-
-    @property
-    def bytes_total(self) -> int: ...
-    @property
-    def bytes_free(self) -> int:
-        """Available to this user."""
-    @property
-    def inodes_total(self) -> int:
-        """0 where the file system does not count them."""
-    @property
-    def inodes_free(self) -> int: ...
-    @property
-    def block_bytes(self) -> int: ...
-    @property
-    def read_only(self) -> bool: ...
-    @property
-    def kind(self) -> int:
-        """The f_type magic number."""
-
-@final
-class Finding:
-    """The result of a task: what was done, and what did not fit."""
-
-    @property
-    def files(self) -> int: ...
-    @property
-    def directories(self) -> int: ...
-    @property
-    def links(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def mismatches(self) -> int:
-        """Entries that are missing or differ in type, size, mode or target (verify only)."""
-    @property
-    def first_mismatch(self) -> str | None:
-        """Path and reason, for a person."""
-    @property
-    def elapsed_ns(self) -> int: ...
-
-@final
-class Task:
-    """Work under way on native threads: poll it, cancel it, collect its result."""
-
-    @property
-    def done_entries(self) -> int: ...
-    @property
-    def total_entries(self) -> int:
-        """0 while not known yet (removal)."""
-    @property
-    def done_bytes(self) -> int: ...
-    @property
-    def total_bytes(self) -> int: ...
-    @property
-    def finished(self) -> bool: ...
-    def cancel(self) -> None:
-        """Stop soon, between two entries; ``result`` then raises InterruptedError."""
-    def result(self) -> Finding:
-        """Wait, then return the finding or raise the first error (OSError with its path)."""
-
-@final
-class Sandbox:
-    """A run's own folder, PATH/replayer-RUN, seen through one mount point."""
-
-    @staticmethod
-    def create(parent: str, run: str, note: str) -> Sandbox:
-        """Create the folder (mode 0700) and its marker ``.replayer-run``, holding ``note`` (JSON).
-
-        Raises:
-            OSError: Parent missing, not a directory, not writable, folder exists.
-            ValueError: ``run`` is not ``[A-Za-z0-9_-]+``.
-        """
-    @staticmethod
-    def open(path: str) -> Sandbox:
-        """Open a folder made by ``create``; one without the marker is refused.
-
-        Raises:
-            OSError: ENOENT, ENOTDIR, ELOOP (a symlink).
-            ValueError: It has no marker, or the marker is not a regular file.
-        """
-    @property
-    def path(self) -> str: ...
-    @property
-    def note(self) -> str: ...
-    @property
-    def device(self) -> int:
-        """st_dev of the folder."""
-    def space(self) -> Space: ...
-    def lay_out(self, plan: Plan, threads: int) -> Task:
-        """Create every laid-out dataset, and the empty directories of the others.
-
-        Directories first, then files in parallel. Never overwrites: an existing file is the error
-        EEXIST. Files are created O_EXCL, filled, given their mode and closed.
-        """
-    def verify(self, plan: Plan, threads: int) -> Task:
-        """Compare what is there with the plan's datasets; extra entries are mismatches too."""
-    def warm(self, plan: Plan, threads: int) -> Task:
-        """Read every laid-out file once, and stat every entry."""
-    def evict(self, plan: Plan, threads: int) -> Task:
-        """Sync (fsync) and posix_fadvise(DONTNEED) every laid-out file."""
-    def wipe(self, threads: int) -> Task:
-        """Remove everything inside but the marker (used between rounds and before a new layout)."""
-    def remove(self, threads: int) -> Task:
-        """Remove everything inside, then marker and folder; crosses no symlink and no mount."""
 
 @final
 class Histogram:
@@ -301,6 +194,7 @@ class Engine:
         interval_ns: int = 1_000_000_000,
         stuck_after_ns: int = 5_000_000_000,
         null: bool = False,
+        event_log: str | None = None,
     ) -> Engine:
         """Make an engine; nothing runs yet.
 
@@ -313,6 +207,7 @@ class Engine:
             interval_ns: Length of an interval, at least 1 ms.
             stuck_after_ns: An op longer than this is reported while it hangs.
             null: Make no system call at all: measures the engine's own cost.
+            event_log: An existing directory for the times of every replayed event.
 
         Raises:
             RuntimeError: This is a debug build.
@@ -369,6 +264,8 @@ class Engine:
         """Everything recorded since the engine's begin, per key."""
     def record_error(self) -> tuple[str, int] | None:
         """The file whose writing failed first and the errno; None while all is well."""
+    def divergences(self) -> str:
+        """What replays found so far, as JSON (see ``_replay.pyi``)."""
     def start_interactive(self, user: int, target: int) -> None:
         """Start a user that does what ``submit`` says (for locustfiles in Python), nothing else."""
     def submit(self, user: int, command: bytes) -> int:

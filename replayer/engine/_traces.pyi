@@ -2,7 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-__all__ = ["trace_formats", "trace_import", "trace_is_applicable", "trace_open"]
+__all__ = [
+    "trace_census",
+    "trace_formats",
+    "trace_history",
+    "trace_import",
+    "trace_is_applicable",
+    "trace_open",
+]
 
 def trace_formats() -> list[str]:
     """Names of the formats that logs can be imported from."""
@@ -26,3 +33,21 @@ def trace_import(
 
 def trace_open(directory: str) -> str:
     """The text of trace.json, after version and checksums are checked; errors as above."""
+
+def trace_census(folder: str, request: str | None) -> str:
+    """What a trace, or the requests of one label in it, asks of a file system, as JSON.
+
+    ``events``, ``threads``, ``requests``, ``span_ns``; ``ops``: by op ``count``, ``errors`` (by
+    name) and ``bytes``; ``errors``, ``failing_lookups`` (ENOENT), ``fsyncs``, ``locks`` (taken),
+    ``bytes`` (``read``, ``written``); distinct ``paths`` by label, and as ``files``,
+    ``directories``, ``links``, ``others`` and ``missing``; ``labels``: by label the number of
+    ``requests``, their ``events`` and the ``mean`` of these per request. Errors as ``trace_open``.
+    """
+
+def trace_history(folder: str, row: int, limit: int) -> str:
+    """Which events led to one, newest first, at most ``limit``: a JSON list.
+
+    Each has ``row``, ``why`` (``path``, ``parent``: it changed a directory above, or
+    ``description``: the same open file), ``thread``, ``start_ns``, ``op``, ``path``, ``to_path``,
+    ``file``, ``to_file``, ``flags``, ``size``, ``offset``, ``result`` and ``error``.
+    """

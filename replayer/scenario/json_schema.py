@@ -38,7 +38,17 @@ def scenario_schema() -> Schema:
     definitions["Step"] = _step(definitions)
     _replace_unions(schema)
     tidy = _tidy(_with_short_names(schema))
+    _let_include(tidy)
     return {"$schema": DIALECT, **tidy, "title": "A scenario of replayer"}
+
+
+def _let_include(schema: Schema) -> None:
+    """Require what a scenario needs only of files that include no other."""
+    whole = {"required": schema.pop("required")}
+    schema["required"] = ["name"]
+    schema["anyOf"] = [whole, {"required": ["include"]}]
+    names = schema["properties"]["include"]
+    schema["properties"]["include"] = {"anyOf": [{"type": "string"}, names]}
 
 
 def _with_short_names(schema: Schema) -> Schema:

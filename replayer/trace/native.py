@@ -7,7 +7,14 @@ from pathlib import Path
 from replayer.engine import _native
 from replayer.trace.errors import TraceError
 
-__all__ = ["formats", "import_logs", "is_applicable", "open_folder"]
+__all__ = [
+    "census",
+    "formats",
+    "history",
+    "import_logs",
+    "is_applicable",
+    "open_folder",
+]
 
 
 def formats() -> list[str]:
@@ -39,6 +46,18 @@ def open_folder(folder: Path) -> str:
     """Return the text of a trace's trace.json once its version and checksums have been checked."""
     with _translated():
         return _native.trace_open(str(folder))
+
+
+def census(folder: Path, request: str | None) -> str:
+    """Return a trace's census, or that of the requests of one label, as JSON."""
+    with _translated():
+        return _native.trace_census(str(folder), request)
+
+
+def history(folder: Path, row: int, limit: int) -> str:
+    """Return the events that led to one, newest first, as JSON."""
+    with _translated():
+        return _native.trace_history(str(folder), row, limit)
 
 
 @contextmanager

@@ -72,6 +72,26 @@ CHANGES: list[tuple[Change, str]] = [
         r"time.uniform\[1\]: must be an integer from 5",
     ),
     (lambda d: d.update(pace={"kind": "closed", "gap": {"const": 0}}), 'unknown key "gap"'),
+    (
+        lambda d: d.update(traces=[{"name": "t", "directory": "t", "sha256": "12"}]),
+        r"plan: traces\[0\].sha256: must be 64 hexadecimal digits in lower case, got",
+    ),
+    (
+        lambda d: d.update(traces=[{"name": "t", "directory": "/t", "sha256": "0" * 64}]),
+        r'plan: traces\[0\].directory: the path "/t" has an empty component',
+    ),
+    (
+        lambda d: d.update(traces=[{"name": "t", "directory": "files/t", "sha256": "0" * 64}]),
+        'plan: traces: "files" and "t" share the directory "files/"',
+    ),
+    (
+        lambda d: d.update(traces=[{"name": "t", "directory": "t", "sha256": "0" * 64}]),
+        "plan: traces: needs the folders of 1 traces, got 0",
+    ),
+    (
+        first_step(do="replay", trace=0, request=None, pace="asap", speed_percent=100),
+        r"steps\[0\].trace: must be the number of a trace \(there are 0\), got 0",
+    ),
 ]
 
 

@@ -1,7 +1,6 @@
 //! What an engine's parts share: the setting, the crowd, the queues that Python drains.
 
 use crate::crowd::Crowd;
-use crate::health::RunQueue;
 use crate::interpreter::{FailedOp, Finished, Setting};
 use crate::lock::hold;
 use crate::ops::{op_name, outcome_name};
@@ -57,14 +56,13 @@ const TRANSACTIONS: usize = 65_536;
 const OUTCOMES: usize = 65_536;
 
 pub(crate) struct Core {
-    pub(crate) setting: Setting,
+    pub(crate) setting: Arc<Setting>,
     /// The names of the plan's transactions.
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) targets: Vec<Vec<Arc<Folder>>>,
     pub(crate) confinement: Confinement,
     pub(crate) crowd: Crowd,
     pub(crate) doorbell: Arc<Doorbell>,
-    pub(crate) run_queue: RunQueue,
     pub(crate) watched: AtomicBool,
     pub(crate) transactions: ArrayQueue<TransactionData>,
     pub(crate) dropped: AtomicU64,
@@ -88,12 +86,11 @@ impl Core {
                 .iter()
                 .map(|transaction| Arc::from(transaction.name.as_str()))
                 .collect(),
-            setting,
+            setting: Arc::new(setting),
             targets,
             confinement,
             crowd: Crowd::default(),
             doorbell,
-            run_queue: RunQueue::default(),
             watched: AtomicBool::new(false),
             transactions: ArrayQueue::new(TRANSACTIONS),
             dropped: AtomicU64::new(0),

@@ -263,6 +263,17 @@ impl Crowd {
             .collect()
     }
 
+    /// The pulses of everybody's threads.
+    pub(crate) fn threads(&self) -> Vec<Arc<Pulse>> {
+        let mut threads = self.pulses();
+        for index in 0..threads.len() {
+            if let Some(user) = threads.get(index).map(Arc::clone) {
+                user.each_mate(|mate| threads.push(Arc::clone(&mate.pulse)));
+            }
+        }
+        threads
+    }
+
     /// Close the segment: let transactions finish within the grace, break them off, give up on the rest after `patience`.
     pub(crate) fn stop(&self, grace: Duration, patience: Duration) -> Vec<GivenUp> {
         let mut inner = hold(&self.inner);
@@ -318,13 +329,21 @@ impl Crowd {
             inner.abandoned += 1;
             let pulse = Arc::clone(&member.pulse);
             given_up.push(GivenUp {
-                doing: pulse.doing(),
+                doing: pulse.doing_of_any(),
                 pulse,
             });
         }
         self.count_running(inner);
         self.settled.notify_all();
         given_up
+    }
+}
+
+/// Wake a thread, and interrupt the call that it is in.
+pub(crate) fn interrupt(pulse: &Pulse, thread: &Thread) {
+    thread.unpark();
+    if let Some(thread) = pulse.thread().filter(|_| pulse.doing().is_some()) {
+        wake_thread(thread);
     }
 }
 
@@ -349,11 +368,10 @@ impl Member {
         }
     }
 
-    /// Wake it, and interrupt the call that it is in.
+    /// Wake its threads, and interrupt the calls that they are in.
     fn interrupt(&self) {
-        self.thread.unpark();
-        if let Some(thread) = self.pulse.thread().filter(|_| self.pulse.doing().is_some()) {
-            wake_thread(thread);
-        }
+        interrupt(&self.pulse, &self.thread);
+        self.pulse
+            .each_mate(|mate| interrupt(&mate.pulse, &mate.thread));
     }
 }

@@ -61,8 +61,17 @@ pub(crate) struct Plan {
 #[pymethods]
 impl Plan {
     #[new]
-    fn new(py: Python<'_>, document: &[u8]) -> PyResult<Plan> {
-        let program = py.detach(|| parse_plan(document))?;
+    #[pyo3(signature = (document, traces=Vec::new()), text_signature = "(document, traces=())")]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a converted sequence is owned"
+    )]
+    fn new(py: Python<'_>, document: &[u8], traces: Vec<String>) -> PyResult<Plan> {
+        let program = py.detach(|| -> crate::error::Result<_> {
+            let mut program = parse_plan(document)?;
+            program.replays.open(&traces, program.users)?;
+            Ok(program)
+        })?;
         Ok(Plan {
             program: Arc::new(program),
         })
@@ -77,6 +86,12 @@ impl Plan {
                 .iter()
                 .map(|transaction| &transaction.name),
         )
+    }
+
+    #[getter]
+    fn replay_lanes(&self, py: Python<'_>) -> PyResult<u16> {
+        let needs = py.detach(|| self.program.replays.needs())?;
+        Ok(needs.lanes)
     }
 
     #[getter]

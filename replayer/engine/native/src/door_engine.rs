@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::options::Options;
 use crate::overhead::overhead_ns;
 use crate::record_python::{Interval, Row};
+use crate::replay::order::check_order;
 use crate::sys::Folder;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -19,6 +20,12 @@ pub(crate) struct Engine {
     inner: engine::Engine,
 }
 
+/// Whether the event logs of an engine keep the order of a trace; what was found, as JSON.
+#[pyfunction]
+pub(crate) fn trace_check_order(py: Python<'_>, trace: &str, log: &str) -> PyResult<String> {
+    Ok(py.detach(|| check_order(trace, log))?.json())
+}
+
 fn stuck(stuck: Vec<StuckData>) -> Vec<Stuck> {
     stuck.into_iter().map(Stuck).collect()
 }
@@ -26,7 +33,11 @@ fn stuck(stuck: Vec<StuckData>) -> Vec<Stuck> {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (plan, targets, *, record=None, interval_ns=1_000_000_000, stuck_after_ns=5_000_000_000, null=false))]
+    #[pyo3(signature = (plan, targets, *, record=None, interval_ns=1_000_000_000, stuck_after_ns=5_000_000_000, null=false, event_log=None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are keywords of the contract"
+    )]
     fn new(
         py: Python<'_>,
         plan: &Plan,
@@ -35,6 +46,7 @@ impl Engine {
         interval_ns: u64,
         stuck_after_ns: u64,
         null: bool,
+        event_log: Option<String>,
     ) -> PyResult<Engine> {
         if cfg!(debug_assertions) {
             return Err(
@@ -55,6 +67,7 @@ impl Engine {
             interval_ns,
             stuck_after_ns,
             null,
+            event_log,
         };
         let program = Arc::clone(&plan.program);
         let inner = py.detach(|| engine::Engine::new(program, targets, &options))?;
@@ -164,11 +177,15 @@ impl Engine {
     }
 
     fn run_queue_delay_ns(&self, py: Python<'_>) -> u64 {
-        py.detach(|| self.inner.core().run_queue.delay_ns())
+        py.detach(|| self.inner.core().setting.run_queue.delay_ns())
     }
 
     fn in_call_ns(&self, py: Python<'_>) -> u64 {
         py.detach(|| self.inner.in_call_ns())
+    }
+
+    fn divergences(&self, py: Python<'_>) -> String {
+        py.detach(|| self.inner.divergences())
     }
 
     fn interrupt(&self, py: Python<'_>) {

@@ -4,6 +4,7 @@ use crate::clock::{self, epoch_ns, now_ns};
 use crate::core::{Confinement, Core, OutcomeData, StuckData, TransactionData};
 use crate::crowd::{GivenUp, Refusal};
 use crate::error::{Error, Result, errno_of};
+use crate::health::RunQueue;
 use crate::interactive::{self, Inbox, Order};
 use crate::interpreter::Setting;
 use crate::lock::hold;
@@ -14,6 +15,7 @@ use crate::program::Program;
 use crate::pulse::{CUT, STOP};
 use crate::record::{IntervalData, Recorder, RowData};
 use crate::record_event::Event;
+use crate::replay::play::Ledger;
 use crate::sys::{
     Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal, open_sink,
 };
@@ -59,6 +61,7 @@ impl Engine {
         options: &Options,
     ) -> Result<Engine> {
         options.check(&targets)?;
+        let read_bytes = program.replays.needs()?.read_bytes.max(program.read_bytes);
         file_limit_raised();
         clock::prepare();
         install_wake_signal();
@@ -72,12 +75,15 @@ impl Engine {
             Recorder::start(config).map_err(|error| os("the record directory", &error))?;
         let setting = Setting {
             written: Written::of(&program),
-            scratch: ScratchPool::new(program.read_bytes)
+            scratch: ScratchPool::new(read_bytes)
                 .map_err(|errno| Error::os(errno, "read buffers"))?,
             sink: open_sink().map_err(|errno| Error::os(errno, "/dev/null"))?,
             program,
             recorder,
             begin_ns,
+            run_queue: RunQueue::default(),
+            ledger: Ledger::default(),
+            event_log: options.event_log()?,
         };
         let confinement = if options.null {
             Confinement::Null
@@ -200,7 +206,7 @@ impl Engine {
     /// Ops in the kernel for longer than the limit, longest first.
     pub(crate) fn stuck(&self) -> Vec<StuckData> {
         let now_ns = now_ns();
-        let pulses = self.core.crowd.pulses();
+        let pulses = self.core.crowd.threads();
         let mut stuck: Vec<StuckData> = pulses
             .iter()
             .filter_map(|pulse| pulse.doing().map(|doing| (pulse, doing)))
@@ -294,6 +300,11 @@ impl Engine {
 
     pub(crate) fn totals(&self) -> Vec<RowData> {
         self.recorder().totals()
+    }
+
+    /// What replays found, as JSON.
+    pub(crate) fn divergences(&self) -> String {
+        self.core.setting.ledger.json(&self.core.names)
     }
 
     /// The first write of the recording that failed.

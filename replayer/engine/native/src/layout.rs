@@ -56,9 +56,9 @@ pub(crate) fn warm(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> T
         stat_directories(crew, &tree)?;
         each_part(crew, &tree, |place, leaf, buffer| {
             let fault = place.fault(leaf);
-            sys_layout::status_of(place.at, leaf.name).map_err(&fault)?;
+            sys_layout::status_of(place.at, &leaf.name).map_err(&fault)?;
             if leaf.entry.kind == EntryKind::File {
-                read_whole(crew, place.at, leaf.name, buffer).map_err(fault)?;
+                read_whole(crew, place.at, &leaf.name, buffer).map_err(fault)?;
             }
             crew.job.count(done(leaf));
             Ok(())
@@ -76,7 +76,7 @@ pub(crate) fn evict(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> 
         stat_directories(crew, &tree)?;
         each_part(crew, &tree, |place, leaf, _| {
             if leaf.entry.kind == EntryKind::File {
-                let file = sys_layout::open_to_read(place.at, leaf.name);
+                let file = sys_layout::open_to_read(place.at, &leaf.name);
                 file.and_then(|file| sys_layout::evict(&file))
                     .map_err(place.fault(leaf))?;
                 crew.job
@@ -113,7 +113,7 @@ struct Place<'a> {
 
 impl Place<'_> {
     fn fault(&self, leaf: &Leaf<'_>) -> impl Fn(Errno) -> Fault + use<> {
-        let path = self.directory.path_of(leaf.name);
+        let path = self.directory.path_of(&leaf.name);
         move |errno| Fault::at(&path)(errno)
     }
 }
@@ -135,7 +135,7 @@ fn each_part(
             directory,
             at: at.as_fd(),
         };
-        for leaf in tree.leaves(directory).skip(range.start).take(range.len()) {
+        for leaf in tree.leaves_in(directory, range.clone()) {
             crew.job.proceed()?;
             work(&place, &leaf, buffer)?;
         }
@@ -147,7 +147,7 @@ fn each_part(
 fn parts<'a>(tree: &'a Tree<'_>) -> Vec<(&'a Directory, Range<usize>)> {
     let mut parts = Vec::new();
     for directory in &tree.directories {
-        let leaves = tree.leaves(directory).count();
+        let leaves = tree.leaf_count(directory);
         let starts = (0..leaves).step_by(UNIT_LEAVES);
         parts.extend(starts.map(|start| (directory, start..(start + UNIT_LEAVES).min(leaves))));
     }
@@ -165,7 +165,7 @@ impl Made<'_> {
     fn create(&self, crew: &Crew, buffer: &mut Vec<u8>) -> Result<(), Fault> {
         let Leaf {
             name, entry, link, ..
-        } = *self.leaf;
+        } = self.leaf;
         if entry.kind == EntryKind::Link {
             let made = sys_layout::make_link(self.place.at, name, link);
             made.map_err(self.place.fault(self.leaf))?;

@@ -2,6 +2,8 @@
 
 use crate::content::FileData;
 use crate::program::{Dataset, Entry, EntryKind, Program, Scope};
+use crate::replay::names::{write_own, write_suffix};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -12,15 +14,15 @@ const UNLISTED_MODE: u32 = 0o755;
 pub(crate) struct Directory {
     pub(crate) path: Box<[u8]>,
     pub(crate) mode: u32,
-    /// Whose files and links lie in it.
-    pub(crate) copy: Option<Copy>,
+    /// Whose files and links lie in it: a dataset's, or those of all users of a trace.
+    copies: Vec<Copy>,
     /// The directories in it.
     pub(crate) inner: Range<usize>,
 }
 
 /// A directory of one copy of a dataset.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Copy {
+struct Copy {
     dataset: u32,
     user: u32,
     /// Number of the directory within the dataset.
@@ -56,10 +58,10 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 
 /// A file or link to be in a directory.
 pub(crate) struct Leaf<'a> {
-    pub(crate) name: &'a [u8],
+    pub(crate) name: Cow<'a, [u8]>,
     pub(crate) entry: &'a Entry,
     /// Target of a link.
-    pub(crate) link: &'a [u8],
+    pub(crate) link: Cow<'a, [u8]>,
     pub(crate) data: FileData,
 }
 
@@ -74,6 +76,8 @@ struct Shape {
 #[derive(Default)]
 struct Place {
     mode: Option<u32>,
+    /// Where the own component of its path ends (scope `own`).
+    own_end: usize,
     leaves: Vec<u32>,
     number: u32,
 }
@@ -95,6 +99,8 @@ impl Shape {
             if let Some(place) = places.get_mut(home) {
                 if is_directory {
                     place.mode = Some(entry.mode);
+                    let own = dataset.own(number).unwrap_or_default();
+                    place.own_end = own.path as usize;
                 } else {
                     place.leaves.push(number);
                 }
@@ -106,6 +112,11 @@ impl Shape {
             leaves.push(std::mem::take(&mut place.leaves));
         }
         Self { places, leaves }
+    }
+
+    fn has_leaves(&self, place: &Place) -> bool {
+        let leaves = self.leaves.get(place.number as usize);
+        leaves.is_some_and(|leaves| !leaves.is_empty())
     }
 }
 
@@ -120,7 +131,8 @@ fn ensure(places: &mut BTreeMap<Vec<u8>, Place>, path: &[u8]) {
 
 /// The whole tree.
 pub(crate) struct Tree<'a> {
-    program: &'a Program,
+    datasets: Vec<&'a Dataset>,
+    users: u32,
     shapes: Vec<Shape>,
     /// By depth, then by path: parents before children, children of one parent side by side.
     pub(crate) directories: Vec<Directory>,
@@ -130,22 +142,21 @@ pub(crate) struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     pub(crate) fn of(program: &'a Program) -> Self {
-        let shapes: Vec<Shape> = program.datasets.iter().map(Shape::of).collect();
+        let of_traces = program.replays.datasets.iter();
+        let datasets: Vec<&Dataset> = program.datasets.iter().chain(of_traces).collect();
+        let shapes: Vec<Shape> = datasets.iter().map(|dataset| Shape::of(dataset)).collect();
         let mut directories = BTreeMap::new();
-        directories.insert((0, Box::default()), (UNLISTED_MODE, None));
-        for (number, (dataset, shape)) in (0_u32..).zip(program.datasets.iter().zip(&shapes)) {
-            let users = if dataset.scope == Scope::User {
-                program.users
-            } else {
-                1
-            };
+        directories.insert((0, Box::default()), (UNLISTED_MODE, Vec::new()));
+        for (number, (dataset, shape)) in (0_u32..).zip(datasets.iter().zip(&shapes)) {
+            let users = copies(dataset, program.users);
             above(dataset.directory.as_bytes(), &mut directories);
             for user in 0..users {
                 add_copy(dataset, shape, (number, user), &mut directories);
             }
         }
         let mut tree = Self {
-            program,
+            datasets,
+            users: program.users,
             shapes,
             directories: Vec::new(),
             levels: Vec::new(),
@@ -156,12 +167,12 @@ impl<'a> Tree<'a> {
 
     fn fill(&mut self, directories: Directories) {
         let mut depths: Vec<usize> = Vec::with_capacity(directories.len());
-        for ((depth, path), (mode, copy)) in directories {
+        for ((depth, path), (mode, copies)) in directories {
             depths.push(depth);
             self.directories.push(Directory {
                 path,
                 mode,
-                copy,
+                copies,
                 inner: 0..0,
             });
         }
@@ -190,24 +201,48 @@ impl<'a> Tree<'a> {
         }
     }
 
+    /// How many files and links lie in a directory.
+    pub(crate) fn leaf_count(&self, directory: &Directory) -> usize {
+        let copies = directory.copies.iter();
+        copies.map(|copy| self.numbers(*copy).len()).sum()
+    }
+
+    /// The entries of a copy that lie in its directory.
+    fn numbers(&self, copy: Copy) -> &[u32] {
+        let shape = self.shapes.get(copy.dataset as usize);
+        let leaves = shape.and_then(|shape| shape.leaves.get(copy.place as usize));
+        leaves.map_or(&[], Vec::as_slice)
+    }
+
     /// Files and links of a directory, in the plan's order.
     pub(crate) fn leaves(&self, directory: &Directory) -> impl Iterator<Item = Leaf<'_>> {
-        let of_copy = directory.copy.and_then(|copy| {
-            let dataset = self.program.datasets.get(copy.dataset as usize)?;
-            let shape = self.shapes.get(copy.dataset as usize)?;
-            Some((copy, dataset, shape.leaves.get(copy.place as usize)?))
+        self.leaves_in(directory, 0..usize::MAX)
+    }
+
+    /// Some of them.
+    pub(crate) fn leaves_in(
+        &self,
+        directory: &Directory,
+        range: Range<usize>,
+    ) -> impl Iterator<Item = Leaf<'_>> {
+        let mut skip = range.start;
+        let leaves = directory.copies.iter().flat_map(move |copy| {
+            let numbers = self.numbers(*copy);
+            let from = skip.min(numbers.len());
+            skip -= from;
+            let naming = self.naming(*copy);
+            let numbers = numbers.get(from..).unwrap_or_default().iter();
+            numbers.filter_map(move |number| naming.as_ref()?.leaf(*number))
         });
-        of_copy.into_iter().flat_map(|(copy, dataset, numbers)| {
-            numbers.iter().filter_map(move |number| {
-                let entry = dataset.entries.get(*number as usize)?;
-                let place = (copy.dataset, *number, copy.user);
-                Some(Leaf {
-                    name: split(dataset.path(entry)).1,
-                    entry,
-                    link: dataset.link(entry).strip_suffix(b"\0").unwrap_or_default(),
-                    data: FileData::new(place, entry.size, dataset.content),
-                })
-            })
+        leaves.take(range.len())
+    }
+
+    fn naming(&self, copy: Copy) -> Option<Naming<'_>> {
+        let dataset = *self.datasets.get(copy.dataset as usize)?;
+        Some(Naming {
+            dataset,
+            copy,
+            suffix: suffix(dataset, copy.user),
         })
     }
 
@@ -215,17 +250,8 @@ impl<'a> Tree<'a> {
     pub(crate) fn totals(&self) -> (u64, u64) {
         let mut entries = self.directories.len() as u64 - 1;
         let mut bytes = 0_u64;
-        for dataset in self
-            .program
-            .datasets
-            .iter()
-            .filter(|dataset| dataset.laid_out)
-        {
-            let copies = if dataset.scope == Scope::User {
-                u64::from(self.program.users)
-            } else {
-                1
-            };
+        for dataset in self.datasets.iter().filter(|dataset| dataset.laid_out) {
+            let copies = u64::from(copies(dataset, self.users));
             let leaves = dataset
                 .entries
                 .iter()
@@ -241,7 +267,7 @@ impl<'a> Tree<'a> {
 }
 
 /// Directories by (depth, path).
-type Directories = BTreeMap<(usize, Box<[u8]>), (u32, Option<Copy>)>;
+type Directories = BTreeMap<(usize, Box<[u8]>), (u32, Vec<Copy>)>;
 
 fn depth(path: &[u8]) -> usize {
     if path.is_empty() {
@@ -257,7 +283,7 @@ fn above(path: &[u8], directories: &mut Directories) {
     while !path.is_empty() {
         directories
             .entry((depth(path), path.into()))
-            .or_insert((UNLISTED_MODE, None));
+            .or_insert((UNLISTED_MODE, Vec::new()));
         path = split(path).0;
     }
 }
@@ -269,18 +295,83 @@ fn add_copy(
     directories: &mut Directories,
 ) {
     let root = dataset.root_of(user);
+    let suffix = suffix(dataset, user);
     for (path, place) in &shape.places {
         let mut whole = root.clone();
         if !path.is_empty() {
             whole.push(b'/');
-            whole.extend_from_slice(path);
+            write_own(path, place.own_end, &suffix, &mut whole);
         }
         let copy = Copy {
             dataset: number,
             user,
             place: place.number,
         };
-        let mode = place.mode.unwrap_or(UNLISTED_MODE);
-        directories.insert((depth(&whole), whole.into()), (mode, Some(copy)));
+        let key = (depth(&whole), whole.into());
+        let (mode, copies) = directories
+            .entry(key)
+            .or_insert((UNLISTED_MODE, Vec::new()));
+        if let Some(listed) = place.mode {
+            *mode = listed;
+        }
+        if shape.has_leaves(place) {
+            copies.push(copy);
+        }
+    }
+}
+
+/// How many copies of a dataset there are.
+fn copies(dataset: &Dataset, users: u32) -> u32 {
+    match dataset.scope {
+        Scope::Shared => 1,
+        // A trace that leaves nothing to its users has no copies of it.
+        Scope::Own if dataset.entries.is_empty() => 0,
+        Scope::User | Scope::Own => users,
+    }
+}
+
+/// What stands behind a user's own names.
+fn suffix(dataset: &Dataset, user: u32) -> Vec<u8> {
+    let mut suffix = Vec::new();
+    if dataset.scope == Scope::Own {
+        write_suffix(user, 0, &mut suffix);
+    }
+    suffix
+}
+
+/// How the entries of a copy are named.
+struct Naming<'a> {
+    dataset: &'a Dataset,
+    copy: Copy,
+    suffix: Vec<u8>,
+}
+
+impl<'a> Naming<'a> {
+    fn leaf(&self, number: u32) -> Option<Leaf<'a>> {
+        let Self { dataset, copy, .. } = self;
+        let entry = dataset.entries.get(number as usize)?;
+        let path = dataset.path(entry);
+        let name = split(path).1;
+        let link = dataset.link(entry).strip_suffix(b"\0").unwrap_or_default();
+        let own = dataset.own(number).unwrap_or_default();
+        // What lies below an own directory keeps its name.
+        let is_top = own.path as usize == path.len();
+        let name_end = if is_top { name.len() } else { 0 };
+        let place = (copy.dataset, number, copy.user);
+        Some(Leaf {
+            name: self.named(name, name_end),
+            entry,
+            link: self.named(link, own.link as usize),
+            data: FileData::new(place, entry.size, dataset.content),
+        })
+    }
+
+    fn named(&self, text: &'a [u8], own_end: usize) -> Cow<'a, [u8]> {
+        if own_end == 0 || self.suffix.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        let mut named = Vec::with_capacity(text.len() + self.suffix.len());
+        write_own(text, own_end, &self.suffix, &mut named);
+        Cow::Owned(named)
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn verify(folder: OwnedFd, program: &Arc<Program>, threads: usize) ->
 fn all_missing(crew: &Crew, tree: &Tree<'_>, directory: &Directory) {
     for leaf in tree.leaves(directory) {
         crew.job
-            .mismatch(&directory.path_of(leaf.name), "is missing");
+            .mismatch(&directory.path_of(&leaf.name), "is missing");
         crew.job.count(done(&leaf));
     }
     for inner in inner(tree, directory) {
@@ -65,8 +65,8 @@ fn compare(
     }
     for leaf in tree.leaves(directory) {
         crew.job.proceed()?;
-        names.remove(leaf.name);
-        let path = directory.path_of(leaf.name);
+        names.remove(&*leaf.name);
+        let path = directory.path_of(&leaf.name);
         if let Some(reason) = difference(at, &leaf).map_err(Fault::at(&path))? {
             crew.job.mismatch(&path, &reason);
         }
@@ -98,7 +98,7 @@ fn found(at: BorrowedFd<'_>, name: &[u8]) -> Result<Option<Status>, Errno> {
 
 /// What is wrong with a file or link.
 fn difference(at: BorrowedFd<'_>, leaf: &Leaf<'_>) -> Result<Option<String>, Errno> {
-    let status = found(at, leaf.name)?;
+    let status = found(at, &leaf.name)?;
     let is_link = leaf.entry.kind == EntryKind::Link;
     let kind = if is_link {
         FileType::Symlink
@@ -114,10 +114,10 @@ fn difference(at: BorrowedFd<'_>, leaf: &Leaf<'_>) -> Result<Option<String>, Err
         return Ok(Some(reason));
     }
     if is_link {
-        let target = sys_layout::read_link(at, leaf.name)?;
-        let same = target.to_bytes() == leaf.link;
+        let target = sys_layout::read_link(at, &leaf.name)?;
+        let same = target.to_bytes() == &*leaf.link;
         return Ok((!same).then(|| {
-            let wanted = String::from_utf8_lossy(leaf.link);
+            let wanted = String::from_utf8_lossy(&leaf.link);
             format!("must point to {wanted:?}, points to {target:?}")
         }));
     }

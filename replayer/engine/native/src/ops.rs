@@ -2,12 +2,12 @@
 
 macro_rules! ops {
     ($($variant:ident $name:literal),+ $(,)?) => {
-        /// A timed call of plan format 1; its number is its index in [`OPS`].
+        /// A timed call; its number is its index in [`OPS`].
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub(crate) enum Op { $($variant),+ }
 
-        /// Every op, as named in plan format 1.
+        /// Every op: first those of plan format 1, then those that only traces have.
         pub(crate) const OPS: &[&str] = &[$($name),+];
 
         impl Op {
@@ -27,18 +27,35 @@ ops! {
     Symlink "symlink", Readlink "readlink", Truncate "truncate", Chmod "chmod", Chown "chown",
     Utimens "utimens", Getxattr "getxattr", Setxattr "setxattr", Removexattr "removexattr",
     Listxattr "listxattr",
+    Readv "readv", Writev "writev", Preadv "preadv", Pwritev "pwritev", Fstatfs "fstatfs",
+    Syncfs "syncfs", SyncFileRange "sync_file_range", Fadvise "fadvise", Readahead "readahead",
+    Fgetxattr "fgetxattr", Fsetxattr "fsetxattr", Fremovexattr "fremovexattr",
+    Flistxattr "flistxattr", Lock "lock", Fcntl "fcntl", Ioctl "ioctl", Mmap "mmap",
+    Clone "clone", Splice "splice", Chdir "chdir", Statfs "statfs", Mknod "mknod",
+    Lchown "lchown", Lutimens "lutimens", Lgetxattr "lgetxattr", Lsetxattr "lsetxattr",
+    Lremovexattr "lremovexattr", Llistxattr "llistxattr",
+}
+
+/// How many ops the steps of a plan can have: the first ones.
+const PLAN_OPS: usize = Op::Listxattr as usize + 1;
+
+/// Every op, as named in plan format 1.
+pub(crate) fn plan_ops() -> &'static [&'static str] {
+    OPS.get(..PLAN_OPS).unwrap_or(OPS)
 }
 
 impl Op {
+    /// The op of a plan's step.
     pub(crate) fn of_name(name: &str) -> Option<Op> {
         Op::ALL
             .iter()
             .copied()
+            .take(PLAN_OPS)
             .find(|op| op_name(*op as u8) == name)
     }
 }
 
-const OP_COUNT: u8 = 42;
+const OP_COUNT: u8 = Op::Llistxattr as u8 + 1;
 const _: () = assert!(OPS.len() == OP_COUNT as usize);
 
 /// Latency of a transaction: end − intended.
@@ -47,8 +64,10 @@ pub(crate) const TRANSACTION: u8 = OP_COUNT;
 pub(crate) const SERVICE: u8 = OP_COUNT + 1;
 /// Lag of a transaction: start − intended.
 pub(crate) const LAG: u8 = OP_COUNT + 2;
+/// Lag of an event of a replay at its recorded time: begin − intended.
+pub(crate) const EVENT_LAG: u8 = OP_COUNT + 3;
 /// How many different values `Sample::op` has.
-pub(crate) const KINDS: usize = OPS.len() + 3;
+pub(crate) const KINDS: usize = OPS.len() + 4;
 
 /// The name of a sample's `op`.
 pub(crate) fn op_name(op: u8) -> &'static str {
@@ -56,6 +75,7 @@ pub(crate) fn op_name(op: u8) -> &'static str {
         TRANSACTION => "transaction",
         SERVICE => "transaction.service",
         LAG => "transaction.lag",
+        EVENT_LAG => "event.lag",
         other => OPS.get(usize::from(other)).copied().unwrap_or("unknown"),
     }
 }
@@ -72,6 +92,9 @@ pub(crate) const CANCELLED: u8 = 136;
 /// An errno that Linux does not document for programs.
 pub(crate) const UNKNOWN: u8 = 137;
 
+/// A call of a replay that went well although it was recorded as an error, or that returned another number.
+pub(crate) const DIVERGED: u8 = 138;
+
 /// The outcome code of an errno.
 pub(crate) fn outcome_of_errno(errno: i32) -> u8 {
     u8::try_from(errno)
@@ -87,6 +110,7 @@ pub(crate) fn outcome_name(code: u8) -> &'static str {
         SHORT => "SHORT",
         FAILED => "failed",
         CANCELLED => "cancelled",
+        DIVERGED => "DIVERGED",
         errno => ERRNO_NAMES
             .get(usize::from(errno))
             .copied()
@@ -257,6 +281,10 @@ mod tests {
         assert_eq!(Op::of_name("stat"), Some(Op::Stat));
         assert_eq!(op_name(Op::Listxattr as u8), "listxattr");
         assert_eq!(op_name(LAG), "transaction.lag");
+        assert_eq!(op_name(EVENT_LAG), "event.lag");
+        assert_eq!(Op::of_name("readv"), None);
+        assert_eq!(plan_ops().len(), 42);
+        assert_eq!(op_name(Op::Readv as u8), "readv");
         assert_eq!(outcome_of_name("ENOENT"), Some(2));
         assert_eq!(outcome_name(116), "ESTALE");
         assert_eq!(outcome_name(outcome_of_errno(524)), "EUNKNOWN");

@@ -5,6 +5,7 @@ use crate::error::{Error, Result};
 use crate::program::Program;
 use crate::record::RecorderConfig;
 use crate::sys::{Doorbell, Folder, open_directory};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 
 /// What an engine is made with.
@@ -13,6 +14,8 @@ pub(crate) struct Options {
     pub(crate) interval_ns: u64,
     pub(crate) stuck_after_ns: u64,
     pub(crate) null: bool,
+    /// A directory for the event logs of replays.
+    pub(crate) event_log: Option<String>,
 }
 
 type Parts<'a> = (&'a Arc<Doorbell>, &'a Arc<OnceLock<std::sync::Weak<Core>>>);
@@ -38,6 +41,17 @@ impl Options {
             }
         }
         Ok(())
+    }
+
+    /// The directory for event logs, opened.
+    pub(crate) fn event_log(&self) -> Result<Option<OwnedFd>> {
+        match &self.event_log {
+            None => Ok(None),
+            Some(path) => {
+                let opened = open_directory(path);
+                opened.map(Some).map_err(|errno| Error::os(errno, path))
+            }
+        }
     }
 
     pub(crate) fn recorder_config(

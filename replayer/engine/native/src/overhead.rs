@@ -2,10 +2,12 @@
 
 use crate::clock::now_ns;
 use crate::error::{Error, Result, errno_of};
+use crate::health::RunQueue;
 use crate::interpreter::{Interpreter, Journal, Setting};
 use crate::plan::parse_plan;
 use crate::pulse::Pulse;
 use crate::record::{Recorder, RecorderConfig};
+use crate::replay::play::Ledger;
 use crate::sys::{Null, ScratchPool, open_sink};
 use crate::written::Written;
 use std::sync::Arc;
@@ -87,5 +89,8 @@ pub(crate) fn setting(plan: &str) -> Result<Setting> {
         recorder: recorder.map_err(|error| Error::os(errno_of(&error), "recorder"))?,
         program,
         begin_ns,
+        run_queue: RunQueue::default(),
+        ledger: Ledger::default(),
+        event_log: None,
     })
 }

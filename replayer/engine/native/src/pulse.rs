@@ -1,11 +1,14 @@
 //! What a user's thread tells others while it works, and what they tell it: atomics only, no locks.
 
 use crate::health::Waiting;
+use crate::lock::hold;
 use crate::ops::{Op, op_name};
 use crate::program::{Program, SLOTS};
+use crate::replay::names::Names;
 use crate::sys::Text;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::thread::Thread;
 
 /// Slots of plans, and two for the paths of interactive commands.
 pub(crate) const ALL_SLOTS: usize = SLOTS + 2;
@@ -17,12 +20,13 @@ pub(crate) const CUT: u32 = 2;
 /// Given up on: record nothing more, end.
 pub(crate) const ABANDONED: u32 = 4;
 
-/// Where an op works, packed: nothing, an entry of the plan, or the text of a slot.
+/// Where an op works, packed: nothing, an entry of the plan, the text of a slot, or a path of the replay under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(u64);
 
 const ENTRY: u64 = 1 << 48;
 const TEXT: u64 = 2 << 48;
+const NAME: u64 = 3 << 48;
 const KIND: u64 = 3 << 48;
 
 impl Place {
@@ -36,6 +40,11 @@ impl Place {
     #[inline]
     pub(crate) fn text(slot: u8) -> Place {
         Place(TEXT | u64::from(slot))
+    }
+
+    #[inline]
+    pub(crate) fn name(path: u32) -> Place {
+        Place(NAME | u64::from(path))
     }
 
     /// The path, for a person.
@@ -54,17 +63,27 @@ impl Place {
                 entry.map(|path| path.strip_suffix(b"\0").unwrap_or(path).to_vec())
             }
             TEXT => pulse.texts.get(low).map(Text::copy),
+            NAME => pulse.name_of(low),
             _ => None,
         };
         path.unwrap_or_default()
     }
 }
 
-/// One user's state as others see it.
+/// A thread that plays for a user beside its own.
+#[derive(Debug)]
+pub(crate) struct Mate {
+    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) thread: Thread,
+}
+
+/// The state of a user's thread as others see it.
 #[derive(Debug)]
 #[repr(align(64))]
 pub(crate) struct Pulse {
     pub(crate) user: u32,
+    /// 0 for the user's own thread.
+    pub(crate) lane: u32,
     flags: AtomicU32,
     thread: AtomicI32,
     /// Where it is at work.
@@ -78,6 +97,10 @@ pub(crate) struct Pulse {
     /// Its time on a run queue, if it is one of the threads that are looked at.
     waiting: OnceLock<Arc<Waiting>>,
     pub(crate) texts: [Text; ALL_SLOTS],
+    /// Other threads of the same user.
+    mates: Mutex<Vec<Mate>>,
+    /// Names of the replay under way.
+    names: Mutex<Option<Arc<Names>>>,
 }
 
 /// A call under way.
@@ -96,8 +119,14 @@ impl Doing {
 
 impl Pulse {
     pub(crate) fn new(user: u32) -> Pulse {
+        Pulse::of_lane(user, 0)
+    }
+
+    /// Of one of a user's threads.
+    pub(crate) fn of_lane(user: u32, lane: u32) -> Pulse {
         Pulse {
             user,
+            lane,
             flags: AtomicU32::new(0),
             thread: AtomicI32::new(0),
             target: AtomicU32::new(0),
@@ -106,7 +135,39 @@ impl Pulse {
             in_call: AtomicU64::new(0),
             waiting: OnceLock::new(),
             texts: std::array::from_fn(|_| Text::default()),
+            mates: Mutex::default(),
+            names: Mutex::default(),
         }
+    }
+
+    /// One more thread works for this user: it is told what the user is told.
+    pub(crate) fn add_mate(&self, mate: Mate) {
+        let mut mates = hold(&self.mates);
+        mate.pulse.raise(self.flags());
+        mates.push(mate);
+    }
+
+    pub(crate) fn each_mate(&self, look: impl FnMut(&Mate)) {
+        hold(&self.mates).iter().for_each(look);
+    }
+
+    /// A call under way on any thread of this user.
+    pub(crate) fn doing_of_any(&self) -> Option<Doing> {
+        let of_mates = || hold(&self.mates).iter().find_map(|mate| mate.pulse.doing());
+        self.doing().or_else(of_mates)
+    }
+
+    /// The names of the replay that begins.
+    pub(crate) fn set_names(&self, names: &Arc<Names>) {
+        *hold(&self.names) = Some(Arc::clone(names));
+    }
+
+    fn name_of(&self, path: usize) -> Option<Vec<u8>> {
+        let path = u32::try_from(path).ok()?;
+        let names = hold(&self.names);
+        names
+            .as_ref()
+            .map(|names| names.path(path).to_bytes().to_vec())
     }
 
     /// A call begins.
@@ -140,8 +201,13 @@ impl Pulse {
             .store(before.wrapping_add(ns), Ordering::Relaxed);
     }
 
+    /// Time in calls of all threads of this user.
     pub(crate) fn in_call_ns(&self) -> u64 {
-        self.in_call.load(Ordering::Relaxed)
+        let own = self.in_call.load(Ordering::Relaxed);
+        let mates = hold(&self.mates);
+        mates
+            .iter()
+            .fold(own, |sum, mate| sum.saturating_add(mate.pulse.in_call_ns()))
     }
 
     pub(crate) fn set_waiting(&self, waiting: Arc<Waiting>) {
@@ -165,12 +231,15 @@ impl Pulse {
         self.flags.load(Ordering::Relaxed)
     }
 
+    /// Tell all threads of this user.
     pub(crate) fn raise(&self, flags: u32) {
         self.flags.fetch_or(flags, Ordering::SeqCst);
+        self.each_mate(|mate| mate.pulse.raise(flags));
     }
 
     pub(crate) fn lower(&self, flags: u32) {
         self.flags.fetch_and(!flags, Ordering::SeqCst);
+        self.each_mate(|mate| mate.pulse.lower(flags));
     }
 
     /// Break off what is under way.

@@ -4,6 +4,7 @@ use crate::ops::{op_name, outcome_name};
 use crate::record_names::Names;
 pub(crate) use crate::record_slow::SlowSample;
 use crate::record_state::Segment;
+use crate::replay::play::Example;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -32,6 +33,22 @@ pub(crate) enum Event {
     StallOver(Hang),
     /// Its user was given up on at the end of a segment.
     Abandoned(Hang),
+    /// An event of a replay did not end as recorded.
+    Divergence(Box<Divergence>),
+    /// Something of a replay that is not as it should be.
+    Broken {
+        t_ns: u64,
+        user: u32,
+        message: String,
+    },
+}
+
+/// A result that differs from the recorded one.
+#[derive(Clone, Debug)]
+pub(crate) struct Divergence {
+    pub(crate) t_ns: u64,
+    pub(crate) transaction: u16,
+    pub(crate) example: Example,
 }
 
 /// An op that takes or took long.
@@ -90,6 +107,16 @@ impl Journal {
             Event::Stall(hang) => self.hang("stall", hang),
             Event::StallOver(hang) => self.hang("stall_over", hang),
             Event::Abandoned(hang) => self.hang("abandoned", hang),
+            Event::Divergence(divergence) => self.divergence(divergence, names),
+            Event::Broken {
+                t_ns,
+                user,
+                message,
+            } => {
+                let message = quoted(message);
+                let rest = format!(r#""user":{user},"message":{message}"#);
+                self.line(*t_ns, "warning", &rest);
+            }
         }
     }
 
@@ -100,6 +127,15 @@ impl Journal {
             kind,
             &format!(r#"{call},"age_ns":{}"#, hang.age_ns),
         );
+    }
+
+    fn divergence(&mut self, divergence: &Divergence, names: &Names) {
+        let transaction = quoted(&names.name(divergence.transaction));
+        let example = divergence.example.json().to_string();
+        // Its fields without the braces.
+        let fields = example.trim_start_matches('{').trim_end_matches('}');
+        let rest = format!(r#""transaction":{transaction},{fields}"#);
+        self.line(divergence.t_ns, "divergence", &rest);
     }
 
     /// Add the line of a slow op.

@@ -9,15 +9,18 @@ use crate::ops::{Op, outcome_of_errno};
 use crate::pace::{Paced, Pacer};
 use crate::pulse::{CUT, Pulse, STOP};
 use crate::record_event::Event;
+use crate::replay::play::Band;
 use crate::sleep::sleep_until;
-use crate::sys::{Guarded, Jailed, Kernel, Null, own_folder_state, prepare_thread, thread_id};
+use crate::sys::{
+    Guarded, Jailed, Kernel, Null, Places, own_folder_state, prepare_thread, thread_id,
+};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::Builder;
 
-/// The stack of a user's thread. Steps nest at most 16 deep; measured: less than 24 KiB are used.
-const STACK: usize = 64 << 10;
+/// The stack of a user's thread. Steps nest at most 16 deep; measured: less than 24 KiB are used, and 16 KiB by a vectored call of a replay.
+const STACK: usize = 128 << 10;
 
 /// Start the thread of a user that runs the plan.
 pub(crate) fn start(core: &Arc<Core>, user: u32) -> io::Result<Result<(), Refusal>> {
@@ -62,7 +65,7 @@ impl Ending {
         // Where that is not permitted the confinement is `guarded`, which does not need it; the umask is the process's then.
         own_folder_state();
         let thread = thread_id();
-        if let Some(waiting) = core.run_queue.enter(thread) {
+        if let Some(waiting) = core.setting.run_queue.enter(thread) {
             pulse.set_waiting(waiting);
         }
         pulse.set_thread(thread);
@@ -77,7 +80,7 @@ impl Drop for Ending {
     fn drop(&mut self) {
         self.pulse.clear_thread();
         if let Some(waiting) = self.pulse.waiting() {
-            self.core.run_queue.leave(waiting);
+            self.core.setting.run_queue.leave(waiting);
         }
         self.core
             .in_call_ns
@@ -87,11 +90,12 @@ impl Drop for Ending {
     }
 }
 
-fn live<K: Kernel>(core: &Core, pulse: &Arc<Pulse>) {
+fn live<K: Places>(core: &Core, pulse: &Arc<Pulse>) {
     let ready_ns = now_ns();
+    let mut band = Band::new(&core.setting, pulse);
     let mut segment = None;
     while let Some(next) = core.crowd.wait(pulse, segment.as_ref()) {
-        run_segment::<K>(core, pulse, &next, ready_ns);
+        run_segment::<K>(core, &mut band, &next, ready_ns);
         segment = Some(next);
     }
 }
@@ -137,11 +141,15 @@ impl Intent<'_> {
     }
 }
 
-fn run_segment<K: Kernel>(core: &Core, pulse: &Arc<Pulse>, segment: &Segment, ready_ns: u64) {
+fn run_segment<K: Places>(core: &Core, band: &mut Band, segment: &Segment, ready_ns: u64) {
+    let pulse = &band.pulse();
     let Some(kernel) = enter::<K>(core, pulse, segment.target) else {
         return;
     };
     let (setting, program) = (&core.setting, &*core.setting.program);
+    if let Some(folder) = core.folder(segment.target, pulse.user) {
+        band.enter(segment.target, folder);
+    }
     let shard = setting.recorder.shard(pulse.user);
     let recorder = Arc::clone(&setting.recorder);
     let journal = Journal::new(
@@ -151,7 +159,8 @@ fn run_segment<K: Kernel>(core: &Core, pulse: &Arc<Pulse>, segment: &Segment, re
         segment.target,
         setting.begin_ns,
     );
-    let mut interpreter = Interpreter::new(setting, pulse, kernel, journal, segment.round);
+    let interpreter = Interpreter::new(setting, pulse, kernel, journal, segment.round);
+    let mut interpreter = interpreter.with_band(band);
     let mut end_ns = segment.begin_ns.max(ready_ns);
     let paced = Paced {
         seed: program.seed,
@@ -176,7 +185,7 @@ fn run_segment<K: Kernel>(core: &Core, pulse: &Arc<Pulse>, segment: &Segment, re
         }
         interpreter.transact(intended_ns);
         if let Some(finished) = interpreter.journal.finished.take() {
-            end_ns = finished.end_ns;
+            end_ns = finished.free_ns;
             if let Some(name) = core.names.get(usize::from(finished.transaction)) {
                 core.publish(
                     pulse.user,

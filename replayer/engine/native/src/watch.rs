@@ -47,7 +47,7 @@ fn watch(core: &Core, stuck_after_ns: u64, ended: &AtomicBool) {
         .max(Duration::from_millis(1));
     let mut stalls = HashMap::new();
     while !ended.load(Ordering::SeqCst) {
-        let pulses = core.crowd.pulses();
+        let pulses = core.crowd.threads();
         let cut = nag(&pulses);
         report_stalls(core, &pulses, &mut stalls, stuck_after_ns);
         std::thread::park_timeout(if cut { NAG.min(look) } else { look });
@@ -66,8 +66,8 @@ fn nag(pulses: &[Arc<Pulse>]) -> bool {
     any
 }
 
-/// Ops over the limit, by user: what was said to be stalled.
-type Stalls = HashMap<u32, (Doing, Arc<Pulse>)>;
+/// Ops over the limit, by user and lane: what was said to be stalled.
+type Stalls = HashMap<(u32, u32), (Doing, Arc<Pulse>)>;
 
 fn report_stalls(core: &Core, pulses: &[Arc<Pulse>], stalls: &mut Stalls, stuck_after_ns: u64) {
     let now_ns = now_ns();
@@ -85,9 +85,9 @@ fn report_stalls(core: &Core, pulses: &[Arc<Pulse>], stalls: &mut Stalls, stuck_
             continue;
         };
         let is_long = now_ns.saturating_sub(doing.since_ns) > stuck_after_ns;
-        if is_long && !stalls.contains_key(&pulse.user) {
+        if is_long && !stalls.contains_key(&(pulse.user, pulse.lane)) {
             log(core, pulse, doing, now_ns, false);
-            stalls.insert(pulse.user, (doing, Arc::clone(pulse)));
+            stalls.insert((pulse.user, pulse.lane), (doing, Arc::clone(pulse)));
         }
     }
 }

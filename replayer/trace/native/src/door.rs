@@ -1,7 +1,9 @@
 //! The Python door of the trace room: conversions and the release of the GIL, no logic.
 
+use crate::census::census;
 use crate::error::TraceError;
 use crate::formats::{FORMATS, is_applicable};
+use crate::history::history;
 use crate::import::{Request, import};
 use crate::reader::Trace;
 use crate::requests::Window;
@@ -108,6 +110,27 @@ fn trace_open(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
         .map_err(raised)
 }
 
+/// Count what a trace asks of a file system, all of it or the requests of one label. Returns JSON.
+#[pyfunction]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "Python hands over what it converted"
+)]
+fn trace_census(py: Python<'_>, folder: PathBuf, request: Option<String>) -> PyResult<String> {
+    py.detach(|| census(&folder, request.as_deref()))
+        .map_err(raised)
+}
+
+/// Tell which events led to one, newest first, at most `limit`. Returns JSON.
+#[pyfunction]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "Python hands over what it converted"
+)]
+fn trace_history(py: Python<'_>, folder: PathBuf, row: u64, limit: usize) -> PyResult<String> {
+    py.detach(|| history(&folder, row, limit)).map_err(raised)
+}
+
 /// Put the functions into a module.
 ///
 /// # Errors
@@ -116,6 +139,8 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_formats, module)?)?;
     module.add_function(wrap_pyfunction!(trace_is_applicable, module)?)?;
     module.add_function(wrap_pyfunction!(trace_import, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_census, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_history, module)?)?;
     module.add_function(wrap_pyfunction!(trace_open, module)?)
 }
 

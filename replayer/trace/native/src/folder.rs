@@ -145,13 +145,7 @@ fn by_label(requests: &[crate::requests::Request]) -> Value {
     let mut labels: std::collections::BTreeMap<&str, (std::collections::BTreeSet<u32>, u64)> =
         std::collections::BTreeMap::new();
     for request in requests {
-        let numbered = request.label.strip_prefix("request-");
-        let unnamed = numbered.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
-        let label = if unnamed {
-            "(not named)"
-        } else {
-            &request.label
-        };
+        let label = crate::census::label_name(&request.label);
         let entry = labels.entry(label).or_default();
         entry.0.insert(request.number);
         entry.1 += request.events;

@@ -278,22 +278,37 @@ impl Events {
     /// # Errors
     /// The table is damaged.
     pub fn next_group(&mut self) -> Result<Option<Vec<Event>>, TraceError> {
-        let Some(group) = self.table.next_group()? else {
-            return Ok(None);
-        };
-        let mut events = Vec::with_capacity(group.rows);
-        for row in 0..group.rows {
-            let event = event(&group, row).ok_or_else(|| {
-                TraceError::damaged(
-                    "events.parquet",
-                    format!("row {row} of a group is no event"),
-                    AGAIN,
-                )
-            })?;
-            events.push(event);
-        }
-        Ok(Some(events))
+        self.table.next_group()?.as_ref().map(events).transpose()
     }
+
+    /// The events of a row group, or None where there is none of this number.
+    ///
+    /// # Errors
+    /// The table is damaged.
+    pub fn group(&self, number: usize) -> Result<Option<Vec<Event>>, TraceError> {
+        self.table.group(number)?.as_ref().map(events).transpose()
+    }
+
+    /// How many events each row group has.
+    #[must_use]
+    pub fn group_lengths(&self) -> Vec<u64> {
+        self.table.group_lengths()
+    }
+}
+
+fn events(group: &Group) -> Result<Vec<Event>, TraceError> {
+    let mut events = Vec::with_capacity(group.rows);
+    for row in 0..group.rows {
+        let event = event(group, row).ok_or_else(|| {
+            TraceError::damaged(
+                "events.parquet",
+                format!("row {row} of a group is no event"),
+                AGAIN,
+            )
+        })?;
+        events.push(event);
+    }
+    Ok(events)
 }
 
 fn event(group: &Group, row: usize) -> Option<Event> {

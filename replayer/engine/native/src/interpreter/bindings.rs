@@ -181,7 +181,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         };
         let origin = (entry.kind == EntryKind::Link).then_some((dataset, index));
         match data.scope {
-            Scope::Shared => {
+            Scope::Shared | Scope::Own => {
                 if let Some(slot) = self.slot_mut(slot) {
                     slot.path = Some(c_path(data.full_path(entry)));
                     slot.place = Place::entry(dataset, index);

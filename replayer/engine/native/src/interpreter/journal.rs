@@ -21,6 +21,8 @@ pub(crate) struct Finished {
     pub(crate) end_ns: u64,
     pub(crate) latency_ns: u64,
     pub(crate) bytes: u64,
+    /// When its user was free again: what is not timed comes after its end.
+    pub(crate) free_ns: u64,
 }
 
 /// The op that failed a transaction.
@@ -44,6 +46,7 @@ pub(crate) struct Journal {
     start_ns: u64,
     /// When the last call or think time of the transaction ended.
     latest_ns: u64,
+    busy_until_ns: u64,
     bytes: u64,
     in_call_ns: u64,
     /// Outcome and duration of the last op, for interactive users.
@@ -72,6 +75,7 @@ impl Journal {
             intended_ns: 0,
             start_ns: 0,
             latest_ns: 0,
+            busy_until_ns: 0,
             bytes: 0,
             in_call_ns: 0,
             last: (0, 0),
@@ -104,6 +108,40 @@ impl Journal {
         self.latest_ns
     }
 
+    /// So much time of the transaction was no part of it: what it needed was prepared.
+    pub(crate) fn excuse(&mut self, ns: u64) {
+        self.intended_ns = self.intended_ns.saturating_add(ns);
+        self.start_ns = self.start_ns.saturating_add(ns);
+        self.latest_ns = self.latest_ns.max(self.start_ns);
+    }
+
+    /// Until now its user has done what is not timed.
+    pub(crate) fn busy_until(&mut self, now_ns: u64) {
+        self.busy_until_ns = now_ns;
+    }
+
+    /// Bytes of the transaction so far, and when its last call ended.
+    pub(crate) fn part(&self) -> (u64, u64) {
+        (self.bytes, self.latest_ns)
+    }
+
+    /// Take what other threads did for this transaction.
+    pub(crate) fn join(&mut self, bytes: u64, latest_ns: u64, failed: Option<FailedOp>) {
+        self.bytes += bytes;
+        self.latest_ns = self.latest_ns.max(latest_ns);
+        self.failed = self.failed.take().or(failed);
+    }
+
+    /// Remember the first op that failed the transaction, without a line of its own.
+    pub(crate) fn fail(&mut self, op: Op, outcome: u8, path: Vec<u8>) {
+        self.failed.get_or_insert(FailedOp { op, outcome, path });
+    }
+
+    /// How late an event of a replay began.
+    pub(crate) fn record_lag(&mut self, ns: u64) {
+        self.push(ops::EVENT_LAG, (ops::OK, true), 0, ns);
+    }
+
     /// It ends: its three times are recorded.
     pub(crate) fn end(&mut self, outcome: u8, end_ns: u64) {
         let latency_ns = end_ns.saturating_sub(self.intended_ns);
@@ -128,6 +166,7 @@ impl Journal {
             end_ns,
             latency_ns,
             bytes,
+            free_ns: end_ns.max(self.busy_until_ns),
         });
         if self.batch.len() >= HALF || end_ns.saturating_sub(self.flushed_ns) >= OLD_NS {
             self.flush();

@@ -15,12 +15,14 @@ mod tests;
 pub(crate) use journal::{FailedOp, Finished, Journal};
 
 use crate::clock::now_ns;
+use crate::health::RunQueue;
 use crate::ops::{self, KINDS, Op};
 use crate::program::{Expect, Program, SLOTS};
 use crate::pulse::{ALL_SLOTS, Place, Pulse};
 use crate::record::Recorder;
+use crate::replay::play::{Band, Ledger};
 use crate::rng::Stream;
-use crate::sys::{Answer, Kernel, Scratch, ScratchPool};
+use crate::sys::{Answer, Kernel, Places, Scratch, ScratchPool};
 use crate::written::Written;
 use bindings::{Root, Slot};
 use rustix::io::Errno;
@@ -38,6 +40,12 @@ pub(crate) struct Setting {
     pub(crate) recorder: Arc<Recorder>,
     /// Monotonic time of the engine's begin.
     pub(crate) begin_ns: u64,
+    /// Where the users' threads wait for a CPU.
+    pub(crate) run_queue: RunQueue,
+    /// What replays found.
+    pub(crate) ledger: Ledger,
+    /// A directory for the event logs of replays.
+    pub(crate) event_log: Option<OwnedFd>,
 }
 
 /// Why the rest of a transaction is not done.
@@ -124,6 +132,8 @@ pub(crate) struct Interpreter<'a, K> {
     /// Where names are composed.
     text: Vec<u8>,
     scratch: Scratch,
+    /// The threads that replays are played on; interactive users have none.
+    band: Option<&'a mut Band>,
 }
 
 impl<'a, K: Kernel> Interpreter<'a, K> {
@@ -161,28 +171,14 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                 .collect(),
             text: Vec::new(),
             scratch: setting.scratch.of_user(pulse.user),
+            band: None,
         }
     }
 
-    /// Run the next transaction of the mix, which was intended at a time.
-    pub(crate) fn transact(&mut self, intended_ns: u64) {
-        let mix = self.mix();
-        let index = mix.pick(&mut self.stream);
-        let Some(transaction) = self.program.transactions.get(index) else {
-            return;
-        };
-        self.journal
-            .begin(u16::try_from(index).unwrap_or(0), intended_ns, now_ns());
-        let ran = self.steps(&transaction.steps);
-        let closed = self.close_all();
-        self.forget();
-        self.seq += 1;
-        let outcome = match ran.and(closed) {
-            Ok(()) => ops::OK,
-            Err(Halt::Failed) => ops::FAILED,
-            Err(Halt::Cut) => ops::CANCELLED,
-        };
-        self.journal.end(outcome, self.journal.latest_ns());
+    /// The same, for a user that replays.
+    pub(crate) fn with_band(mut self, band: &'a mut Band) -> Self {
+        self.band = Some(band);
+        self
     }
 
     fn mix(&self) -> &'a crate::program::Weights {
@@ -345,5 +341,28 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     fn sink(&self) -> i32 {
         self.setting.sink.as_raw_fd()
+    }
+}
+
+impl<K: Places> Interpreter<'_, K> {
+    /// Run the next transaction of the mix, which was intended at a time.
+    pub(crate) fn transact(&mut self, intended_ns: u64) {
+        let mix = self.mix();
+        let index = mix.pick(&mut self.stream);
+        let Some(transaction) = self.program.transactions.get(index) else {
+            return;
+        };
+        self.journal
+            .begin(u16::try_from(index).unwrap_or(0), intended_ns, now_ns());
+        let ran = self.steps(&transaction.steps);
+        let closed = self.close_all();
+        self.forget();
+        self.seq += 1;
+        let outcome = match ran.and(closed) {
+            Ok(()) => ops::OK,
+            Err(Halt::Failed) => ops::FAILED,
+            Err(Halt::Cut) => ops::CANCELLED,
+        };
+        self.journal.end(outcome, self.journal.latest_ns());
     }
 }

@@ -2,11 +2,11 @@
 
 use super::{Halt, Interpreter};
 use crate::clock::now_ns;
-use crate::program::{Each, EntryKind, Step};
+use crate::program::{Each, EntryKind, Replay, ReplayPart, Step};
 use crate::sleep::sleep_until;
-use crate::sys::Kernel;
+use crate::sys::Places;
 
-impl<K: Kernel> Interpreter<'_, K> {
+impl<K: Places> Interpreter<'_, K> {
     /// Run steps in order until one fails. Nesting is bounded by the plan's parser.
     pub(crate) fn steps(&mut self, steps: &[Step]) -> Result<(), Halt> {
         for step in steps {
@@ -45,7 +45,24 @@ impl<K: Kernel> Interpreter<'_, K> {
                 let time_ns = self.draw(*time);
                 self.think(time_ns)
             }
+            Step::Replay(replay) => self.replay(replay),
         }
+    }
+
+    /// Give one performance of a trace, or of one of its requests.
+    fn replay(&mut self, replay: &Replay) -> Result<(), Halt> {
+        let reels = replay.reels.reels();
+        let index = match replay.part {
+            ReplayPart::Whole => 0,
+            ReplayPart::Request => self.stream.below(reels.len() as u64),
+        };
+        let reel = usize::try_from(index)
+            .ok()
+            .and_then(|index| reels.get(index));
+        let (Some(reel), Some(band)) = (reel, self.band.as_deref_mut()) else {
+            return Err(Halt::Failed);
+        };
+        band.perform(&self.kernel, &mut self.journal, replay, reel)
     }
 
     fn repeat(&mut self, times: u64, steps: &[Step]) -> Result<(), Halt> {

@@ -2,7 +2,7 @@ use super::{Interpreter, Journal, Setting};
 use crate::clock::now_ns;
 use crate::overhead::setting;
 use crate::pulse::{CUT, Pulse};
-use crate::sys::{Folder, Guarded, Kernel, Null};
+use crate::sys::{Folder, Guarded, Kernel, Null, Places};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ fn plan(steps: &Value) -> Setting {
     setting(&document.to_string()).unwrap()
 }
 
-fn transact<K: Kernel>(setting: &Setting, kernel: K, pulse: &Arc<Pulse>) -> (u64, Option<String>) {
+fn transact<K: Places>(setting: &Setting, kernel: K, pulse: &Arc<Pulse>) -> (u64, Option<String>) {
     let shard = setting.recorder.shard(pulse.user);
     let recorder = Arc::clone(&setting.recorder);
     let journal = Journal::new(recorder, shard, Arc::clone(pulse), 0, setting.begin_ns);

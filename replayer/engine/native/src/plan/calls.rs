@@ -8,7 +8,7 @@ use crate::program::{Call, DataCall, Expect, FileCall, PairCall, PathCall, Timed
 use serde_json::Value;
 
 /// Flags that `open` may have (Linux, x86-64).
-const OPEN_FLAGS: u32 = 0o3 // access mode
+pub(crate) const OPEN_FLAGS: u32 = 0o3 // access mode
     | 0o100 // CREAT
     | 0o200 // EXCL
     | 0o400 // NOCTTY

@@ -5,7 +5,7 @@ use super::calls::timed;
 use super::operands::{Operands, Texts};
 use super::value::{Fault, Fields, Parsed, boolean, text};
 use crate::error::{Error, Result};
-use crate::program::Timed;
+use crate::program::{Replays, Timed};
 use serde_json::Value;
 
 #[derive(Debug)]
@@ -39,6 +39,7 @@ fn command(value: &Value, write_bytes: u64, read_bytes: u64) -> Parsed<Command> 
         tables: &[],
         datasets: 0,
         pickers: 0,
+        replays: Replays::default(),
         largest: 0,
         write_bytes: 0,
         read_bytes: 0,

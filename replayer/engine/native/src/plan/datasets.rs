@@ -5,7 +5,7 @@ use super::value::{
     Fault, Fields, Parsed, boolean, choice, integer, list, nullable, refuse, small, text, tuple,
 };
 use crate::path;
-use crate::program::{Content, Dataset, EntryKind, PickRule, Picker, Scope};
+use crate::program::{Content, Dataset, EntryKind, NamedTrace, PickRule, Picker, Scope};
 use crate::rng::shuffle;
 use serde_json::Value;
 
@@ -22,7 +22,7 @@ pub(super) fn content(value: &Value) -> Parsed<Content> {
 }
 
 /// Read a path that stays where it is put.
-fn plain_path(value: &Value) -> Parsed<&str> {
+pub(super) fn plain_path(value: &Value) -> Parsed<&str> {
     let path = text(value)?;
     match path::fault(path.as_bytes()) {
         Some(fault) => Err(Fault::new(format!("the path {path:?} {fault}"))),
@@ -79,23 +79,29 @@ fn entry(value: &Value, dataset: &mut Dataset) -> Parsed<()> {
     if whole > path::PATH_BYTES {
         return refuse("short enough for 4000 bytes with its directory", path_value);
     }
-    let pushed = dataset.push(path, kind, (size, mode), link);
+    let pushed = dataset.push(path.as_bytes(), kind, (size, mode), link.as_bytes());
     pushed.ok_or_else(|| Fault::new("the paths of one dataset exceed 4 GiB"))
 }
 
-/// Refuse datasets that share a directory or lie inside another's.
-pub(super) fn check_apart(datasets: &[Dataset]) -> Parsed<()> {
-    let mut places: Vec<(String, &str)> = datasets
-        .iter()
-        .map(|dataset| (format!("{}/", dataset.directory), dataset.name.as_str()))
+/// Refuse datasets and traces that share a directory or lie inside another's.
+pub(super) fn check_apart(datasets: &[Dataset], traces: &[NamedTrace]) -> Parsed<()> {
+    let of_datasets = datasets.iter().map(|one| (&one.directory, &one.name));
+    let of_traces = traces.iter().map(|one| (&one.directory, &one.name));
+    let mut places: Vec<(String, &str)> = of_datasets
+        .chain(of_traces)
+        .map(|(directory, name)| (format!("{directory}/"), name.as_str()))
         .collect();
     places.sort_unstable();
     for pair in places.windows(2) {
         if let [(outer, one), (inner, other)] = pair
             && inner.starts_with(outer.as_str())
         {
-            let message = format!("datasets {one:?} and {other:?} share the directory {outer:?}");
-            return Err(Fault::new(message).at_key("datasets"));
+            let both = format!("{one:?} and {other:?} share the directory {outer:?}");
+            return Err(if traces.is_empty() {
+                Fault::new(format!("datasets {both}")).at_key("datasets")
+            } else {
+                Fault::new(both).at_key("traces")
+            });
         }
     }
     Ok(())

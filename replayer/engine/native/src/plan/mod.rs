@@ -5,16 +5,18 @@ mod calls;
 mod datasets;
 mod draws;
 mod operands;
+mod replays;
 mod steps;
 mod value;
 
 mod commands;
 
+pub(crate) use calls::OPEN_FLAGS;
 pub(crate) use commands::{Command, parse_command};
 pub(crate) use operands::{PATH_SLOT, TO_SLOT, Texts};
 
 use crate::error::{Error, Result};
-use crate::program::{Draw, Pace, Program, Transaction, Weights};
+use crate::program::{Draw, NamedTrace, Pace, Program, Replays, Transaction, Weights};
 use draws::{draw, weights};
 use serde_json::Value;
 use value::{Fault, Fields, Parsed, integer, list, nullable, refuse, small, text, tuple};
@@ -27,6 +29,8 @@ pub(crate) struct Context<'a> {
     tables: &'a [Box<[u64]>],
     datasets: usize,
     pickers: usize,
+    /// The traces, and the groups of reels that steps have named so far.
+    replays: Replays,
     /// Largest size of an entry.
     largest: u64,
     /// Largest single write and read seen so far.
@@ -50,6 +54,7 @@ const KEYS: &[&str] = &[
     "pool_bytes",
     "tables",
     "datasets",
+    "traces",
     "pickers",
     "transactions",
     "mix",
@@ -67,7 +72,8 @@ fn parse_document(value: &Value) -> Parsed<Program> {
     let users = u32::try_from(users).unwrap_or(u32::MAX);
     let tables = fields.take("tables", |value| list(value, draws::table))?;
     let datasets = fields.take("datasets", |value| list(value, datasets::dataset))?;
-    datasets::check_apart(&datasets)?;
+    let traces = traces(fields)?;
+    datasets::check_apart(&datasets, &traces)?;
     let pickers = fields.take("pickers", |value| {
         list(value, |value| datasets::picker(value, &datasets, users))
     })?;
@@ -75,6 +81,7 @@ fn parse_document(value: &Value) -> Parsed<Program> {
         tables: &tables,
         datasets: datasets.len(),
         pickers: pickers.len(),
+        replays: Replays::of(traces),
         largest: datasets::largest_entry(&datasets),
         write_bytes: 0,
         read_bytes: 1 << 16,
@@ -82,6 +89,7 @@ fn parse_document(value: &Value) -> Parsed<Program> {
     let transactions = fields.take("transactions", |value| transactions(value, &mut context))?;
     let pace = fields.take("pace", |value| pace(value, &context))?;
     let (write_bytes, read_bytes) = (context.write_bytes, context.read_bytes);
+    let replays = context.replays;
     fields.take("name", name)?;
     let program = Program {
         seed: fields.take("seed", |value| integer(value, 0, u64::MAX))?,
@@ -94,12 +102,20 @@ fn parse_document(value: &Value) -> Parsed<Program> {
         read_bytes,
         tables,
         datasets,
+        replays,
         pickers,
         transactions,
         pace,
     };
     fields.take("warm_up_ns", |value| integer(value, 0, draws::LARGEST))?;
     Ok(program)
+}
+
+fn traces(fields: Fields) -> Parsed<Vec<NamedTrace>> {
+    if !fields.has("traces") {
+        return Ok(Vec::new());
+    }
+    fields.take("traces", |value| list(value, replays::trace))
 }
 
 fn name(value: &Value) -> Parsed<()> {

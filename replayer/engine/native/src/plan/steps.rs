@@ -1,10 +1,10 @@
 //! Steps of a plan, down to the timed ones (those are read in `calls`).
 
-use super::Context;
 use super::calls::timed;
 use super::draws::{draw, index, slot, weights};
 use super::operands::Operands;
 use super::value::{Fault, Fields, Parsed, boolean, choice, integer, list, refuse, text, tuple};
+use super::{Context, replays};
 use crate::program::{Each, Part, Step, Steps};
 use serde_json::Value;
 
@@ -26,15 +26,17 @@ enum Kind {
     Each,
     Think,
     Call,
+    Replay,
 }
 
-const KINDS: [(&str, Kind); 6] = [
+const KINDS: [(&str, Kind); 7] = [
     ("bind", Kind::Bind),
     ("repeat", Kind::Repeat),
     ("choose", Kind::Choose),
     ("each", Kind::Each),
     ("think", Kind::Think),
     ("call", Kind::Call),
+    ("replay", Kind::Replay),
 ];
 
 fn step(value: &Value, context: &mut Context, depth: usize) -> Parsed<Step> {
@@ -58,6 +60,7 @@ fn step(value: &Value, context: &mut Context, depth: usize) -> Parsed<Step> {
                 .take("time", |value| draw(value, context))
                 .map(Step::Think)
         }
+        Kind::Replay => replays::replay(fields, context),
         Kind::Call => {
             timed(&mut Operands::of_plan(fields, context)).map(|call| Step::Call(Box::new(call)))
         }

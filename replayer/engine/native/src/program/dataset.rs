@@ -13,6 +13,8 @@ pub(crate) enum Scope {
     Shared,
     /// One copy for each user, below `directory/uN`.
     User,
+    /// One copy for each user, beside the others' in the same directories: under a name of its own (`replay/names.rs`).
+    Own,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +41,15 @@ pub(crate) struct Entry {
 /// NULs after the last text, so that texts may be read in words.
 const PADDING: [u8; 8] = [0; 8];
 
+/// Where an entry of scope `own` gets a user's suffix.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Own {
+    /// Where, in the path within the dataset, its topmost own component ends.
+    pub(crate) path: u32,
+    /// The same in the target of a link; 0: nowhere.
+    pub(crate) link: u32,
+}
+
 /// A dataset; the paths of all entries stand in one text, so that a pick copies nothing.
 #[derive(Debug)]
 pub(crate) struct Dataset {
@@ -48,6 +59,8 @@ pub(crate) struct Dataset {
     pub(crate) scope: Scope,
     pub(crate) content: Content,
     pub(crate) entries: Vec<Entry>,
+    /// With scope `own`: one an entry.
+    own: Vec<Own>,
     text: Vec<u8>,
     /// Length of `directory/`.
     prefix: u32,
@@ -67,6 +80,7 @@ impl Dataset {
             scope,
             content,
             entries: Vec::new(),
+            own: Vec::new(),
             text,
             prefix,
         }
@@ -75,20 +89,20 @@ impl Dataset {
     /// Add an entry; `None` when the texts of a dataset exceed 4 GiB.
     pub(crate) fn push(
         &mut self,
-        path: &str,
+        path: &[u8],
         kind: EntryKind,
         facts: (u64, u32),
-        link: &str,
+        link: &[u8],
     ) -> Option<()> {
         self.text.truncate(self.text.len() - PADDING.len());
         let start = u32::try_from(self.text.len()).ok()?;
         self.text.extend_from_slice(self.directory.as_bytes());
         self.text.push(b'/');
-        self.text.extend_from_slice(path.as_bytes());
+        self.text.extend_from_slice(path);
         let path_len = u32::try_from(self.text.len()).ok()? - start;
         self.text.push(0);
         let link_start = u32::try_from(self.text.len()).ok()?;
-        self.text.extend_from_slice(link.as_bytes());
+        self.text.extend_from_slice(link);
         self.text.push(0);
         self.text.extend_from_slice(&PADDING);
         self.entries.push(Entry {
@@ -101,6 +115,16 @@ impl Dataset {
             link_len: u32::try_from(link.len()).ok()?,
         });
         Some(())
+    }
+
+    /// Say where the last entry gets its suffixes.
+    pub(crate) fn mark(&mut self, own: Own) {
+        self.own.push(own);
+    }
+
+    /// Where an entry gets its suffixes; `None` in other scopes.
+    pub(crate) fn own(&self, entry: u32) -> Option<Own> {
+        self.own.get(entry as usize).copied()
     }
 
     fn slice(&self, start: u32, len: u32) -> &[u8] {
@@ -148,7 +172,7 @@ impl Dataset {
     /// The directory of the dataset, for scope `user` that of this user, without a NUL.
     pub(crate) fn root_of(&self, user: u32) -> Vec<u8> {
         match self.scope {
-            Scope::Shared => self.directory.as_bytes().to_vec(),
+            Scope::Shared | Scope::Own => self.directory.as_bytes().to_vec(),
             Scope::User => format!("{}/u{user}", self.directory).into_bytes(),
         }
     }

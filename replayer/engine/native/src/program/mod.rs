@@ -2,12 +2,14 @@
 //! Made by `plan`; read by the interpreter, the pacers and the layout; never changed.
 
 mod dataset;
+pub(crate) mod replay;
 mod step;
 
-pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Scope};
+pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Own, Scope};
+pub(crate) use replay::{NamedTrace, ReplayPace, Replays};
 pub(crate) use step::{
     Call, DataCall, Each, Expect, FileCall, LinkTarget, LockKind, Mode, Owner, PairCall, Part,
-    PathCall, Step, Timed,
+    PathCall, Replay, ReplayPart, Step, Timed,
 };
 
 use crate::rng::{Stream, scale};
@@ -23,6 +25,7 @@ pub(crate) struct Program {
     pub(crate) pool_bytes: u64,
     pub(crate) tables: Vec<Box<[u64]>>,
     pub(crate) datasets: Vec<Dataset>,
+    pub(crate) replays: Replays,
     pub(crate) pickers: Vec<Picker>,
     pub(crate) transactions: Vec<Transaction>,
     pub(crate) mix: Weights,

@@ -1,8 +1,10 @@
 //! Steps: the instructions that an interpreter runs.
 
+use super::replay::{ReelGroup, ReplayPace};
 use super::{Draw, Steps, Weights};
 use crate::ops::{OK, Op};
 use std::ffi::CString;
+use std::sync::Arc;
 
 #[derive(Debug)]
 pub(crate) enum Step {
@@ -30,6 +32,26 @@ pub(crate) enum Step {
     Each(Box<Each>),
     Think(Draw),
     Call(Box<Timed>),
+    Replay(Box<Replay>),
+}
+
+/// A performance of a trace or of one request of it.
+#[derive(Debug)]
+pub(crate) struct Replay {
+    pub(crate) trace: u16,
+    /// The whole trace, or every request of a label.
+    pub(crate) reels: Arc<ReelGroup>,
+    pub(crate) part: ReplayPart,
+    pub(crate) pace: ReplayPace,
+    /// 100: as recorded.
+    pub(crate) speed_percent: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplayPart {
+    Whole,
+    /// One of the requests, drawn.
+    Request,
 }
 
 #[derive(Debug)]

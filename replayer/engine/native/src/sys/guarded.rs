@@ -30,18 +30,18 @@ pub(crate) struct Guarded {
 }
 
 /// A directory, and a name in it.
-struct Place<'a> {
-    parent: RawFd,
-    leaf: &'a CStr,
+pub(super) struct Place<'a> {
+    pub(super) parent: RawFd,
+    pub(super) leaf: &'a CStr,
 }
 
 impl Guarded {
-    fn root(&self) -> RawFd {
+    pub(super) fn root(&self) -> RawFd {
         self.root.file.as_raw_fd()
     }
 
     /// Remember a descriptor until the op is over.
-    fn keep(&self, file: OwnedFd) -> RawFd {
+    pub(super) fn keep(&self, file: OwnedFd) -> RawFd {
         let file = file.into_raw_fd();
         match &self.taken {
             [first, _] if first.get().is_none() => first.set(Some(file)),
@@ -57,7 +57,7 @@ impl Guarded {
     }
 
     /// The directory that a path's last name is in.
-    fn parent<'a>(&self, path: &'a CStr) -> Answer<Place<'a>> {
+    pub(super) fn parent<'a>(&self, path: &'a CStr) -> Answer<Place<'a>> {
         let bytes = path.to_bytes_with_nul();
         let Some(slash) = bytes.iter().rposition(|byte| *byte == b'/') else {
             return Ok(Place {
@@ -82,7 +82,11 @@ impl Guarded {
     }
 
     /// Call with `/proc/self/fd/N` of what a path leads to.
-    fn through_proc<T>(&self, path: &CStr, call: impl FnOnce(&CStr) -> Answer<T>) -> Answer<T> {
+    pub(super) fn through_proc<T>(
+        &self,
+        path: &CStr,
+        call: impl FnOnce(&CStr) -> Answer<T>,
+    ) -> Answer<T> {
         let file = self.resolve(path)?;
         let mut text = self.text.borrow_mut();
         text.clear();

@@ -1,13 +1,20 @@
 //! The only room that calls the kernel. What a call means is decided elsewhere.
 
+mod attributes;
+pub(crate) mod controls;
 mod counter;
 mod doorbell;
 mod files;
 mod folder;
 mod guarded;
+mod guarded_places;
 mod jailed;
+mod jailed_places;
 mod kernel;
 mod null;
+mod null_places;
+mod places;
+pub(crate) mod replayed;
 mod scratch;
 mod text;
 mod threads;
@@ -21,6 +28,7 @@ pub(crate) use guarded::Guarded;
 pub(crate) use jailed::Jailed;
 pub(crate) use kernel::{Answer, Kernel, LockRange};
 pub(crate) use null::Null;
+pub(crate) use places::{At, Links, Places};
 pub(crate) use scratch::{Scratch, ScratchPool};
 pub(crate) use text::{Prefix, Text, c_path};
 pub(crate) use threads::{

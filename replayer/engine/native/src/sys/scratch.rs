@@ -23,6 +23,12 @@ impl Scratch {
         self.len
     }
 
+    /// Whether so many bytes have room.
+    #[inline]
+    pub(crate) fn holds(self, len: u64) -> bool {
+        self.len as u64 >= len
+    }
+
     /// Its first bytes.
     #[inline]
     pub(crate) fn first(self, len: u64) -> Scratch {

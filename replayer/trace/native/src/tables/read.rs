@@ -133,11 +133,25 @@ impl TableReader {
 
     /// The next row group, or None after the last.
     pub(crate) fn next_group(&mut self) -> Result<Option<Group>, TraceError> {
-        if self.next_group >= self.reader.num_row_groups() {
+        let group = self.group(self.next_group)?;
+        self.next_group += usize::from(group.is_some());
+        Ok(group)
+    }
+
+    /// How many rows each row group has.
+    pub(crate) fn group_lengths(&self) -> Vec<u64> {
+        let groups = self.reader.metadata().row_groups().iter();
+        groups
+            .map(|group| u64::try_from(group.num_rows()).unwrap_or(0))
+            .collect()
+    }
+
+    /// A row group by its number, or None where there is none.
+    pub(crate) fn group(&self, number: usize) -> Result<Option<Group>, TraceError> {
+        if number >= self.reader.num_row_groups() {
             return Ok(None);
         }
-        let group = guarded(&self.path, || self.reader.get_row_group(self.next_group))?;
-        self.next_group += 1;
+        let group = guarded(&self.path, || self.reader.get_row_group(number))?;
         let rows = group.metadata().num_rows();
         if !(0..=MOST_GROUP_ROWS).contains(&rows) {
             return Err(self.damaged(&format!(

@@ -1,0 +1,186 @@
+//! Traces of a plan: their place below the run's folder, and the reels that its steps play.
+
+use crate::error::{Error, Result};
+use crate::program::Dataset;
+use crate::replay::compile::{self, Source};
+use crate::replay::reel::{Lane, Reel};
+use std::sync::{Arc, OnceLock};
+
+/// A trace that a plan names.
+#[derive(Debug)]
+pub(crate) struct NamedTrace {
+    pub(crate) name: String,
+    /// Its top, below the run's folder.
+    pub(crate) directory: String,
+    /// Of its trace.json.
+    pub(crate) sha256: String,
+}
+
+/// How a replay takes its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplayPace {
+    /// No event waits for a time.
+    Asap,
+    /// Each event comes its think time after the one before it.
+    Closed,
+    /// Each event comes at its time since the begin of the performance.
+    Timed,
+}
+
+/// The reels that a step draws from: none until they are compiled.
+#[derive(Debug, Default)]
+pub(crate) struct ReelGroup {
+    /// Number of the trace.
+    trace: u16,
+    /// The requests that are drawn from; `None`: the whole trace is one reel.
+    label: Option<String>,
+    reels: OnceLock<std::result::Result<Box<[Arc<Reel>]>, String>>,
+}
+
+impl ReelGroup {
+    /// Of reels that are made already.
+    #[cfg(test)]
+    pub(crate) fn of(reels: Vec<Arc<Reel>>) -> Arc<ReelGroup> {
+        Arc::new(ReelGroup {
+            reels: OnceLock::from(Ok(reels.into())),
+            ..ReelGroup::default()
+        })
+    }
+
+    pub(crate) fn reels(&self) -> &[Arc<Reel>] {
+        match self.reels.get() {
+            Some(Ok(reels)) => reels,
+            _ => &[],
+        }
+    }
+}
+
+/// What the reels of a plan need at most.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    pub(crate) lanes: Lane,
+    pub(crate) read_bytes: u64,
+}
+
+/// All that a plan replays.
+#[derive(Debug, Default)]
+pub(crate) struct Replays {
+    pub(crate) traces: Vec<NamedTrace>,
+    groups: Vec<Arc<ReelGroup>>,
+    /// Opened traces, in the order of their names.
+    sources: Vec<Source>,
+    /// What they need below the run's folder.
+    pub(crate) datasets: Vec<Dataset>,
+}
+
+impl Replays {
+    pub(crate) fn of(traces: Vec<NamedTrace>) -> Replays {
+        Replays {
+            traces,
+            ..Replays::default()
+        }
+    }
+
+    /// The group of a trace and a label, made where there is none yet.
+    pub(crate) fn group(&mut self, trace: u16, label: Option<&str>) -> Arc<ReelGroup> {
+        let same =
+            |group: &&Arc<ReelGroup>| group.trace == trace && group.label.as_deref() == label;
+        if let Some(known) = self.groups.iter().find(same) {
+            return Arc::clone(known);
+        }
+        let group = Arc::new(ReelGroup {
+            trace,
+            label: label.map(str::to_owned),
+            reels: OnceLock::new(),
+        });
+        self.groups.push(Arc::clone(&group));
+        group
+    }
+
+    /// Open the folders of all traces, in the order of their names.
+    pub(crate) fn open(&mut self, folders: &[String], users: u32) -> Result<()> {
+        if folders.len() != self.traces.len() {
+            return Err(Error::value(format!(
+                "plan: traces: needs the folders of {} traces, got {}",
+                self.traces.len(),
+                folders.len()
+            )));
+        }
+        for (number, (trace, folder)) in self.traces.iter().zip(folders).enumerate() {
+            let fault = |message| Error::value(format!("plan: traces[{number}]: {message}"));
+            let source = Source::open(folder, &trace.directory, &trace.sha256).map_err(fault)?;
+            self.sources.push(source.shared_by(users));
+        }
+        self.check_labels()?;
+        for (number, (trace, source)) in (0_u16..).zip(self.traces.iter().zip(&self.sources)) {
+            let whole = self.plays_only_whole(number);
+            let laid = compile::datasets(source, (&trace.name, &trace.directory), whole);
+            let laid = laid.ok_or_else(|| {
+                Error::value(format!("plan: traces[{number}]: its paths exceed 4 GiB"))
+            })?;
+            self.datasets.extend(laid);
+        }
+        Ok(())
+    }
+
+    fn check_labels(&self) -> Result<()> {
+        for group in &self.groups {
+            let source = self.sources.get(usize::from(group.trace));
+            if let (Some(label), Some(source)) = (&group.label, source) {
+                let labels = source.labels().map_err(Error::value)?;
+                if !labels.contains(label) {
+                    let known: Vec<&str> = labels.iter().map(String::as_str).take(20).collect();
+                    return Err(Error::value(format!(
+                        "plan: traces[{}]: has no request {label:?}; it has: {}",
+                        group.trace,
+                        known.join(", ")
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every step that plays a trace plays all of it: then its first own entries are known before the run.
+    fn plays_only_whole(&self, trace: u16) -> bool {
+        let mut groups = self.groups.iter().filter(|group| group.trace == trace);
+        groups.all(|group| group.label.is_none())
+    }
+
+    /// Make the reels of a group, if that is not done yet.
+    fn compile<'g>(&self, group: &'g ReelGroup) -> Result<&'g [Arc<Reel>]> {
+        let made = group.reels.get_or_init(|| {
+            let source = self.sources.get(usize::from(group.trace));
+            let source = source.ok_or_else(|| "its folder was not given".to_owned())?;
+            let laid_out = self.plays_only_whole(group.trace);
+            let reels = match &group.label {
+                None => vec![compile::compile_whole(source, laid_out)?],
+                Some(label) => compile::compile_requests(source, label)?,
+            };
+            Ok(reels.into_iter().map(Arc::new).collect())
+        });
+        match made {
+            Ok(reels) => Ok(reels),
+            Err(message) => {
+                let message = format!("plan: traces[{}]: {message}", group.trace);
+                Err(Error::value(message))
+            }
+        }
+    }
+
+    /// Make all reels. Returns the most that any of them needs.
+    pub(crate) fn needs(&self) -> Result<Needs> {
+        let mut needs = Needs::default();
+        for group in &self.groups {
+            for reel in self.compile(group)? {
+                needs.lanes = needs.lanes.max(reel.lanes);
+                needs.read_bytes = needs.read_bytes.max(reel.read_bytes);
+            }
+        }
+        Ok(needs)
+    }
+}
+
+#[cfg(test)]
+#[path = "replay_tests.rs"]
+mod tests;

@@ -1,0 +1,221 @@
+//! Chunks: cues of events, dealt to lanes, with what they wait for.
+
+use super::clock::{Clock, Stamp, positive};
+use super::operands::Operands;
+use super::past::Inherited;
+use super::recipe::Recipe;
+use super::scribe::Scribe;
+use super::slots::Seat;
+use super::waits::Waits;
+use crate::replay::reel::{Chunk, Cue, Deed, Lane, Recorded, Slot};
+use replayer_trace::{Event, Op};
+
+/// Cues of a chunk (chosen: 3.5 MiB).
+const CHUNK_CUES: usize = 32 << 10;
+/// Waits and bytes of texts after which a chunk ends, whatever it holds (chosen).
+const CHUNK_WAITS: usize = 256 << 10;
+const CHUNK_TEXTS: usize = 4 << 20;
+
+/// Takes the events of a reel in the order of rows, and gives chunks.
+pub(crate) struct Chunker<'a> {
+    recipe: &'a Recipe,
+    scribe: Scribe<'a>,
+    clock: Clock,
+    waits: Waits,
+    lanes: Vec<Vec<Cue>>,
+    /// Lanes that have had a cue.
+    begun: Vec<bool>,
+    cues: usize,
+    chunk_waits: Vec<crate::replay::reel::Wait>,
+}
+
+/// What the whole reel needs, known when all its events have been seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Needs {
+    pub(crate) slots: Slot,
+    pub(crate) read_bytes: u64,
+}
+
+impl<'a> Chunker<'a> {
+    pub(crate) fn new(recipe: &'a Recipe) -> Self {
+        let mut scribe = Scribe::new(&recipe.atlas, &recipe.table);
+        scribe.begin_special();
+        let lanes = usize::from(recipe.lanes.count);
+        Self {
+            scribe,
+            clock: Clock::new(recipe.begin_ns, recipe.call_ns),
+            waits: recipe.waits(),
+            lanes: vec![Vec::new(); lanes],
+            begun: vec![false; lanes],
+            cues: 0,
+            chunk_waits: Vec::new(),
+            recipe,
+        }
+    }
+
+    /// Take an event and the rows that the trace says it waits for; it is left out if it is none of the reel's.
+    pub(crate) fn push(&mut self, row: u64, event: &Event, earlier: &[u64]) {
+        let (Some(lane), Some(gap_ns)) = (
+            self.recipe.lanes.of(event.thread),
+            self.recipe.part.gap(row, event),
+        ) else {
+            return;
+        };
+        self.begin(lane, row);
+        let stamp = Stamp {
+            start: event.start_ns,
+            duration: event.duration_ns,
+            gap: gap_ns,
+        };
+        let start_ns = self.clock.start(event.thread, stamp);
+        self.scribe.waits.clear();
+        let deed = self.scribe.deed((lane, row), event);
+        let waits = self.wait((lane, row), earlier);
+        let recorded = self.recorded(event);
+        self.waits.plays((lane, row));
+        self.put(
+            lane,
+            Cue {
+                row,
+                thread: event.thread,
+                start_ns,
+                gap_ns,
+                recorded,
+                waits,
+                deed,
+            },
+        );
+    }
+
+    fn recorded(&self, event: &Event) -> Recorded {
+        let recorded = Operands(event).recorded();
+        let rewritten = self.scribe.rewrites || self.recipe.atlas.rewrites;
+        let listed = event.file.and_then(|file| self.scribe.slots.path(file));
+        match recorded {
+            // Other users' entries come and go there.
+            Recorded::Exactly(_) if event.op == Op::Getdents && self.recipe.users > 1 => {
+                let crowded = listed.is_some_and(|row| self.recipe.atlas.is_crowded(row));
+                if crowded { Recorded::Well } else { recorded }
+            }
+            // The suffix makes the text longer.
+            Recorded::Exactly(_) if rewritten && event.op == Op::Readlink => Recorded::Well,
+            recorded => recorded,
+        }
+    }
+
+    fn wait(&mut self, seat: Seat, earlier: &[u64]) -> (u32, u32) {
+        let found = self.waits.of(seat, earlier, &self.scribe.waits);
+        let first = u32::try_from(self.chunk_waits.len()).unwrap_or(0);
+        let count = u32::try_from(found.len()).unwrap_or(0);
+        self.chunk_waits.extend_from_slice(found);
+        (first, count)
+    }
+
+    /// The first cues of a lane open what it was open before.
+    fn begin(&mut self, lane: Lane, row: u64) {
+        let Some(begun) = self.begun.get_mut(usize::from(lane)) else {
+            return;
+        };
+        if std::mem::replace(begun, true) {
+            return;
+        }
+        let recipe = self.recipe;
+        let of_lane = |held: &&Inherited| recipe.lanes.of(held.thread) == Some(lane);
+        for held in recipe.inherited.iter().filter(of_lane) {
+            // The row before is another's, or an earlier one of this lane: a wait for it does not end too early.
+            let seat = (lane, row.saturating_sub(1));
+            let deed = self.scribe.inherit(seat, held);
+            self.put(lane, silent(seat.1, held.thread, deed));
+        }
+    }
+
+    fn put(&mut self, lane: Lane, cue: Cue) {
+        if let Some(cues) = self.lanes.get_mut(usize::from(lane)) {
+            cues.push(cue);
+            self.cues += 1;
+        }
+    }
+
+    /// Whether it is time to take a chunk.
+    pub(crate) fn is_full(&self) -> bool {
+        self.cues >= CHUNK_CUES
+            || self.chunk_waits.len() >= CHUNK_WAITS
+            || self.scribe.texts.len() >= CHUNK_TEXTS
+    }
+
+    /// What has been gathered since the last chunk; `None` if that is nothing.
+    pub(crate) fn take(&mut self) -> Option<Chunk> {
+        if self.cues == 0 {
+            return None;
+        }
+        self.cues = 0;
+        let lanes = self.lanes.iter_mut();
+        Some(Chunk {
+            lanes: lanes
+                .map(|cues| std::mem::take(cues).into_boxed_slice())
+                .collect(),
+            waits: std::mem::take(&mut self.chunk_waits).into_boxed_slice(),
+            texts: std::mem::take(&mut self.scribe.texts).into_boxed_slice(),
+        })
+    }
+
+    pub(crate) fn needs(&self) -> Needs {
+        Needs {
+            slots: self.scribe.slots.count,
+            read_bytes: self.scribe.read_bytes,
+        }
+    }
+}
+
+fn silent(row: u64, thread: u32, deed: Deed) -> Cue {
+    Cue {
+        row,
+        thread,
+        start_ns: 0,
+        gap_ns: 0,
+        recorded: Recorded::Unknown,
+        waits: (0, 0),
+        deed,
+    }
+}
+
+/// The rows that a reel plays.
+#[derive(Debug)]
+pub(crate) enum Part {
+    /// All of the trace.
+    Whole,
+    /// Some rows of some threads: by thread and first row.
+    Pieces(Vec<Piece>),
+}
+
+/// Rows of one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Piece {
+    pub(crate) thread: u32,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    /// When the work of the request began, on the trace's clock.
+    pub(crate) start_ns: u64,
+}
+
+impl Part {
+    /// The think time before an event; `None` if it is not played.
+    fn gap(&self, row: u64, event: &Event) -> Option<u64> {
+        let gap_ns = positive(event.gap_ns);
+        let Part::Pieces(pieces) = self else {
+            return Some(gap_ns);
+        };
+        let after =
+            pieces.partition_point(|piece| (piece.thread, piece.first) <= (event.thread, row));
+        let piece = pieces.get(after.checked_sub(1)?)?;
+        if piece.thread != event.thread || piece.last < row {
+            return None;
+        }
+        if piece.first == row {
+            // Before a request its thread had nothing to do: that is no think time.
+            let begun = i64::try_from(piece.start_ns).unwrap_or(i64::MAX);
+            return Some(gap_ns.min(positive(event.start_ns.saturating_sub(begun))));
+        }
+        Some(gap_ns)
+    }
+}

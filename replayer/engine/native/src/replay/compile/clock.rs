@@ -1,0 +1,99 @@
+//! When events would have been made without the tracing: each thread's own time, put together from its calls and gaps.
+
+use super::lanes::MOST_THREADS;
+
+/// What is known of a thread.
+#[derive(Clone, Copy, Debug)]
+struct Stand {
+    /// End of its last event.
+    end_ns: u64,
+}
+
+/// Times of a reel.
+#[derive(Debug)]
+pub(crate) struct Clock {
+    /// What the tracing added to each call.
+    call_ns: u64,
+    /// When the reel begins, as recorded.
+    begin_ns: i64,
+    /// How much earlier than recorded the last event was: threads that appear go on from there.
+    shift_ns: i64,
+    threads: Vec<Option<Stand>>,
+}
+
+/// An event as it was recorded, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stamp {
+    pub(crate) start: i64,
+    pub(crate) duration: Option<i64>,
+    pub(crate) gap: u64,
+}
+
+impl Clock {
+    pub(crate) fn new(begin_ns: i64, call_ns: u64) -> Clock {
+        Clock {
+            call_ns,
+            begin_ns,
+            shift_ns: 0,
+            threads: Vec::new(),
+        }
+    }
+
+    /// When a thread's next event is made, since the begin of the reel.
+    pub(crate) fn start(&mut self, thread: u32, stamp: Stamp) -> u64 {
+        let recorded = stamp.start.saturating_sub(self.begin_ns);
+        let at = thread.min(MOST_THREADS) as usize;
+        if self.threads.len() <= at {
+            self.threads.resize(at + 1, None);
+        }
+        let Some(place) = self.threads.get_mut(at) else {
+            return 0;
+        };
+        let start = match place {
+            Some(stand) => stand.end_ns.saturating_add(stamp.gap),
+            None => positive(recorded.saturating_sub(self.shift_ns)),
+        };
+        let took = positive(stamp.duration.unwrap_or(0)).saturating_sub(self.call_ns);
+        let end_ns = start.saturating_add(took);
+        *place = Some(Stand { end_ns });
+        let start_signed = i64::try_from(start).unwrap_or(i64::MAX);
+        self.shift_ns = recorded.saturating_sub(start_signed);
+        start
+    }
+}
+
+/// A time that is not negative.
+pub(crate) fn positive(time: i64) -> u64 {
+    u64::try_from(time).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamp(start: i64, duration: i64, gap: u64) -> Stamp {
+        Stamp {
+            start,
+            duration: Some(duration),
+            gap,
+        }
+    }
+
+    #[test]
+    fn what_the_tracing_added_is_taken_out_and_new_threads_follow() {
+        let mut clock = Clock::new(1000, 100);
+        assert_eq!(clock.start(0, stamp(1000, 150, 0)), 0);
+        // It was made 250 after the begin: 50 of the call, 20 of the gap are the program's.
+        assert_eq!(clock.start(0, stamp(1250, 150, 20)), 70);
+        assert_eq!(clock.start(1, stamp(1260, 100, 0)), 80);
+        assert_eq!(clock.start(1, stamp(1500, 100, 10)), 90);
+    }
+
+    #[test]
+    fn absurd_times_stay_within_bounds() {
+        let mut clock = Clock::new(i64::MIN, u64::MAX);
+        clock.start(0, stamp(i64::MAX, i64::MIN, u64::MAX));
+        clock.start(u32::MAX, stamp(i64::MIN, i64::MAX, 0));
+        assert_eq!(clock.start(0, stamp(0, 0, u64::MAX)), u64::MAX);
+    }
+}

@@ -1,0 +1,171 @@
+//! Operands of events, bounded: what the kernel would not take, or what no file system should be asked for, is a reason to omit.
+
+use super::slots::Reason;
+use crate::replay::reel::{Recorded, Time, Times};
+use replayer_trace::{Event, Op};
+
+/// The most that one read or write moves on Linux (`MAX_RW_COUNT`, read(2)).
+pub(crate) const MOST_DATA: u64 = 0x7fff_f000;
+/// Larger files are none (as plan format 1 has it).
+pub(crate) const MOST_BYTES: u64 = 1 << 50;
+/// The most that is mapped at once (chosen: above the largest file that is worth mapping whole).
+const MOST_MAPPED: u64 = 1 << 40;
+/// Errnos end here (errno.h of Linux, `MAX_ERRNO`).
+const MOST_ERRNO: i64 = 4095;
+
+const NO_SIZE: Reason = "size that no call can have";
+const NO_OFFSET: Reason = "offset that no call can have";
+const NO_FLAGS: Reason = "flags that are not replayed";
+
+/// The operands of an event.
+pub(crate) struct Operands<'a>(pub(crate) &'a Event);
+
+impl Operands<'_> {
+    /// Bytes to move.
+    pub(crate) fn data(&self) -> Result<u64, Reason> {
+        let size = u64::try_from(self.0.size.ok_or(NO_SIZE)?).map_err(|_| NO_SIZE)?;
+        Ok(size.min(MOST_DATA))
+    }
+
+    /// Size of a file or of a range of it.
+    pub(crate) fn bytes(&self) -> Result<u64, Reason> {
+        let size = u64::try_from(self.0.size.ok_or(NO_SIZE)?).map_err(|_| NO_SIZE)?;
+        (size <= MOST_BYTES).then_some(size).ok_or(NO_SIZE)
+    }
+
+    /// Size of a buffer, at most so many bytes.
+    pub(crate) fn buffer(&self, most: u64) -> Result<u64, Reason> {
+        self.data().map(|size| size.min(most))
+    }
+
+    pub(crate) fn mapped(&self) -> Result<u64, Reason> {
+        let size = self.bytes()?;
+        (size <= MOST_MAPPED).then_some(size).ok_or(NO_SIZE)
+    }
+
+    /// A position in a file.
+    pub(crate) fn offset(&self) -> Result<u64, Reason> {
+        position(self.0.offset.ok_or(NO_OFFSET)?)
+    }
+
+    /// A position, or the description's own.
+    pub(crate) fn some_offset(&self) -> Result<Option<u64>, Reason> {
+        self.0.offset.map(position).transpose()
+    }
+
+    /// The position in the second file stands as a text.
+    pub(crate) fn to_offset(&self) -> Result<Option<u64>, Reason> {
+        let Some(text) = &self.0.text else {
+            return Ok(None);
+        };
+        let number = std::str::from_utf8(text)
+            .ok()
+            .and_then(|text| text.parse().ok());
+        position(number.ok_or(NO_OFFSET)?).map(Some)
+    }
+
+    /// Flags of which every bit is known; none where there are none.
+    pub(crate) fn flags(&self, known: u32) -> Result<u32, Reason> {
+        let flags = u32::try_from(self.0.flags.unwrap_or(0)).map_err(|_| NO_FLAGS)?;
+        (flags & !known == 0).then_some(flags).ok_or(NO_FLAGS)
+    }
+
+    /// Flags without those that are not known.
+    pub(crate) fn lenient_flags(&self, known: u32) -> u32 {
+        low(self.0.flags) & known
+    }
+
+    /// Flags that are a number, not bits.
+    pub(crate) fn command(&self, most: u32) -> Result<u32, Reason> {
+        let command = u32::try_from(self.0.flags.ok_or(NO_FLAGS)?).map_err(|_| NO_FLAGS)?;
+        (command <= most).then_some(command).ok_or(NO_FLAGS)
+    }
+
+    /// Permission bits and the sticky bit: no file gets another's identity.
+    pub(crate) fn permissions(&self) -> u32 {
+        low(self.0.mode) & 0o1777
+    }
+
+    /// The column `mode` where it is no mode of a file.
+    pub(crate) fn mode_bits(&self, known: u32) -> u32 {
+        low(self.0.mode) & known
+    }
+
+    /// Owner and group; all ones: unchanged.
+    pub(crate) fn owner(&self) -> (u32, u32) {
+        let id = |id: Option<i64>| id.and_then(|id| u32::try_from(id).ok()).unwrap_or(u32::MAX);
+        (id(self.0.uid), id(self.0.gid))
+    }
+
+    pub(crate) fn times(&self) -> Times {
+        let flags = self.0.flags.unwrap_or(0);
+        let time = |value: Option<i64>, now: i64| {
+            if flags & now != 0 {
+                Some(Time::Now)
+            } else {
+                value.map(Time::At)
+            }
+        };
+        Times {
+            access: time(self.0.atime_ns, 1),
+            modification: time(self.0.mtime_ns, 2),
+        }
+    }
+
+    /// What the call returned, where a number is, and can be compared.
+    pub(crate) fn recorded(&self) -> Recorded {
+        let event = self.0;
+        if event.op.is_synthetic() {
+            return Recorded::Unknown;
+        }
+        if event.result < 0 {
+            return match i32::try_from(-event.result.max(-MOST_ERRNO - 1)) {
+                Ok(errno) if i64::from(errno) <= MOST_ERRNO => Recorded::Error(errno),
+                _ => Recorded::Unknown,
+            };
+        }
+        if event.op == Op::Getdents {
+            let entries = event
+                .entries
+                .and_then(|entries| u64::try_from(entries).ok());
+            return entries.map_or(Recorded::Unknown, Recorded::Exactly);
+        }
+        let number = u64::try_from(event.result).unwrap_or(0);
+        if returns_a_number(event.op) {
+            Recorded::Exactly(number)
+        } else {
+            Recorded::Well
+        }
+    }
+}
+
+fn returns_a_number(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Read
+            | Op::Readv
+            | Op::Pread
+            | Op::Preadv
+            | Op::Write
+            | Op::Writev
+            | Op::Pwrite
+            | Op::Pwritev
+            | Op::Lseek
+            | Op::Readlink
+            | Op::CopyFileRange
+            | Op::Splice
+            | Op::Sendfile
+            | Op::Getxattr
+            | Op::Lgetxattr
+            | Op::Fgetxattr
+    )
+}
+
+fn position(offset: i64) -> Result<u64, Reason> {
+    u64::try_from(offset).map_err(|_| NO_OFFSET)
+}
+
+fn low(value: Option<i64>) -> u32 {
+    let bits = value.unwrap_or(0) & i64::from(u32::MAX);
+    u32::try_from(bits).unwrap_or(0)
+}

@@ -1,0 +1,217 @@
+//! What events do to the files of a trace, as far as later requests find it.
+
+use super::clock::positive;
+use super::operands::{MOST_BYTES, Operands};
+use super::past::{Held, Kind, NodeId, Past};
+use replayer_trace::{Event, Op};
+use std::collections::BTreeMap;
+
+const CREAT: u32 = 0o100;
+const TRUNC: u32 = 0o1000;
+const APPEND: u32 = 0o2000;
+const KEEP_SIZE: i64 = 1;
+const EXCHANGE: i64 = 2;
+const TYPE_BITS: u32 = 0o170_000;
+const REGULAR: u32 = 0o100_000;
+
+impl Past<'_> {
+    /// Let an event happen. One that failed did nothing.
+    pub(crate) fn take(&mut self, event: &Event) {
+        if event.result < 0 {
+            return;
+        }
+        match event.op {
+            Op::Open | Op::Inherit => self.open(event),
+            Op::Close | Op::CloseExit => {
+                if let Some(file) = event.file {
+                    self.held.remove(&file);
+                }
+            }
+            _ if event.path.is_some() => self.named(event),
+            _ => self.used(event),
+        }
+    }
+
+    fn open(&mut self, event: &Event) {
+        let (Some(row), Some(file)) = (event.path, event.file) else {
+            return;
+        };
+        let Some(path) = self.atlas.path(row) else {
+            return;
+        };
+        let flags = Operands(event).lenient_flags(u32::MAX);
+        let found = self.find(path);
+        let node = match found {
+            None if flags & CREAT != 0 => {
+                self.make(path, Kind::File, Some(Operands(event).permissions()))
+            }
+            None => return,
+            Some(node) => node,
+        };
+        if flags & TRUNC != 0
+            && let Some(node) = self.nodes.get_mut(node)
+        {
+            node.size = 0;
+        }
+        let held = Held {
+            node,
+            path: row,
+            flags,
+            offset: 0,
+        };
+        self.held.insert(file, held);
+    }
+
+    /// An event that names a path.
+    fn named(&mut self, event: &Event) {
+        let Some(path) = event.path.and_then(|row| self.atlas.path(row)) else {
+            return;
+        };
+        let mode = Some(Operands(event).permissions());
+        match event.op {
+            Op::Mkdir => {
+                self.make(path, Kind::Directory(BTreeMap::new()), mode);
+            }
+            Op::Mknod => {
+                let bits = Operands(event).mode_bits(TYPE_BITS);
+                let is_file = bits == 0 || bits == REGULAR;
+                let kind = if is_file { Kind::File } else { Kind::Special };
+                self.make(path, kind, mode);
+            }
+            Op::Symlink => {
+                let text = event.text.as_deref().unwrap_or_default();
+                self.make(path, Kind::Link(text.into()), None);
+            }
+            Op::Unlink | Op::Rmdir => {
+                if let Some((directory, name)) = self.home(path) {
+                    self.leave(directory, name);
+                }
+            }
+            Op::Rename | Op::Link => self.moved(path, event),
+            Op::Truncate => {
+                if let Some(id) = self.find(path) {
+                    self.set_size(id, positive(event.size.unwrap_or(0)));
+                }
+            }
+            Op::Chmod => {
+                let found = self.find(path).and_then(|id| self.nodes.get_mut(id));
+                if let (Some(node), Some(mode)) = (found, mode) {
+                    node.mode = mode;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn moved(&mut self, path: &[u8], event: &Event) {
+        let to = event.to_path.and_then(|row| self.atlas.path(row));
+        let homes = (self.home(path), to.and_then(|to| self.home(to)));
+        let (Some((from, name)), Some((into, new_name))) = homes else {
+            return;
+        };
+        let Some(id) = self.child(from, name) else {
+            return;
+        };
+        if event.op == Op::Rename {
+            self.leave(from, name);
+            if event.flags.unwrap_or(0) & EXCHANGE != 0
+                && let Some(other) = self.leave(into, new_name)
+            {
+                self.enter(from, name, other);
+            }
+        }
+        self.enter(into, new_name, id);
+    }
+
+    /// An event on an open file.
+    fn used(&mut self, event: &Event) {
+        let moved = positive(event.result);
+        let to_offset = Operands(event).to_offset().ok().flatten();
+        match event.op {
+            Op::Read | Op::Readv => self.advance(event.file, moved),
+            Op::Lseek => self.with(event.file, |held| held.offset = moved),
+            Op::Write | Op::Writev => self.write(event.file, moved),
+            Op::Pwrite | Op::Pwritev => {
+                let end = positive(event.offset.unwrap_or(0)).saturating_add(moved);
+                self.reach(event.file, end);
+            }
+            Op::Ftruncate => {
+                if let Some(held) = self.of(event.file) {
+                    self.set_size(held.node, positive(event.size.unwrap_or(0)));
+                }
+            }
+            Op::Fallocate if event.flags.unwrap_or(0) & KEEP_SIZE == 0 => {
+                let size = positive(event.size.unwrap_or(0));
+                let end = positive(event.offset.unwrap_or(0)).saturating_add(size);
+                self.reach(event.file, end);
+            }
+            Op::Fchmod => {
+                let held = self.of(event.file);
+                let node = held.and_then(|held| self.nodes.get_mut(held.node));
+                if let Some(node) = node {
+                    node.mode = Operands(event).permissions();
+                }
+            }
+            Op::CopyFileRange | Op::Splice | Op::Sendfile => {
+                if event.offset.is_none() {
+                    self.advance(event.file, moved);
+                }
+                match to_offset {
+                    Some(offset) => self.reach(event.to_file, offset.saturating_add(moved)),
+                    None => self.write(event.to_file, moved),
+                }
+            }
+            Op::Clone => {
+                let from = self.of(event.file).and_then(|held| self.node(held.node));
+                let size = from.map(|node| node.size);
+                if let (Some(size), Some(to)) = (size, self.of(event.to_file)) {
+                    self.set_size(to.node, size);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn of(&self, file: Option<u32>) -> Option<Held> {
+        self.held.get(&file?).copied()
+    }
+
+    fn with(&mut self, file: Option<u32>, change: impl FnOnce(&mut Held)) {
+        if let Some(held) = file.and_then(|file| self.held.get_mut(&file)) {
+            change(held);
+        }
+    }
+
+    fn advance(&mut self, file: Option<u32>, bytes: u64) {
+        self.with(file, |held| held.offset = held.offset.saturating_add(bytes));
+    }
+
+    fn write(&mut self, file: Option<u32>, bytes: u64) {
+        let Some(held) = self.of(file) else {
+            return;
+        };
+        let size = self.node(held.node).map_or(0, |node| node.size);
+        let at = if held.flags & APPEND != 0 {
+            size
+        } else {
+            held.offset
+        };
+        let end = at.saturating_add(bytes);
+        self.with(file, |held| held.offset = end);
+        self.reach(file, end);
+    }
+
+    /// A file is at least so long.
+    fn reach(&mut self, file: Option<u32>, end: u64) {
+        if let Some(held) = self.of(file) {
+            let size = self.node(held.node).map_or(0, |node| node.size);
+            self.set_size(held.node, size.max(end));
+        }
+    }
+
+    fn set_size(&mut self, id: NodeId, size: u64) {
+        if let Some(node) = self.nodes.get_mut(id) {
+            node.size = size.min(MOST_BYTES);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! From an event to a deed: files become slots, paths their numbers in the reel; what cannot be made again becomes an omission.
+
+use super::atlas::Atlas;
+use super::operands::{MOST_DATA, Operands};
+use super::slots::{NOT_OPEN, Reason, SPECIAL, Seat, Slots};
+use super::table::Table;
+use crate::path;
+use crate::replay::reel::{Deed, PathId, Place, Slot, TextId};
+use replayer_trace::{Event, Op};
+use std::collections::HashSet;
+
+/// Flags that an open may have: those of plan format 1.
+pub(crate) const OPEN_FLAGS: u32 = crate::plan::OPEN_FLAGS;
+const CREAT: u32 = 0o100;
+/// `O_CREAT` and the bit of `O_TMPFILE`: only they take a mode (openat2(2)).
+const MAKES: u32 = CREAT | 0o20_000_000;
+const PATH: u32 = 0o10_000_000;
+/// What openat2 takes beside `O_PATH`.
+const WITH_PATH: u32 = PATH | 0o200_000 | 0o400_000 | 0o2_000_000;
+/// `O_CREAT`, `O_EXCL`, `O_TRUNC` and `O_TMPFILE`: a file that was open before is only opened.
+const ONLY_ONCE: u32 = CREAT | 0o200 | 0o1000 | 0o20_000_000;
+const NO_PATH: Reason = "path that is not replayed";
+pub(crate) const UNKNOWN: Reason = "call that is not replayed";
+const TYPE_BITS: u32 = 0o170_000;
+const REGULAR: u32 = 0o100_000;
+/// The largest buffer that a performance is given (chosen: 1024 of it, as one readv takes them, hold the most a read moves).
+const BUFFER_BYTES: u64 = MOST_DATA.div_ceil(1024).next_multiple_of(4096);
+
+/// What an event becomes, and the state of the files that it needs.
+#[derive(Debug)]
+pub(crate) struct Scribe<'a> {
+    pub(crate) atlas: &'a Atlas,
+    pub(crate) table: &'a Table,
+    pub(crate) slots: Slots,
+    /// Rows of paths that became special.
+    special: HashSet<u32>,
+    /// Texts of the chunk that is being filled.
+    pub(crate) texts: Vec<u8>,
+    /// What the event must wait for besides what the trace says.
+    pub(crate) waits: Vec<Seat>,
+    pub(crate) read_bytes: u64,
+    /// A symlink was made whose text is rewritten.
+    pub(crate) rewrites: bool,
+}
+
+impl<'a> Scribe<'a> {
+    pub(crate) fn new(atlas: &'a Atlas, table: &'a Table) -> Self {
+        Self {
+            atlas,
+            table,
+            slots: Slots::default(),
+            special: HashSet::new(),
+            texts: Vec::new(),
+            waits: Vec::new(),
+            read_bytes: 0,
+            rewrites: false,
+        }
+    }
+
+    /// What an event does. Waits are appended to `waits`.
+    pub(crate) fn deed(&mut self, seat: Seat, event: &Event) -> Deed {
+        let deed = match event.op {
+            Op::Open | Op::Inherit => self.open(seat, event),
+            Op::Close | Op::CloseExit | Op::CloseDup => self.close(seat, event),
+            _ => match self.path_deed(seat, event) {
+                Ok(Some(deed)) => Ok(deed),
+                Ok(None) => self.file_deed(seat, event),
+                Err(reason) => Err(reason),
+            },
+        };
+        deed.unwrap_or_else(|reason| Deed::Omit { reason })
+    }
+
+    fn open(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+        let operands = Operands(event);
+        let placed = self.place(seat, event.path, event.to_file);
+        let file = event.file.filter(|_| event.result >= 0);
+        let (Ok(at), Some(row)) = (placed, event.path) else {
+            if let Some(file) = file {
+                self.slots.lose(file, placed.err().unwrap_or(NOT_OPEN));
+            }
+            return Err(placed.err().unwrap_or(NO_PATH));
+        };
+        let flags = open_flags(&operands);
+        let slot = file.and_then(|file| self.slots.open(file, row, seat));
+        if event.op == Op::Inherit {
+            return Ok(Deed::Inherit {
+                path: at.path,
+                slot: slot.ok_or(NOT_OPEN)?,
+                flags: flags & !ONLY_ONCE,
+                offset: 0,
+            });
+        }
+        Ok(Deed::Open {
+            at,
+            slot,
+            flags,
+            mode: if flags & MAKES == 0 {
+                0
+            } else {
+                operands.permissions()
+            },
+        })
+    }
+
+    /// A file that was open before: it is opened with what its open had.
+    pub(crate) fn inherit(&mut self, seat: Seat, held: &super::past::Inherited) -> Deed {
+        let slot = self.slots.open(held.file, held.path, seat);
+        match (self.number(held.path), slot) {
+            (Ok(path), Some(slot)) => Deed::Inherit {
+                path,
+                slot,
+                flags: held.flags & OPEN_FLAGS & !ONLY_ONCE,
+                offset: held.offset,
+            },
+            (Err(reason), _) => {
+                self.slots.lose(held.file, reason);
+                Deed::Omit { reason }
+            }
+            (Ok(_), None) => Deed::Omit { reason: NOT_OPEN },
+        }
+    }
+
+    fn close(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+        let file = event.file.ok_or(NOT_OPEN)?;
+        if event.op == Op::CloseDup {
+            let slot = self.slots.used(file, seat, &mut self.waits)?;
+            return Ok(Deed::CloseDuplicate { slot });
+        }
+        let slot = self.slots.close(file, seat, &mut self.waits)?;
+        Ok(match event.op {
+            Op::CloseExit => Deed::CloseSilently { slot },
+            _ => Deed::Close { slot },
+        })
+    }
+
+    /// The slot of a file that an event uses.
+    pub(crate) fn slot(&mut self, seat: Seat, file: Option<u32>) -> Result<Slot, Reason> {
+        let file = file.ok_or(NOT_OPEN)?;
+        self.slots.used(file, seat, &mut self.waits)
+    }
+
+    /// The same for a side that may lie outside of the trace.
+    pub(crate) fn some_slot(
+        &mut self,
+        seat: Seat,
+        file: Option<u32>,
+    ) -> Result<Option<Slot>, Reason> {
+        file.map(|file| self.slots.used(file, seat, &mut self.waits))
+            .transpose()
+    }
+
+    fn number(&self, row: u32) -> Result<PathId, Reason> {
+        if self.is_special(row) {
+            return Err(SPECIAL);
+        }
+        self.table.number(row).ok_or(NO_PATH)
+    }
+
+    fn is_special(&self, row: u32) -> bool {
+        self.special.contains(&row)
+    }
+
+    /// The number of an event's path.
+    pub(crate) fn path(&self, event: &Event) -> Result<PathId, Reason> {
+        self.number(event.path.ok_or(NO_PATH)?)
+    }
+
+    /// A path as the program named it: below a directory that it had open, if there is one.
+    pub(crate) fn place(
+        &mut self,
+        seat: Seat,
+        row: Option<u32>,
+        directory: Option<u32>,
+    ) -> Result<Place, Reason> {
+        let row = row.ok_or(NO_PATH)?;
+        let path = self.number(row)?;
+        let whole = Place {
+            path,
+            from: None,
+            rest: 0,
+        };
+        let Some(rest) = directory.and_then(|file| self.below(row, file)) else {
+            return Ok(whole);
+        };
+        let from = self.slot(seat, directory).ok();
+        Ok(Place {
+            rest: if from.is_some() { rest } else { 0 },
+            from,
+            ..whole
+        })
+    }
+
+    /// Where the part of a path below an open directory begins.
+    fn below(&self, row: u32, directory: u32) -> Option<u32> {
+        let outer = self.atlas.path(self.slots.path(directory)?)?;
+        let inner = self.atlas.path(row)?.strip_prefix(outer)?;
+        let is_below = inner.len() > 1 && inner.first() == Some(&b'/');
+        is_below.then(|| u32::try_from(outer.len() + 1).unwrap_or(0))
+    }
+
+    /// Note what became of a special file.
+    pub(crate) fn note_special(&mut self, event: &Event) -> Result<(), Reason> {
+        let mode = Operands(event).mode_bits(TYPE_BITS);
+        if event.op == Op::Mknod && mode != 0 && mode != REGULAR {
+            if event.result >= 0 {
+                self.special.extend(event.path);
+            }
+            return Err(SPECIAL);
+        }
+        let row = event.path.filter(|row| self.is_special(*row));
+        let Some(row) = row.filter(|_| event.result >= 0) else {
+            return Ok(());
+        };
+        match event.op {
+            Op::Unlink => {
+                self.special.remove(&row);
+            }
+            Op::Rename => {
+                self.special.remove(&row);
+                self.special.extend(event.to_path);
+            }
+            Op::Link => self.special.extend(event.to_path),
+            _ => {}
+        }
+        Err(SPECIAL)
+    }
+
+    /// Special files that are there before.
+    pub(crate) fn begin_special(&mut self) {
+        self.special.extend(&self.atlas.special);
+    }
+
+    pub(crate) fn reads(&mut self, size: u64) -> u64 {
+        self.read_bytes = self.read_bytes.max(size.min(BUFFER_BYTES));
+        size
+    }
+
+    /// Keep a text of the chunk.
+    pub(crate) fn text(&mut self, text: &[u8], own_end: u32) -> Result<TextId, Reason> {
+        let sizes = (u32::try_from(self.texts.len()), u32::try_from(text.len()));
+        let (Ok(start), Ok(len)) = sizes else {
+            return Err(UNKNOWN);
+        };
+        self.texts.extend_from_slice(text);
+        self.texts.push(0);
+        Ok(TextId {
+            start,
+            len,
+            own_end,
+        })
+    }
+
+    /// The text of a symlink that stays inside the run's folder.
+    pub(crate) fn target(&mut self, event: &Event) -> Result<TextId, Reason> {
+        let row = event.path.ok_or(NO_PATH)?;
+        let (Some(path), Some(text)) = (self.atlas.path(row), &event.text) else {
+            return Err(NO_PATH);
+        };
+        if !path::link_stays_inside(path, text) {
+            return Err("symlink that leads outside");
+        }
+        let mark = self.atlas.link_mark(path, text);
+        let mark = mark.ok_or("symlink through two own places")?;
+        self.rewrites |= mark > 0;
+        self.text(text, mark)
+    }
+}
+
+fn open_flags(operands: &Operands<'_>) -> u32 {
+    let flags = operands.lenient_flags(OPEN_FLAGS);
+    if flags & PATH != 0 {
+        flags & WITH_PATH
+    } else {
+        flags
+    }
+}

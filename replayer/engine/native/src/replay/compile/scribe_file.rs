@@ -1,0 +1,277 @@
+//! Deeds on open files.
+
+use super::operands::Operands;
+use super::scribe::{Scribe, UNKNOWN};
+use super::slots::{NOT_OPEN, Reason, Seat};
+use crate::replay::reel::{Deed, Slot, Subject};
+use replayer_trace::{Event, Op};
+
+/// The largest buffer of a listing (chosen: glibc asks for 32 KiB, Samba for 1 MiB).
+const LISTING_BYTES: u64 = 1 << 20;
+/// Modes of fallocate that are known (as plan format 1 has it).
+const ALLOCATE_MODES: u32 = 0x7F;
+/// `O_APPEND`, `O_NONBLOCK`, `O_DIRECT` and `O_NOATIME`: what `F_SETFL` changes, `O_ASYNC` left out.
+const STATUS_FLAGS: u64 = 0o2000 | 0o4000 | 0o40_000 | 0o1_000_000;
+const GET_DESCRIPTOR: u32 = 1;
+const SET_DESCRIPTOR: u32 = 2;
+const GET_STATUS: u32 = 3;
+const SET_STATUS: u32 = 4;
+/// `MAP_SHARED` and `MAP_PRIVATE`.
+const MAP_KINDS: u32 = 3;
+/// `PROT_READ` and `PROT_WRITE`: nothing is ever executed.
+const PROTECTION: u32 = 3;
+/// Commands of ioctl that ask and change nothing (asm-generic/ioctls.h, linux/fs.h).
+const QUERIES: [(&[u8], u32); 7] = [
+    (b"TCGETS", 0x5401),
+    (b"TIOCGWINSZ", 0x5413),
+    (b"FIONREAD", 0x541B),
+    (b"FIGETBSZ", 2),
+    (b"FS_IOC_GETFLAGS", 0x8008_6601),
+    (b"FS_IOC_GETVERSION", 0x8008_7601),
+    (b"FS_IOC_FSGETXATTR", 0x801C_581F),
+];
+
+impl Scribe<'_> {
+    /// What an event does to an open file.
+    pub(super) fn file_deed(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+        if let Some(deed) = self.two_files(seat, event)? {
+            return Ok(deed);
+        }
+        let slot = self.slot(seat, event.file)?;
+        let finders = [data_deed, state_deed, range_deed, command_deed];
+        for find in finders {
+            if let Some(deed) = find(self, slot, event)? {
+                return Ok(deed);
+            }
+        }
+        self.attribute(Subject::File(slot), event)
+    }
+
+    fn two_files(&mut self, seat: Seat, event: &Event) -> Result<Option<Deed>, Reason> {
+        let is_copy = matches!(
+            event.op,
+            Op::CopyFileRange | Op::Clone | Op::Splice | Op::Sendfile
+        );
+        if !is_copy {
+            return Ok(None);
+        }
+        let from = self.some_slot(seat, event.file)?;
+        let to = self.some_slot(seat, event.to_file)?;
+        if from.is_none() && to.is_none() {
+            return Err(NOT_OPEN);
+        }
+        self.copy(event, from, to).map(Some)
+    }
+
+    fn copy(
+        &mut self,
+        event: &Event,
+        from: Option<Slot>,
+        to: Option<Slot>,
+    ) -> Result<Deed, Reason> {
+        if event.op == Op::Clone {
+            let to = to.ok_or(NOT_OPEN)?;
+            return Ok(Deed::Clone { from, to });
+        }
+        let operands = Operands(event);
+        let size = operands.data()?;
+        // Data sizes fit: MOST_DATA is below 2^31.
+        let short = u32::try_from(size).unwrap_or(u32::MAX);
+        let (from_offset, to_offset) = (operands.some_offset()?, operands.to_offset()?);
+        if to.is_none() {
+            self.reads(size);
+        }
+        Ok(match (event.op, from) {
+            (Op::Sendfile, Some(from)) => Deed::Sendfile {
+                from,
+                to,
+                size,
+                offset: from_offset,
+            },
+            (Op::Splice, _) => Deed::Splice {
+                from,
+                to,
+                size: short,
+                from_offset,
+                to_offset,
+            },
+            _ => Deed::CopyRange {
+                from,
+                to,
+                size: short,
+                from_offset,
+                to_offset,
+            },
+        })
+    }
+}
+
+fn data_deed(scribe: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<Deed>, Reason> {
+    let operands = Operands(event);
+    let vector = matches!(event.op, Op::Readv | Op::Writev | Op::Preadv | Op::Pwritev);
+    Ok(Some(match event.op {
+        Op::Read | Op::Readv | Op::Pread | Op::Preadv => Deed::Read {
+            slot,
+            size: scribe.reads(operands.data()?),
+            offset: placed(event.op, &operands)?,
+            vector,
+        },
+        Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev => Deed::Write {
+            slot,
+            size: operands.data()?,
+            offset: placed(event.op, &operands)?,
+            vector,
+        },
+        Op::Lseek => Deed::Seek {
+            slot,
+            offset: event.offset.unwrap_or(0),
+            whence: operands.command(4)?,
+        },
+        Op::Getdents => Deed::List {
+            slot,
+            size: scribe.reads(operands.buffer(LISTING_BYTES)?),
+        },
+        _ => return Ok(None),
+    }))
+}
+
+/// The position of a call that has one.
+fn placed(op: Op, operands: &Operands<'_>) -> Result<Option<u64>, Reason> {
+    match op {
+        Op::Pread | Op::Pwrite | Op::Preadv | Op::Pwritev => operands.offset().map(Some),
+        _ => Ok(None),
+    }
+}
+
+fn state_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<Deed>, Reason> {
+    let operands = Operands(event);
+    let (uid, gid) = operands.owner();
+    Ok(Some(match event.op {
+        Op::Fstat | Op::Stat | Op::Lstat => Deed::Fstat { slot },
+        Op::Fstatfs => Deed::Fstatfs { slot },
+        Op::Fsync => Deed::Fsync { slot },
+        Op::Fdatasync => Deed::Fdatasync { slot },
+        Op::Syncfs => Deed::Syncfs { slot },
+        Op::Ftruncate => Deed::Ftruncate {
+            slot,
+            size: operands.bytes()?,
+        },
+        Op::Fchmod => Deed::Fchmod {
+            slot,
+            mode: operands.permissions(),
+        },
+        Op::Fchown => Deed::Fchown { slot, uid, gid },
+        Op::Futimens => Deed::Futimens {
+            slot,
+            times: operands.times(),
+        },
+        _ => return Ok(None),
+    }))
+}
+
+fn range_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<Deed>, Reason> {
+    let operands = Operands(event);
+    Ok(Some(match event.op {
+        Op::SyncFileRange => Deed::SyncRange {
+            slot,
+            offset: operands.offset()?,
+            size: operands.bytes()?,
+            flags: operands.flags(7)?,
+        },
+        Op::Fallocate => Deed::Fallocate {
+            slot,
+            offset: operands.offset()?,
+            size: operands.bytes()?,
+            mode: operands.flags(ALLOCATE_MODES)?,
+        },
+        Op::Fadvise => Deed::Advise {
+            slot,
+            offset: operands.offset()?,
+            size: operands.bytes()?,
+            advice: operands.command(5)?,
+        },
+        Op::Readahead => Deed::Readahead {
+            slot,
+            offset: operands.offset()?,
+            size: operands.bytes()?,
+        },
+        Op::Mmap => Deed::Map {
+            slot,
+            offset: operands.offset()?,
+            size: operands.mapped()?,
+            protection: operands.mode_bits(PROTECTION),
+            flags: operands.lenient_flags(MAP_KINDS),
+        },
+        _ => return Ok(None),
+    }))
+}
+
+fn command_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<Deed>, Reason> {
+    let operands = Operands(event);
+    Ok(Some(match event.op {
+        Op::Flock => Deed::Flock {
+            slot,
+            operation: lock_operation(&operands)?,
+        },
+        Op::Lock => record_lock(slot, event)?,
+        Op::Fcntl => status_command(slot, event)?,
+        Op::Ioctl => {
+            let name = event.text.as_deref().unwrap_or_default();
+            let known = QUERIES.iter().find(|(known, _)| *known == name);
+            let (_, command) = known.ok_or("ioctl that is not replayed")?;
+            Deed::Ioctl {
+                slot,
+                command: *command,
+            }
+        }
+        _ => return Ok(None),
+    }))
+}
+
+/// To share, to exclude or to unlock, with or without `LOCK_NB`.
+fn lock_operation(operands: &Operands<'_>) -> Result<u32, Reason> {
+    let operation = operands.command(0xF)?;
+    match operation & !4 {
+        1 | 2 | 8 => Ok(operation),
+        _ => Err(UNKNOWN),
+    }
+}
+
+fn record_lock(slot: Slot, event: &Event) -> Result<Deed, Reason> {
+    let operands = Operands(event);
+    // F_SETLK, F_SETLKW, their 64-bit forms and those of open descriptions.
+    let wait = match operands.command(u32::MAX)? {
+        6 | 0xD | 0x25 => false,
+        7 | 0xE | 0x26 => true,
+        _ => return Err("lock that is only asked for"),
+    };
+    let whence = event.entries.unwrap_or(0);
+    Ok(Deed::Lock {
+        slot,
+        wait,
+        kind: operands.mode_bits(3).min(2),
+        offset: event.offset.unwrap_or(0),
+        size: event.size.unwrap_or(0),
+        whence: u32::try_from(whence)
+            .ok()
+            .filter(|whence| *whence <= 2)
+            .ok_or(UNKNOWN)?,
+    })
+}
+
+fn status_command(slot: Slot, event: &Event) -> Result<Deed, Reason> {
+    let command = Operands(event).command(u32::MAX)?;
+    let argument = u64::try_from(event.size.unwrap_or(0)).unwrap_or(0);
+    let argument = match command {
+        GET_DESCRIPTOR | GET_STATUS => 0,
+        // Descriptors stay closed on exec, whatever the program wanted.
+        SET_DESCRIPTOR => 1,
+        SET_STATUS => argument & STATUS_FLAGS,
+        _ => return Err("fcntl that is not replayed"),
+    };
+    Ok(Deed::Fcntl {
+        slot,
+        command,
+        argument,
+    })
+}

@@ -1,0 +1,158 @@
+//! Deeds on paths.
+
+use super::operands::Operands;
+use super::scribe::{Scribe, UNKNOWN};
+use super::slots::{Reason, Seat};
+use crate::replay::reel::{Deed, Place, Subject, TextId};
+use replayer_trace::{Event, Op};
+
+/// `AT_EACCESS` and `AT_SYMLINK_NOFOLLOW`.
+const ACCESS_FLAGS: u32 = 0x300;
+/// `RENAME_NOREPLACE` and `RENAME_EXCHANGE`; a whiteout would be a device.
+const RENAME_FLAGS: u32 = 3;
+/// `AT_SYMLINK_FOLLOW`.
+const LINK_FLAGS: u32 = 0x400;
+/// The most bytes of a name and of a value of an attribute (xattr(7)), and one more to be refused.
+const NAME_BYTES: usize = 255;
+pub(super) const VALUE_BYTES: u64 = (1 << 16) + 1;
+/// The longest path that a buffer is given for (limits.h, `PATH_MAX`).
+const TARGET_BYTES: u64 = 4096;
+
+impl Scribe<'_> {
+    /// What an event does to a path; `None` if it is about an open file.
+    pub(super) fn path_deed(&mut self, seat: Seat, event: &Event) -> Result<Option<Deed>, Reason> {
+        if event.path.is_none() {
+            return Ok(None);
+        }
+        self.note_special(event)?;
+        if event.to_path.is_some() {
+            return self.pair_deed(seat, event).map(Some);
+        }
+        if let Some(deed) = self.attribute_deed(event)? {
+            return Ok(Some(deed));
+        }
+        let at = self.place(seat, event.path, event.to_file)?;
+        self.place_deed(at, event).map(Some)
+    }
+
+    fn pair_deed(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+        let at = self.place(seat, event.path, event.to_file)?;
+        let to = self.place(seat, event.to_path, event.file)?;
+        let operands = Operands(event);
+        match event.op {
+            Op::Rename => Ok(Deed::Rename {
+                at,
+                to,
+                flags: operands.flags(RENAME_FLAGS)?,
+            }),
+            Op::Link => Ok(Deed::Link {
+                at,
+                to,
+                flags: operands.flags(LINK_FLAGS)?,
+            }),
+            _ => Err(UNKNOWN),
+        }
+    }
+
+    fn place_deed(&mut self, at: Place, event: &Event) -> Result<Deed, Reason> {
+        let operands = Operands(event);
+        let mode = operands.permissions();
+        let (uid, gid) = operands.owner();
+        let times = operands.times();
+        Ok(match event.op {
+            Op::Stat => Deed::Stat { at },
+            Op::Lstat => Deed::Lstat { at },
+            Op::Access => Deed::Access {
+                at,
+                mode: operands.flags(7)?,
+                flags: operands.mode_bits(ACCESS_FLAGS),
+            },
+            Op::Chdir => Deed::Chdir { at },
+            Op::Statfs => Deed::Statfs { path: at.path },
+            Op::Mkdir => Deed::Mkdir { at, mode },
+            Op::Mknod => Deed::Mknod { at, mode },
+            Op::Rmdir => Deed::Rmdir { at },
+            Op::Unlink => Deed::Unlink { at },
+            Op::Readlink => Deed::Readlink {
+                at,
+                size: operands.buffer(TARGET_BYTES)?,
+            },
+            Op::Symlink => Deed::Symlink {
+                at,
+                target: self.target(event)?,
+            },
+            Op::Truncate => Deed::Truncate {
+                path: at.path,
+                size: operands.bytes()?,
+            },
+            Op::Chmod => Deed::Chmod { at, mode },
+            Op::Chown | Op::Lchown => Deed::Chown {
+                at,
+                uid,
+                gid,
+                follow: event.op == Op::Chown,
+            },
+            Op::Utimens | Op::Lutimens => Deed::Utimens {
+                at,
+                times,
+                follow: event.op == Op::Utimens,
+            },
+            _ => return Err(UNKNOWN),
+        })
+    }
+
+    fn attribute_deed(&mut self, event: &Event) -> Result<Option<Deed>, Reason> {
+        let follow = match event.op {
+            Op::Getxattr | Op::Setxattr | Op::Removexattr | Op::Listxattr => true,
+            Op::Lgetxattr | Op::Lsetxattr | Op::Lremovexattr | Op::Llistxattr => false,
+            _ => return Ok(None),
+        };
+        let path = self.path(event)?;
+        let on = Subject::Path { path, follow };
+        self.attribute(on, event).map(Some)
+    }
+
+    /// A deed on an attribute.
+    pub(super) fn attribute(&mut self, on: Subject, event: &Event) -> Result<Deed, Reason> {
+        let operands = Operands(event);
+        Ok(match event.op {
+            Op::Getxattr | Op::Lgetxattr | Op::Fgetxattr => Deed::Getxattr {
+                on,
+                name: self.attribute_name(event)?,
+                size: operands.buffer(VALUE_BYTES)?,
+            },
+            Op::Setxattr | Op::Lsetxattr | Op::Fsetxattr => Deed::Setxattr {
+                on,
+                name: self.users_attribute(event)?,
+                size: operands.buffer(VALUE_BYTES)?,
+                flags: operands.flags(3)?,
+            },
+            Op::Removexattr | Op::Lremovexattr | Op::Fremovexattr => Deed::Removexattr {
+                on,
+                name: self.users_attribute(event)?,
+            },
+            Op::Listxattr | Op::Llistxattr | Op::Flistxattr => Deed::Listxattr {
+                on,
+                size: operands.buffer(VALUE_BYTES)?,
+            },
+            _ => return Err(UNKNOWN),
+        })
+    }
+
+    fn attribute_name(&mut self, event: &Event) -> Result<TextId, Reason> {
+        let name = event.text.as_deref().unwrap_or_default();
+        if name.is_empty() || name.len() > NAME_BYTES || name.contains(&0) {
+            return Err("attribute whose name is none");
+        }
+        self.text(name, 0)
+    }
+
+    /// Only these are changed: others have a meaning for the system.
+    fn users_attribute(&mut self, event: &Event) -> Result<TextId, Reason> {
+        let name = event.text.as_deref().unwrap_or_default();
+        if !name.starts_with(b"user.") {
+            return Err("attribute of the system is not changed");
+        }
+        self.attribute_name(event)
+    }
+}

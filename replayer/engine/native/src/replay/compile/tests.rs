@@ -1,0 +1,369 @@
+//! Reels of the shipped traces and of small logs.
+
+use super::chunks::Part;
+use super::lanes::Lanes;
+use super::recipe::Recipe;
+use super::table::Table;
+use super::*;
+use crate::program::EntryKind;
+use crate::replay::names::Names;
+use crate::replay::reel::{Cue, Deed, Recorded, Wait};
+use replayer_trace::{Keep, Request, Stretch, import};
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+
+/// The folders of the shipped traces.
+pub(crate) fn shipped() -> Vec<PathBuf> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../traces");
+    let sites = std::fs::read_dir(top)
+        .unwrap()
+        .map(|site| site.unwrap().path());
+    let traces = sites.filter(|site| site.is_dir()).flat_map(|site| {
+        let traces = std::fs::read_dir(site).unwrap();
+        traces
+            .map(|trace| trace.unwrap().path())
+            .collect::<Vec<_>>()
+    });
+    traces.collect()
+}
+
+pub(crate) fn source_of(folder: &Path) -> Source {
+    let sha256 = Trace::open(folder).unwrap().sha256();
+    Source::open(folder.to_str().unwrap(), "t", &sha256).unwrap()
+}
+
+/// A trace of an strace log with the root `/r`, kept until the folder is dropped.
+pub(crate) fn imported(log: &str, manifest: &str) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("log");
+    std::fs::write(&file, log).unwrap();
+    let rows = folder.path().join("manifest.tsv");
+    std::fs::write(&rows, format!("path\ttype\tsize\tmode\tlink\n{manifest}")).unwrap();
+    let target = folder.path().join("trace");
+    let request = Request {
+        files: vec![file],
+        target: target.clone(),
+        roots: vec![b"/r".to_vec()],
+        format: Some("strace".to_owned()),
+        manifest: (!manifest.is_empty()).then_some(rows),
+        directories: Vec::new(),
+        windows: Vec::new(),
+        marker: b"/replayer/request/".to_vec(),
+        stretch: Stretch::unknown(),
+        keep: Keep::Needed,
+        strict: true,
+        note: String::new(),
+    };
+    import(&request, &mut |_| true).unwrap();
+    (folder, target)
+}
+
+fn chunks(reel: &Reel) -> Vec<Arc<Chunk>> {
+    let mut chunks = reel.script.play();
+    std::iter::from_fn(|| chunks.next().unwrap()).collect()
+}
+
+/// Cues by lane, with what they wait for.
+fn cues(reel: &Reel) -> Vec<Vec<(Cue, Vec<Wait>)>> {
+    let mut lanes = vec![Vec::new(); usize::from(reel.lanes)];
+    for chunk in chunks(reel) {
+        for (lane, cues) in chunk.lanes.iter().enumerate() {
+            for cue in cues {
+                let (first, count) = (cue.waits.0 as usize, cue.waits.1 as usize);
+                let waits = chunk.waits[first..first + count].to_vec();
+                lanes[lane].push((cue.clone(), waits));
+            }
+        }
+    }
+    lanes
+}
+
+/// Rows ascend in every lane, waits lead to earlier rows that other lanes play, slots are within bounds.
+fn check(reel: &Reel) -> usize {
+    let lanes = cues(reel);
+    let mut played = HashSet::new();
+    for (lane, cues) in lanes.iter().enumerate() {
+        for (cue, _) in cues {
+            played.insert((lane, cue.row));
+        }
+        assert!(cues.windows(2).all(|pair| pair[0].0.row <= pair[1].0.row));
+        assert!(cues.windows(2).all(|pair| {
+            matches!(pair[0].0.deed, Deed::Inherit { .. })
+                || pair[0].0.start_ns <= pair[1].0.start_ns
+        }));
+    }
+    for (lane, cues) in lanes.iter().enumerate() {
+        for (cue, waits) in cues {
+            for wait in waits {
+                assert_ne!(usize::from(wait.lane), lane);
+                assert!(wait.row < cue.row);
+                assert!(played.contains(&(usize::from(wait.lane), wait.row)));
+            }
+            if let Deed::Open {
+                slot: Some(slot), ..
+            }
+            | Deed::Inherit { slot, .. } = cue.deed
+            {
+                assert!(slot < reel.slots);
+            }
+        }
+    }
+    lanes.iter().map(Vec::len).sum()
+}
+
+fn omitted(reel: &Reel) -> BTreeMap<&'static str, usize> {
+    let mut reasons = BTreeMap::new();
+    for (cue, _) in cues(reel).into_iter().flatten() {
+        if let Deed::Omit { reason } = cue.deed {
+            *reasons.entry(reason).or_default() += 1;
+        }
+    }
+    reasons
+}
+
+#[test]
+fn a_cue_is_small() {
+    assert!(size_of::<Cue>() <= 112, "{}", size_of::<Cue>());
+}
+
+#[test]
+fn every_shipped_trace_compiles_whole_and_by_request() {
+    let folders = shipped();
+    assert_eq!(folders.len(), 17);
+    for folder in folders {
+        let source = source_of(&folder);
+        let events = Survey::of(&source.streams).unwrap().events;
+        let reel = compile_whole(&source, true).unwrap();
+        assert_eq!(check(&reel) as u64, events, "{}", folder.display());
+        let mut omitted = omitted(&reel);
+        // `cp -a` sets access lists, whose values no trace has.
+        let lists = omitted.remove("attribute of the system is not changed");
+        assert_eq!(lists.is_some(), folder.ends_with("wordpress/deploy-cp"));
+        assert_eq!(omitted, BTreeMap::new(), "{}", folder.display());
+        for label in source.labels().unwrap().iter().take(4) {
+            let reels = compile_requests(&source, label).unwrap();
+            assert!(!reels.is_empty());
+            for reel in &reels {
+                assert!(check(reel) > 0, "{} {label}", folder.display());
+            }
+        }
+    }
+}
+
+pub(super) const TWO_THREADS: &str = "\
+10 1700000000.000000 openat(AT_FDCWD, \"/r/d/log\", O_WRONLY|O_CREAT|O_TRUNC, 0644) = 3 <0.000010>
+10 1700000000.000100 write(3, \"\"..., 100) = 100 <0.000010>
+10 1700000000.000200 mkdir(\"/r/d/new\", 0755) = 0 <0.000010>
+11 1700000000.000300 openat(AT_FDCWD, \"/r/d/new/x\", O_RDWR|O_CREAT, 0600) = 4 <0.000010>
+11 1700000000.000400 write(4, \"\"..., 7) = 7 <0.000010>
+11 1700000000.000500 close(4) = 0 <0.000010>
+10 1700000000.000600 close(3) = 0 <0.000010>
+10 1700000000.000700 stat(\"/r/d/new/x\", {st_mode=S_IFREG|0600, st_size=7, ...}) = 0 <0.000010>
+10 1700000000.000800 stat(\"/r/d/gone\", 0x7ff) = -1 ENOENT (No such file or directory) <0.000010>
+";
+
+#[test]
+fn threads_become_lanes_and_edges_become_waits() {
+    let (_folder, trace) = imported(TWO_THREADS, "d\td\t0\t755\t\n");
+    let reel = compile_whole(&source_of(&trace), true).unwrap();
+    assert_eq!(check(&reel), 9);
+    assert_eq!(reel.lanes, 2);
+    let lanes = cues(&reel);
+    let open_x = &lanes[1][0];
+    assert!(matches!(
+        open_x.0.deed,
+        Deed::Open {
+            mode: 0o600,
+            flags: 0o102,
+            ..
+        }
+    ));
+    assert!(open_x.1.contains(&Wait { lane: 0, row: 2 }));
+    let last = lanes[0].last().unwrap();
+    assert_eq!(last.0.recorded, Recorded::Error(2));
+}
+
+#[test]
+fn own_paths_and_their_tops_are_found() {
+    let (_folder, trace) = imported(TWO_THREADS, "d\td\t0\t755\t\nd/log\tf\t50\t644\t\n");
+    let reel = compile_whole(&source_of(&trace), true).unwrap();
+    let names = Names::new(&reel.paths, 1, 0);
+    let mut tops: Vec<String> = names
+        .tops(&reel)
+        .map(|top| top.to_str().unwrap().to_owned())
+        .collect();
+    tops.sort();
+    assert_eq!(tops, ["t/r/d/log~1", "t/r/d/new~1"]);
+    let own: Vec<_> = names
+        .entries(&reel)
+        .map(|ready| (ready.path.to_owned(), ready.kind, ready.size, ready.mode))
+        .collect();
+    assert_eq!(
+        own,
+        [(c"t/r/d/log~1".to_owned(), EntryKind::File, 50, 0o644)]
+    );
+}
+
+const REQUESTS: &str = "\
+10 1700000000.000000 mkdir(\"/r/d\", 0755) = 0 <0.000010>
+10 1700000000.000100 openat(AT_FDCWD, \"/r/d/a\", O_RDWR|O_CREAT, 0600) = 3 <0.000010>
+10 1700000000.000200 write(3, \"\"..., 100) = 100 <0.000010>
+10 1700000000.000300 rename(\"/r/d\", \"/r/e\") = 0 <0.000010>
+10 1700000000.000350 symlink(\"e/a\", \"/r/l\") = 0 <0.000010>
+10 1700000000.000400 stat(\"/replayer/request/second\", 0x7ff) = -1 ENOENT (No such file or directory) <0.000010>
+10 1700000000.000500 write(3, \"\"..., 20) = 20 <0.000010>
+10 1700000000.000600 stat(\"/r/l\", {st_mode=S_IFREG|0600, st_size=120, ...}) = 0 <0.000010>
+10 1700000000.000700 unlink(\"/r/e/a\") = 0 <0.000010>
+10 1700000000.000800 close(3) = 0 <0.000010>
+10 1700000000.000900 stat(\"/replayer/request/end\", 0x7ff) = -1 ENOENT (No such file or directory) <0.000010>
+10 1700000000.001000 mkdir(\"/r/f\", 0755) = 0 <0.000010>
+";
+
+#[test]
+fn a_request_finds_what_the_events_before_it_left() {
+    let (_folder, trace) = imported(REQUESTS, "");
+    let source = source_of(&trace);
+    let reels = compile_requests(&source, "second").unwrap();
+    let [reel] = &reels[..] else {
+        panic!("one request")
+    };
+    check(reel);
+    let names = Names::new(&reel.paths, 2, 5);
+    let own: Vec<_> = names
+        .entries(reel)
+        .map(|ready| {
+            (
+                ready.path.to_str().unwrap().to_owned(),
+                ready.size,
+                ready.link.into_owned(),
+            )
+        })
+        .collect();
+    let expected: [(String, u64, Vec<u8>); 3] = [
+        ("t/r/e~2.5".to_owned(), 0, Vec::new()),
+        ("t/r/e~2.5/a".to_owned(), 100, Vec::new()),
+        ("t/r/l~2.5".to_owned(), 0, b"e~2.5/a".to_vec()),
+    ];
+    assert_eq!(own, expected);
+    let lanes = cues(reel);
+    assert!(matches!(
+        lanes[0][0].0.deed,
+        Deed::Inherit {
+            slot: 0,
+            offset: 100,
+            flags: 2,
+            ..
+        }
+    ));
+    assert_eq!(lanes[0].len(), 5);
+    assert_eq!(lanes[0][1].0.gap_ns.min(100_000), lanes[0][1].0.gap_ns);
+}
+
+#[test]
+fn a_trace_that_is_streamed_gives_the_cues_of_one_that_is_kept() {
+    let folder = shipped()
+        .into_iter()
+        .find(|folder| folder.ends_with("php/sessions"))
+        .unwrap();
+    let source = source_of(&folder);
+    let kept = compile_whole(&source, true).unwrap();
+    let recipe = whole(&source);
+    let streamed = Streamed(Arc::new(recipe));
+    let mut chunks = streamed.play();
+    let mut expected = kept.script.play();
+    while let Some(one) = expected.next().unwrap() {
+        let other = chunks.next().unwrap().unwrap();
+        assert_eq!(format!("{one:?}"), format!("{other:?}"));
+    }
+    assert!(chunks.next().unwrap().is_none());
+}
+
+#[test]
+fn every_edge_of_a_trace_is_kept_by_waits_and_the_order_of_lanes() {
+    let folders = shipped();
+    let several = |folder: &&PathBuf| {
+        ["php/sessions", "deploy-rsync"]
+            .iter()
+            .any(|name| folder.ends_with(name))
+    };
+    for folder in folders.iter().filter(several) {
+        let source = source_of(folder);
+        let reel = compile_whole(&source, true).unwrap();
+        let edges = Trace::open(folder).unwrap().edges().unwrap();
+        assert!(
+            edges
+                .iter()
+                .any(|(event, earlier)| event - earlier > waits::WINDOW)
+        );
+        let seen = what_is_over(&reel);
+        for (event, earlier) in edges {
+            let lane = seen[&earlier].0;
+            assert!(
+                seen[&event].1[lane] > earlier,
+                "{event} waits for {earlier}"
+            );
+        }
+    }
+}
+
+/// Of each row: its lane, and how far each lane must have come when it begins (the row after).
+fn what_is_over(reel: &Reel) -> BTreeMap<u64, (usize, Vec<u64>)> {
+    let lanes = cues(reel);
+    let mut rows: Vec<_> = lanes
+        .into_iter()
+        .enumerate()
+        .flat_map(|(lane, cues)| {
+            cues.into_iter()
+                .map(move |(cue, waits)| (cue.row, lane, waits))
+        })
+        .collect();
+    rows.sort_by_key(|(row, ..)| *row);
+    let mut now = vec![vec![0; usize::from(reel.lanes)]; usize::from(reel.lanes)];
+    let mut seen: BTreeMap<u64, (usize, Vec<u64>)> = BTreeMap::new();
+    for (row, lane, waits) in rows {
+        for wait in waits {
+            let (_, known) = seen[&wait.row].clone();
+            let over = now[lane].iter_mut().zip(known);
+            over.for_each(|(one, other)| *one = (*one).max(other));
+            let waited = &mut now[lane][usize::from(wait.lane)];
+            *waited = (*waited).max(wait.row + 1);
+        }
+        seen.insert(row, (lane, now[lane].clone()));
+        now[lane][lane] = row + 1;
+    }
+    seen
+}
+
+#[test]
+fn a_performance_that_is_given_up_ends_its_reading_thread() {
+    let folder = shipped()
+        .into_iter()
+        .find(|folder| folder.ends_with("linux/untar"))
+        .unwrap();
+    let source = source_of(&folder);
+    let recipe = Arc::new(whole(&source));
+    let mut chunks = Streamed(Arc::clone(&recipe)).play();
+    chunks.next().unwrap();
+    drop(chunks);
+    while Arc::strong_count(&recipe) > 1 {
+        std::thread::yield_now();
+    }
+}
+
+pub(super) fn whole(source: &Source) -> Recipe {
+    let survey = Survey::of(&source.streams).unwrap();
+    let lanes = Lanes::deal(&survey.spans);
+    Recipe {
+        streams: source.streams.clone(),
+        atlas: Arc::clone(&source.atlas),
+        table: Table::of_all(&source.atlas).unwrap(),
+        far: survey.far(|thread| lanes.of(thread)),
+        lanes,
+        part: Part::Whole,
+        rows: (0, survey.events.saturating_sub(1)),
+        begin_ns: 0,
+        call_ns: source.call_ns,
+        users: source.users,
+        inherited: Vec::new(),
+    }
+}

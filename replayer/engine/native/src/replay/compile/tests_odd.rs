@@ -1,0 +1,116 @@
+//! Events that no importer would write: the compiler stays within its bounds.
+
+use super::chunks::Chunker;
+use super::tests::{TWO_THREADS, imported, source_of, whole};
+use super::*;
+use crate::replay::reel::Deed;
+use proptest::prelude::*;
+use replayer_trace::{Event, Op};
+
+fn odd() -> impl Strategy<Value = Option<i64>> {
+    let odd = prop_oneof![
+        Just(None),
+        (-3..10_i64).prop_map(Some),
+        any::<i64>().prop_map(Some),
+        Just(Some(i64::MIN)),
+        Just(Some(i64::MAX)),
+        (0..4096_i64).prop_map(Some),
+    ];
+    odd.boxed()
+}
+
+fn some(most: u32) -> impl Strategy<Value = Option<u32>> {
+    prop_oneof![
+        Just(None),
+        (0..most).prop_map(Some),
+        any::<u32>().prop_map(Some)
+    ]
+}
+
+prop_compose! {
+    fn event()(
+        thread in 0..4_u32,
+        op in 0..Op::ALL.len(),
+        ids in (some(6), some(6), some(6), some(6)),
+        numbers in prop::collection::vec(odd(), 12),
+        text in prop::option::of(prop::collection::vec(any::<u8>(), 0..40)),
+    ) -> Event {
+        Event {
+            thread,
+            start_ns: numbers[0].unwrap_or(0),
+            duration_ns: numbers[1],
+            gap_ns: numbers[2].unwrap_or(0),
+            op: Op::ALL[op],
+            path: ids.0,
+            to_path: ids.1,
+            file: ids.2,
+            to_file: ids.3,
+            flags: numbers[3],
+            mode: numbers[4],
+            size: numbers[5],
+            offset: numbers[6],
+            entries: numbers[7],
+            uid: numbers[8],
+            gid: numbers[9],
+            atime_ns: numbers[10],
+            mtime_ns: numbers[11],
+            text,
+            result: numbers[1].unwrap_or(0),
+        }
+    }
+}
+
+/// What is dangerous about a deed.
+fn is_bounded(deed: &Deed) -> bool {
+    match deed {
+        Deed::Open { flags, mode, .. } => flags & !scribe::OPEN_FLAGS == 0 && *mode <= 0o1777,
+        Deed::Inherit { flags, .. } => flags & 0o1300 == 0,
+        Deed::Read { size, .. } | Deed::Write { size, .. } => *size <= operands::MOST_DATA,
+        Deed::Truncate { size, .. } | Deed::Ftruncate { size, .. } => *size <= operands::MOST_BYTES,
+        Deed::Fallocate { size, offset, .. } => {
+            *size <= operands::MOST_BYTES && i64::try_from(*offset).is_ok()
+        }
+        Deed::Chmod { mode, .. } | Deed::Fchmod { mode, .. } | Deed::Mknod { mode, .. } => {
+            *mode <= 0o1777
+        }
+        Deed::Rename { flags, .. } => *flags <= 3,
+        _ => true,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_event_can_break_the_compiler_or_leave_its_bounds(events in prop::collection::vec(event(), 1..200)) {
+        let (_folder, trace) = imported(TWO_THREADS, "d\td\t0\t755\t\nl\tl\t0\t777\td/new\n");
+        let source = source_of(&trace);
+        let mut recipe = whole(&source);
+        let mut spans = Vec::new();
+        for (row, event) in (0_u64..).zip(&events) {
+            prop_assert!(lanes::note(&mut spans, event.thread, row));
+        }
+        recipe.lanes = Lanes::deal(&spans);
+        recipe.rows = (0, events.len() as u64);
+        let mut chunker = Chunker::new(&recipe);
+        let mut past = past::Past::begin(&source.atlas);
+        for (row, event) in (0_u64..).zip(&events) {
+            let earlier = [row / 2, row.saturating_sub(1)];
+            chunker.push(row, event, &earlier);
+            past.take(event);
+        }
+        let chunk = chunker.take().unwrap();
+        let mut cues = 0;
+        for cue in chunk.lanes.iter().flatten() {
+            cues += 1;
+            prop_assert!(is_bounded(&cue.deed), "{:?}", cue.deed);
+            let (first, count) = (cue.waits.0 as usize, cue.waits.1 as usize);
+            for wait in &chunk.waits[first..first + count] {
+                prop_assert!(wait.row < cue.row);
+            }
+        }
+        prop_assert_eq!(cues, events.len());
+        let needs = chunker.needs();
+        prop_assert!(needs.read_bytes <= 4 << 20);
+    }
+}

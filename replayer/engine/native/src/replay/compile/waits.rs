@@ -1,0 +1,140 @@
+//! Waits: which lane played an earlier row, and which waits follow from others.
+
+use super::slots::Seat;
+use crate::replay::reel::{Lane, Wait};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Rows of which the lanes are remembered (chosen: 8 MiB); rows further back are looked up in `Far`. Tests have traces that reach beyond.
+pub(crate) const WINDOW: u64 = if cfg!(test) { 256 } else { 1 << 20 };
+/// Bits of a lane in a remembered row.
+const LANE_BITS: u32 = 16;
+
+/// Lanes of rows that events wait for from far away, by row.
+pub(crate) type Far = Arc<[(u64, Lane)]>;
+
+/// Lanes of the rows before.
+#[derive(Debug)]
+enum Recent {
+    /// There is one lane: nothing is waited for.
+    None,
+    /// The last rows: row and lane, by row modulo the window.
+    Ring(Vec<u64>),
+    /// All rows of a part of the trace.
+    All(HashMap<u64, Lane>),
+}
+
+/// Lanes of earlier rows.
+#[derive(Debug)]
+pub(crate) struct Waits {
+    recent: Recent,
+    far: Far,
+    /// By lane, the last rows of the others that it has waited for.
+    waited: Vec<Vec<u64>>,
+    found: Vec<Wait>,
+}
+
+impl Waits {
+    /// For so many lanes that play every row of so many.
+    pub(crate) fn of_all(rows: u64, lanes: Lane, far: Far) -> Waits {
+        let window = usize::try_from(rows.clamp(1, WINDOW)).unwrap_or(1);
+        Waits::new(Recent::Ring(vec![u64::MAX; window]), lanes, far)
+    }
+
+    /// For so many lanes that play some rows.
+    pub(crate) fn of_some(lanes: Lane) -> Waits {
+        Waits::new(Recent::All(HashMap::new()), lanes, Arc::default())
+    }
+
+    fn new(recent: Recent, lanes: Lane, far: Far) -> Waits {
+        let lanes = usize::from(lanes);
+        Waits {
+            recent: if lanes > 1 { recent } else { Recent::None },
+            far,
+            waited: vec![vec![0; lanes]; lanes],
+            found: Vec::new(),
+        }
+    }
+
+    /// A lane plays a row.
+    pub(crate) fn plays(&mut self, (lane, row): Seat) {
+        match &mut self.recent {
+            Recent::None => {}
+            Recent::All(rows) => {
+                rows.insert(row, lane);
+            }
+            Recent::Ring(ring) => {
+                let at = row % ring.len().max(1) as u64;
+                if let Some(place) = usize::try_from(at).ok().and_then(|at| ring.get_mut(at)) {
+                    *place = row << LANE_BITS | u64::from(lane);
+                }
+            }
+        }
+    }
+
+    fn lane(&self, row: u64) -> Option<Lane> {
+        match &self.recent {
+            Recent::None => None,
+            Recent::All(rows) => rows.get(&row).copied(),
+            Recent::Ring(ring) => {
+                let at = usize::try_from(row % ring.len().max(1) as u64).ok()?;
+                let place = *ring.get(at)?;
+                if place >> LANE_BITS == row {
+                    return Lane::try_from(place & u64::from(Lane::MAX)).ok();
+                }
+                let at = self.far.binary_search_by_key(&row, |far| far.0).ok()?;
+                self.far.get(at).map(|far| far.1)
+            }
+        }
+    }
+
+    /// What an event has to wait for: the rows that the trace says and the seats that its files say.
+    pub(crate) fn of(&mut self, seat: Seat, earlier: &[u64], files: &[Seat]) -> &[Wait] {
+        self.found.clear();
+        if matches!(self.recent, Recent::None) {
+            return &self.found;
+        }
+        let before = earlier.iter().filter(|row| **row < seat.1);
+        let told = before.filter_map(|row| Some((self.lane(*row)?, *row)));
+        let mut seats: Vec<Seat> = told.chain(files.iter().copied()).collect();
+        // The last row of each lane first: earlier ones follow from it.
+        seats.sort_unstable_by(|one, other| other.cmp(one));
+        for (lane, row) in seats {
+            let waited = self.waited.get_mut(usize::from(seat.0));
+            let Some(last) = waited.and_then(|waited| waited.get_mut(usize::from(lane))) else {
+                continue;
+            };
+            if lane != seat.0 && *last <= row {
+                *last = row + 1;
+                self.found.push(Wait { lane, row });
+            }
+        }
+        &self.found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_row_of_another_lane_is_waited_for_and_only_once() {
+        let mut waits = Waits::of_some(3);
+        for seat in [(0, 10), (1, 11), (1, 12)] {
+            waits.plays(seat);
+        }
+        let both = [Wait { lane: 1, row: 12 }, Wait { lane: 0, row: 10 }];
+        assert_eq!(waits.of((2, 13), &[10, 11, 12], &[]), both);
+        assert_eq!(waits.of((2, 14), &[11], &[(0, 10)]), []);
+        assert_eq!(waits.of((1, 15), &[12], &[]), []);
+    }
+
+    #[test]
+    fn rows_far_back_are_looked_up() {
+        let mut waits = Waits::of_all(4, 2, Arc::new([(3, 1)]));
+        for row in 0..20 {
+            waits.plays((0, row));
+        }
+        assert_eq!(waits.of((0, 20), &[3, 4], &[]), [Wait { lane: 1, row: 3 }]);
+    }
+}

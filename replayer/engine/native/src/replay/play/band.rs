@@ -1,0 +1,290 @@
+//! The threads of a user that play the lanes of its performances: its own, and companions that wait between performances.
+
+use super::companion::{Inbox, Living, Task, live};
+use super::files::{Site, lay_out, remove};
+use super::log::open_log;
+use super::player::{Player, Seat, Tools};
+use super::stage::{Cast, Stage, Tempo};
+use crate::clock::now_ns;
+use crate::crowd::{NAG, interrupt};
+use crate::error::errno_of;
+use crate::interpreter::{Halt, Journal, Setting};
+use crate::ops::{Op, outcome_of_errno};
+use crate::program::{Replay, ReplayPace};
+use crate::pulse::{ABANDONED, Mate, Pulse};
+use crate::record_event::Event;
+use crate::replay::names::Names;
+use crate::replay::reel::Reel;
+use crate::sys::replayed::close;
+use crate::sys::{Folder, Places};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle, park_timeout};
+
+/// The stack of a companion: one vectored call takes 16 KiB (chosen: four times what was measured in a debug build).
+const STACK: usize = 256 << 10;
+/// With recorded times, companions get so long to wake before the performance begins (chosen: twice what a wake-up takes here).
+const LEAD_NS: u64 = 200_000;
+/// A performance that was broken off has so long to remove its files (chosen: half of what a user gets before it is given up on).
+const TIDYING_NS: u64 = 1_000_000_000;
+
+struct Companion {
+    inbox: Arc<Inbox>,
+    thread: JoinHandle<()>,
+}
+
+/// The threads of one user, and what it remembers of its performances.
+pub(crate) struct Band {
+    setting: Arc<Setting>,
+    pulse: Arc<Pulse>,
+    companions: Vec<Companion>,
+    tools: Tools,
+    /// Where it plays.
+    site: Option<(u16, Arc<Folder>)>,
+    /// Performances of each trace in this segment.
+    given: Vec<u64>,
+    /// All performances.
+    performances: u64,
+}
+
+/// A performance that is being given.
+struct Given {
+    stage: Arc<Stage>,
+    folder: Arc<Folder>,
+    /// Its files stay where they are.
+    keeps_files: bool,
+}
+
+impl Band {
+    pub(crate) fn new(setting: &Arc<Setting>, pulse: &Arc<Pulse>) -> Band {
+        Band {
+            setting: Arc::clone(setting),
+            pulse: Arc::clone(pulse),
+            companions: Vec::new(),
+            tools: Tools::default(),
+            site: None,
+            given: Vec::new(),
+            performances: 0,
+        }
+    }
+
+    pub(crate) fn pulse(&self) -> Arc<Pulse> {
+        Arc::clone(&self.pulse)
+    }
+
+    /// A segment begins: its performances are counted anew.
+    pub(crate) fn enter(&mut self, target: u16, folder: &Arc<Folder>) {
+        self.site = Some((target, Arc::clone(folder)));
+        self.given.clear();
+    }
+
+    /// Give one performance, and wait for its end.
+    pub(crate) fn perform<K: Places>(
+        &mut self,
+        kernel: &K,
+        journal: &mut Journal,
+        replay: &Replay,
+        reel: &Arc<Reel>,
+    ) -> Result<(), Halt> {
+        let before_ns = now_ns();
+        let given = self.prepare::<K>(journal, replay, reel)?;
+        journal.excuse(now_ns().saturating_sub(before_ns));
+        let stage = &given.stage;
+        self.launch(&given);
+        let seat = Seat {
+            setting: &self.setting,
+            kernel,
+            pulse: &self.pulse,
+            journal: &mut *journal,
+            tools: &mut self.tools,
+        };
+        let own = Player::new(seat, stage, 0).play();
+        stage.leave_own();
+        self.wait_for_companions(stage);
+        let outcome = stage.outcome();
+        let result = match (own, outcome.result) {
+            (Err(Halt::Cut), _) | (_, Err(Halt::Cut)) if self.pulse.is_cut() => Err(Halt::Cut),
+            (Ok(()), Ok(())) => Ok(()),
+            _ => Err(Halt::Failed),
+        };
+        journal.join(outcome.bytes, outcome.latest_ns, outcome.failed);
+        self.clean_up(&given);
+        journal.busy_until(now_ns());
+        self.setting.ledger.count_performance(stage.cast.target);
+        result
+    }
+
+    /// Everything that is not timed: names, files, threads, logs.
+    fn prepare<K: Places>(
+        &mut self,
+        journal: &mut Journal,
+        replay: &Replay,
+        reel: &Arc<Reel>,
+    ) -> Result<Given, Halt> {
+        let Some((target, folder)) = self.site.clone() else {
+            return Err(Halt::Failed);
+        };
+        let turn = self.take_turn(replay.trace);
+        let names = Arc::new(Names::new(&reel.paths, self.pulse.user, turn));
+        self.pulse.set_names(&names);
+        let setting = Arc::clone(&self.setting);
+        if K::REAL {
+            let site = Site {
+                folder: folder.file.as_fd(),
+                names: &names,
+                reel,
+            };
+            lay_out(&site, turn, &setting.written)
+                .map_err(|(errno, path)| self.refuse(journal, Op::Open, errno, path))?;
+        }
+        let lanes = usize::from(reel.lanes).max(1);
+        self.hire::<K>(lanes - 1).map_err(|errno| {
+            self.refuse(journal, Op::Clone, errno, b"thread of a lane".to_vec())
+        })?;
+        let performance = self.performances;
+        self.performances += 1;
+        let cast = Cast {
+            user: self.pulse.user,
+            performance,
+            trace: replay.trace,
+            target,
+            transaction: journal.transaction(),
+        };
+        self.tools.log = open_log(&setting, cast, 0);
+        let is_led = replay.pace == ReplayPace::Timed && lanes > 1;
+        let tempo = Tempo {
+            pace: replay.pace,
+            speed_percent: replay.speed_percent,
+            begin_ns: now_ns() + if is_led { LEAD_NS } else { 0 },
+        };
+        let is_only = turn == 0 && setting.program.transactions_per_user == Some(1);
+        Ok(Given {
+            stage: Arc::new(Stage::new(reel, &names, cast, tempo)),
+            folder,
+            keeps_files: is_only || !K::REAL,
+        })
+    }
+
+    /// The number of this performance of a trace within the segment.
+    fn take_turn(&mut self, trace: u16) -> u64 {
+        let trace = usize::from(trace);
+        if self.given.len() <= trace {
+            self.given.resize(trace + 1, 0);
+        }
+        let turn = self.given.get(trace).copied().unwrap_or(0);
+        if let Some(given) = self.given.get_mut(trace) {
+            *given += 1;
+        }
+        turn
+    }
+
+    /// A performance that cannot be given.
+    fn refuse(&self, journal: &mut Journal, op: Op, errno: Errno, path: Vec<u8>) -> Halt {
+        if self.pulse.is_cut() {
+            return Halt::Cut;
+        }
+        let outcome = outcome_of_errno(errno.raw_os_error());
+        journal.report_error(op, outcome, now_ns(), || path);
+        Halt::Failed
+    }
+
+    /// Have so many companions.
+    fn hire<K: Places>(&mut self, count: usize) -> Result<(), Errno> {
+        while self.companions.len() < count {
+            let companion = self.start::<K>();
+            self.companions
+                .push(companion.map_err(|error| errno_of(&error))?);
+        }
+        Ok(())
+    }
+
+    fn start<K: Places>(&self) -> io::Result<Companion> {
+        let lane = self.companions.len() + 1;
+        let user = self.pulse.user;
+        let number = u32::try_from(lane).unwrap_or(u32::MAX);
+        let pulse = Arc::new(Pulse::of_lane(user, number));
+        let inbox = Arc::new(Inbox::default());
+        let setting = Arc::clone(&self.setting);
+        let (of_thread, tasks) = (Arc::clone(&pulse), Arc::clone(&inbox));
+        let thread = Builder::new()
+            .name(format!("user-{user}-{lane}"))
+            .stack_size(STACK)
+            .spawn(move || {
+                let living = Living::new(&setting, &of_thread);
+                live::<K>(&living, &tasks);
+            })?;
+        self.pulse.add_mate(Mate {
+            pulse,
+            thread: thread.thread().clone(),
+        });
+        Ok(Companion { inbox, thread })
+    }
+
+    fn launch(&self, given: &Given) {
+        let lanes = given.stage.lanes();
+        for (lane, companion) in (1..lanes).zip(&self.companions) {
+            companion.inbox.give(Task {
+                stage: Arc::clone(&given.stage),
+                lane,
+                folder: Arc::clone(&given.folder),
+                user: Arc::clone(&self.pulse),
+            });
+            companion.thread.thread().unpark();
+        }
+    }
+
+    fn wait_for_companions(&self, stage: &Stage) {
+        while stage.remaining() > 0 {
+            if stage.is_halted() {
+                self.pulse
+                    .each_mate(|mate| interrupt(&mate.pulse, &mate.thread));
+            }
+            park_timeout(NAG);
+        }
+    }
+
+    /// Close what is open and remove the files of the performance: not timed.
+    fn clean_up(&mut self, given: &Given) {
+        for file in given.stage.slots.drain() {
+            // The program ended with it open: its result was never asked for.
+            let _closed = close(file);
+        }
+        if given.keeps_files {
+            return;
+        }
+        let site = Site {
+            folder: given.folder.file.as_fd(),
+            names: &given.stage.names,
+            reel: &given.stage.reel,
+        };
+        let begin_ns = now_ns();
+        let pulse = &self.pulse;
+        let is_over = || {
+            let is_late = pulse.is_cut() && now_ns() - begin_ns > TIDYING_NS;
+            is_late || pulse.flags() & ABANDONED != 0
+        };
+        if let Err((errno, path)) = remove(&site, &is_over) {
+            let path = String::from_utf8_lossy(&path).into_owned();
+            self.setting.recorder.log(&Event::Broken {
+                t_ns: now_ns().saturating_sub(self.setting.begin_ns),
+                user: pulse.user,
+                message: format!("files of a performance stay: {path}: {errno}"),
+            });
+        }
+    }
+}
+
+impl Drop for Band {
+    fn drop(&mut self) {
+        for companion in &self.companions {
+            companion.inbox.end();
+            companion.thread.thread().unpark();
+        }
+        for companion in self.companions.drain(..) {
+            // It can only have ended by a panic of its own, which has been shown already.
+            let _ended = companion.thread.join();
+        }
+    }
+}

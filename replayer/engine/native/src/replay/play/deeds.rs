@@ -1,0 +1,255 @@
+//! What each deed is as a call. The frequent ones first: a table of jumps would be mispredicted after every call.
+
+use super::player::{Act, Ended, Played, Player};
+use super::slots::{Held, Taken};
+use crate::ops::Op;
+use crate::replay::reel::{Chunk, Cue, Deed, PathId, Place, Slot};
+use crate::sys::replayed::{close, duplicate, seek};
+use crate::sys::{Answer, At, Links, Places};
+use rustix::io::Errno;
+use std::os::fd::RawFd;
+
+/// What an open is told.
+#[derive(Clone, Copy, Debug)]
+struct Opening {
+    slot: Option<Slot>,
+    flags: u32,
+    mode: u32,
+}
+
+impl<'a, K: Places> Player<'a, K> {
+    #[inline]
+    pub(super) fn enact(&mut self, chunk: &Chunk, cue: &Cue) -> Played {
+        if let Deed::Stat { at } = &cue.deed {
+            return self.at(cue, Op::Stat, *at, |k, at| k.stat_at(at, Links::Follow));
+        }
+        match &cue.deed {
+            Deed::Open {
+                at,
+                slot,
+                flags,
+                mode,
+            } => {
+                let opening = Opening {
+                    slot: *slot,
+                    flags: *flags,
+                    mode: *mode,
+                };
+                self.open(cue, *at, opening)
+            }
+            Deed::Close { slot } => self.close(cue, *slot),
+            Deed::Read { .. } | Deed::Write { .. } | Deed::List { .. } => self.enact_data(cue),
+            Deed::Lstat { at } => self.at(cue, Op::Lstat, *at, |k, at| k.stat_at(at, Links::Keep)),
+            Deed::Access { at, mode, flags } => {
+                self.at(cue, Op::Access, *at, |k, at| k.access_at(at, *mode, *flags))
+            }
+            Deed::Fstat { slot } => self.on(cue, Op::Fstat, *slot, K::fstat),
+            other => self.enact_other(chunk, cue, other),
+        }
+    }
+
+    #[inline(never)]
+    fn enact_other(&mut self, chunk: &Chunk, cue: &Cue, deed: &Deed) -> Played {
+        match deed {
+            Deed::Inherit {
+                path,
+                slot,
+                flags,
+                offset,
+            } => {
+                self.inherit(cue, (*path, *slot), *flags, *offset);
+                Ok(())
+            }
+            Deed::CloseDuplicate { slot } => self.close_duplicate(cue, *slot),
+            Deed::CloseSilently { slot } => {
+                if let Taken::File(file, _) = self.stage.slots.take(*slot) {
+                    // No call of the program, so its result is none either.
+                    let _closed = close(file);
+                }
+                self.pass(cue);
+                Ok(())
+            }
+            Deed::Omit { reason } => {
+                self.omit(cue, reason);
+                Ok(())
+            }
+            Deed::CopyRange { .. }
+            | Deed::Clone { .. }
+            | Deed::Splice { .. }
+            | Deed::Sendfile { .. }
+            | Deed::Map { .. } => self.enact_transfer(cue),
+            Deed::Getxattr { .. }
+            | Deed::Setxattr { .. }
+            | Deed::Removexattr { .. }
+            | Deed::Listxattr { .. } => self.enact_attribute(chunk, cue),
+            Deed::Chdir { .. }
+            | Deed::Statfs { .. }
+            | Deed::Mkdir { .. }
+            | Deed::Mknod { .. }
+            | Deed::Rmdir { .. }
+            | Deed::Unlink { .. }
+            | Deed::Readlink { .. }
+            | Deed::Rename { .. }
+            | Deed::Link { .. }
+            | Deed::Symlink { .. }
+            | Deed::Truncate { .. }
+            | Deed::Chmod { .. }
+            | Deed::Chown { .. }
+            | Deed::Utimens { .. } => self.enact_path(chunk, cue),
+            _ => self.enact_file(cue),
+        }
+    }
+
+    /// An event that is not made, counted by its reason.
+    pub(super) fn omit(&mut self, cue: &Cue, reason: &'static str) {
+        self.tally.omit(reason);
+        self.pass(cue);
+    }
+
+    /// A place as the kernel is told it; the directory stays open while the second part lives.
+    #[inline]
+    pub(super) fn seen(&self, place: Place) -> (At<'a>, Option<Held<'a>>) {
+        let stage = self.stage;
+        let held = place.from.and_then(|slot| stage.slots.hold(slot));
+        let seen = held.as_ref().map(|held| {
+            let rest = stage.names.rest(place);
+            (held.file, if rest.is_empty() { c"." } else { rest })
+        });
+        let whole = stage.names.path(place.path);
+        (At { whole, seen }, held)
+    }
+
+    /// Call at a place.
+    #[inline]
+    pub(super) fn at(
+        &mut self,
+        cue: &Cue,
+        op: Op,
+        place: Place,
+        call: impl FnOnce(&K, At<'_>) -> Answer<u64>,
+    ) -> Played {
+        let path = place.path;
+        let act = Act { op, path };
+        let (at, held) = self.seen(place);
+        let ended = self.measure(act, |kernel| call(kernel, at));
+        drop(held);
+        self.settle(cue, act, ended)
+    }
+
+    /// Call on the descriptor of a slot.
+    #[inline]
+    pub(super) fn on(
+        &mut self,
+        cue: &Cue,
+        op: Op,
+        slot: Slot,
+        call: impl FnOnce(&K, RawFd) -> Answer<u64>,
+    ) -> Played {
+        match self.called(op, slot, call) {
+            Some((act, ended, _)) => self.settle(cue, act, ended),
+            None => self.no_file(cue, op, slot),
+        }
+    }
+
+    /// The same, to be settled by who calls; `None` when nothing is open there.
+    #[inline]
+    pub(super) fn called(
+        &self,
+        op: Op,
+        slot: Slot,
+        call: impl FnOnce(&K, RawFd) -> Answer<u64>,
+    ) -> Option<(Act, Ended, Held<'a>)> {
+        let held = self.stage.slots.hold(slot)?;
+        let path = held.path();
+        let act = Act { op, path };
+        let file = held.file;
+        let ended = self.measure(act, |kernel| call(kernel, file));
+        Some((act, ended, held))
+    }
+
+    /// The file was not opened, although it was recorded to be.
+    #[cold]
+    pub(super) fn no_file(&mut self, cue: &Cue, op: Op, slot: Slot) -> Played {
+        let path = self.stage.slots.path_of(slot);
+        self.lost(cue, Act { op, path }, Errno::BADF)
+    }
+
+    fn open(&mut self, cue: &Cue, place: Place, opening: Opening) -> Played {
+        let path = place.path;
+        let act = Act { op: Op::Open, path };
+        let (at, held) = self.seen(place);
+        let Opening { slot, flags, mode } = opening;
+        let mut opened = None;
+        let ended = self.measure(act, |kernel| {
+            let file = kernel.open_at(at, flags, mode)?;
+            opened = Some(file);
+            Ok(0)
+        });
+        drop(held);
+        match (opened, slot) {
+            (Some(file), Some(slot)) => self.stage.slots.put(slot, file, path),
+            (Some(file), None) => {
+                // It was recorded to fail: a divergence, and nobody knows the descriptor.
+                let _closed = close(file);
+            }
+            (None, Some(slot)) => self.stage.slots.name(slot, path),
+            (None, None) => {}
+        }
+        self.settle(cue, act, ended)
+    }
+
+    fn close(&mut self, cue: &Cue, slot: Slot) -> Played {
+        let op = Op::Close;
+        match self.stage.slots.take(slot) {
+            Taken::File(file, path) => {
+                let act = Act { op, path };
+                let ended = self.measure(act, |kernel| kernel.close(file).map(|()| 0));
+                self.settle(cue, act, ended)
+            }
+            Taken::Nothing => self.no_file(cue, op, slot),
+            Taken::Busy => {
+                self.omit(cue, "close of a file in use");
+                Ok(())
+            }
+        }
+    }
+
+    fn close_duplicate(&mut self, cue: &Cue, slot: Slot) -> Played {
+        let op = Op::Close;
+        let Some(held) = self.stage.slots.hold(slot) else {
+            return self.no_file(cue, op, slot);
+        };
+        let path = held.path();
+        let act = Act { op, path };
+        match duplicate(held.file) {
+            Ok(file) => {
+                let ended = self.measure(act, |_| close(file).map(|()| 0));
+                self.settle(cue, act, ended)
+            }
+            Err(errno) => self.lost(cue, act, errno),
+        }
+    }
+
+    /// Open what was open before.
+    fn inherit(&mut self, cue: &Cue, (path, slot): (PathId, Slot), flags: u32, offset: u64) {
+        let whole = self.stage.names.path(path);
+        let at = At { whole, seen: None };
+        if !K::REAL {
+            return self.pass(cue);
+        }
+        let opened = self.kernel.open_at(at, flags & !MAKING, 0);
+        self.kernel.tidy();
+        let Ok(file) = opened else {
+            return self.omit(cue, "inherited file is not there");
+        };
+        self.stage.slots.put(slot, file, path);
+        let offset = i64::try_from(offset).unwrap_or(0);
+        if offset > 0 && seek(file, offset, 0).is_err() {
+            return self.omit(cue, "inherited file cannot be positioned");
+        }
+        self.pass(cue);
+    }
+}
+
+/// Flags that make or cut a file: not for one that was open before.
+const MAKING: u32 = (libc::O_CREAT | libc::O_EXCL | libc::O_TRUNC).cast_unsigned();

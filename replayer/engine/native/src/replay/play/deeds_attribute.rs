@@ -1,0 +1,93 @@
+//! Deeds on extended attributes, of open files and by path.
+
+use super::player::{Act, Played, Player};
+use crate::ops::Op;
+use crate::replay::reel::{Chunk, Cue, Deed, Subject};
+use crate::sys::replayed::{fgetxattr, flistxattr, fremovexattr, fsetxattr};
+use crate::sys::{Answer, Links, Places};
+use std::ffi::CStr;
+use std::os::fd::RawFd;
+
+/// What an attribute belongs to, as the kernel is told it.
+#[derive(Clone, Copy)]
+enum On<'a> {
+    File(RawFd),
+    Path(&'a CStr, Links),
+}
+
+/// An op by what it works on: a file, a path whose last link is kept, one where it is followed.
+type Ops = [Op; 3];
+
+const GET: Ops = [Op::Fgetxattr, Op::Lgetxattr, Op::Getxattr];
+const SET: Ops = [Op::Fsetxattr, Op::Lsetxattr, Op::Setxattr];
+const REMOVE: Ops = [Op::Fremovexattr, Op::Lremovexattr, Op::Removexattr];
+const LIST: Ops = [Op::Flistxattr, Op::Llistxattr, Op::Listxattr];
+
+impl<K: Places> Player<'_, K> {
+    #[inline(never)]
+    pub(super) fn enact_attribute(&mut self, chunk: &Chunk, cue: &Cue) -> Played {
+        let names = &self.stage.names;
+        match &cue.deed {
+            Deed::Getxattr { on, name, size } => {
+                let name = names.text(chunk, *name);
+                let buffer = self.scratch.first(*size);
+                self.attribute(cue, *on, GET, |k, on| match on {
+                    On::File(file) => fgetxattr(file, &name, buffer),
+                    On::Path(path, links) => k.get_attribute((path, links), &name, buffer),
+                })
+            }
+            Deed::Setxattr {
+                on,
+                name,
+                size,
+                flags,
+            } => {
+                let name = names.text(chunk, *name);
+                let (value, flags) = (self.setting.written.first(*size), *flags);
+                self.attribute(cue, *on, SET, |k, on| match on {
+                    On::File(file) => fsetxattr(file, &name, value, flags),
+                    On::Path(path, links) => k.set_attribute((path, links), &name, (value, flags)),
+                })
+            }
+            Deed::Removexattr { on, name } => {
+                let name = names.text(chunk, *name);
+                self.attribute(cue, *on, REMOVE, |k, on| match on {
+                    On::File(file) => fremovexattr(file, &name),
+                    On::Path(path, links) => k.remove_attribute((path, links), &name),
+                })
+            }
+            Deed::Listxattr { on, size } => {
+                let buffer = self.scratch.first(*size);
+                self.attribute(cue, *on, LIST, |k, on| match on {
+                    On::File(file) => flistxattr(file, buffer),
+                    On::Path(path, links) => k.list_attributes((path, links), buffer),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn attribute(
+        &mut self,
+        cue: &Cue,
+        subject: Subject,
+        [of_file, of_link, of_path]: Ops,
+        call: impl FnOnce(&K, On<'_>) -> Answer<u64>,
+    ) -> Played {
+        let (path, follow) = match subject {
+            Subject::File(slot) => {
+                return self.on(cue, of_file, slot, |k, file| call(k, On::File(file)));
+            }
+            Subject::Path { path, follow } => (path, follow),
+        };
+        let (op, links) = if follow {
+            (of_path, Links::Follow)
+        } else {
+            (of_link, Links::Keep)
+        };
+        let act = Act { op, path };
+        let whole = self.stage.names.path(path);
+        let ended = self.measure(act, |kernel| call(kernel, On::Path(whole, links)));
+        self.settle(cue, act, ended)
+    }
+}

@@ -1,0 +1,315 @@
+//! Deeds that move data or list directories.
+
+use super::check::{Allowance, Got, Verdict};
+use super::player::{Act, Ended, Played, Player};
+use super::slots::Held;
+use crate::ops::Op;
+use crate::replay::reel::{Cue, Deed, Recorded, Slot};
+use crate::sys::Places;
+use crate::sys::replayed::{Listing, Wish, clone_file, copy_range, map, readv, sendfile, writev};
+use std::os::fd::AsRawFd;
+
+/// Where data is read or written.
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    slot: Slot,
+    size: u64,
+    offset: Option<u64>,
+    vector: bool,
+}
+
+/// A side of a transfer.
+type Side = (Option<Slot>, Option<u64>);
+
+impl<K: Places> Player<'_, K> {
+    #[inline(never)]
+    pub(super) fn enact_data(&mut self, cue: &Cue) -> Played {
+        match &cue.deed {
+            Deed::Read {
+                slot,
+                size,
+                offset,
+                vector,
+            } => {
+                let op = match (offset, vector) {
+                    (None, false) => Op::Read,
+                    (Some(_), false) => Op::Pread,
+                    (None, true) => Op::Readv,
+                    (Some(_), true) => Op::Preadv,
+                };
+                let extent = Extent {
+                    slot: *slot,
+                    size: *size,
+                    offset: *offset,
+                    vector: *vector,
+                };
+                self.read(cue, op, extent)
+            }
+            Deed::Write {
+                slot,
+                size,
+                offset,
+                vector,
+            } => {
+                let op = match (offset, vector) {
+                    (None, false) => Op::Write,
+                    (Some(_), false) => Op::Pwrite,
+                    (None, true) => Op::Writev,
+                    (Some(_), true) => Op::Pwritev,
+                };
+                let extent = Extent {
+                    slot: *slot,
+                    size: *size,
+                    offset: *offset,
+                    vector: *vector,
+                };
+                self.write(cue, op, extent)
+            }
+            Deed::List { slot, size } => self.list(cue, *slot, *size),
+            _ => Ok(()),
+        }
+    }
+
+    fn read(&mut self, cue: &Cue, op: Op, extent: Extent) -> Played {
+        let Extent {
+            slot,
+            size,
+            offset,
+            vector,
+        } = extent;
+        let buffer = self.scratch.first(size);
+        let is_whole = buffer.holds(size);
+        let called = self.called(op, slot, |kernel, file| match offset {
+            None if is_whole && !vector => kernel.read(file, buffer),
+            Some(offset) if is_whole && !vector => kernel.pread(file, buffer, offset),
+            _ => readv(file, buffer, size, offset),
+        });
+        match called {
+            Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
+            None => self.no_file(cue, op, slot),
+        }
+    }
+
+    fn write(&mut self, cue: &Cue, op: Op, extent: Extent) -> Played {
+        let Extent {
+            slot,
+            size,
+            offset,
+            vector,
+        } = extent;
+        let turn = self.writes;
+        self.writes += 1;
+        let bytes = self.setting.written.slice(self.pulse.user, turn, size);
+        let is_whole = bytes.len() as u64 == size;
+        let called = self.called(op, slot, |kernel, file| match offset {
+            None if is_whole && !vector => kernel.write(file, bytes),
+            Some(offset) if is_whole && !vector => kernel.pwrite(file, bytes, offset),
+            _ => writev(file, bytes, size, offset),
+        });
+        match called {
+            Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
+            None => self.no_file(cue, op, slot),
+        }
+    }
+
+    fn list(&mut self, cue: &Cue, slot: Slot, size: u64) -> Played {
+        let mut listing = std::mem::take(&mut self.tools.listing);
+        listing.prepare(size);
+        let called = self.called(Op::Getdents, slot, |_, file| listing.fill(file, size));
+        let played = match called {
+            Some((act, ended, held)) => {
+                let answer = ended.answer.map(|filled| listing.entries(filled));
+                let ended = Ended { answer, ..ended };
+                self.settle_listing(cue, (act, ended), &held, &mut listing)
+            }
+            None => self.no_file(cue, Op::Getdents, slot),
+        };
+        self.tools.listing = listing;
+        played
+    }
+
+    /// File systems return entries in batches of their own: what must agree is the sum at the recorded end.
+    fn settle_listing(
+        &mut self,
+        cue: &Cue,
+        (act, ended): (Act, Ended),
+        held: &Held<'_>,
+        listing: &mut Listing,
+    ) -> Played {
+        let (Recorded::Exactly(recorded), Ok(got), true) = (cue.recorded, ended.answer, K::REAL)
+        else {
+            return self.settle(cue, act, ended);
+        };
+        let mut sums = held.list(recorded, got);
+        if recorded > 0 {
+            let verdict = if recorded == got {
+                Verdict::Matched
+            } else {
+                Verdict::Allowed(Allowance::ListingBatches)
+            };
+            return self.book_other(cue, act, ended, verdict);
+        }
+        if got > 0 {
+            sums.1 += rest_of(held, listing);
+        }
+        held.rewind();
+        let verdict = match sums.0.cmp(&sums.1) {
+            std::cmp::Ordering::Equal if got == 0 => Verdict::Matched,
+            std::cmp::Ordering::Equal => Verdict::Allowed(Allowance::ListingBatches),
+            std::cmp::Ordering::Greater => Verdict::Diverged(Got::Less),
+            std::cmp::Ordering::Less => Verdict::Diverged(Got::More),
+        };
+        // What is told of a divergence are the sums.
+        let summed = Cue {
+            recorded: Recorded::Exactly(sums.0),
+            ..cue.clone()
+        };
+        let answer = Ok(sums.1);
+        self.book_other(&summed, act, Ended { answer, ..ended }, verdict)
+    }
+
+    #[inline(never)]
+    pub(super) fn enact_transfer(&mut self, cue: &Cue) -> Played {
+        match &cue.deed {
+            Deed::CopyRange {
+                from,
+                to,
+                size,
+                from_offset,
+                to_offset,
+            } => {
+                let sides = ((*from, *from_offset), (*to, *to_offset));
+                self.copy_range(cue, Op::CopyFileRange, sides, u64::from(*size))
+            }
+            Deed::Splice {
+                from,
+                to,
+                size,
+                from_offset,
+                to_offset,
+            } => {
+                let sides = ((*from, *from_offset), (*to, *to_offset));
+                self.splice(cue, sides, u64::from(*size))
+            }
+            Deed::Clone { from, to } => self.clone_file(cue, *from, *to),
+            Deed::Sendfile {
+                from,
+                to,
+                size,
+                offset,
+            } => self.sendfile(cue, Op::Sendfile, (*from, *offset), (*to, *size)),
+            Deed::Map {
+                slot,
+                offset,
+                size,
+                protection,
+                flags,
+            } => {
+                let wish = Wish {
+                    protection: *protection,
+                    flags: *flags,
+                };
+                self.map(cue, *slot, (*offset, *size), wish)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn copy_range(&mut self, cue: &Cue, op: Op, sides: (Side, Side), size: u64) -> Played {
+        let ((from, from_offset), (to, to_offset)) = sides;
+        let extent = |slot, offset| Extent {
+            slot,
+            size,
+            offset,
+            vector: false,
+        };
+        let (from, to) = match (from, to) {
+            (Some(from), Some(to)) => (from, to),
+            (Some(from), None) => return self.read(cue, op, extent(from, from_offset)),
+            (None, Some(to)) => return self.write(cue, op, extent(to, to_offset)),
+            (None, None) => {
+                self.omit(cue, "copy outside of the trace");
+                return Ok(());
+            }
+        };
+        let Some(target) = self.stage.slots.hold(to) else {
+            return self.no_file(cue, op, to);
+        };
+        let into = (target.file, to_offset);
+        let called = self.called(op, from, |_, file| {
+            copy_range((file, from_offset), into, size)
+        });
+        drop(target);
+        match called {
+            Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
+            None => self.no_file(cue, op, from),
+        }
+    }
+
+    /// One side of a splice is a pipe, which is outside of every trace: what goes there is sent to nowhere, what comes is written.
+    fn splice(&mut self, cue: &Cue, (from, to): (Side, Side), size: u64) -> Played {
+        match (from.0, to.0) {
+            (Some(slot), None) => self.sendfile(cue, Op::Splice, (slot, from.1), (None, size)),
+            _ => self.copy_range(cue, Op::Splice, (from, to), size),
+        }
+    }
+
+    fn clone_file(&mut self, cue: &Cue, from: Option<Slot>, to: Slot) -> Played {
+        let op = Op::Clone;
+        let Some(from) = from else {
+            self.omit(cue, "clone from outside of the trace");
+            return Ok(());
+        };
+        let Some(source) = self.stage.slots.hold(from) else {
+            return self.no_file(cue, op, from);
+        };
+        let file = source.file;
+        self.on(cue, op, to, |_, to| clone_file(file, to))
+    }
+
+    fn sendfile(
+        &mut self,
+        cue: &Cue,
+        op: Op,
+        (from, offset): (Slot, Option<u64>),
+        (to, size): (Option<Slot>, u64),
+    ) -> Played {
+        let target = to.map(|to| (to, self.stage.slots.hold(to)));
+        let target = match target {
+            Some((to, None)) => return self.no_file(cue, op, to),
+            Some((_, held)) => held,
+            None => None,
+        };
+        let sink = self.setting.sink.as_raw_fd();
+        let into = target.as_ref().map_or(sink, |held| held.file);
+        let called = self.called(op, from, |_, file| sendfile(file, into, size, offset));
+        drop(target);
+        match called {
+            Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
+            None => self.no_file(cue, op, from),
+        }
+    }
+
+    fn map(&mut self, cue: &Cue, slot: Slot, range: (u64, u64), wish: Wish) -> Played {
+        let mut mapping = None;
+        let called = self.called(Op::Mmap, slot, |_, file| {
+            mapping = Some(map(file, range, wish)?);
+            Ok(0)
+        });
+        // Unmapped outside of the time of the call.
+        drop(mapping);
+        match called {
+            Some((act, ended, _)) => self.settle(cue, act, ended),
+            None => self.no_file(cue, Op::Mmap, slot),
+        }
+    }
+}
+
+/// Entries of a listing after the recorded end of it.
+fn rest_of(held: &Held<'_>, listing: &mut Listing) -> u64 {
+    let mut sum = 0;
+    while let Ok(filled @ 1..) = listing.fill(held.file, u64::MAX) {
+        sum += listing.entries(filled);
+    }
+    sum
+}

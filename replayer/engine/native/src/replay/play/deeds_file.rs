@@ -1,0 +1,152 @@
+//! Deeds on open files that move no data.
+
+use super::player::{Played, Player};
+use crate::ops::Op;
+use crate::program::Owner;
+use crate::replay::reel::{Cue, Deed, Slot};
+use crate::sys::Places;
+use crate::sys::controls::{Patience, Range, fcntl, flock, ioctl, is_asking, is_harmless, lock};
+use crate::sys::replayed::{advise, fstatfs, futimens, readahead, seek, sync_range, syncfs};
+
+/// The program asked for no identity: it is left (`(uid_t) -1`).
+fn identity(id: u32) -> Option<u32> {
+    (id != u32::MAX).then_some(id)
+}
+
+/// Owner and group as the kernel takes them.
+pub(super) fn owner(uid: u32, gid: u32) -> Owner {
+    Owner {
+        uid: identity(uid),
+        gid: identity(gid),
+    }
+}
+
+impl<K: Places> Player<'_, K> {
+    #[inline(never)]
+    pub(super) fn enact_file(&mut self, cue: &Cue) -> Played {
+        match &cue.deed {
+            Deed::Seek {
+                slot,
+                offset,
+                whence,
+            } => self.seek(cue, *slot, *offset, *whence),
+            Deed::Fstatfs { slot } => self.on(cue, Op::Fstatfs, *slot, |_, f| fstatfs(f)),
+            Deed::Fsync { slot } => self.on(cue, Op::Fsync, *slot, |k, f| k.fsync(f).map(|()| 0)),
+            Deed::Fdatasync { slot } => {
+                self.on(cue, Op::Fdatasync, *slot, |k, f| k.fdatasync(f).map(|()| 0))
+            }
+            Deed::Syncfs { slot } => self.on(cue, Op::Syncfs, *slot, |_, f| syncfs(f)),
+            Deed::Ftruncate { slot, size } => self.on(cue, Op::Ftruncate, *slot, |k, f| {
+                k.ftruncate(f, *size).map(|()| 0)
+            }),
+            Deed::Fchmod { slot, mode } => self.on(cue, Op::Fchmod, *slot, |k, f| {
+                k.fchmod(f, *mode & 0o7777).map(|()| 0)
+            }),
+            Deed::Fchown { slot, uid, gid } => {
+                let owner = owner(*uid, *gid);
+                self.on(cue, Op::Fchown, *slot, |k, f| {
+                    k.fchown(f, owner).map(|()| 0)
+                })
+            }
+            Deed::Futimens { slot, times } => {
+                self.on(cue, Op::Futimens, *slot, |_, f| futimens(f, *times))
+            }
+            other => self.enact_range(cue, other),
+        }
+    }
+
+    fn enact_range(&mut self, cue: &Cue, deed: &Deed) -> Played {
+        match deed {
+            Deed::SyncRange {
+                slot,
+                offset,
+                size,
+                flags,
+            } => self.on(cue, Op::SyncFileRange, *slot, |_, f| {
+                sync_range(f, (*offset, *size), *flags)
+            }),
+            Deed::Fallocate {
+                slot,
+                offset,
+                size,
+                mode,
+            } => self.on(cue, Op::Fallocate, *slot, |k, f| {
+                k.fallocate(f, *mode, (*offset, *size)).map(|()| 0)
+            }),
+            Deed::Advise {
+                slot,
+                offset,
+                size,
+                advice,
+            } => self.on(cue, Op::Fadvise, *slot, |_, f| {
+                advise(f, (*offset, *size), *advice)
+            }),
+            Deed::Readahead { slot, offset, size } => self.on(cue, Op::Readahead, *slot, |_, f| {
+                readahead(f, (*offset, *size))
+            }),
+            other => self.enact_control(cue, other),
+        }
+    }
+
+    fn enact_control(&mut self, cue: &Cue, deed: &Deed) -> Played {
+        match deed {
+            Deed::Flock { slot, operation } => {
+                self.on(cue, Op::Flock, *slot, |_, f| flock(f, *operation))
+            }
+            Deed::Lock {
+                slot,
+                wait,
+                kind,
+                offset,
+                size,
+                whence,
+            } => {
+                let range = Range {
+                    kind: *kind,
+                    whence: *whence,
+                    offset: *offset,
+                    size: *size,
+                };
+                let patience = if *wait { Patience::Wait } else { Patience::Try };
+                self.on(cue, Op::Lock, *slot, |_, f| lock(f, range, patience))
+            }
+            Deed::Fcntl { command, .. } if !is_harmless(*command) => {
+                self.omit(cue, "fcntl");
+                Ok(())
+            }
+            Deed::Fcntl {
+                slot,
+                command,
+                argument,
+            } => self.on(cue, Op::Fcntl, *slot, |_, f| fcntl(f, *command, *argument)),
+            Deed::Ioctl { command, .. } if !is_asking(*command) => {
+                self.omit(cue, "ioctl");
+                Ok(())
+            }
+            Deed::Ioctl { slot, command } => {
+                self.on(cue, Op::Ioctl, *slot, |_, f| ioctl(f, *command))
+            }
+            _ => {
+                self.omit(cue, "unknown");
+                Ok(())
+            }
+        }
+    }
+
+    fn seek(&mut self, cue: &Cue, slot: Slot, offset: i64, whence: u32) -> Played {
+        let called = self.called(Op::Lseek, slot, |_, file| seek(file, offset, whence));
+        let Some((act, ended, held)) = called else {
+            return self.no_file(cue, Op::Lseek, slot);
+        };
+        if offset == 0 && whence == 0 {
+            held.rewind();
+        }
+        let of_data = i32::try_from(whence)
+            .is_ok_and(|whence| matches!(whence, libc::SEEK_DATA | libc::SEEK_HOLE));
+        if !of_data && !held.is_directory() {
+            return self.settle(cue, act, ended);
+        }
+        let verdict = self.judged(cue.recorded, act, ended, true);
+        self.book_other(cue, act, ended, verdict)
+    }
+}

@@ -1,0 +1,178 @@
+//! The files of a performance: laid out just before it and removed just after it, by its user's own thread, beneath the run's folder.
+
+use crate::program::EntryKind;
+use crate::replay::names::{Names, Ready};
+use crate::replay::reel::Reel;
+use crate::sys_layout::{
+    change_mode, close, create, list, make_directory, make_link, open_listing, open_place,
+    open_to_empty, remove_directory, status_of, unlink, write_all,
+};
+use crate::written::Written;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+use std::ffi::CString;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Directories in directories that are removed (chosen: paths of traces have fewer, and each takes a descriptor).
+const DEEPEST: usize = 512;
+
+/// What could not be done, and where.
+type Fault = (Errno, Vec<u8>);
+
+/// A performance and where it is given.
+#[derive(Clone, Copy)]
+pub(crate) struct Site<'a> {
+    pub(crate) folder: BorrowedFd<'a>,
+    pub(crate) names: &'a Names,
+    pub(crate) reel: &'a Reel,
+}
+
+impl Site<'_> {
+    /// The directory that a path's last name is in, and that name.
+    fn place<'p>(&self, path: &'p [u8]) -> Result<(OwnedFd, &'p [u8]), Errno> {
+        let slash = path.iter().rposition(|byte| *byte == b'/');
+        let (parent, leaf) = match slash {
+            Some(slash) => path.split_at(slash),
+            None => (&b""[..], path),
+        };
+        let leaf = leaf.strip_prefix(b"/").unwrap_or(leaf);
+        Ok((open_place(self.folder, parent)?, leaf))
+    }
+
+    /// Whether the plan's own layout has made what a performance finds.
+    fn is_laid_out(&self, turn: u64) -> bool {
+        let first = self.names.entries(self.reel).next();
+        let there = first.map(|entry| self.status(entry.path.to_bytes()).is_ok());
+        turn == 0 && self.reel.laid_out && there.unwrap_or(true)
+    }
+
+    fn status(&self, path: &[u8]) -> Result<FileType, Errno> {
+        let (parent, leaf) = self.place(path)?;
+        status_of(parent.as_fd(), leaf).map(|status| status.kind)
+    }
+}
+
+fn at(path: &[u8]) -> impl Fn(Errno) -> Fault + '_ {
+    move |errno| (errno, path.to_vec())
+}
+
+/// Lay out what the user's performance of this number finds, where that was not done before.
+pub(crate) fn lay_out(site: &Site<'_>, turn: u64, written: &Written) -> Result<(), Fault> {
+    if site.is_laid_out(turn) {
+        return Ok(());
+    }
+    for entry in site.names.entries(site.reel) {
+        let path = entry.path.to_bytes();
+        make(site, &entry, written).map_err(at(path))?;
+    }
+    // Modes of directories come last: they may forbid what was just done.
+    for entry in site.names.entries(site.reel) {
+        if entry.kind == EntryKind::Directory {
+            let path = entry.path.to_bytes();
+            let directory = open_listing(site.folder, path).map_err(at(path))?;
+            change_mode(&directory, entry.mode & 0o7777).map_err(at(path))?;
+        }
+    }
+    Ok(())
+}
+
+fn make(site: &Site<'_>, entry: &Ready<'_>, written: &Written) -> Result<(), Errno> {
+    let (parent, leaf) = site.place(entry.path.to_bytes())?;
+    let parent = parent.as_fd();
+    let made = match entry.kind {
+        EntryKind::Directory => make_directory(parent, leaf, 0o700),
+        EntryKind::Link => make_link(parent, leaf, &entry.link),
+        EntryKind::File => make_file(parent, leaf, entry, written),
+    };
+    match made {
+        // A performance that was broken off has left it.
+        Err(Errno::EXIST) => Ok(()),
+        made => made,
+    }
+}
+
+fn make_file(
+    parent: BorrowedFd<'_>,
+    leaf: &[u8],
+    entry: &Ready<'_>,
+    written: &Written,
+) -> Result<(), Errno> {
+    let file = create(parent, leaf, 0o600)?;
+    let mut rest = entry.size;
+    while rest > 0 {
+        let bytes = written.first(rest);
+        if bytes.is_empty() {
+            return Err(Errno::NOSPC);
+        }
+        write_all(&file, bytes)?;
+        rest -= bytes.len() as u64;
+    }
+    change_mode(&file, entry.mode & 0o7777)?;
+    close(file)
+}
+
+/// Remove the topmost paths of a performance with all that is below them; no link is followed and no mount entered.
+pub(crate) fn remove(site: &Site<'_>, is_over: &impl Fn() -> bool) -> Result<(), Fault> {
+    for top in site.names.tops(site.reel) {
+        let path = top.to_bytes();
+        match remove_top(site, path, is_over) {
+            // It is not there, or neither is where it would be.
+            Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+            Err(errno) => return Err((errno, path.to_vec())),
+        }
+    }
+    Ok(())
+}
+
+fn remove_top(site: &Site<'_>, path: &[u8], is_over: &impl Fn() -> bool) -> Result<(), Errno> {
+    let (parent, leaf) = site.place(path)?;
+    let parent = parent.as_fd();
+    if status_of(parent, leaf)?.kind != FileType::Directory {
+        return unlink(parent, leaf);
+    }
+    let mut open = vec![Emptied::open(parent, leaf.to_vec())?];
+    while let Some(directory) = open.last_mut() {
+        if is_over() {
+            return Err(Errno::INTR);
+        }
+        match directory.entries.pop() {
+            Some((name, FileType::Directory)) => {
+                if open.len() >= DEEPEST {
+                    return Err(Errno::MFILE);
+                }
+                let inner = open
+                    .last()
+                    .map(|outer| Emptied::open(outer.file.as_fd(), name.into_bytes()));
+                open.extend(inner.transpose()?);
+            }
+            Some((name, _)) => unlink(directory.file.as_fd(), name.as_bytes())?,
+            None => {
+                let Some(emptied) = open.pop() else {
+                    return Ok(());
+                };
+                let outer = open.last().map_or(parent, |outer| outer.file.as_fd());
+                remove_directory(outer, &emptied.name)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A directory that is being emptied.
+struct Emptied {
+    file: OwnedFd,
+    name: Vec<u8>,
+    entries: Vec<(CString, FileType)>,
+}
+
+impl Emptied {
+    fn open(outer: BorrowedFd<'_>, name: Vec<u8>) -> Result<Emptied, Errno> {
+        let file = open_to_empty(outer, &name)?;
+        let entries = list(file.as_fd())?;
+        Ok(Emptied {
+            file,
+            name,
+            entries,
+        })
+    }
+}

@@ -1,0 +1,28 @@
+//! Plays reels: a user's performance of a trace or of one request of it, on the user's own thread and on threads that belong to it.
+//!
+//! `band` and `companion` have the threads, `stage` what they share, `player` is one lane; `deeds*` are the calls, `results` and `check`
+//! judge what they returned, `ledger` counts it for the door.
+
+mod band;
+mod check;
+mod companion;
+mod deeds;
+mod deeds_attribute;
+mod deeds_data;
+mod deeds_file;
+mod deeds_path;
+mod feed;
+mod files;
+mod ledger;
+mod log;
+mod pace;
+mod player;
+mod progress;
+mod results;
+mod slots;
+mod stage;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use band::Band;
+pub(crate) use ledger::{Example, Ledger};

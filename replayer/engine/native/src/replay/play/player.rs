@@ -1,0 +1,243 @@
+//! Plays the cues of one lane: waits for others, for its pace, makes the call between two looks at the clock, judges the result.
+
+use super::feed::Dry;
+use super::ledger::Tally;
+use super::log::Log;
+use super::pace::{scaled, wait_until};
+use super::stage::Stage;
+use crate::clock::now_ns;
+use crate::interpreter::{Halt, Journal, Setting};
+use crate::ops::{KINDS, OK, Op, outcome_of_errno};
+use crate::program::ReplayPace;
+use crate::pulse::{Place, Pulse};
+use crate::record_event::Event;
+use crate::replay::reel::{Chunk, Cue, PathId};
+use crate::sys::replayed::Listing;
+use crate::sys::{Answer, Places, Scratch};
+use std::sync::atomic::AtomicU64;
+
+/// A batch of samples is handed over before a wait as long as this (chosen: as when transactions end).
+const FLUSH_NS: u64 = 20_000_000;
+
+/// What a thread that plays keeps from performance to performance.
+#[derive(Debug, Default)]
+pub(crate) struct Tools {
+    pub(super) listing: Listing,
+    pub(super) log: Option<Log>,
+}
+
+/// A call: which and where.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Act {
+    pub(super) op: Op,
+    pub(super) path: PathId,
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    pub(super) answer: Answer<u64>,
+    pub(super) bytes: u64,
+    pub(super) start_ns: u64,
+    pub(super) end_ns: u64,
+}
+
+impl Ended {
+    /// The same, which moved as many bytes as it says.
+    #[inline]
+    pub(super) fn moving(self) -> Ended {
+        let bytes = self.answer.unwrap_or(0);
+        Ended { bytes, ..self }
+    }
+
+    pub(super) fn outcome(&self) -> u8 {
+        match self.answer {
+            Ok(_) => OK,
+            Err(errno) => outcome_of_errno(errno.raw_os_error()),
+        }
+    }
+}
+
+pub(super) type Played = Result<(), Halt>;
+
+/// One lane of one performance.
+pub(crate) struct Player<'a, K> {
+    pub(super) setting: &'a Setting,
+    pub(super) stage: &'a Stage,
+    pub(super) kernel: &'a K,
+    pub(super) pulse: &'a Pulse,
+    pub(super) journal: &'a mut Journal,
+    pub(super) tools: &'a mut Tools,
+    pub(super) scratch: Scratch,
+    lane: usize,
+    is_shared: bool,
+    /// By op, of this transaction.
+    pub(super) floors: &'a [AtomicU64],
+    pub(super) tally: Tally,
+    /// Write calls so far.
+    pub(super) writes: u64,
+    /// When the event under way was intended, at the recorded times.
+    pub(super) due_ns: Option<u64>,
+    /// When the last event of the lane ended.
+    pub(super) last_ns: Option<u64>,
+}
+
+/// The thread that a lane is played on.
+pub(crate) struct Seat<'a, K> {
+    pub(crate) setting: &'a Setting,
+    pub(crate) kernel: &'a K,
+    pub(crate) pulse: &'a Pulse,
+    pub(crate) journal: &'a mut Journal,
+    pub(crate) tools: &'a mut Tools,
+}
+
+impl<'a, K: Places> Player<'a, K> {
+    pub(crate) fn new(seat: Seat<'a, K>, stage: &'a Stage, lane: usize) -> Player<'a, K> {
+        let Seat {
+            setting,
+            kernel,
+            pulse,
+            journal,
+            tools,
+        } = seat;
+        let first = usize::from(stage.cast.transaction) * KINDS;
+        let floors = setting.recorder.slow_floors().get(first..first + KINDS);
+        let buffer = u32::try_from(lane).unwrap_or(0).wrapping_add(pulse.user);
+        Player {
+            setting,
+            stage,
+            kernel,
+            pulse,
+            journal,
+            tools,
+            scratch: setting.scratch.of_user(buffer),
+            lane,
+            is_shared: stage.lanes() > 1,
+            floors: floors.unwrap_or_default(),
+            tally: Tally::default(),
+            writes: 0,
+            due_ns: None,
+            last_ns: None,
+        }
+    }
+
+    /// Play the lane to its end; its counts go into the ledger.
+    pub(crate) fn play(mut self) -> Played {
+        let played = self.play_chunks();
+        if played.is_err() {
+            self.stage.halt();
+        }
+        self.stage.feed.leave(self.lane);
+        self.stage.progress.finish(self.lane);
+        let cast = self.stage.cast;
+        let place = (cast.target, cast.transaction);
+        self.setting.ledger.add(place, &self.tally);
+        if let Some(log) = &mut self.tools.log {
+            log.flush();
+        }
+        if self.tally.diverged.is_empty() {
+            played
+        } else {
+            played.and(Err(Halt::Failed))
+        }
+    }
+
+    fn play_chunks(&mut self) -> Played {
+        let (stage, pulse, lane) = (self.stage, self.pulse, self.lane);
+        for number in 0.. {
+            match stage.feed.take(lane, number, &|| stage.is_over(pulse)) {
+                Ok(Some(chunk)) => {
+                    let cues = chunk.lanes.get(lane).map_or(&[][..], |cues| cues);
+                    for cue in cues {
+                        self.cue(&chunk, cue)?;
+                    }
+                }
+                Ok(None) => break,
+                Err(Dry::Over) => return Err(Halt::Cut),
+                Err(Dry::Broken(why)) => {
+                    self.setting.recorder.log(&Event::Broken {
+                        t_ns: now_ns().saturating_sub(self.setting.begin_ns),
+                        user: pulse.user,
+                        message: why,
+                    });
+                    return Err(Halt::Failed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn cue(&mut self, chunk: &Chunk, cue: &Cue) -> Played {
+        if self.stage.is_over(self.pulse) {
+            return Err(Halt::Cut);
+        }
+        if cue.waits.1 != 0 {
+            self.wait(chunk, cue)?;
+        }
+        if self.stage.tempo.pace != ReplayPace::Asap {
+            self.pace(cue)?;
+        }
+        self.enact(chunk, cue)?;
+        if self.is_shared {
+            self.stage.progress.complete(self.lane, cue.row);
+        }
+        Ok(())
+    }
+
+    /// Wait for events of other lanes. Only earlier ones are waited for, so no circle of lanes can wait for itself.
+    fn wait(&mut self, chunk: &Chunk, cue: &Cue) -> Played {
+        let (stage, pulse) = (self.stage, self.pulse);
+        let (first, count) = (cue.waits.0 as usize, cue.waits.1 as usize);
+        let waits = chunk.waits.get(first..first + count).unwrap_or_default();
+        for wait in waits.iter().filter(|wait| wait.row < cue.row) {
+            if !stage.progress.wait(*wait, &|| stage.is_over(pulse)) {
+                return Err(Halt::Cut);
+            }
+        }
+        Ok(())
+    }
+
+    /// Wait until an event is due.
+    fn pace(&mut self, cue: &Cue) -> Played {
+        let (stage, pulse, tempo) = (self.stage, self.pulse, self.stage.tempo);
+        let due_ns = if tempo.pace == ReplayPace::Timed {
+            let start_ns = scaled(cue.start_ns, tempo.speed_percent);
+            let due_ns = tempo.begin_ns.saturating_add(start_ns);
+            self.due_ns = Some(due_ns);
+            due_ns
+        } else {
+            let first = || now_ns().max(tempo.begin_ns);
+            let last_ns = self.last_ns.unwrap_or_else(first);
+            last_ns.saturating_add(scaled(cue.gap_ns, tempo.speed_percent))
+        };
+        let journal = &mut *self.journal;
+        let idle = |left_ns| {
+            if left_ns > FLUSH_NS {
+                journal.flush();
+            }
+        };
+        if wait_until(due_ns, pulse, &|| stage.is_over(pulse), idle) {
+            Ok(())
+        } else {
+            Err(Halt::Cut)
+        }
+    }
+
+    /// Make a call between two looks at the clock.
+    #[inline]
+    pub(super) fn measure(&self, act: Act, call: impl FnOnce(&K) -> Answer<u64>) -> Ended {
+        let start_ns = now_ns();
+        self.pulse.enter(act.op, Place::name(act.path), start_ns);
+        let answer = if K::REAL { call(self.kernel) } else { Ok(0) };
+        let end_ns = now_ns();
+        self.pulse.leave();
+        self.kernel.tidy();
+        Ended {
+            answer,
+            bytes: 0,
+            start_ns,
+            end_ns,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! How far the lanes of a performance are, and waiting for one another: atomics, and a futex for those that wait long.
+
+use crate::clock::now_ns;
+use crate::crowd::NAG;
+use crate::lock::hold;
+use crate::replay::reel::Wait;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{Thread, current, park_timeout};
+
+/// Looking costs nothing to others for so long; then the thread sleeps (chosen: a few short calls of the lane that is waited for).
+const SPIN_NS: u64 = 5_000;
+
+/// Two cache lines, because they are fetched in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Seat {
+    /// Rows below this have ended.
+    done: AtomicU64,
+    /// Rows below this nobody sleeps for, less one; `u64::MAX` when nobody sleeps.
+    lowest: AtomicU64,
+    sleepers: Mutex<Vec<(u64, Thread)>>,
+}
+
+impl Seat {
+    fn new() -> Seat {
+        Seat {
+            lowest: AtomicU64::new(u64::MAX),
+            ..Seat::default()
+        }
+    }
+
+    fn has_done(&self, row: u64) -> bool {
+        self.done.load(Ordering::SeqCst) > row
+    }
+
+    #[cold]
+    fn wake(&self, done: u64) {
+        let mut sleepers = hold(&self.sleepers);
+        sleepers.retain(|(row, thread)| {
+            if *row < done {
+                thread.unpark();
+            }
+            *row >= done
+        });
+        self.look_at(&sleepers);
+    }
+
+    fn look_at(&self, sleepers: &[(u64, Thread)]) {
+        let lowest = sleepers.iter().map(|(row, _)| *row).min();
+        self.lowest
+            .store(lowest.unwrap_or(u64::MAX), Ordering::SeqCst);
+    }
+
+    fn sleep(&self, row: u64, is_over: &impl Fn() -> bool) -> bool {
+        let mut sleepers = hold(&self.sleepers);
+        sleepers.push((row, current()));
+        self.look_at(&sleepers);
+        drop(sleepers);
+        // Whoever has not seen the line above is seen here: both sides write before they look, in one order.
+        while !self.has_done(row) {
+            if is_over() {
+                let mut sleepers = hold(&self.sleepers);
+                let own = current().id();
+                sleepers.retain(|(_, thread)| thread.id() != own);
+                self.look_at(&sleepers);
+                return false;
+            }
+            park_timeout(NAG);
+        }
+        true
+    }
+}
+
+/// All lanes of a performance.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    seats: Box<[Seat]>,
+}
+
+impl Progress {
+    pub(crate) fn new(lanes: usize) -> Progress {
+        Progress {
+            seats: (0..lanes).map(|_| Seat::new()).collect(),
+        }
+    }
+
+    /// The event of a row has ended: later events of other lanes may begin.
+    #[inline]
+    pub(crate) fn complete(&self, lane: usize, row: u64) {
+        let Some(seat) = self.seats.get(lane) else {
+            return;
+        };
+        seat.done.swap(row + 1, Ordering::SeqCst);
+        if seat.lowest.load(Ordering::SeqCst) <= row {
+            seat.wake(row + 1);
+        }
+    }
+
+    /// A lane has nothing more to play.
+    pub(crate) fn finish(&self, lane: usize) {
+        if let Some(seat) = self.seats.get(lane) {
+            seat.done.swap(u64::MAX, Ordering::SeqCst);
+            seat.wake(u64::MAX);
+        }
+    }
+
+    /// Wait until the event of a row has ended; false when the performance is over before.
+    #[inline]
+    pub(crate) fn wait(&self, wait: Wait, is_over: &impl Fn() -> bool) -> bool {
+        match self.seats.get(usize::from(wait.lane)) {
+            Some(seat) if seat.done.load(Ordering::Acquire) <= wait.row => {
+                wait_long(seat, wait.row, is_over)
+            }
+            _ => true,
+        }
+    }
+}
+
+#[cold]
+fn wait_long(seat: &Seat, row: u64, is_over: &impl Fn() -> bool) -> bool {
+    let begin_ns = now_ns();
+    while now_ns() - begin_ns < SPIN_NS {
+        if seat.done.load(Ordering::Acquire) > row {
+            return true;
+        }
+        std::hint::spin_loop();
+    }
+    seat.sleep(row, is_over)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn a_sleeper_is_woken_by_the_row_it_waits_for() {
+        let progress = Progress::new(2);
+        let wait = Wait { lane: 0, row: 1000 };
+        std::thread::scope(|scope| {
+            let sleeper = scope.spawn(|| progress.wait(wait, &|| false));
+            for row in 0..=1000 {
+                progress.complete(0, row);
+                if row % 100 == 0 {
+                    std::thread::yield_now();
+                }
+            }
+            assert!(sleeper.join().unwrap());
+        });
+        assert_eq!(progress.seats[0].lowest.load(Ordering::SeqCst), u64::MAX);
+    }
+
+    #[test]
+    fn a_wait_ends_with_the_performance_and_with_the_lane() {
+        let progress = Progress::new(1);
+        let over = AtomicBool::new(false);
+        let (progress, over) = (&progress, &over);
+        std::thread::scope(|scope| {
+            let wait = Wait { lane: 0, row: 5 };
+            let sleeper = scope.spawn(move || progress.wait(wait, &|| over.load(Ordering::SeqCst)));
+            over.store(true, Ordering::SeqCst);
+            assert!(!sleeper.join().unwrap());
+        });
+        progress.finish(0);
+        assert!(progress.wait(Wait { lane: 0, row: 5 }, &|| false));
+    }
+}

@@ -1,0 +1,210 @@
+//! What becomes of an event that has ended: judged, sampled, counted; divergences are told.
+
+use super::check::{Facts, Got, Verdict, judge, recorded_outcome};
+use super::ledger::{Example, Kind};
+use super::player::{Act, Ended, Played, Player};
+use crate::clock::now_ns;
+use crate::interpreter::Halt;
+use crate::ops::{DIVERGED, OK};
+use crate::record_event::{Divergence, Event};
+use crate::replay::reel::{Cue, Recorded};
+use crate::sys::Places;
+use rustix::io::Errno;
+use std::sync::atomic::Ordering;
+
+/// Divergences of one lane and performance that are offered as examples (as many as are kept at all).
+const OFFERED: u64 = 20;
+
+impl<K: Places> Player<'_, K> {
+    /// A call that could not be made, because an earlier one did not do what it was recorded to do.
+    #[cold]
+    pub(super) fn lost(&mut self, cue: &Cue, act: Act, errno: Errno) -> Played {
+        let now_ns = now_ns();
+        let ended = Ended {
+            answer: if K::REAL { Err(errno) } else { Ok(0) },
+            bytes: 0,
+            start_ns: now_ns,
+            end_ns: now_ns,
+        };
+        self.settle(cue, act, ended)
+    }
+
+    /// Record what a call did.
+    #[inline]
+    pub(super) fn settle(&mut self, cue: &Cue, act: Act, ended: Ended) -> Played {
+        let is_plain = match (ended.answer, cue.recorded) {
+            (Ok(_), Recorded::Well) => true,
+            (Ok(got), Recorded::Exactly(recorded)) => got == recorded,
+            (Err(errno), Recorded::Error(recorded)) => errno.raw_os_error() == recorded,
+            _ => false,
+        };
+        if is_plain && K::REAL {
+            self.book(cue, act, ended, Verdict::Matched);
+            return Ok(());
+        }
+        let verdict = self.judged(cue.recorded, act, ended, false);
+        self.book_other(cue, act, ended, verdict)
+    }
+
+    #[cold]
+    pub(super) fn judged(
+        &self,
+        recorded: Recorded,
+        act: Act,
+        ended: Ended,
+        seeks_freely: bool,
+    ) -> Verdict {
+        if !K::REAL {
+            return Verdict::Unknown;
+        }
+        let facts = Facts {
+            op: act.op,
+            recorded,
+            seeks_freely,
+            path: self.stage.names.path(act.path).to_bytes(),
+        };
+        judge(facts, ended.answer)
+    }
+
+    /// Record a call whose result is as it should be.
+    #[inline]
+    pub(super) fn book(&mut self, cue: &Cue, act: Act, ended: Ended, verdict: Verdict) {
+        let outcome = ended.outcome();
+        self.tally.compared += u64::from(verdict != Verdict::Unknown);
+        self.tally.matched += u64::from(verdict == Verdict::Matched);
+        self.sample(cue, act, ended, (outcome, true));
+    }
+
+    /// Record any other call.
+    #[cold]
+    pub(super) fn book_other(
+        &mut self,
+        cue: &Cue,
+        act: Act,
+        ended: Ended,
+        verdict: Verdict,
+    ) -> Played {
+        if ended.answer == Err(Errno::INTR) && self.stage.is_over(self.pulse) {
+            self.sample(cue, act, ended, (ended.outcome(), true));
+            return Err(Halt::Cut);
+        }
+        match verdict {
+            Verdict::Matched | Verdict::Unknown => {
+                self.book(cue, act, ended, verdict);
+                Ok(())
+            }
+            Verdict::Allowed(allowance) => {
+                self.tally.compared += 1;
+                if let Some(count) = self.tally.allowed.get_mut(allowance as usize) {
+                    *count += 1;
+                }
+                self.sample(cue, act, ended, (ended.outcome(), true));
+                Ok(())
+            }
+            Verdict::Diverged(got) => {
+                self.tally.compared += 1;
+                let outcome = match ended.answer {
+                    Ok(_) => DIVERGED,
+                    Err(_) => ended.outcome(),
+                };
+                self.sample(cue, act, ended, (outcome, false));
+                self.diverge((cue, cue.recorded), act, ended, got);
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn sample(&mut self, cue: &Cue, act: Act, ended: Ended, outcome: (u8, bool)) {
+        let Ended {
+            bytes,
+            start_ns,
+            end_ns,
+            ..
+        } = ended;
+        let ns = end_ns - start_ns;
+        self.tally.events += 1;
+        self.journal.record(act.op, outcome, bytes, (ns, end_ns));
+        self.last_ns = Some(end_ns);
+        let floor = self.floors.get(act.op as usize);
+        if floor.is_some_and(|floor| ns > floor.load(Ordering::Relaxed)) {
+            self.report_slow(act, outcome.0, (ns, end_ns));
+        }
+        if let Some(due_ns) = self.due_ns {
+            self.journal.record_lag(start_ns.saturating_sub(due_ns));
+        }
+        if let Some(log) = &mut self.tools.log {
+            log.write(cue.row, (start_ns, end_ns));
+        }
+    }
+
+    #[cold]
+    fn report_slow(&self, act: Act, outcome: u8, times: (u64, u64)) {
+        self.journal.report_slow(act.op, outcome, times, || {
+            self.stage.names.path(act.path).to_bytes().to_vec()
+        });
+    }
+
+    /// An event that is not made as a timed call.
+    pub(super) fn pass(&mut self, cue: &Cue) {
+        let now_ns = now_ns();
+        self.last_ns = Some(now_ns);
+        if let Some(log) = &mut self.tools.log {
+            log.write(cue.row, (now_ns, now_ns));
+        }
+    }
+
+    /// Count a divergence, and keep the first ones.
+    #[cold]
+    pub(super) fn diverge(
+        &mut self,
+        (cue, recorded): (&Cue, Recorded),
+        act: Act,
+        ended: Ended,
+        got: Got,
+    ) {
+        let kind = Kind {
+            op: act.op as u8,
+            recorded: recorded_outcome(recorded),
+            got,
+        };
+        let before: u64 = self.tally.diverged.iter().map(|(_, count)| count).sum();
+        self.tally.diverge(kind);
+        let path = self.stage.names.path(act.path).to_bytes();
+        if before == 0 {
+            let outcome = match got {
+                Got::Outcome(OK) | Got::Less | Got::More => DIVERGED,
+                Got::Outcome(outcome) => outcome,
+            };
+            self.journal.fail(act.op, outcome, path.to_vec());
+        }
+        if before >= OFFERED {
+            return;
+        }
+        let cast = self.stage.cast;
+        let example = Example {
+            target: cast.target,
+            user: cast.user,
+            performance: cast.performance,
+            trace: cast.trace,
+            row: cue.row,
+            thread: cue.thread,
+            path: path.to_vec(),
+            kind,
+            result_recorded: match recorded {
+                Recorded::Exactly(number) => Some(number),
+                _ => None,
+            },
+            result_got: ended.answer.ok(),
+        };
+        if self.setting.ledger.keep(&example) {
+            self.setting
+                .recorder
+                .log(&Event::Divergence(Box::new(Divergence {
+                    t_ns: ended.end_ns.saturating_sub(self.setting.begin_ns),
+                    transaction: cast.transaction,
+                    example,
+                })));
+        }
+    }
+}

@@ -1,0 +1,281 @@
+use super::*;
+use crate::crowd::interrupt;
+use crate::pulse::{CUT, Doing};
+use crate::replay::order::check_pairs;
+use proptest::prelude::*;
+use std::time::Duration;
+
+fn stat(tape: &mut Tape) -> Deed {
+    let at = tape.at("t");
+    Deed::Stat { at }
+}
+
+fn ground() -> Ground {
+    let ground = Ground::new();
+    std::fs::create_dir(ground.run().join("t")).unwrap();
+    ground
+}
+
+/// Events of lanes, and which earlier events they wait for: (lane, earlier rows as shares of the row).
+fn orders() -> impl Strategy<Value = (usize, Vec<(usize, Vec<f64>)>)> {
+    (2..9_usize).prop_flat_map(|lanes| {
+        let event = (0..lanes, proptest::collection::vec(0.0..1.0, 0..3));
+        (Just(lanes), proptest::collection::vec(event, 1..400))
+    })
+}
+
+fn tape_of(lanes: usize, events: &[(usize, Vec<f64>)]) -> (Tape, Vec<(u64, u64)>) {
+    let mut tape = Tape::new(lanes);
+    let deed = stat(&mut tape);
+    let mut edges = Vec::new();
+    for (row, (lane, earlier)) in (0_u64..).zip(events) {
+        let mut waits = Vec::new();
+        for share in earlier.iter().filter(|_| row > 0) {
+            #[expect(
+                clippy::cast_precision_loss,
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share of a few hundred rows"
+            )]
+            let of = (share * row as f64) as u64;
+            let of_lane = events[usize::try_from(of).unwrap()].0;
+            if of_lane != *lane {
+                let lane = u16::try_from(of_lane).unwrap();
+                waits.push(Wait { lane, row: of });
+                edges.push((row, of));
+            }
+        }
+        tape.cue_after(*lane, deed.clone(), Recorded::Well, &waits);
+    }
+    (tape, edges)
+}
+
+/// The rows of a tape in chunks of so many.
+fn chunked(tape: &Tape, rows: u64) -> Arc<Reel> {
+    let chunks = (0..tape.rows.div_ceil(rows)).map(|number| {
+        let within = |cue: &&Cue| cue.row / rows == number;
+        let lanes = tape.lanes.iter();
+        Arc::new(Chunk {
+            lanes: lanes
+                .map(|lane| lane.iter().filter(within).cloned().collect())
+                .collect(),
+            waits: tape.waits.clone().into(),
+            texts: Box::default(),
+        })
+    });
+    tape.reel_of(chunks.collect())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn lanes_never_violate_an_edge((lanes, events) in orders(), rows in 1..100_u64) {
+        let (tape, edges) = tape_of(lanes, &events);
+        let (ground, log) = ground().logged();
+        let pulse = Arc::new(Pulse::new(3));
+        let shown = ground.show(&chunked(&tape, rows), ReplayPace::Asap, 2, &pulse);
+        prop_assert!(shown.is_clean());
+        let threads: Vec<u32> = events.iter().map(|(lane, _)| u32::try_from(*lane).unwrap()).collect();
+        let report = check_pairs(&edges, &threads, &log).unwrap();
+        prop_assert_eq!(report.performances, 2);
+        prop_assert_eq!(report.events, 2 * events.len() as u64);
+        prop_assert_eq!(report.edges, 2 * edges.len() as u64);
+        prop_assert_eq!(report.violated, 0);
+    }
+}
+
+#[test]
+fn the_checker_finds_what_is_out_of_order() {
+    let (ground, log) = ground().logged();
+    let mut tape = Tape::new(1);
+    let deed = stat(&mut tape);
+    for _ in 0..3 {
+        tape.cue(0, deed.clone(), Recorded::Well);
+    }
+    assert!(ground.play(&tape.reel()).is_clean());
+    let threads = [0, 0, 0];
+    assert_eq!(check_pairs(&[(2, 0)], &threads, &log).unwrap().violated, 0);
+    let report = check_pairs(&[(0, 2)], &threads, &log).unwrap();
+    assert_eq!(report.violated, 1);
+    let first = report.first.unwrap();
+    assert_eq!(
+        (first["event"].as_u64(), first["waits_for"].as_u64()),
+        (Some(0), Some(2))
+    );
+}
+
+/// A user's performance on a thread of its own; `during` looks at it and ends it.
+fn interrupted(tape: &Tape, pace: ReplayPace, during: impl FnOnce(&Arc<Pulse>)) -> Shown {
+    let ground = ground();
+    ground.write("t/lock", 0);
+    let pulse = Arc::new(Pulse::new(0));
+    let reel = tape.reel();
+    std::thread::scope(|scope| {
+        let user = scope.spawn(|| ground.show(&reel, pace, 1, &pulse));
+        during(&pulse);
+        user.join().unwrap()
+    })
+}
+
+/// Wait until a thread of the user is seen doing something, or has at least started.
+fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..5000 {
+        if let Some(found) = look() {
+            return found;
+        }
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+    panic!("it never came")
+}
+
+#[test]
+fn a_cut_reaches_every_lane() {
+    let mut tape = Tape::new(3);
+    let deed = stat(&mut tape);
+    let never = Wait { lane: 2, row: 1 };
+    tape.cue(0, deed.clone(), Recorded::Well);
+    let long = tape.cue(2, deed.clone(), Recorded::Well);
+    tape.cue_after(0, deed.clone(), Recorded::Well, &[never]);
+    tape.cue_after(1, deed, Recorded::Well, &[never]);
+    tape.lanes[2][0].gap_ns = 3_600_000_000_000;
+    assert_eq!(long, 1);
+    let shown = interrupted(&tape, ReplayPace::Closed, |pulse| {
+        let mut mates = 0;
+        eventually(|| {
+            mates = 0;
+            pulse.each_mate(|_| mates += 1);
+            (mates == 2).then_some(())
+        });
+        // As the crowd does it.
+        pulse.raise(CUT);
+        pulse.each_mate(|mate| interrupt(&mate.pulse, &mate.thread));
+    });
+    assert_eq!(shown.result, Err(Halt::Cut));
+    assert_eq!(shown.ledger["diverged"], json!([]));
+}
+
+#[test]
+fn a_lane_that_waits_for_a_lock_is_seen_and_interrupted() {
+    crate::sys::install_wake_signal();
+    let mut tape = Tape::new(2);
+    let at = tape.at("t/lock");
+    let open = |slot| Deed::Open {
+        at,
+        slot: Some(slot),
+        flags: libc::O_RDWR.cast_unsigned(),
+        mode: 0,
+    };
+    tape.cue(0, open(0), Recorded::Well);
+    let lock = |slot| Deed::Flock { slot, operation: 2 };
+    let held = tape.cue(0, lock(0), Recorded::Well);
+    tape.cue(1, open(1), Recorded::Well);
+    let after = Wait { lane: 0, row: held };
+    tape.cue_after(1, lock(1), Recorded::Well, &[after]);
+    let stuck = Wait { lane: 1, row: 3 };
+    let at = place(at.path);
+    tape.cue_after(0, Deed::Stat { at }, Recorded::Well, &[stuck]);
+    let shown = interrupted(&tape, ReplayPace::Asap, |pulse| {
+        let doing: Doing = eventually(|| {
+            pulse.doing_of_any().filter(|doing| {
+                doing.op_name() == "flock" && now_ns() - doing.since_ns > 50_000_000
+            })
+        });
+        let ground = setting(PLAN).unwrap();
+        assert_eq!(doing.place.path(&ground.program, pulse), b"t/lock");
+        pulse.raise(CUT);
+        eventually(|| {
+            pulse.each_mate(|mate| interrupt(&mate.pulse, &mate.thread));
+            pulse.doing_of_any().is_none().then_some(())
+        });
+    });
+    assert_eq!(shown.result, Err(Halt::Cut));
+}
+
+#[derive(Debug)]
+struct Broken(Arc<Chunk>);
+
+impl Script for Broken {
+    fn play(&self) -> Box<dyn Chunks> {
+        Box::new(Once(Some(Arc::clone(&self.0))))
+    }
+}
+
+struct Once(Option<Arc<Chunk>>);
+
+impl Chunks for Once {
+    fn next(&mut self) -> Result<Option<Arc<Chunk>>, String> {
+        self.0
+            .take()
+            .map(Some)
+            .ok_or_else(|| "the table ends too early".to_owned())
+    }
+}
+
+#[test]
+fn a_lane_that_fails_ends_all_of_them() {
+    crate::sys::install_wake_signal();
+    let ground = ground();
+    ground.write("t/lock", 0);
+    let mut tape = Tape::new(3);
+    let deed = stat(&mut tape);
+    let never = Wait { lane: 1, row: 0 };
+    tape.rows = 1;
+    tape.cue_after(0, deed.clone(), Recorded::Well, &[Wait { lane: 2, row: 0 }]);
+    tape.cue_after(2, deed, Recorded::Well, &[never]);
+    let mut reel = Arc::into_inner(tape.reel()).unwrap();
+    let chunk = reel.script.play().next().unwrap().unwrap();
+    reel.script = Box::new(Broken(chunk));
+    let shown = ground.play(&Arc::new(reel));
+    assert_eq!(shown.result, Err(Halt::Failed));
+}
+
+#[test]
+fn a_wait_for_a_later_event_is_no_deadlock() {
+    let mut tape = Tape::new(2);
+    let deed = stat(&mut tape);
+    tape.cue_after(0, deed.clone(), Recorded::Well, &[Wait { lane: 1, row: 1 }]);
+    tape.cue_after(1, deed, Recorded::Well, &[Wait { lane: 0, row: 0 }]);
+    assert!(ground().play(&tape.reel()).is_clean());
+}
+
+#[test]
+fn descriptors_and_bytes_of_all_lanes_belong_to_the_performance() {
+    let ground = ground();
+    let mut tape = Tape::new(2);
+    let at = tape.at("t/new");
+    let flags = (libc::O_WRONLY | libc::O_CREAT).cast_unsigned();
+    let open = Deed::Open {
+        at,
+        slot: Some(9),
+        flags,
+        mode: 0o600,
+    };
+    let opened = tape.cue(0, open, Recorded::Well);
+    let write = Deed::Write {
+        slot: 9,
+        size: 5000,
+        offset: None,
+        vector: false,
+    };
+    let wait = |lane, row| [Wait { lane, row }];
+    let written = tape.cue_after(1, write, Recorded::Exactly(5000), &wait(0, opened));
+    tape.cue_after(
+        0,
+        Deed::Close { slot: 9 },
+        Recorded::Well,
+        &wait(1, written),
+    );
+    let pulse = Arc::new(Pulse::new(0));
+    assert!(
+        ground
+            .show(&tape.reel(), ReplayPace::Asap, 5, &pulse)
+            .is_clean()
+    );
+    let size = std::fs::metadata(ground.run().join("t/new")).unwrap().len();
+    assert_eq!(size, 5000);
+    let rows = ground.totals();
+    let writes = rows.iter().find(|row| row.op == "write").unwrap();
+    assert_eq!(writes.bytes, 25_000);
+    assert!(pulse.in_call_ns() > 0);
+}

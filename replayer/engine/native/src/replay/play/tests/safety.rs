@@ -1,0 +1,293 @@
+use super::*;
+use crate::replay::reel::{Subject, Time, Times};
+use std::os::unix::fs::{MetadataExt, symlink};
+
+/// What a traversal of the outside shows: names, kinds, sizes, modes, owners, times of changes, contents.
+type Sentinel = Vec<(String, u32, u64, u64, i64, Vec<u8>)>;
+
+fn sentinel(at: &Path) -> Sentinel {
+    let look = |name: &String| {
+        let path = at.join(name);
+        let facts = path.symlink_metadata().unwrap();
+        #[expect(clippy::disallowed_methods, reason = "a file that the test has made")]
+        let bytes = if facts.is_file() {
+            std::fs::read(&path).unwrap()
+        } else {
+            Vec::new()
+        };
+        let changed = facts.ctime() * 1_000_000_000 + facts.ctime_nsec();
+        (
+            name.clone(),
+            facts.mode(),
+            facts.size(),
+            facts.nlink(),
+            changed,
+            bytes,
+        )
+    };
+    names(at).iter().map(look).collect()
+}
+
+/// A run's folder with links to the outside in it, and the outside.
+fn trap(place: &str) -> (Ground, PathBuf) {
+    let ground = Ground::on(place);
+    let outside = ground.at.path().join("outside");
+    std::fs::create_dir_all(outside.join("dir/inner")).unwrap();
+    std::fs::write(outside.join("file"), "precious").unwrap();
+    std::fs::write(outside.join("dir/file"), "precious too").unwrap();
+    let run = ground.run();
+    std::fs::create_dir_all(run.join("t/d")).unwrap();
+    std::fs::write(run.join("t/plain"), "plain").unwrap();
+    for (name, target) in [
+        ("t/up-file", "../../outside/file"),
+        ("t/up-dir", "../../outside/dir"),
+        ("t/up", "../.."),
+        ("t/proc", "/proc/self/root"),
+        ("t/new", "../../outside/made-through-a-link"),
+    ] {
+        symlink(target, run.join(name)).unwrap();
+    }
+    symlink(outside.join("file"), run.join("t/absolute")).unwrap();
+    symlink(&outside, run.join("t/absolute-dir")).unwrap();
+    (ground, outside)
+}
+
+/// Names that lead outside, or try to.
+fn hostile(outside: &Path) -> Vec<String> {
+    let full = outside.display();
+    let mut names = vec![
+        format!("{full}/file"),
+        format!("{full}/dir/file"),
+        format!("{full}/made"),
+        "../outside/file".to_owned(),
+        "../outside/made".to_owned(),
+        "t/../../outside/file".to_owned(),
+        "t/../../outside/made".to_owned(),
+        "t/d/../../../outside/file".to_owned(),
+        "..".to_owned(),
+        "../outside".to_owned(),
+        "/".to_owned(),
+        "/proc/self/root".to_owned(),
+        "t/proc/etc/hostname".to_owned(),
+        format!("t/proc{full}/file"),
+        format!("/proc/self/cwd/../outside/file"),
+        format!("/proc/self/root{full}/file"),
+        format!("/dev/fd/0"),
+    ];
+    for link in ["up-file", "new", "absolute"] {
+        names.push(format!("t/{link}"));
+    }
+    for link in ["up-dir", "absolute-dir", "up/outside"] {
+        for name in ["", "/file", "/made", "/dir", "/inner", "/dir/file"] {
+            names.push(format!("t/{link}{name}"));
+        }
+    }
+    names
+}
+
+fn flags(flags: i32) -> u32 {
+    flags.cast_unsigned()
+}
+
+/// The same through a descriptor.
+// One deed a line.
+#[rustfmt::skip]
+fn openings(at: Place) -> Vec<Deed> {
+    let path = at.path;
+    let open = |slot, bits| Deed::Open { at, slot: Some(slot), flags: flags(bits), mode: u32::MAX };
+    let write = |slot| Deed::Write { slot, size: 100, offset: None, vector: false };
+    vec![
+        open(0, libc::O_RDWR),
+        write(0),
+        Deed::Ftruncate { slot: 0, size: 1 },
+        Deed::Fchmod { slot: 0, mode: 0o777 },
+        open(1, libc::O_RDWR | libc::O_CREAT | libc::O_TRUNC),
+        write(1),
+        open(2, libc::O_RDWR | libc::O_CREAT | libc::O_EXCL),
+        open(3, libc::O_RDWR | libc::O_TMPFILE),
+        open(4, -1),
+        open(5, libc::O_PATH),
+        Deed::Fchown { slot: 5, uid: 12, gid: 12 },
+        Deed::Inherit { path, slot: 6, flags: u32::MAX, offset: 0 },
+        write(6),
+    ]
+}
+
+/// Every deed that could change something, at a place. Their results mean nothing here.
+// One deed a line.
+#[rustfmt::skip]
+fn attempts(tape: &mut Tape, at: Place) -> Vec<Deed> {
+    let (plain, moved) = (tape.at("t/plain"), tape.at("t/moved"));
+    let (name, target) = (tape.text("user.x"), tape.text("../../outside/file"));
+    let path = at.path;
+    let on = |follow| Subject::Path { path, follow };
+    let times = Times { access: Some(Time::At(1)), modification: Some(Time::Now) };
+    let mut deeds = openings(at);
+    deeds.extend([
+        Deed::Mkdir { at, mode: u32::MAX },
+        Deed::Mknod { at, mode: u32::MAX },
+        Deed::Symlink { at, target },
+        Deed::Symlink { at: moved, target },
+        Deed::Link { at: plain, to: at, flags: u32::MAX },
+        Deed::Link { at, to: moved, flags: 0x400 },
+        Deed::Chmod { at: moved, mode: 0o777 },
+        Deed::Truncate { path: moved.path, size: 3 },
+        Deed::Link { at, to: moved, flags: 0 },
+        Deed::Truncate { path: moved.path, size: 3 },
+        Deed::Unlink { at: moved },
+        Deed::Rename { at: plain, to: at, flags: 0 },
+        Deed::Rename { at, to: plain, flags: 2 },
+        Deed::Rename { at, to: moved, flags: u32::MAX },
+        Deed::Truncate { path, size: u64::MAX },
+        Deed::Truncate { path, size: 0 },
+        Deed::Chmod { at, mode: 0o777 },
+        Deed::Chown { at, uid: 12, gid: 12, follow: true },
+        Deed::Chown { at, uid: 12, gid: 12, follow: false },
+        Deed::Utimens { at, times, follow: true },
+        Deed::Utimens { at, times, follow: false },
+        Deed::Setxattr { on: on(true), name, size: 10, flags: 0 },
+        Deed::Setxattr { on: on(false), name, size: 10, flags: 0 },
+        Deed::Removexattr { on: on(true), name },
+        Deed::Unlink { at },
+        Deed::Rmdir { at },
+    ]);
+    deeds
+}
+
+fn assault<K: Places>(place: &str) {
+    let (ground, outside) = trap(place);
+    let before = sentinel(&outside);
+    let mut tape = Tape::new(1);
+    let unknown = Recorded::Unknown;
+    let directory = tape.at("t/d");
+    let open = Deed::Open {
+        at: directory,
+        slot: Some(60),
+        flags: flags(libc::O_RDONLY | libc::O_DIRECTORY),
+        mode: 0,
+    };
+    tape.cue(0, open, unknown);
+    for name in hostile(&outside) {
+        let whole = tape.at(&name);
+        // The same seen from an open directory: what follows its first bytes.
+        let from = Place {
+            from: Some(60),
+            ..whole
+        };
+        for at in [whole, from] {
+            for deed in attempts(&mut tape, at) {
+                tape.cue(0, deed, unknown);
+            }
+        }
+    }
+    // From the open directory up, and down again.
+    let climbing = tape.path("t/d/../../../outside/file");
+    let at = Place {
+        path: climbing,
+        from: Some(60),
+        rest: 4,
+    };
+    for deed in attempts(&mut tape, at) {
+        tape.cue(0, deed, unknown);
+    }
+    let pulse = Arc::new(Pulse::new(0));
+    let shown = ground.show_in::<K>(&tape.reel(), ReplayPace::Asap, 1, &pulse);
+    assert_eq!(shown.result, Ok(()));
+    assert_eq!(sentinel(&outside), before);
+    assert_eq!(
+        names(ground.at.path())
+            .iter()
+            .filter(|name| !name.contains('/'))
+            .count(),
+        2
+    );
+}
+
+#[test]
+fn nothing_outside_is_changed_made_or_removed() {
+    for place in ["/dev/shm", "/tmp"] {
+        assault::<Guarded>(place);
+        if crate::sys::can_jail() {
+            assault::<Jailed>(place);
+        }
+    }
+}
+
+/// What can be learnt of a place: every result must be an error.
+fn peeks<K: Places>() {
+    let (ground, outside) = trap("/dev/shm");
+    let mut tape = Tape::new(1);
+    let buffer = 4096;
+    let inside = ["..", "/", "t/up/outside"];
+    for name in hostile(&outside) {
+        let at = tape.at(&name);
+        // In a jail these are the run's folder itself.
+        if inside.contains(&name.as_str()) {
+            continue;
+        }
+        let missing = Recorded::Exactly(u64::MAX);
+        let open = Deed::Open {
+            at,
+            slot: Some(0),
+            flags: 0,
+            mode: 0,
+        };
+        let read = Deed::Read {
+            slot: 0,
+            size: buffer,
+            offset: None,
+            vector: false,
+        };
+        tape.cue(0, open, missing);
+        tape.cue(0, read, missing);
+        tape.cue(0, Deed::CloseSilently { slot: 0 }, Recorded::Unknown);
+        tape.cue(0, Deed::Stat { at }, missing);
+        tape.cue(
+            0,
+            Deed::Access {
+                at,
+                mode: 0,
+                flags: 0,
+            },
+            missing,
+        );
+        tape.cue(0, Deed::Chdir { at }, missing);
+        tape.cue(0, Deed::Statfs { path: at.path }, missing);
+    }
+    let pulse = Arc::new(Pulse::new(0));
+    let shown = ground.show_in::<K>(&tape.reel(), ReplayPace::Asap, 1, &pulse);
+    let diverged = shown.ledger["diverged"].as_array().unwrap().clone();
+    let well = diverged.iter().filter(|each| each["got"] == "less");
+    assert_eq!(well.collect::<Vec<_>>(), [&Value::Null; 0]);
+}
+
+#[test]
+fn nothing_outside_is_read() {
+    peeks::<Guarded>();
+    if crate::sys::can_jail() {
+        peeks::<Jailed>();
+    }
+}
+
+#[test]
+fn files_of_a_performance_are_neither_made_nor_removed_through_links() {
+    let (ground, outside) = trap("/dev/shm");
+    let before = sentinel(&outside);
+    let mut tape = Tape::new(1);
+    let own = [
+        "t/up-dir/file",
+        "t/up-dir",
+        "t/up-file",
+        "t/absolute-dir/dir",
+    ];
+    let tops: Vec<_> = own.iter().map(|path| tape.own(path, 0)).collect();
+    tape.tops = tops.clone();
+    let pulse = Arc::new(Pulse::new(0));
+    let shown = ground.show(&tape.reel(), ReplayPace::Asap, 1, &pulse);
+    assert_eq!(shown.result, Ok(()));
+    assert_eq!(sentinel(&outside), before);
+    tape.entry(tops[0], EntryKind::File, 10, "");
+    let shown = ground.show(&tape.reel(), ReplayPace::Asap, 1, &pulse);
+    assert_eq!(shown.result, Err(Halt::Failed));
+    assert_eq!(sentinel(&outside), before);
+}

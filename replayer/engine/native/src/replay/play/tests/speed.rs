@@ -1,0 +1,121 @@
+use super::*;
+
+/// So many looks at one name, a millisecond apart.
+fn tape(ground: &Ground, events: u64) -> Tape {
+    std::fs::create_dir(ground.run().join("t")).unwrap();
+    let mut tape = Tape::new(1);
+    let at = tape.at("t");
+    for number in 0..events {
+        tape.cue(0, Deed::Stat { at }, Recorded::Well);
+        let cue = tape.lanes[0].last_mut().unwrap();
+        cue.start_ns = number * 1_000_000;
+        cue.gap_ns = 1_000_000;
+    }
+    tape
+}
+
+#[test]
+fn think_times_are_kept_between_the_events_of_a_lane() {
+    let ground = Ground::new();
+    let tape = tape(&ground, 20);
+    let begin_ns = now_ns();
+    let pulse = Arc::new(Pulse::new(0));
+    let shown = ground.show(&tape.reel(), ReplayPace::Closed, 1, &pulse);
+    assert!(shown.is_clean());
+    assert!(now_ns() - begin_ns >= 20_000_000);
+}
+
+#[test]
+fn events_at_their_recorded_times_are_never_early_and_tell_how_late_they_are() {
+    let (ground, log) = Ground::new().logged();
+    let tape = tape(&ground, 20);
+    let begin_ns = now_ns() - ground.setting.begin_ns;
+    let pulse = Arc::new(Pulse::new(0));
+    let shown = ground.show(&tape.reel(), ReplayPace::Timed, 1, &pulse);
+    assert!(shown.is_clean());
+    let bytes = std::fs::read_dir(log).unwrap().next().unwrap().unwrap();
+    assert_eq!(bytes.file_name(), "u0-p0-l0.events");
+    #[expect(clippy::disallowed_methods, reason = "a file that the test has made")]
+    let bytes = std::fs::read(bytes.path()).unwrap();
+    for (number, record) in (0_u64..).zip(bytes.chunks(24)) {
+        let start_ns = u64::from_le_bytes(record[8..16].try_into().unwrap());
+        assert!(start_ns >= begin_ns + number * 1_000_000);
+    }
+    let rows = ground.totals();
+    let lag = rows.iter().find(|row| row.op == "event.lag").unwrap();
+    let lags = crate::histogram::unpack(&lag.histogram).unwrap();
+    assert_eq!(lags.len(), 20);
+}
+
+#[test]
+fn a_broken_off_sleep_ends_the_performance() {
+    let ground = Ground::new();
+    let mut tape = tape(&ground, 2);
+    tape.lanes[0][1].start_ns = 3_600_000_000_000;
+    let pulse = Arc::new(Pulse::new(0));
+    pulse.raise(crate::pulse::CUT);
+    let shown = ground.show(&tape.reel(), ReplayPace::Timed, 1, &pulse);
+    assert_eq!(shown.result, Err(Halt::Cut));
+}
+
+/// Like the begin of a PHP page: look-ups that fail, some that go well, a file opened, looked at, read and closed.
+fn page(ground: &Ground) -> Tape {
+    let mut tape = Tape::new(1);
+    for number in 0..300 {
+        let name = format!("t/wp-content/plugins/some-plugin/part-{number}.php");
+        ground.write(&name, 3000);
+        let there = tape.at(&name);
+        let missing = tape.at(&format!("{name}.missing"));
+        for _ in 0..4 {
+            tape.cue(0, Deed::Stat { at: missing }, Recorded::Error(2));
+            tape.cue(0, Deed::Lstat { at: there }, Recorded::Well);
+        }
+        let open = Deed::Open {
+            at: there,
+            slot: Some(0),
+            flags: 0,
+            mode: 0,
+        };
+        tape.cue(0, open, Recorded::Well);
+        tape.cue(0, Deed::Fstat { slot: 0 }, Recorded::Well);
+        let read = Deed::Read {
+            slot: 0,
+            size: 8192,
+            offset: None,
+            vector: false,
+        };
+        tape.cue(0, read, Recorded::Exactly(3000));
+        tape.cue(0, Deed::Close { slot: 0 }, Recorded::Well);
+    }
+    tape
+}
+
+#[test]
+#[ignore = "measures this machine"]
+fn own_cost_of_an_event() {
+    let ground = Ground::new();
+    let tape = page(&ground);
+    let reel = tape.reel();
+    let events = f64::from(u32::try_from(tape.rows).unwrap());
+    let measure = |kind: &str, times: u32| {
+        let pulse = Arc::new(Pulse::new(0));
+        let begin_ns = now_ns();
+        let clean = match kind {
+            "null" => ground.show_in::<Null>(&reel, ReplayPace::Asap, times, &pulse),
+            "guarded" => ground.show_in::<Guarded>(&reel, ReplayPace::Asap, times, &pulse),
+            _ => ground.show_in::<Jailed>(&reel, ReplayPace::Asap, times, &pulse),
+        };
+        assert!(clean.is_clean());
+        let each = std::time::Duration::from_nanos(now_ns() - begin_ns).as_nanos();
+        let each = f64::from(u32::try_from(each / u128::from(times)).unwrap()) / events;
+        let in_call = std::time::Duration::from_nanos(pulse.in_call_ns()).as_nanos();
+        let in_call = f64::from(u32::try_from(in_call / u128::from(times)).unwrap()) / events;
+        format!("{kind}: {each:.1} ns an event, {in_call:.1} ns of it in the call\n")
+    };
+    let mut text = String::new();
+    for kind in ["null", "jailed", "guarded"] {
+        measure(kind, 20);
+        text += &measure(kind, 400);
+    }
+    std::fs::write("/tmp/own-cost", text).unwrap();
+}

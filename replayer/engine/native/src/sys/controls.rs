@@ -1,0 +1,99 @@
+//! Locks and controls of open files that traces make: what could signal, start or unblock anything else is not handed on.
+#![expect(
+    unsafe_code,
+    reason = "rustix has no open-file-description locks and no raw fcntl or ioctl"
+)]
+
+use super::files::length;
+use super::kernel::Answer;
+use rustix::io::Errno;
+use std::os::fd::RawFd;
+
+pub(crate) fn flock(file: RawFd, operation: u32) -> Answer<u64> {
+    // SAFETY: no memory is involved.
+    length(unsafe { libc::syscall(libc::SYS_flock, file, operation) })
+}
+
+/// A lock of a byte range, as fcntl takes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Range {
+    /// `F_RDLCK`, `F_WRLCK` or `F_UNLCK`.
+    pub(crate) kind: u32,
+    pub(crate) whence: u32,
+    pub(crate) offset: i64,
+    pub(crate) size: i64,
+}
+
+/// `F_OFD_SETLK` or `F_OFD_SETLKW`: see `files::fcntl_lock`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Patience {
+    Try,
+    Wait,
+}
+
+pub(crate) fn lock(file: RawFd, range: Range, patience: Patience) -> Answer<u64> {
+    let lock = libc::flock {
+        l_type: libc::c_short::try_from(range.kind).map_err(|_| Errno::INVAL)?,
+        l_whence: libc::c_short::try_from(range.whence).map_err(|_| Errno::INVAL)?,
+        l_start: range.offset,
+        l_len: range.size,
+        l_pid: 0,
+    };
+    let command = match patience {
+        Patience::Try => libc::F_OFD_SETLK,
+        Patience::Wait => libc::F_OFD_SETLKW,
+    };
+    // SAFETY: `lock` is a whole struct flock that outlives the call.
+    length(unsafe { libc::syscall(libc::SYS_fcntl, file, command, &raw const lock) })
+}
+
+/// Status flags that a program may change (`SETFL` in fs/fcntl.c, without signals).
+const STATUS_FLAGS: i32 = libc::O_APPEND | libc::O_NONBLOCK | libc::O_NOATIME | libc::O_DIRECT;
+
+/// The argument of a command of fcntl that asks, or changes nothing but the description itself.
+fn tamed(command: u32, argument: u64) -> Option<i64> {
+    match i32::try_from(command).ok()? {
+        libc::F_GETFD | libc::F_GETFL | libc::F_GET_SEALS => Some(0),
+        // Never without: a program that Python starts must not inherit it.
+        libc::F_SETFD => Some(i64::from(libc::FD_CLOEXEC)),
+        libc::F_SETFL => Some(i64::try_from(argument).unwrap_or(0) & i64::from(STATUS_FLAGS)),
+        _ => None,
+    }
+}
+
+/// Whether a command of fcntl is made.
+pub(crate) fn is_harmless(command: u32) -> bool {
+    tamed(command, 0).is_some()
+}
+
+/// A command of fcntl that is harmless.
+pub(crate) fn fcntl(file: RawFd, command: u32, argument: u64) -> Answer<u64> {
+    let argument = tamed(command, argument).ok_or(Errno::INVAL)?;
+    // SAFETY: these commands take a number or nothing.
+    length(unsafe { libc::syscall(libc::SYS_fcntl, file, command, argument) })
+}
+
+/// Commands that fill at most 64 bytes with what the file system or the terminal driver knows (asm-generic/ioctls.h, linux/fs.h).
+const ASKING: [u32; 6] = [
+    0x5401,      // TCGETS
+    0x5413,      // TIOCGWINSZ
+    0x541B,      // FIONREAD
+    0x8008_6601, // FS_IOC_GETFLAGS
+    0x8008_7601, // FS_IOC_GETVERSION
+    0x801C_581F, // FS_IOC_FSGETXATTR
+];
+
+/// Whether a command of ioctl is made.
+pub(crate) fn is_asking(command: u32) -> bool {
+    ASKING.contains(&command)
+}
+
+/// A command of ioctl that asks.
+pub(crate) fn ioctl(file: RawFd, command: u32) -> Answer<u64> {
+    if !is_asking(command) {
+        return Err(Errno::INVAL);
+    }
+    let mut answer = [0_u64; 32];
+    // SAFETY: a buffer larger than what any of these commands writes.
+    length(unsafe { libc::syscall(libc::SYS_ioctl, file, command, answer.as_mut_ptr()) })
+}

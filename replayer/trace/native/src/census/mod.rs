@@ -1,0 +1,208 @@
+//! A census: what a trace, or the requests of one label in it, asks of a file system, in numbers that can be compared.
+//!
+//! FORMAT.md says what each number means. Events are read once, a row group at a time.
+
+mod pieces;
+mod tally;
+
+use crate::constants::O_CREAT;
+use crate::error::TraceError;
+use crate::op::Op;
+use crate::reader::{Trace, TreeEntry};
+use crate::tables::events::Event;
+use pieces::Pieces;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::{Value, json};
+use std::path::Path;
+use tally::{Places, Tally};
+
+/// What requests are called together that nobody named.
+pub(crate) const NOT_NAMED: &str = "(not named)";
+
+/// What a label is called in a census: requests without a name are taken together.
+pub(crate) fn label_name(label: &str) -> &str {
+    let number = label.strip_prefix("request-");
+    match number {
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => NOT_NAMED,
+        _ => label,
+    }
+}
+
+/// Count a trace's events, all or those of the requests with one label. Returns JSON.
+///
+/// # Errors
+/// It is no trace, is damaged, or has no request of this label.
+pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceError> {
+    let trace = Trace::open(directory)?;
+    let pieces = Pieces::load(&trace, directory, label)?;
+    let mut kinds = Kinds::load(&trace)?;
+    let mut whole = Tally::default();
+    let mut labels: Vec<Tally> = pieces.labels().map(|_| Tally::default()).collect();
+    let mut threads = FxHashSet::default();
+    let mut span_ns = 0;
+    let mut cursor = pieces.cursor();
+    let mut row = 0;
+    let mut events = trace.events()?;
+    while let Some(group) = events.next_group()? {
+        for event in &group {
+            let places = kinds.follow(event);
+            let piece = cursor.at(row, event.thread);
+            row += 1;
+            if let Some(piece) = piece
+                && let Some(tally) = labels.get_mut(piece.label)
+            {
+                tally.add(event, places, piece.request);
+            }
+            if label.is_none() || piece.is_some() {
+                whole.add(event, places, 0);
+                threads.insert(event.thread);
+                let end = event
+                    .start_ns
+                    .saturating_add(event.duration_ns.unwrap_or(0));
+                span_ns = span_ns.max(end);
+            }
+        }
+    }
+    if label.is_some() {
+        span_ns = pieces.span_ns();
+    }
+    let names = kinds.named(&whole);
+    let mut document = whole.json();
+    let rest = json!({
+        "threads": threads.len(),
+        "requests": pieces.requests(),
+        "span_ns": span_ns,
+        "paths": names.labels,
+        "files": names.files,
+        "directories": names.directories,
+        "links": names.links,
+        "others": names.others,
+        "missing": names.missing,
+        "labels": by_label(&pieces, &labels, &kinds),
+    });
+    if let (Some(document), Value::Object(rest)) = (document.as_object_mut(), rest) {
+        document.extend(rest);
+    }
+    Ok(document.to_string())
+}
+
+fn by_label(pieces: &Pieces, tallies: &[Tally], kinds: &Kinds) -> Value {
+    let labels = pieces.labels().zip(tallies);
+    labels
+        .map(|((label, requests), tally)| {
+            json!({
+                "label": label,
+                "requests": requests,
+                "events": tally.events,
+                "mean": tally.means(requests, |path| kinds.of(path)),
+            })
+        })
+        .collect()
+}
+
+/// Distinct paths by what they are.
+#[derive(Default)]
+struct Named {
+    labels: std::collections::BTreeMap<String, u64>,
+    files: u64,
+    directories: u64,
+    links: u64,
+    others: u64,
+    missing: u64,
+}
+
+/// What is known of each path: its label, whether it is a file or a directory, and which file has it.
+struct Kinds {
+    labels: Vec<String>,
+    known: Vec<Option<char>>,
+    homes: FxHashMap<u32, u32>,
+}
+
+impl Kinds {
+    fn load(trace: &Trace) -> Result<Self, TraceError> {
+        let paths = trace.paths()?;
+        let mut kinds = vec![None; paths.len()];
+        for TreeEntry { path, kind, .. } in trace.tree()? {
+            if let Some(known) = kinds.get_mut(index(path)) {
+                *known = Some(kind);
+            }
+        }
+        Ok(Self {
+            labels: paths.into_iter().map(|row| row.label).collect(),
+            known: kinds,
+            homes: FxHashMap::default(),
+        })
+    }
+
+    fn of(&self, path: u32) -> Option<char> {
+        self.known.get(index(path)).copied().flatten()
+    }
+
+    fn learn(&mut self, path: Option<u32>, kind: char) {
+        if let Some(known) = path.and_then(|path| self.known.get_mut(index(path))) {
+            known.get_or_insert(kind);
+        }
+    }
+
+    /// The places an event touches, once what it says about them is learnt.
+    fn follow(&mut self, event: &Event) -> Places {
+        if let (Some(path), Some(file)) = (event.path, event.file)
+            && matches!(event.op, Op::Open | Op::Inherit)
+        {
+            self.homes.insert(file, path);
+        }
+        let home = |file: Option<u32>| self.homes.get(&file?).copied();
+        let places = Places {
+            first: event.path.or_else(|| home(event.file)),
+            second: event.to_path.or_else(|| match event.op {
+                Op::CopyFileRange | Op::Clone | Op::Splice | Op::Sendfile => home(event.to_file),
+                _ => None,
+            }),
+        };
+        if event.result >= 0 {
+            self.learn_from(event, places);
+        }
+        places
+    }
+
+    fn learn_from(&mut self, event: &Event, places: Places) {
+        match event.op {
+            Op::Mkdir | Op::Rmdir | Op::Getdents | Op::Chdir => self.learn(places.first, 'd'),
+            Op::Symlink | Op::Readlink => self.learn(places.first, 'l'),
+            Op::Rename | Op::Link => {
+                if let Some(kind) = places.first.and_then(|path| self.of(path)) {
+                    self.learn(places.second, kind);
+                }
+            }
+            Op::Open if event.flags.is_some_and(|flags| flags & O_CREAT != 0) => {
+                self.learn(places.first, 'f');
+            }
+            Op::Read | Op::Write | Op::Pread | Op::Pwrite | Op::Ftruncate | Op::Mmap => {
+                self.learn(places.first, 'f');
+            }
+            _ => {}
+        }
+    }
+
+    fn named(&self, tally: &Tally) -> Named {
+        let mut named = Named::default();
+        for (path, touched) in tally.touched() {
+            if let Some(label) = self.labels.get(index(path)) {
+                *named.labels.entry(label.clone()).or_default() += 1;
+            }
+            let count = match self.of(path) {
+                _ if !touched => &mut named.missing,
+                Some('f') => &mut named.files,
+                Some('d') => &mut named.directories,
+                Some('l') => &mut named.links,
+                _ => &mut named.others,
+            };
+            *count += 1;
+        }
+        named
+    }
+}
+
+fn index(path: u32) -> usize {
+    usize::try_from(path).unwrap_or(usize::MAX)
+}

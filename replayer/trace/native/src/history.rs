@@ -1,0 +1,194 @@
+//! What led to an event: the events before it that had to do with the same places or the same open descriptions.
+
+use crate::errno;
+use crate::error::TraceError;
+use crate::op::{Class, Op};
+use crate::reader::{Events, NamedPath, Trace};
+use crate::tables::events::Event;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// Tell which events before a row touched its paths, changed their parents, or used its descriptions: newest first, at
+/// most `limit`. Returns JSON.
+///
+/// # Errors
+/// It is no trace, is damaged, or has no such row.
+pub fn history(directory: &Path, row: u64, limit: usize) -> Result<String, TraceError> {
+    let trace = Trace::open(directory)?;
+    let paths = trace.paths()?;
+    let mut events = trace.events()?;
+    let begins = begins(&events);
+    let homes = homes(&mut events, row)?;
+    let mut search = None;
+    let mut found = Vec::new();
+    for (group, &begin) in begins.iter().enumerate().rev() {
+        if begin > row || found.len() >= limit && search.is_some() {
+            continue;
+        }
+        let rows = events.group(group)?.unwrap_or_default();
+        for (at, event) in (begin..).zip(&rows).collect::<Vec<_>>().into_iter().rev() {
+            match &mut search {
+                None if at == row => search = Some(Search::new(event, &homes, &paths)),
+                Some(search) if found.len() < limit => {
+                    if let Some(why) = search.meets(event, &homes) {
+                        found.push(describe(event, at, why, &paths));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    if search.is_none() {
+        return Err(TraceError::asked(
+            format!("{} has no event {row}", directory.display()),
+            "rows of events count from 0",
+        ));
+    }
+    Ok(Value::Array(found).to_string())
+}
+
+/// The first row of each row group.
+fn begins(events: &Events) -> Vec<u64> {
+    let lengths = events.group_lengths();
+    let mut next = 0_u64;
+    lengths
+        .into_iter()
+        .map(|length| {
+            let begin = next;
+            next = next.saturating_add(length);
+            begin
+        })
+        .collect()
+}
+
+/// The paths of open descriptions, by their numbers.
+type Homes = FxHashMap<u32, u32>;
+
+fn homes(events: &mut Events, row: u64) -> Result<Homes, TraceError> {
+    let mut homes = FxHashMap::default();
+    let mut next = 0_u64;
+    while next <= row {
+        let Some(group) = events.next_group()? else {
+            break;
+        };
+        for event in &group {
+            if let (Op::Open | Op::Inherit, Some(path), Some(file)) =
+                (event.op, event.path, event.file)
+            {
+                homes.insert(file, path);
+            }
+        }
+        next = next.saturating_add(u64::try_from(group.len()).unwrap_or(u64::MAX));
+    }
+    Ok(homes)
+}
+
+/// What is looked for.
+struct Search {
+    places: FxHashSet<u32>,
+    parents: FxHashSet<u32>,
+    files: FxHashSet<u32>,
+}
+
+impl Search {
+    fn new(event: &Event, homes: &Homes, paths: &[NamedPath]) -> Self {
+        let files: FxHashSet<u32> = files(event).collect();
+        let places: FxHashSet<u32> = places(event, homes).collect();
+        let by_name: FxHashMap<&[u8], u32> = paths
+            .iter()
+            .zip(0..)
+            .map(|(row, number)| (row.path.as_slice(), number))
+            .collect();
+        let names = places
+            .iter()
+            .filter_map(|&place| paths.get(usize::try_from(place).ok()?));
+        let parents = names
+            .flat_map(|row| above(&row.path))
+            .filter_map(|path| by_name.get(path).copied())
+            .collect();
+        Self {
+            places,
+            parents,
+            files,
+        }
+    }
+
+    /// Why an event belongs to the history, if it does.
+    fn meets(&mut self, event: &Event, homes: &Homes) -> Option<&'static str> {
+        if files(event).any(|file| self.files.contains(&file)) {
+            return Some("description");
+        }
+        if places(event, homes).any(|place| self.places.contains(&place)) {
+            if event.op == Op::Rename && event.result >= 0 {
+                // Before it, what is here now had the other name.
+                self.places.extend(places(event, homes));
+            }
+            return Some("path");
+        }
+        let changes = matches!(
+            event.op.class(),
+            Class::Alter | Class::Attribute | Class::Mark
+        );
+        let parent = places(event, homes).any(|place| self.parents.contains(&place));
+        (changes && parent).then_some("parent")
+    }
+}
+
+/// The directory above a path; none above a root.
+fn directory(path: &[u8]) -> Option<&[u8]> {
+    path.get(..memchr::memrchr(b'/', path)?)
+}
+
+/// The directories above a path, from its own to the top's.
+fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::successors(directory(path), |path| directory(path))
+}
+
+/// The open descriptions of an event; those that a relative path began at are not meant.
+fn files(event: &Event) -> impl Iterator<Item = u32> + use<> {
+    let begins_only = event.path.is_some() && !matches!(event.op, Op::Open | Op::Inherit);
+    let second = if event.path.is_some() {
+        None
+    } else {
+        event.to_file
+    };
+    let first = if begins_only { None } else { event.file };
+    first.into_iter().chain(second)
+}
+
+fn places(event: &Event, homes: &Homes) -> impl Iterator<Item = u32> + use<> {
+    let named = [event.path, event.to_path];
+    let held: Vec<u32> = files(event)
+        .filter_map(|file| homes.get(&file).copied())
+        .collect();
+    named.into_iter().flatten().chain(held)
+}
+
+fn error_name(result: i64) -> Option<&'static str> {
+    let number = u16::try_from(result.checked_neg()?).ok()?;
+    (number > 0).then(|| errno::name_of(number))
+}
+
+fn describe(event: &Event, row: u64, why: &str, paths: &[NamedPath]) -> Value {
+    let path = |number: Option<u32>| {
+        let row = paths.get(usize::try_from(number?).ok()?)?;
+        Some(String::from_utf8_lossy(&row.path).into_owned())
+    };
+    json!({
+        "row": row,
+        "why": why,
+        "thread": event.thread,
+        "start_ns": event.start_ns,
+        "op": event.op.name(),
+        "path": path(event.path),
+        "to_path": path(event.to_path),
+        "file": event.file,
+        "to_file": event.to_file,
+        "flags": event.flags,
+        "size": event.size,
+        "offset": event.offset,
+        "result": event.result,
+        "error": error_name(event.result),
+    })
+}

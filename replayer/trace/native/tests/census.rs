@@ -1,0 +1,137 @@
+//! What a census counts, and what a history tells.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod common;
+
+use common::{Imported, asked};
+use replayer_trace::{census, history};
+use serde_json::{Value, json};
+
+const SITE: &str = "\
+1 access(\"/replayer/request/page\", F_OK) = -1 ENOENT (No such file or directory)
+1 stat(\"/r/none\", 0x7ffc) = -1 ENOENT (No such file or directory)
+1 openat(AT_FDCWD, \"/r/d/a\", O_RDONLY) = 3
+1 flock(3, LOCK_SH) = 0
+1 read(3, \"\"..., 8192) = 700
+1 flock(3, LOCK_UN) = 0
+1 close(3) = 0
+1 access(\"/replayer/request/page\", F_OK) = -1 ENOENT (No such file or directory)
+1 openat(AT_FDCWD, \"/r/d/a\", O_RDONLY) = 3
+1 read(3, \"\"..., 8192) = 700
+1 close(3) = 0
+1 access(\"/replayer/request/save\", F_OK) = -1 ENOENT (No such file or directory)
+1 openat(AT_FDCWD, \"/r/d/b\", O_WRONLY|O_CREAT|O_EXCL, 0644) = 3
+1 write(3, \"\"..., 100) = 100
+1 fsync(3) = 0
+1 close(3) = 0
+1 mkdir(\"/r/d\", 0755) = -1 EEXIST (File exists)
+1 access(\"/replayer/request/end\", F_OK) = -1 ENOENT (No such file or directory)
+1 rename(\"/r/d/b\", \"/r/d/c\") = 0
+2 chmod(\"/r/d\", 0700) = 0
+2 openat(AT_FDCWD, \"/r/d/c\", O_RDONLY) = 3
+2 read(3, \"\"..., 10) = 10
+";
+
+fn count(trace: &Imported, label: Option<&str>) -> Value {
+    serde_json::from_str(&census(&trace.folder(), label).unwrap()).unwrap()
+}
+
+fn tell(trace: &Imported, row: u64, limit: usize) -> Vec<String> {
+    let told: Value = serde_json::from_str(&history(&trace.folder(), row, limit).unwrap()).unwrap();
+    let lines = trace.lines();
+    let rows = told.as_array().unwrap().iter();
+    rows.map(|item| {
+        let row = usize::try_from(item["row"].as_u64().unwrap()).unwrap();
+        format!("{}: {}", item["why"].as_str().unwrap(), lines[row])
+    })
+    .collect()
+}
+
+#[test]
+fn a_census_of_all_agrees_with_what_the_import_counted() {
+    let trace = asked(SITE).import();
+    let census = count(&trace, None);
+    let ops: serde_json::Map<_, _> = census["ops"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(op, tally)| (op.clone(), tally["count"].clone()))
+        .collect();
+    let counts = &trace.document["counts"];
+    assert_eq!(Value::Object(ops), counts["ops"]);
+    assert_eq!(census["errors"], counts["errors"]);
+    assert_eq!(census["bytes"]["read"], counts["bytes_read"]);
+    assert_eq!(census["bytes"]["written"], counts["bytes_written"]);
+    assert_eq!(census["events"], counts["events"]);
+    assert_eq!(census["threads"], counts["threads"]);
+}
+
+#[test]
+fn a_census_counts_failing_lookups_fsyncs_locks_and_places() {
+    let trace = asked(SITE).import();
+    let census = count(&trace, None);
+    let of = |key: &str| census[key].as_u64().unwrap();
+    assert_eq!(
+        (of("failing_lookups"), of("fsyncs"), of("locks")),
+        (1, 1, 1)
+    );
+    // r/d/a, b, c; r/d; r/none.
+    assert_eq!((of("files"), of("directories"), of("missing")), (3, 1, 1));
+    assert_eq!(census["ops"]["mkdir"]["errors"], json!({"EEXIST": 1}));
+    assert_eq!(census["ops"]["read"]["bytes"], 1410);
+}
+
+#[test]
+fn a_census_gives_the_mean_of_each_label() {
+    let trace = asked(SITE).import();
+    let all = count(&trace, None);
+    let page = &all["labels"][0];
+    assert_eq!(
+        (&page["label"], &page["requests"]),
+        (&json!("page"), &json!(2))
+    );
+    assert_eq!(
+        page["mean"]["ops"],
+        json!({"stat": 0.5, "open": 1.0, "flock": 1.0, "read": 1.0, "close": 1.0})
+    );
+    assert_eq!(page["mean"]["files"], 1.0);
+    assert_eq!(page["mean"]["failing_lookups"], 0.5);
+    let save = count(&trace, Some("save"));
+    assert_eq!((&save["events"], &save["requests"]), (&json!(5), &json!(1)));
+    assert_eq!(save["labels"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_label_that_is_not_there_is_refused_and_the_others_are_named() {
+    let trace = asked(SITE).import();
+    let error = census(&trace.folder(), Some("pag")).unwrap_err();
+    assert!(error.to_string().ends_with("has no request pag"), "{error}");
+    assert_eq!(error.hint(), "it has page, save");
+}
+
+#[test]
+fn a_history_follows_the_place_through_its_other_names() {
+    let trace = asked(SITE).import();
+    let last = u64::try_from(trace.events.len()).unwrap() - 1;
+    let told = tell(&trace, last, 20);
+    let expected = [
+        "description: open r/d/c #3 = 0",
+        "parent: chmod r/d = 0",
+        "path: rename r/d/b r/d/c = 0",
+        "parent: mkdir r/d = -17",
+        "path: close #2 = 0",
+        "path: fsync #2 = 0",
+        "path: write #2 = 100",
+        "path: open r/d/b #2 = 0",
+    ];
+    // The reading process may have been closed by the end of the log.
+    assert_eq!(told[told.len() - expected.len()..], expected);
+    assert_eq!(tell(&trace, last, 1).len(), 1);
+    let error = history(&trace.folder(), last + 1, 5).unwrap_err();
+    assert!(error.to_string().contains("has no event"), "{error}");
+}

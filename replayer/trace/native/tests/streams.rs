@@ -1,0 +1,66 @@
+//! Reading row by row gives what reading by row groups gives.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test says what is wrong by failing"
+)]
+
+use replayer_trace::{Streams, Trace};
+use std::path::{Path, PathBuf};
+
+fn shipped() -> Vec<PathBuf> {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../traces");
+    let mut found = Vec::new();
+    for site in std::fs::read_dir(top).unwrap() {
+        let site = site.unwrap().path();
+        if site.is_dir() {
+            found.extend(
+                std::fs::read_dir(site)
+                    .unwrap()
+                    .map(|entry| entry.unwrap().path()),
+            );
+        }
+    }
+    found
+}
+
+#[test]
+fn streams_and_groups_tell_the_same() {
+    let folders = shipped();
+    assert_eq!(folders.len(), 17);
+    for folder in folders {
+        let trace = Trace::open(&folder).unwrap();
+        let streams = Streams::open(&trace, &folder).unwrap();
+        let mut stream = streams.events(0).unwrap();
+        let mut short = streams.names().unwrap();
+        let mut groups = trace.events().unwrap();
+        let mut next = 0;
+        while let Some(group) = groups.next_group().unwrap() {
+            for expected in group {
+                let (row, event) = stream.next_event().unwrap().unwrap();
+                assert_eq!((row, &event), (next, &expected));
+                let (_, named) = short.next_event().unwrap().unwrap();
+                assert_eq!(
+                    (named.op, named.path, named.to_path),
+                    (event.op, event.path, event.to_path)
+                );
+                assert_eq!(
+                    (named.thread, named.file, named.to_file),
+                    (event.thread, event.file, event.to_file)
+                );
+                next += 1;
+            }
+        }
+        assert!(stream.next_event().unwrap().is_none());
+        let mut edges = streams.edges().unwrap();
+        for expected in trace.edges().unwrap() {
+            assert_eq!(edges.next_edge().unwrap(), Some(expected));
+        }
+        assert_eq!(edges.next_edge().unwrap(), None);
+        let mut requests = streams.requests().unwrap();
+        for expected in trace.requests().unwrap() {
+            assert_eq!(requests.next_piece().unwrap(), Some(expected));
+        }
+        assert_eq!(requests.next_piece().unwrap(), None);
+    }
+}

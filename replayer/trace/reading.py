@@ -1,0 +1,29 @@
+"""Reads what is in a trace folder's tables, as far as reports need it; the native module counts."""
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+from replayer.trace import native
+
+__all__ = ["load_census", "load_history"]
+
+
+def load_census(folder: Path, request: str | None = None) -> dict[str, Any]:
+    """Count what a trace, or the requests of one label in it, asks of a file system.
+
+    ``replayer/engine/_traces.pyi`` names the keys.
+
+    Raises:
+        TraceError: It is no trace, is damaged, or has no request of this label.
+    """
+    return cast("dict[str, Any]", json.loads(native.census(folder, request)))
+
+
+def load_history(folder: Path, row: int, limit: int = 20) -> list[dict[str, Any]]:
+    """Tell which events led to the one in ``row``, newest first.
+
+    Raises:
+        TraceError: It is no trace, is damaged, or has no such row.
+    """
+    return cast("list[dict[str, Any]]", json.loads(native.history(folder, row, limit)))
