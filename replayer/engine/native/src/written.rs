@@ -4,6 +4,9 @@ use crate::content::Pool;
 use crate::program::Program;
 use crate::rng::{GOLDEN, mix64};
 
+/// The largest logical block of a disk (Linux, before 6.12: a page).
+const BLOCK: usize = 4096;
+
 /// What a plan's write ops are served from.
 #[derive(Debug)]
 pub(crate) struct Written {
@@ -24,6 +27,15 @@ impl Written {
         let of_user = mix64(u64::from(user).wrapping_add(GOLDEN));
         let size = usize::try_from(size).unwrap_or(usize::MAX);
         self.pool.slice(of_user.wrapping_add(turn), size)
+    }
+
+    /// What can be written past the page cache: it begins at a multiple of the largest block, and is as long as one or more.
+    pub(crate) fn aligned(&self, size: u64) -> &[u8] {
+        let bytes = self.pool.bytes();
+        let skipped = bytes.as_ptr().align_offset(BLOCK).min(bytes.len());
+        let whole = (bytes.len() - skipped) / BLOCK * BLOCK;
+        let size = usize::try_from(size).unwrap_or(usize::MAX).min(whole);
+        bytes.get(skipped..skipped + size).unwrap_or_default()
     }
 
     /// Its first bytes.

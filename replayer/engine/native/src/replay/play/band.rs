@@ -23,9 +23,9 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle, park_timeout};
 
-/// The stack of a companion: one vectored call takes 16 KiB (chosen: four times what was measured in a debug build).
+/// The stack of a companion: one vectored call takes 16 KiB (chosen: pages that are not touched cost nothing).
 const STACK: usize = 256 << 10;
-/// With recorded times, companions get so long to wake before the performance begins (chosen: twice what a wake-up takes here).
+/// With recorded times, companions get so long to wake before the performance begins (chosen: a wake-up takes some tens of microseconds).
 const LEAD_NS: u64 = 200_000;
 /// A performance that was broken off has so long to remove its files (chosen: half of what a user gets before it is given up on).
 const TIDYING_NS: u64 = 1_000_000_000;
@@ -100,8 +100,10 @@ impl Band {
             journal: &mut *journal,
             tools: &mut self.tools,
         };
-        let own = Player::new(seat, stage, 0).play();
-        stage.leave_own();
+        let own = {
+            let _leaving = OwnLane(stage);
+            Player::new(seat, stage, 0).play()
+        };
         self.wait_for_companions(stage);
         let outcome = stage.outcome();
         let result = match (own, outcome.result) {
@@ -273,6 +275,18 @@ impl Band {
                 message: format!("files of a performance stay: {path}: {errno}"),
             });
         }
+    }
+}
+
+/// Says that the lane of the user's own thread has ended, whatever ended it.
+struct OwnLane<'a>(&'a Stage);
+
+impl Drop for OwnLane<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.halt();
+        }
+        self.0.leave_own();
     }
 }
 

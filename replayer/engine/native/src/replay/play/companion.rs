@@ -3,10 +3,12 @@
 use super::log::open_log;
 use super::player::{Player, Seat, Tools};
 use super::stage::{Outcome, Stage};
+use crate::clock::now_ns;
 use crate::crowd::{NAG, interrupt};
 use crate::interpreter::{Halt, Journal, Setting};
 use crate::lock::hold;
 use crate::pulse::{ABANDONED, Pulse};
+use crate::record_event::Event;
 use crate::sys::{Folder, Places, own_folder_state, prepare_thread, thread_id};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -112,6 +114,21 @@ pub(super) fn live<K: Places>(living: &Living, inbox: &Inbox) {
     }
 }
 
+/// Confine this thread to where the performance is given; one that cannot be is told.
+fn enter<K: Places>(living: &Living, task: &Task) -> Option<(u16, K)> {
+    match K::enter(&task.folder) {
+        Ok(kernel) => Some((task.stage.cast.target, kernel)),
+        Err(errno) => {
+            living.setting.recorder.log(&Event::Broken {
+                t_ns: now_ns().saturating_sub(living.setting.begin_ns),
+                user: living.pulse.user,
+                message: format!("lane {} cannot enter the run's folder: {errno}", task.lane),
+            });
+            None
+        }
+    }
+}
+
 /// Says that a lane has ended, whatever ended it.
 struct Leaving {
     stage: Arc<Stage>,
@@ -120,6 +137,9 @@ struct Leaving {
 
 impl Drop for Leaving {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.stage.halt();
+        }
         self.stage.leave(std::mem::take(&mut self.outcome));
     }
 }
@@ -138,7 +158,7 @@ fn play<K: Places>(
         .as_ref()
         .is_none_or(|(target, _)| *target != cast.target)
     {
-        *kernel = K::enter(&task.folder).ok().map(|own| (cast.target, own));
+        *kernel = enter(living, task);
     }
     let Some((_, kernel)) = kernel else {
         stage.halt();

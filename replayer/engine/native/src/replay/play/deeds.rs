@@ -187,7 +187,7 @@ impl<'a, K: Places> Player<'a, K> {
         });
         drop(held);
         match (opened, slot) {
-            (Some(file), Some(slot)) => self.stage.slots.put(slot, file, path),
+            (Some(file), Some(slot)) => self.keep(slot, file, (path, flags)),
             (Some(file), None) => {
                 // It was recorded to fail: a divergence, and nobody knows the descriptor.
                 let _closed = close(file);
@@ -196,6 +196,17 @@ impl<'a, K: Places> Player<'a, K> {
             (None, None) => {}
         }
         self.settle(cue, act, ended)
+    }
+
+    /// Put what was opened into its slot.
+    fn keep(&self, slot: Slot, file: RawFd, (path, flags): (PathId, u32)) {
+        let slots = &self.stage.slots;
+        slots.put(slot, file, path);
+        if flags & libc::O_DIRECT.cast_unsigned() != 0
+            && let Some(held) = slots.hold(slot)
+        {
+            held.mark(flags);
+        }
     }
 
     fn close(&mut self, cue: &Cue, slot: Slot) -> Played {
@@ -242,7 +253,7 @@ impl<'a, K: Places> Player<'a, K> {
         let Ok(file) = opened else {
             return self.omit(cue, "inherited file is not there");
         };
-        self.stage.slots.put(slot, file, path);
+        self.keep(slot, file, (path, flags));
         let offset = i64::try_from(offset).unwrap_or(0);
         if offset > 0 && seek(file, offset, 0).is_err() {
             return self.omit(cue, "inherited file cannot be positioned");

@@ -21,7 +21,7 @@ struct Extent {
 /// A side of a transfer.
 type Side = (Option<Slot>, Option<u64>);
 
-impl<K: Places> Player<'_, K> {
+impl<'a, K: Places> Player<'a, K> {
     #[inline(never)]
     pub(super) fn enact_data(&mut self, cue: &Cue) -> Played {
         match &cue.deed {
@@ -90,6 +90,16 @@ impl<K: Places> Player<'_, K> {
         }
     }
 
+    /// What the next write call writes to the file of a slot.
+    fn bytes(&mut self, slot: Slot, size: u64) -> &'a [u8] {
+        let (setting, turn) = (self.setting, self.writes);
+        self.writes += 1;
+        if self.stage.slots.is_direct(slot) {
+            return setting.written.aligned(size);
+        }
+        setting.written.slice(self.pulse.user, turn, size)
+    }
+
     fn write(&mut self, cue: &Cue, op: Op, extent: Extent) -> Played {
         let Extent {
             slot,
@@ -97,9 +107,7 @@ impl<K: Places> Player<'_, K> {
             offset,
             vector,
         } = extent;
-        let turn = self.writes;
-        self.writes += 1;
-        let bytes = self.setting.written.slice(self.pulse.user, turn, size);
+        let bytes = self.bytes(slot, size);
         let is_whole = bytes.len() as u64 == size;
         let called = self.called(op, slot, |kernel, file| match offset {
             None if is_whole && !vector => kernel.write(file, bytes),

@@ -118,7 +118,7 @@ impl<K: Places> Player<'_, K> {
                 slot,
                 command,
                 argument,
-            } => self.on(cue, Op::Fcntl, *slot, |_, f| fcntl(f, *command, *argument)),
+            } => self.fcntl(cue, *slot, *command, *argument),
             Deed::Ioctl { command, .. } if !is_asking(*command) => {
                 self.omit(cue, "ioctl");
                 Ok(())
@@ -131,6 +131,17 @@ impl<K: Places> Player<'_, K> {
                 Ok(())
             }
         }
+    }
+
+    fn fcntl(&mut self, cue: &Cue, slot: Slot, command: u32, argument: u64) -> Played {
+        let called = self.called(Op::Fcntl, slot, |_, f| fcntl(f, command, argument));
+        let Some((act, ended, held)) = called else {
+            return self.no_file(cue, Op::Fcntl, slot);
+        };
+        if command == libc::F_SETFL.cast_unsigned() && ended.answer.is_ok() {
+            held.mark(u32::try_from(argument).unwrap_or(0));
+        }
+        self.settle(cue, act, ended)
     }
 
     fn seek(&mut self, cue: &Cue, slot: Slot, offset: i64, whence: u32) -> Played {

@@ -4,9 +4,9 @@ use crate::clock::now_ns;
 use crate::pulse::Pulse;
 use std::time::Duration;
 
-/// A sleep ends up to so much late: the rest is spent looking at the clock. Measured here: 52 to 75 µs for the median to the 99th
-/// percentile of sleeps of 100 µs to 10 ms with a timer slack of 1 ns.
-const MARGIN_NS: u64 = 80_000;
+/// A sleep ends so much late at most, mostly: the rest is spent looking at the clock. Measured on a busy virtual machine with a timer
+/// slack of 1 ns: sleeps of 0.1, 1 and 10 ms end 6, 22 and 33 µs late in the median.
+const MARGIN_NS: u64 = 50_000;
 
 /// A recorded time at another speed.
 #[inline]
@@ -60,7 +60,6 @@ fn wait_long(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::prepare_thread;
     use proptest::prelude::*;
 
     proptest! {
@@ -85,26 +84,5 @@ mod tests {
         let cut = wait_until(far_ns, &pulse, &|| now_ns() > begin_ns, |_| naps += 1);
         assert!(!cut);
         assert_eq!(naps, 0);
-    }
-
-    #[test]
-    #[ignore = "measures this machine"]
-    fn overshoot_of_sleeps() {
-        prepare_thread();
-        for sleep_us in [100_u64, 1000, 10_000] {
-            let mut late: Vec<u64> = (0..500)
-                .map(|_| {
-                    let begin_ns = now_ns();
-                    std::thread::park_timeout(Duration::from_micros(sleep_us));
-                    (now_ns() - begin_ns).saturating_sub(sleep_us * 1000)
-                })
-                .collect();
-            late.sort_unstable();
-            std::fs::write(
-                format!("/tmp/overshoot-{sleep_us}"),
-                format!("{} {} {} {}", late[10], late[250], late[450], late[495]),
-            )
-            .unwrap();
-        }
     }
 }

@@ -19,6 +19,9 @@ use std::sync::atomic::AtomicU64;
 /// A batch of samples is handed over before a wait as long as this (chosen: as when transactions end).
 const FLUSH_NS: u64 = 20_000_000;
 
+/// So many events are counted before the ledger is told in the midst of a performance (chosen: a few times a second).
+const HANDED: u64 = 100_000;
+
 /// What a thread that plays keeps from performance to performance.
 #[derive(Debug, Default)]
 pub(crate) struct Tools {
@@ -74,6 +77,8 @@ pub(crate) struct Player<'a, K> {
     /// By op, of this transaction.
     pub(super) floors: &'a [AtomicU64],
     pub(super) tally: Tally,
+    /// Those of this performance.
+    pub(super) divergences: u64,
     /// Write calls so far.
     pub(super) writes: u64,
     /// When the event under way was intended, at the recorded times.
@@ -115,6 +120,7 @@ impl<'a, K: Places> Player<'a, K> {
             is_shared: stage.lanes() > 1,
             floors: floors.unwrap_or_default(),
             tally: Tally::default(),
+            divergences: 0,
             writes: 0,
             due_ns: None,
             last_ns: None,
@@ -129,17 +135,35 @@ impl<'a, K: Places> Player<'a, K> {
         }
         self.stage.feed.leave(self.lane);
         self.stage.progress.finish(self.lane);
-        let cast = self.stage.cast;
-        let place = (cast.target, cast.transaction);
-        self.setting.ledger.add(place, &self.tally);
-        if let Some(log) = &mut self.tools.log {
-            log.flush();
-        }
-        if self.tally.diverged.is_empty() {
+        self.hand_over();
+        self.flush_log();
+        if self.divergences == 0 {
             played
         } else {
             played.and(Err(Halt::Failed))
         }
+    }
+
+    fn flush_log(&mut self) {
+        let fault = self.tools.log.as_mut().and_then(|log| {
+            log.flush();
+            log.fault
+        });
+        if let Some(errno) = fault {
+            self.setting.recorder.log(&Event::Broken {
+                t_ns: now_ns().saturating_sub(self.setting.begin_ns),
+                user: self.pulse.user,
+                message: format!("the event log is incomplete: {errno}"),
+            });
+        }
+    }
+
+    /// Hand what was counted to the ledger.
+    fn hand_over(&mut self) {
+        let cast = self.stage.cast;
+        let tally = std::mem::take(&mut self.tally);
+        let place = (cast.target, cast.transaction);
+        self.setting.ledger.add(place, &tally);
     }
 
     fn play_chunks(&mut self) -> Played {
@@ -150,6 +174,9 @@ impl<'a, K: Places> Player<'a, K> {
                     let cues = chunk.lanes.get(lane).map_or(&[][..], |cues| cues);
                     for cue in cues {
                         self.cue(&chunk, cue)?;
+                    }
+                    if self.tally.events >= HANDED {
+                        self.hand_over();
                     }
                 }
                 Ok(None) => break,

@@ -22,6 +22,8 @@ struct Place {
     word: AtomicU64,
     path: AtomicU32,
     is_directory: AtomicBool,
+    /// It is read and written past the page cache.
+    is_direct: AtomicBool,
     /// Entries of the listing under way: as recorded, and as they were.
     recorded: AtomicU64,
     listed: AtomicU64,
@@ -48,6 +50,12 @@ impl Held<'_> {
 
     pub(crate) fn is_directory(&self) -> bool {
         self.place.is_directory.load(Ordering::Relaxed)
+    }
+
+    /// Flags that a program has given it, of which one matters here.
+    pub(crate) fn mark(&self, flags: u32) {
+        let is_direct = flags & libc::O_DIRECT.cast_unsigned() != 0;
+        self.place.is_direct.store(is_direct, Ordering::Relaxed);
     }
 
     /// Entries that a listing call returned, as recorded and now; the sums of the listing so far.
@@ -127,6 +135,13 @@ impl Slots {
         })
     }
 
+    /// Whether the file is read and written past the page cache.
+    #[inline]
+    pub(crate) fn is_direct(&self, slot: Slot) -> bool {
+        let place = self.places.get(slot as usize);
+        place.is_some_and(|place| place.is_direct.load(Ordering::Relaxed))
+    }
+
     /// The path that was last to be opened there.
     pub(crate) fn path_of(&self, slot: Slot) -> PathId {
         let place = self.places.get(slot as usize);
@@ -156,6 +171,7 @@ impl Slots {
         place.recorded.store(0, Ordering::Relaxed);
         place.listed.store(0, Ordering::Relaxed);
         place.is_directory.store(false, Ordering::Relaxed);
+        place.is_direct.store(false, Ordering::Relaxed);
         if !self.is_shared {
             place.word.store(number, Ordering::Relaxed);
             return;

@@ -265,3 +265,17 @@ fn a_step_of_a_transaction_draws_a_request_and_plays_it() {
     assert_eq!(count("stat", "ENOENT"), failed);
     assert_eq!(count("stat", "ok"), 40);
 }
+
+#[test]
+fn data_past_the_page_cache_is_aligned() {
+    let ground = Ground::on("/tmp");
+    ground.write("t/a", 0);
+    let mut tape = Tape::new(1);
+    let a = tape.at("t/a");
+    tape.cue(0, open(a, 0, libc::O_RDWR | libc::O_DIRECT), OK);
+    for size in [4096, 8192, 1 << 20] {
+        tape.cue(0, write(0, size, Some(0)), Recorded::Exactly(size));
+        tape.cue(0, read(0, size, Some(0)), Recorded::Exactly(size));
+    }
+    assert!(ground.play(&tape.reel()).is_clean());
+}

@@ -1,0 +1,276 @@
+//! Deeds: the calls that a reel's events make.
+
+use super::reel::{PathId, Place, Slot, TextId};
+
+/// What an event does. Flags and modes are those of Linux x86-64, already bounded to what is safe.
+#[derive(Clone, Debug)]
+pub(crate) enum Deed {
+    Open {
+        at: Place,
+        slot: Option<Slot>,
+        flags: u32,
+        mode: u32,
+    },
+    /// No call of the program: the file was open before. Not timed.
+    Inherit {
+        path: PathId,
+        slot: Slot,
+        flags: u32,
+        offset: u64,
+    },
+    Close {
+        slot: Slot,
+    },
+    /// A duplicate is closed, the description stays: dup (not timed), then close.
+    CloseDuplicate {
+        slot: Slot,
+    },
+    /// No call of the program (the end of a process): closed, not timed.
+    CloseSilently {
+        slot: Slot,
+    },
+    Read {
+        slot: Slot,
+        size: u64,
+        offset: Option<u64>,
+        vector: bool,
+    },
+    Write {
+        slot: Slot,
+        size: u64,
+        offset: Option<u64>,
+        vector: bool,
+    },
+    Seek {
+        slot: Slot,
+        offset: i64,
+        whence: u32,
+    },
+    /// `entries`: how many it returned.
+    List {
+        slot: Slot,
+        size: u64,
+    },
+    Fstat {
+        slot: Slot,
+    },
+    Fstatfs {
+        slot: Slot,
+    },
+    Fsync {
+        slot: Slot,
+    },
+    Fdatasync {
+        slot: Slot,
+    },
+    Syncfs {
+        slot: Slot,
+    },
+    SyncRange {
+        slot: Slot,
+        offset: u64,
+        size: u64,
+        flags: u32,
+    },
+    Ftruncate {
+        slot: Slot,
+        size: u64,
+    },
+    Fallocate {
+        slot: Slot,
+        offset: u64,
+        size: u64,
+        mode: u32,
+    },
+    Advise {
+        slot: Slot,
+        offset: u64,
+        size: u64,
+        advice: u32,
+    },
+    Readahead {
+        slot: Slot,
+        offset: u64,
+        size: u64,
+    },
+    Fchmod {
+        slot: Slot,
+        mode: u32,
+    },
+    Fchown {
+        slot: Slot,
+        uid: u32,
+        gid: u32,
+    },
+    Futimens {
+        slot: Slot,
+        times: Times,
+    },
+    Flock {
+        slot: Slot,
+        operation: u32,
+    },
+    Lock {
+        slot: Slot,
+        wait: bool,
+        kind: u32,
+        offset: i64,
+        size: i64,
+        whence: u32,
+    },
+    Fcntl {
+        slot: Slot,
+        command: u32,
+        argument: u64,
+    },
+    Ioctl {
+        slot: Slot,
+        command: u32,
+    },
+    /// Mapped and unmapped again; which pages were touched is not known.
+    Map {
+        slot: Slot,
+        offset: u64,
+        size: u64,
+        protection: u32,
+        flags: u32,
+    },
+    /// A side outside of the trace is null: then the other one is read or written.
+    CopyRange {
+        from: Option<Slot>,
+        to: Option<Slot>,
+        size: u32,
+        from_offset: Option<u64>,
+        to_offset: Option<u64>,
+    },
+    Clone {
+        from: Option<Slot>,
+        to: Slot,
+    },
+    Splice {
+        from: Option<Slot>,
+        to: Option<Slot>,
+        size: u32,
+        from_offset: Option<u64>,
+        to_offset: Option<u64>,
+    },
+    Sendfile {
+        from: Slot,
+        to: Option<Slot>,
+        size: u64,
+        offset: Option<u64>,
+    },
+    Stat {
+        at: Place,
+    },
+    Lstat {
+        at: Place,
+    },
+    Access {
+        at: Place,
+        mode: u32,
+        flags: u32,
+    },
+    /// A look-up of a directory: nobody's working directory changes.
+    Chdir {
+        at: Place,
+    },
+    Statfs {
+        path: PathId,
+    },
+    Mkdir {
+        at: Place,
+        mode: u32,
+    },
+    /// Regular files only (`mode` has no type bits).
+    Mknod {
+        at: Place,
+        mode: u32,
+    },
+    Rmdir {
+        at: Place,
+    },
+    Unlink {
+        at: Place,
+    },
+    Readlink {
+        at: Place,
+        size: u64,
+    },
+    Rename {
+        at: Place,
+        to: Place,
+        flags: u32,
+    },
+    Link {
+        at: Place,
+        to: Place,
+        flags: u32,
+    },
+    Symlink {
+        at: Place,
+        target: TextId,
+    },
+    Truncate {
+        path: PathId,
+        size: u64,
+    },
+    Chmod {
+        at: Place,
+        mode: u32,
+    },
+    Chown {
+        at: Place,
+        uid: u32,
+        gid: u32,
+        follow: bool,
+    },
+    Utimens {
+        at: Place,
+        times: Times,
+        follow: bool,
+    },
+    Getxattr {
+        on: Subject,
+        name: TextId,
+        size: u64,
+    },
+    Setxattr {
+        on: Subject,
+        name: TextId,
+        size: u64,
+        flags: u32,
+    },
+    Removexattr {
+        on: Subject,
+        name: TextId,
+    },
+    Listxattr {
+        on: Subject,
+        size: u64,
+    },
+    /// An event that cannot be made again (a device, a fifo, an unknown ioctl): counted by `reason`, no call.
+    Omit {
+        reason: &'static str,
+    },
+}
+
+/// What an attribute belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Subject {
+    Path { path: PathId, follow: bool },
+    File(Slot),
+}
+
+/// Access and modification time; `None` leaves it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Times {
+    pub(crate) access: Option<Time>,
+    pub(crate) modification: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Time {
+    Now,
+    At(i64),
+}
