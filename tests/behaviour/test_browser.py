@@ -75,6 +75,10 @@ def test_a_person_starts_watches_stops_and_reads(server: Server, page: Page) -> 
     page.until("document.querySelector('.rp-about')?.textContent.includes('files')")
     for name in ("host", "profile"):
         assert not page.run(f"""document.querySelector('[name="{name}"]').offsetParent""")
+    users = """document.querySelector('input[name="userCount"]').value"""
+    for scenario, count in (("kernel-untar", "1"), ("tiny", "2")):
+        page.write("scenario", scenario)
+        page.until(f"{users} == '{count}'")
     page.write("runTime", "10m")
     page.press("Start")
     page.until("document.querySelector('#rp-now')?.innerText.includes('RUNNING')")

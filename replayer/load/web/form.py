@@ -14,8 +14,9 @@ from locust.util.timespan import parse_timespan
 from replayer.errors import ReplayerError
 from replayer.load.options import CacheState, Settings
 from replayer.load.targets import parse_targets
+from replayer.load.web.offer import Choice
 
-__all__ = ["Choice", "ForeignError", "Form", "Order", "make_form"]
+__all__ = ["ForeignError", "Form", "Order", "make_form"]
 
 STATED = "as the scenario says"
 CACHES = (STATED, "as-is", "warm", "cold")
@@ -44,25 +45,6 @@ class Order:
     users: int
     spawn_rate: float
     run_time_s: int | None
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A scenario that the form offers.
-
-    Attributes:
-        name: As the form shows it.
-        source: Its file or name, as the command line has it; None for users of a locustfile alone.
-        about: What its users do, in a sentence.
-        users: How many it has by itself.
-        spawn_rate: Of its own ramp-up.
-    """
-
-    name: str
-    source: str | None
-    about: str
-    users: int
-    spawn_rate: float
 
 
 @dataclass(frozen=True)

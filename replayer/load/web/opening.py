@@ -1,9 +1,6 @@
 """Opening the desk in Locust's ``init`` event: form, guard, login and pages, before it listens."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from functools import cache
-from pathlib import Path
 
 from flask.json.provider import DefaultJSONProvider
 from locust import stats
@@ -15,9 +12,9 @@ from replayer.load.session import DEFAULT_FOLDER
 from replayer.load.users import has_scenario_users
 from replayer.load.web import guard, locust_page, login, pages
 from replayer.load.web.desk import Desk
-from replayer.load.web.form import Choice, Form, make_form
+from replayer.load.web.form import Form, make_form
+from replayer.load.web.offer import TASKS_ALONE, offered, read_facts
 from replayer.load.web_options import is_loopback, read_secret
-from replayer.scenario import load_scenario, shipped_scenarios
 
 __all__ = ["open_desk"]
 
@@ -25,8 +22,6 @@ DIGITS = 3
 """Of times in Locust's tables; chosen: as many as the histograms hold."""
 SHOWN = [0.5, 0.95, 0.99]
 """Percentiles of Locust's table; its column for the median has two decimals of a millisecond."""
-NS_PER_S = 1e9
-TASKS_ALONE = Choice("locustfile", None, "The tasks of the locustfile.", 1, 1.0)
 
 
 class _InOrder(DefaultJSONProvider):
@@ -42,11 +37,8 @@ def open_desk(environment: Environment, web_ui: WebUI, settings: Settings) -> De
         ReplayerError: A scenario or target cannot be meant.
     """
     options = options_of(environment)
-    choices = (
-        list(_choices(settings, options.offer))
-        if has_scenario_users(environment)
-        else [TASKS_ALONE]
-    )
+    several = has_scenario_users(environment)
+    choices = list(offered(settings, options.offer)) if several else [TASKS_ALONE]
     form = make_form(settings, choices, str(DEFAULT_FOLDER))
     desk = Desk(environment, web_ui, form)
     _describe_first(environment, form)
@@ -68,42 +60,11 @@ def open_desk(environment: Environment, web_ui: WebUI, settings: Settings) -> De
     return desk
 
 
-def _choices(settings: Settings, offered: Sequence[str]) -> Iterator[Choice]:
-    """Yield what was named on the command line, then what comes with the program."""
-    first = [] if settings.scenario is None else [settings.scenario]
-    named = list(dict.fromkeys((*first, *offered)))
-    names: set[str] = set()
-    for source in named:
-        name = Path(source).stem if Path(source).stem not in names else source
-        names.add(name)
-        changes = settings.changes if source == settings.scenario else ()
-        yield _choice(name, source, changes)
-    yield from (choice for choice in _shipped() if choice.name not in names)
-
-
-@cache
-def _shipped() -> tuple[Choice, ...]:
-    """Return the scenarios that come with the program; they are the same for as long as it runs."""
-    return tuple(_choice(name, name, ()) for name in shipped_scenarios())
-
-
-def _choice(name: str, source: str, changes: tuple[str, ...]) -> Choice:
-    scenario = load_scenario(source, changes)
-    users, seconds = scenario.users.count, scenario.users.ramp_up_ns / NS_PER_S
-    return Choice(
-        name=name,
-        source=source,
-        about=" ".join(scenario.about.split()),
-        users=users,
-        spawn_rate=round(users / seconds, 3) if seconds else float(users),
-    )
-
-
 def _describe_first(environment: Environment, form: Form) -> None:
     """Have the form begin with the command line's numbers, or else the first scenario's."""
-    options = options_of(environment)
-    options.num_users = options.num_users or form.choices[0].users
-    options.spawn_rate = options.spawn_rate or form.choices[0].spawn_rate
+    options, first = options_of(environment), read_facts(form.choices[0])
+    options.num_users = options.num_users or first.users
+    options.spawn_rate = options.spawn_rate or first.spawn_rate
 
 
 def _round_time(milliseconds: float) -> float:

@@ -18,17 +18,8 @@ CACHE_UNKNOWN = RunWarning(
 def describe_now(desk: Desk) -> dict[str, Any]:
     """Return the state of the desk, as JSON."""
     playing = desk.playing
-    scenarios = [
-        {
-            "name": choice.name,
-            "about": choice.about,
-            "users": choice.users,
-            "spawn_rate": choice.spawn_rate,
-        }
-        for choice in desk.form.choices
-    ]
     run = None if playing is None else _describe(playing)
-    return {"state": desk.state, "run": run, "scenarios": scenarios}
+    return {"state": desk.state, "run": run}
 
 
 def _describe(playing: Playing) -> dict[str, Any]:

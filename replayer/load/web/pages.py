@@ -4,6 +4,7 @@ A page is a frame of HTML that a script fills; figures come as JSON. What takes 
 traces) is read in a thread.
 """
 
+from dataclasses import asdict
 from pathlib import Path
 
 from flask import (
@@ -19,10 +20,12 @@ from locust.web import WebUI
 from werkzeug.exceptions import HTTPException
 
 from replayer.errors import ReplayerError
+from replayer.load.threads import call_in_thread
 from replayer.load.web import login
 from replayer.load.web.desk import Desk
 from replayer.load.web.guard import TOKEN
 from replayer.load.web.library_pages import add_library, add_runs
+from replayer.load.web.offer import describe_choices
 from replayer.load.web.overview import describe_now
 from replayer.load.web.plots import describe_series, parse_look
 
@@ -65,6 +68,11 @@ def _add_live(blueprint: Blueprint, web_ui: WebUI, desk: Desk) -> None:
     @blueprint.route("/now")
     def overview() -> Response:
         return jsonify({**describe_now(desk), "login": web_ui.web_login})
+
+    @blueprint.route("/scenarios")
+    def scenarios() -> Response:
+        found = call_in_thread(describe_choices, desk.form.choices)
+        return jsonify([asdict(facts) for facts in found])
 
     @blueprint.route("/series")
     def series() -> Response:

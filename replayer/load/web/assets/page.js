@@ -119,16 +119,14 @@
     location.assign(`${base}login`);
   };
 
-  let known = { scenarios: [] };
   const look = async () => {
     try {
       const answer = await bare(now, { headers: { Accept: "application/json" } });
       if (answer.status === 401) location.assign(`${base}login`);
-      known = await answer.json();
+      const known = await answer.json();
       leave.hidden = !known.login;
       replace(status, describe(known));
       replace(alerts, complain(known));
-      dispatchEvent(new CustomEvent("replayer-now", { detail: known }));
     } catch {
       replace(status, [chip("NO ANSWER", "failed"), span("the program has ended, or is out of reach")]);
     }
@@ -141,13 +139,20 @@
     Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(input, value);
     input.dispatchEvent(new Event("input", { bubbles: true }));
   };
+  let scenarios = null;
+  const learn = async () => {
+    scenarios = [];
+    scenarios = await (await bare(`${base}scenarios`)).json();
+  };
   const dressForm = () => {
     const select = document.querySelector('form select[name="scenario"]');
-    if (!select || !known.scenarios.length) return;
+    if (!select) return;
+    if (scenarios === null) learn().catch(() => (scenarios = null));
     const form = select.closest("form");
-    const chosen = known.scenarios.find(({ name }) => name === select.value);
-    if (!form.dataset.scenario) form.dataset.scenario = select.value;
-    else if (form.dataset.scenario !== select.value) {
+    form.dataset.scenario ||= select.value;
+    const chosen = (scenarios ?? []).find(({ name }) => name === select.value);
+    if (!chosen) return;
+    if (form.dataset.scenario !== select.value) {
       form.dataset.scenario = select.value;
       setNumber(form.querySelector('input[name="userCount"]'), String(chosen.users));
       setNumber(form.querySelector('input[name="spawnRate"]'), String(chosen.spawn_rate));
