@@ -8,6 +8,7 @@ from replayer.cli._against import compare_with_traces, render_likeness
 from replayer.measure.units import format_bytes, format_count, format_time_ns
 from replayer.plan import PlanSummary, compile_plan, describe_plan
 from replayer.plan.summary import DatasetSummary, TransactionSummary
+from replayer.plan.traces import TraceSummary
 from replayer.scenario import Scenario, load_scenario
 from replayer.verdict.threshold import Names, check_names, parse_threshold
 
@@ -83,6 +84,8 @@ def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:
     yield ""
     for dataset in summary.datasets:
         yield _dataset(dataset)
+    for trace in summary.traces:
+        yield from _trace(trace)
     yield (
         f"working set   {format_count(summary.working_set_files)} files,"
         f" {format_bytes(summary.working_set_bytes)}"
@@ -141,6 +144,20 @@ def _dataset(dataset: DatasetSummary) -> str:
         f" {format_count(dataset.directories)} directories{links},"
         f" {format_bytes(dataset.size_bytes)}{copies}{made}"
     )
+
+
+def _trace(trace: TraceSummary) -> Iterator[str]:
+    threads = f"{format_count(trace.threads)} thread{'s' * (trace.threads != 1)}"
+    own = trace.paths.get("private", 0)
+    apart = f", {format_count(own)} paths are each user's own" if own else ""
+    yield (
+        f"trace         {trace.name}: {format_count(trace.events)} events of {threads},"
+        f" {format_count(trace.files)} files, {format_count(trace.directories)} directories,"
+        f" {format_bytes(trace.size_bytes)}{apart}"
+    )
+    if trace.blind_spots:
+        spots = (f"{name} {format_count(count)}" for name, count in trace.blind_spots.items())
+        yield f"blind spots   {', '.join(spots)}"
 
 
 def _needs(summary: PlanSummary) -> str:

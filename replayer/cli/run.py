@@ -1,13 +1,10 @@
 """``replayer run``: one scenario on one or more targets, driven by Locust's own ``main``."""
 
 import argparse
-import logging
-import sys
-from dataclasses import replace
 
-from replayer.load import LOCUSTFILE
-from replayer.load.options import DEFAULT_STOP_TIMEOUT_S, Settings, add_options, words_of
-from replayer.load.web_options import add_web_options, web_words
+from replayer.cli._locust import add_locust_arguments, hand_over
+from replayer.load.options import add_options, add_scenario_options
+from replayer.load.web_options import add_web_options
 
 NAME = "run"
 HELP = "Run a scenario on one or more targets and show what its users would feel."
@@ -16,77 +13,15 @@ HELP = "Run a scenario on one or more targets and show what its users would feel
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a scenario's file or name")
-    add_load_arguments(parser)
+    add_locust_arguments(parser)
     parser.add_argument(
         "--web", action="store_true", help="serve a web page that starts and shows runs"
     )
     add_options(parser)
+    add_scenario_options(parser)
     add_web_options(parser)
-
-
-def add_load_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare those that are Locust's own."""
-    parser.add_argument("-u", "--users", metavar="N", help="how many users")
-    parser.add_argument("-r", "--spawn-rate", metavar="RATE", help="users that arrive a second")
-    parser.add_argument(
-        "-t", "--run-time", metavar="TIME", help="measured time per target, such as 60s or 5m"
-    )
-    parser.add_argument(
-        "-s",
-        "--stop-timeout",
-        metavar="TIME",
-        default=str(DEFAULT_STOP_TIMEOUT_S),
-        help="time that transactions have to finish in at an end (default: %(default)s s)",
-    )
-    parser.add_argument(
-        "-f",
-        "--locustfile",
-        metavar="FILE",
-        help="a locustfile with users or a load shape that runs with the scenario",
-    )
-    parser.add_argument("--csv", metavar="PREFIX", help="Locust's own CSV files")
-    parser.add_argument("--html", metavar="FILE", help="Locust's own HTML report")
-    parser.add_argument(
-        "--json", action="store_true", help="print the results as one JSON document"
-    )
-    parser.add_argument("--loglevel", metavar="LEVEL", help="show Locust's own log, such as INFO")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Hand over to Locust and return its exit code."""
     return hand_over(arguments)
-
-
-def hand_over(arguments: argparse.Namespace) -> int:
-    """Have Locust run what was asked for, and return its exit code."""
-    arguments.results = "json" if arguments.json else "tables"
-    settings = replace(Settings.read(arguments), scenario=arguments.scenario)
-    sys.argv = ["replayer run", *_locust_words(arguments), *words_of(settings)]
-    if arguments.loglevel is None:
-        logging.basicConfig(level=logging.ERROR, format="%(message)s")
-        logging.getLogger("locust.stats_logger").disabled = True
-    from locust.main import main  # noqa: PLC0415 - patches the standard library
-
-    try:
-        main()
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else 1
-    return 0
-
-
-def _locust_words(arguments: argparse.Namespace) -> list[str]:
-    files = ",".join(filter(None, (str(LOCUSTFILE), arguments.locustfile)))
-    values = {
-        "--locustfile": files,
-        "--users": arguments.users,
-        "--spawn-rate": arguments.spawn_rate,
-        "--run-time": arguments.run_time,
-        "--stop-timeout": arguments.stop_timeout,
-        "--csv": arguments.csv,
-        "--html": arguments.html,
-        "--loglevel": arguments.loglevel,
-    }
-    given = [f"{name}={value}" for name, value in values.items() if value is not None]
-    quiet = [] if arguments.loglevel else ["--skip-log-setup"]
-    mode = web_words(arguments) if arguments.web else ["--headless"]
-    return [*mode, "--only-summary", *quiet, *given]

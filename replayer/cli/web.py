@@ -2,8 +2,8 @@
 
 import argparse
 
-from replayer.cli.run import add_load_arguments, hand_over
-from replayer.load.options import add_options
+from replayer.cli._locust import add_locust_arguments, hand_over
+from replayer.load.options import add_options, add_scenario_options
 from replayer.load.web_options import add_web_options
 
 NAME = "web"
@@ -18,8 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SCENARIO",
         help="a scenario's file or name that the form begins with",
     )
-    add_load_arguments(parser)
+    add_locust_arguments(parser)
     add_options(parser)
+    add_scenario_options(parser)
     add_web_options(parser)
     parser.set_defaults(web=True)
 

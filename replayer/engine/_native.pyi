@@ -289,6 +289,11 @@ class Engine:
         """Time that users were ready but had no CPU, since the begin (64 threads, scaled up)."""
     def in_call_ns(self) -> int:
         """Time that the users spent in calls since the begin, all users together."""
+    def outside_ns(self) -> int:
+        """Time in which users worked for replays outside of calls, all users together.
+
+        Looking at the clock in pauses, and making and removing the files of a performance.
+        """
     def interrupt(self) -> None:
         """Wake and cancel every user at once (second Ctrl-C)."""
     def close(self) -> list[Stuck]:

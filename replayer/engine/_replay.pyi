@@ -2,9 +2,11 @@
 
 ``Engine.divergences`` returns JSON: counts ``performances``, ``events``, ``compared`` and
 ``matched``; ``omitted`` and ``allowed`` by reason; ``diverged``, a list of ``target``,
-``transaction``, ``op``, ``recorded``, ``got`` and ``count``; ``examples``, at most 20 a target,
-with ``user``, ``performance``, ``trace``, ``row``, ``thread``, ``op``, ``path``, ``recorded``,
-``got``, ``result_recorded`` and ``result_got``; ``targets``, a list of the same counts by target.
+``transaction``, ``op``, ``recorded``, ``got`` and ``count``; ``drift_ns``: how much later than due
+the last event of a timed performance ended; ``examples``, 20 and the first of each target, with
+``target``, ``user``, ``performance``, ``trace``, ``row``, ``thread``, ``op``, ``path``,
+``recorded``, ``got``, ``result_recorded`` and ``result_got``; ``targets``, a list of the same
+counts by target.
 """
 
 __all__ = ["trace_check_order"]

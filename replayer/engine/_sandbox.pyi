@@ -1,4 +1,4 @@
-"""The contract of the native module's part for folders of runs: a stub alone, there is no such module."""
+"""The contract of the native module's part for run folders: a stub, no module of its own."""
 
 from typing import final
 

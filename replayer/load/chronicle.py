@@ -14,8 +14,10 @@ from pydantic import JsonValue
 
 from replayer.engine import confinement
 from replayer.load.caches import Procedure
+from replayer.load.replays import describe_replay
 from replayer.load.targets import Target
 from replayer.load.workload import Workload
+from replayer.measure import Replay
 from replayer.measure.clock import utc_text
 from replayer.measure.facts import collect_machine
 from replayer.measure.health import Health, LoadFacts, RunWarning
@@ -83,12 +85,25 @@ class Chronicle:
             thresholds=tuple(
                 StatedThreshold(text=text, source=source) for text, source in work.thresholds
             ),
+            replay=describe_replay(work.plan),
         )
         self.folder.write_run(self._run)
 
     def note(self, kind: str, t_s: float, fields: Mapping[str, JsonValue]) -> None:
         """Append an event."""
         self.folder.append_event(kind, t_s, fields)
+
+    @property
+    def replay(self) -> Replay | None:
+        """What was written of replays; None when there is none."""
+        return None if self._run is None else self._run.replay
+
+    def add_to_replay(self, **known: object) -> None:
+        """Write what is known of replays by now, if anything is replayed."""
+        if self._run is not None and self._run.replay is not None:
+            replay = self._run.replay.model_copy(update=known)
+            self._run = self._run.model_copy(update={"replay": replay})
+            self.folder.write_run(self._run)
 
     def end(self, ending: "Ending") -> None:
         """Write how it went."""

@@ -67,6 +67,7 @@ class Conductor:
         self._band = band
         self._everyone = Event()
         self._stop_wanted = False
+        self._calls_before = 0
         self._greenlet: Greenlet[[], None] | None = None
         self.failure: ReplayerError | None = None
         self.given_up: list[Stuck] = []
@@ -103,6 +104,7 @@ class Conductor:
     def _play(self, segment: Segment) -> None:
         self._prepare(segment)
         engine, ramped = self._session.engine, self._ramps_under_load()
+        self._calls_before = self._band.ledger.calls
         if not ramped:
             self._wait_for_users(segment)
         warm_up_ns = self._session.request.workload.warm_up_ns
@@ -189,9 +191,16 @@ class Conductor:
             ledger=self._band.ledger,
             targets=names,
             hanging=tuple(_hang(stuck) for stuck in self._session.engine.stuck()),
+            done_share=self._done_share(),
         )
         self._session.request.progress.tick(tick)
         gevent.sleep(POLL_S if left_s is None else max(min(POLL_S, left_s), 0))
+
+    def _done_share(self) -> float | None:
+        """Return how much of a segment of whole traces is done, as of the last interval."""
+        events = self._session.request.workload.events
+        done = self._band.ledger.calls - self._calls_before
+        return done / events if events else None
 
     def _is_ending(self) -> bool:
         return self._stop_wanted or self._session.request.interruption.level > Level.NONE

@@ -1,14 +1,14 @@
 """Whether running a plan changes what was laid out, so that the next segment needs it anew.
 
-Pure: read off the plan's document.
+Pure: read off the plan's document and the facts of its traces.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["changes_files"]
+from replayer.plan import Plan
 
-Document = Mapping[str, Any]  # JSON: its shape is plan/FORMAT.md's
+__all__ = ["changes_files"]
 
 WRITE_FLAGS = 0o1 | 0o2 | 0o100 | 0o1000  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC of Linux x86-64
 CHANGING_OPS = frozenset(
@@ -20,10 +20,12 @@ CHANGING_OPS = frozenset(
 )
 
 
-def changes_files(plan: Document) -> bool:
+def changes_files(plan: Plan) -> bool:
     """Whether running the plan leaves other files behind than were laid out."""
-    steps = (step for transaction in plan["transactions"] for step in _calls(transaction["steps"]))
-    return any(_changes(step) for step in steps)
+    if any(trace.changes_files for trace in plan.traces):
+        return True
+    transactions = plan.body["transactions"]
+    return any(_changes(step) for each in transactions for step in _calls(each["steps"]))
 
 
 def _changes(step: Mapping[str, Any]) -> bool:

@@ -20,6 +20,7 @@ class _Reading:
     cpu_ns: int
     delay_ns: int
     in_call_ns: int
+    outside_ns: int
 
     def minus(self, other: "_Reading") -> "_Reading":
         return _Reading(
@@ -27,10 +28,14 @@ class _Reading:
             self.cpu_ns - other.cpu_ns,
             self.delay_ns - other.delay_ns,
             self.in_call_ns - other.in_call_ns,
+            self.outside_ns - other.outside_ns,
         )
 
     def plus(self, other: "_Reading") -> "_Reading":
-        return self.minus(_Reading(0, 0, 0, 0).minus(other))
+        return self.minus(_NOTHING.minus(other))
+
+
+_NOTHING = _Reading(0, 0, 0, 0, 0)
 
 
 class Gauge:
@@ -40,7 +45,7 @@ class Gauge:
         self._engine = engine
         self._overhead_ns = overhead_ns
         self._begin: _Reading | None = None
-        self._sum = _Reading(0, 0, 0, 0)
+        self._sum = _NOTHING
 
     def open(self) -> None:
         """A measured phase begins."""
@@ -60,8 +65,12 @@ class Gauge:
         """
         so_far = self._so_far()
         capacity_ns = so_far.wall_ns * len(os.sched_getaffinity(0))
+        cpu_share = min(so_far.cpu_ns / capacity_ns, 1.0) if capacity_ns else 0.0
+        outside_share = so_far.outside_ns / capacity_ns if capacity_ns else 0.0
         return Health(
-            client_cpu_share=min(so_far.cpu_ns / capacity_ns, 1.0) if capacity_ns else 0.0,
+            client_cpu_share=cpu_share,
+            outside_ns=so_far.outside_ns,
+            outside_cpu_share=min(outside_share, cpu_share),
             run_queue_delay_ns=so_far.delay_ns,
             in_call_ns=so_far.in_call_ns,
             overhead_ns=self._overhead_ns,
@@ -80,4 +89,5 @@ class Gauge:
             time.process_time_ns(),
             self._engine.run_queue_delay_ns(),
             self._engine.in_call_ns(),
+            self._engine.outside_ns(),
         )

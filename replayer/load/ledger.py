@@ -35,10 +35,12 @@ class Ledger:
     Attributes:
         lines: By target and transaction.
         errors: Calls that failed, by transaction, op and outcome.
+        calls: Calls that were made, of all phases.
     """
 
     lines: dict[tuple[int, str], Line] = field(default_factory=dict)
     errors: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    calls: int = 0
     _recent: deque[tuple[float, int]] = field(
         default_factory=lambda: deque(maxlen=RECENT_INTERVALS)
     )
@@ -49,6 +51,8 @@ class Ledger:
         for row in interval.rows:
             if row.op == "transaction":
                 done += row.histogram.count
+            elif "." not in row.op:  # the times of transactions and events have one
+                self.calls += row.histogram.count
             self._add_row(row)
         self._recent.append(((interval.end_ns - interval.start_ns) / 1e9, done))
 

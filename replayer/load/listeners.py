@@ -14,7 +14,14 @@ from locust.env import Environment
 
 from replayer.errors import EXIT_BUG, ReplayerError, in_lines, keep_bug
 from replayer.load.audience import at_the_terminal
-from replayer.load.options import DEFAULT_STOP_TIMEOUT_S, Settings, add_options, options_of
+from replayer.load.options import (
+    DEFAULT_STOP_TIMEOUT_S,
+    Settings,
+    add_options,
+    add_scenario_options,
+    options_of,
+)
+from replayer.load.replay_options import add_replay_options
 from replayer.load.stage import Stage, make_request, open_stage
 from replayer.load.web_options import LOOPBACK, add_page_options, check_web_options
 
@@ -44,6 +51,7 @@ def register() -> None:
 
 def _add_arguments(parser: Any, **_: object) -> None:  # noqa: ANN401 - configargparse is untyped
     parser.add_argument("--scenario", metavar="SCENARIO", help="a scenario's file or name")
+    parser.add_argument("--trace", metavar="TRACE", help="a trace to replay, instead of a scenario")
     parser.add_argument(
         "--results",
         choices=("tables", "json", "none"),
@@ -51,6 +59,8 @@ def _add_arguments(parser: Any, **_: object) -> None:  # noqa: ANN401 - configar
         help="what is printed on stdout at the end",
     )
     add_options(parser)
+    add_scenario_options(parser)
+    add_replay_options(parser)
     add_page_options(parser)
     parser.set_defaults(stop_timeout=str(DEFAULT_STOP_TIMEOUT_S), web_host=LOOPBACK)
     _refuse_modes_of(parser)

@@ -10,12 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from replayer.errors import ReplayerError
-from replayer.measure.runfolder import PARENT
+from replayer.load.replay_options import ReplaySettings, replay_words_of
 
 if TYPE_CHECKING:  # importing Locust patches the standard library: not for the command line
     from locust.env import Environment
 
-__all__ = ["CacheState", "Settings", "add_options", "options_of", "words_of"]
+__all__ = [
+    "CacheState",
+    "Settings",
+    "add_options",
+    "add_scenario_options",
+    "options_of",
+    "words_of",
+]
 
 CacheState = Literal["as-is", "cold", "warm"]
 Results = Literal["tables", "json", "none"]
@@ -35,7 +42,9 @@ class Settings:
     """What a run was asked to do, apart from Locust's own options.
 
     Attributes:
-        scenario: A scenario's file or name; None when all users come from a locustfile.
+        scenario: A scenario's file or name; None when a trace is replayed, or when all users come
+            from a locustfile.
+        replay: The trace to replay and how; None when there is none.
         targets: ``[NAME=]PATH[,PATH…]`` each; empty means a fresh folder under ./replayer-data.
         cache: State of the caches before each segment; None means what the scenario says.
         remount_command: Shell command that remounts a target, or None.
@@ -45,13 +54,14 @@ class Settings:
         keep: Leave the laid-out folders for another run.
         reuse: ``[NAME=]FOLDER[,FOLDER…]`` each, kept by an earlier run, instead of targets.
         output: The run folder; None means a new one under ``runs``.
-        runs: Where new run folders are made.
+        runs: Where new run folders are made; None means ./replayer-runs.
         thresholds: Limits beside the scenario's own.
         results: What is printed on stdout at the end.
         quiet: Whether progress is left out.
     """
 
     scenario: str | None = None
+    replay: ReplaySettings | None = None
     targets: tuple[str, ...] = ()
     cache: CacheState | None = None
     remount_command: str | None = None
@@ -61,7 +71,7 @@ class Settings:
     keep: bool = False
     reuse: tuple[str, ...] = ()
     output: Path | None = None
-    runs: Path = PARENT
+    runs: Path | None = None
     thresholds: tuple[str, ...] = ()
     results: Results = "tables"
     quiet: bool = False
@@ -71,6 +81,7 @@ class Settings:
         """Pick the settings out of a parsed command line."""
         return cls(
             scenario=parsed.scenario,
+            replay=ReplaySettings.read(parsed),
             targets=tuple(parsed.target),
             cache=cast("CacheState | None", parsed.cache),
             remount_command=parsed.remount_command,
@@ -87,10 +98,22 @@ class Settings:
 
 
 def add_options(parser: _Parser) -> None:
-    """Declare the options of a run, except the scenario (a word of its own in ``replayer run``)."""
+    """Declare what every run has, except what it runs (a word of its own on our command line)."""
     _add_target_options(parser)
     _add_procedure_options(parser)
     _add_result_options(parser)
+
+
+def add_scenario_options(parser: _Parser) -> None:
+    """Declare what goes with a scenario only."""
+    parser.add_argument(
+        "--set",
+        dest="changes",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="change the scenario, such as users.think_time=1s; repeatable",
+    )
 
 
 def options_of(environment: "Environment") -> argparse.Namespace:
@@ -121,6 +144,7 @@ def words_of(settings: Settings) -> list[str]:
     }
     switches = {"--keep": settings.keep, "--quiet": settings.quiet}
     return [
+        *(() if settings.replay is None else replay_words_of(settings.replay)),
         *(f"{name}={text}" for name, text in texts.items() if text is not None),
         *(f"{name}={text}" for name, texts in lists.items() for text in texts),
         *(name for name, chosen in switches.items() if chosen),
@@ -152,7 +176,7 @@ def _add_procedure_options(parser: _Parser) -> None:
     parser.add_argument(
         "--cache",
         choices=("as-is", "cold", "warm"),
-        help="state of the client's caches before each segment (default: the scenario's)",
+        help="state of the client's caches before each segment (default: the scenario's, or as-is)",
     )
     parser.add_argument(
         "--remount-command",
@@ -166,14 +190,6 @@ def _add_procedure_options(parser: _Parser) -> None:
         help="turns of each target, interleaved (default: 1 for one target, 3 for several)",
     )
     parser.add_argument("--seed", type=_read_seed, metavar="N", help="seed of every random draw")
-    parser.add_argument(
-        "--set",
-        dest="changes",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="change the scenario, such as users.think_time=1s; repeatable",
-    )
 
 
 def _add_result_options(parser: _Parser) -> None:

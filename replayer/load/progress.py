@@ -64,6 +64,7 @@ class Tick:
         ledger: What was measured so far.
         targets: Names by index.
         hanging: Calls that do not come back.
+        done_share: How much of a segment that ends by itself is done, where it is known.
     """
 
     phase: str
@@ -72,6 +73,7 @@ class Tick:
     ledger: Ledger
     targets: tuple[str, ...]
     hanging: tuple[Hang, ...] = ()
+    done_share: float | None = None
 
 
 class Progress(Protocol):
@@ -233,6 +235,8 @@ def _headline(tick: Tick) -> str:
     ]
     if tick.left_s is not None:
         parts.append(f"{max(tick.left_s, 0):.0f} s left")
+    if tick.done_share is not None:
+        parts.append(f"{min(tick.done_share, 1):.0%} of the events")
     return ", ".join(parts)
 
 

@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 
 from replayer.engine import Engine
-from replayer.engine import Plan as EnginePlan
 from replayer.errors import ReplayerError
 from replayer.load.caches import Procedure, Remounted, choose_procedure, remount
 from replayer.load.chronicle import Chronicle, Ending, marker_note
@@ -21,6 +20,7 @@ from replayer.load.ground import Ground, Works
 from replayer.load.interruption import InterruptedRunError, Interruption, Level
 from replayer.load.options import Settings
 from replayer.load.progress import Progress
+from replayer.load.replays import load_plan, make_event_log
 from replayer.load.schedule import Segment
 from replayer.load.targets import Target, TargetError, check_target, explain, parse_targets
 from replayer.load.threads import call_in_thread, call_within
@@ -108,16 +108,19 @@ def open_session(request: Request) -> Session:
     procedure = choose_procedure(workload.cache, settings.remount_command)
     _check_procedure(procedure, request.rounds)
     check_targets(request)
+    works = Works(load_plan(workload.plan), request.progress, request.interruption)
     chronicle = Chronicle(create_run_folder(settings.output, settings.runs), workload)
     chronicle.begin(request.targets, request.rounds, procedure)
-    works = Works(EnginePlan(workload.plan.document()), request.progress, request.interruption)
     grounds = [Ground(target, works) for target in request.targets]
     try:
+        event_log = make_event_log(settings.replay, chronicle.folder.path)
+        chronicle.add_to_replay(lanes=works.plan.replay_lanes, event_log=event_log)
         _prepare(request, chronicle, grounds, procedure)
         engine = Engine(
             works.plan,
             [ground.sandboxes for ground in grounds],
             record=str(chronicle.folder.path),
+            event_log=event_log,
         )
         overhead_ns = call_in_thread(engine.overhead_ns, OVERHEAD_OPS)
     except BaseException as error:
@@ -130,7 +133,7 @@ def open_session(request: Request) -> Session:
         chronicle=chronicle,
         engine=engine,
         overhead_ns=overhead_ns,
-        restless=changes_files(workload.plan.body),
+        restless=changes_files(workload.plan),
     )
 
 

@@ -3,6 +3,7 @@
 import atexit
 import os
 import sys
+from pathlib import Path
 
 import gevent
 from gevent import Greenlet
@@ -20,6 +21,7 @@ from replayer.load.interruption import Interruption, Level
 from replayer.load.ledger import Ledger
 from replayer.load.locust_statistics import Statistics
 from replayer.load.options import Settings, options_of
+from replayer.load.replays import read_order, read_results
 from replayer.load.results import check_thresholds, show_results
 from replayer.load.roster import Roster
 from replayer.load.schedule import Segment, default_rounds, make_schedule
@@ -93,8 +95,9 @@ class Stage:
         self._close_engine()
         self._check_record()
         request.progress.close()
-        self._session.chronicle.end(self._make_ending())
         try:
+            self._take_replay()
+            self._session.chronicle.end(self._make_ending())
             self._code = self._show()
         finally:
             leavings = put_away(self._session, hung=self._hung)
@@ -134,6 +137,21 @@ class Stage:
             name, number = error
             path = self._session.chronicle.folder.path / name
             self.conductor.failure = explain(path, OSError(number, os.strerror(number)))
+
+    def _take_replay(self) -> None:
+        """Keep how far replays agreed with their traces."""
+        session, plan = self._session, self._session.request.workload.plan
+        replay = session.chronicle.replay
+        if replay is None:
+            return
+        session.chronicle.add_to_replay(results=read_results(session.engine, plan))
+        asked = session.request.settings.replay
+        if asked is None or not asked.check_order or replay.event_log is None:
+            return
+        try:
+            session.chronicle.add_to_replay(order=read_order(plan, Path(replay.event_log)))
+        except ReplayerError as error:
+            self.conductor.failure = self.conductor.failure or error
 
     def _make_ending(self) -> Ending:
         failure = self.conductor.failure
@@ -218,7 +236,8 @@ def _make_schedule(
 def _make_workload(environment: Environment, settings: Settings, rounds: int) -> Workload:
     """Compile the scenario, and give Locust the users, rate and time that it asks for."""
     options = options_of(environment)
-    if settings.scenario is None and has_scenario_users(environment):
+    nothing = settings.scenario is None and settings.replay is None
+    if nothing and has_scenario_users(environment):
         message = "a scenario is missing"
         raise ReplayerError(message, hint="add --scenario FILE; 'replayer scenarios' lists some")
     _check_numbers(options.num_users, options.run_time)

@@ -1,17 +1,26 @@
-"""What users do in a run: a scenario compiled for it, or the tasks of a locustfile.
+"""What users do in a run: a scenario or a trace compiled for it, or the tasks of a locustfile.
 
-Pure but for reading the scenario's files. The plan goes on to the engine and into the run folder.
+Pure but for reading the files of scenarios and traces. The plan goes on to the engine and into the
+run folder.
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
+from replayer.errors import ReplayerError
 from replayer.load.options import CacheState, Settings
-from replayer.plan import Plan, compile_plan
+from replayer.load.replay_options import ReplaySettings
+from replayer.plan import Plan, ReplayOptions, choose_requests, compile_plan, compile_replay
 from replayer.scenario import Scenario, load_scenario
+from replayer.scenario.units import read_rate
+from replayer.trace import TraceFacts, load_facts
+from replayer.verdict import parse_threshold
 
 __all__ = ["Load", "Workload", "make_workload"]
 
 NS_PER_S = 1_000_000_000
+AS_RECORDED = "errors == 0"
+"""The threshold of a replay: every event comes out as recorded, or differs as is allowed."""
 
 FREE_FORM: dict[str, object] = {
     "format": 1,
@@ -46,7 +55,7 @@ class Workload:
 
     Attributes:
         plan: For one segment.
-        source: The scenario as it was given, or the locustfile.
+        source: The scenario or trace as it was given, or the locustfile.
         duration_ns: Measured time per target, all rounds together; None: until users are done.
         ramp_up_ns: Time in which the users arrive.
         cache: State of the caches before each segment.
@@ -63,6 +72,17 @@ class Workload:
     pace: str
 
     @property
+    def events(self) -> int | None:
+        """Events of a segment in which whole traces are replayed; None where that is not known."""
+        (*others, last) = self.plan.body["transactions"]
+        loops = self.transactions_per_user
+        steps = last["steps"]
+        if others or loops is None or len(self.plan.traces) != 1 or len(steps) != 1:
+            return None
+        whole = steps[0]["do"] == "replay" and steps[0]["request"] is None
+        return self.plan.users * loops * self.plan.traces[0].events if whole else None
+
+    @property
     def transactions_per_user(self) -> int | None:
         """After how many transactions a user is done."""
         found: int | None = self.plan.body["stop"]["transactions"]
@@ -75,11 +95,13 @@ class Workload:
 
 
 def make_workload(settings: Settings, load: Load) -> Workload:
-    """Load and compile the scenario, or make the plan of a locustfile without one.
+    """Load and compile the scenario or trace, or make the plan of a locustfile without one.
 
     Raises:
-        ReplayerError: The scenario cannot be run.
+        ReplayerError: It cannot be run.
     """
+    if settings.replay is not None:
+        return _replay(settings, settings.replay, load)
     if settings.scenario is None:
         return _free_form(settings, load)
     scenario = load_scenario(settings.scenario, settings.changes)
@@ -101,6 +123,61 @@ def make_workload(settings: Settings, load: Load) -> Workload:
         ),
         pace=_pace_in_words(scenario),
     )
+
+
+def _replay(settings: Settings, replay: ReplaySettings, load: Load) -> Workload:
+    if settings.scenario is not None:
+        message = f"--scenario and --trace exclude each other, got {settings.scenario} as well"
+        raise ReplayerError(message, hint="a scenario may name traces: see scenarios/README.md")
+    trace = load_facts(replay.trace, Path())
+    requests = None if replay.requests is None else choose_requests(trace, replay.requests)
+    options = ReplayOptions(
+        pace=replay.pace,
+        speed=replay.speed,
+        rate=None if replay.rate is None else read_rate(replay.rate),
+        loops=replay.loops,
+        requests=requests,
+        users=load.users,
+        seed=1 if settings.seed is None else settings.seed,
+        duration_ns=_segment_ns(load, None),
+    )
+    return Workload(
+        plan=compile_replay(trace, options),
+        source=replay.trace,
+        duration_ns=_total_ns(load, None),
+        ramp_up_ns=0,
+        cache=settings.cache or "as-is",
+        thresholds=(
+            *_as_recorded(settings.thresholds),
+            *((text, "--threshold") for text in settings.thresholds),
+        ),
+        pace=_replay_in_words(trace, options),
+    )
+
+
+def _as_recorded(given: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return the threshold that a replay has by itself: none where one on errors is given."""
+    parsed = [parse_threshold(text, "--threshold") for text in given]
+    if any(each.metric.kind == "errors" and each.subject is None for each in parsed):
+        return []
+    return [(AS_RECORDED, "as recorded")]
+
+
+def _replay_in_words(trace: TraceFacts, options: ReplayOptions) -> str:
+    speed = 1.0 if options.speed is None else options.speed
+    fast = "as recorded" if speed == 1 else f"{speed:g} times as fast"
+    words = {
+        "asap": "each event at once after the one before",
+        "closed": f"each event after the pause it had, {fast}",
+        "timed": f"each event by the recorded clock, {fast}",
+        "open": f"requests arrive {_arrivals(options, fast)}; inside, the pauses {fast}",
+    }
+    what = "whole trace" if options.requests is None else "requests"
+    return f"{options.pace}, {what} {trace.name}: {words[options.pace]}"
+
+
+def _arrivals(options: ReplayOptions, fast: str) -> str:
+    return f"at random, {fast}" if options.rate is None else f"at random, {options.rate:g} a second"
 
 
 def _free_form(settings: Settings, load: Load) -> Workload:

@@ -21,7 +21,13 @@ BOTTLENECK_SHARE = 0.25  # chosen: beyond a quarter, ranks between mounts may be
 SLOW_ENGINE_NS = 1_000  # chosen: ten times the engine's own promise of 100 ns an op
 
 Kind = Literal[
-    "client busy", "waited for a cpu", "engine slow", "users given up", "events dropped", "other"
+    "client busy",
+    "waited for a cpu",
+    "engine slow",
+    "users given up",
+    "events dropped",
+    "schedule missed",
+    "other",
 ]
 
 
@@ -52,6 +58,10 @@ class Health(Frozen):
     """Time that users were ready to run but had no CPU."""
     in_call_ns: int
     """Time that users spent in calls."""
+    outside_ns: int = 0
+    """Time that users worked for replays outside of calls: in pauses, and on files of theirs."""
+    outside_cpu_share: float = 0.0
+    """The part of ``client_cpu_share`` that this was, at most: load that was asked for."""
     overhead_ns: float | None
     """Own mean cost of an op on a null target; null: not measured."""
     users_given_up: int
@@ -61,8 +71,22 @@ class Health(Frozen):
 
     @property
     def waiting_share(self) -> float:
-        """Time waiting for a CPU as a share of time in calls; 0 when there were no calls."""
-        return self.run_queue_delay_ns / self.in_call_ns if self.in_call_ns > 0 else 0.0
+        """Time waiting for a CPU as a share of time in calls and of replays outside of calls.
+
+        0 when there were none.
+        """
+        working_ns = self.in_call_ns + self.outside_ns
+        return self.run_queue_delay_ns / working_ns if working_ns > 0 else 0.0
+
+    @property
+    def own_cpu_share(self) -> float:
+        """CPU time of our process without that of replays outside of calls, as a share."""
+        return max(self.client_cpu_share - self.outside_cpu_share, 0.0)
+
+    @property
+    def worked_in(self) -> str:
+        """What ``waiting_share`` is a share of, in words."""
+        return "calls and replays" if self.outside_ns else "calls"
 
 
 class RunWarning(Frozen):
@@ -75,7 +99,7 @@ class RunWarning(Frozen):
 
 def saturated(health: Health) -> bool:
     """Whether the client, not the file system, set the pace."""
-    return health.client_cpu_share > BUSY_CPU_SHARE or health.waiting_share > BOTTLENECK_SHARE
+    return health.own_cpu_share > BUSY_CPU_SHARE or health.waiting_share > BOTTLENECK_SHARE
 
 
 def health_warnings(
@@ -94,10 +118,10 @@ def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterato
             hint="events.jsonl names the calls and paths (kind stall); see whether the mount "
             "still answers",
         )
-    if health.client_cpu_share > BUSY_CPU_SHARE:
+    if health.own_cpu_share > BUSY_CPU_SHARE:
         yield RunWarning(
             kind="client busy",
-            message=f"this client used {health.client_cpu_share:.0%} of its {machine.cpus} CPUs: "
+            message=f"this client used {health.own_cpu_share:.0%} of its {machine.cpus} CPUs: "
             f"above {BUSY_CPU_SHARE:.0%} it may be what was measured",
             hint=_relief(load, machine),
         )
@@ -105,8 +129,8 @@ def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterato
         yield RunWarning(
             kind="waited for a cpu",
             message=f"users waited for a CPU for {health.waiting_share:.0%} of their time in "
-            f"calls: above {WAITING_SHARE:.0%} the highest percentiles are partly the client's, "
-            f"above {BOTTLENECK_SHARE:.0%} all latencies",
+            f"{health.worked_in}: above {WAITING_SHARE:.0%} the highest percentiles are partly the "
+            f"client's, above {BOTTLENECK_SHARE:.0%} all latencies",
             hint=_relief(load, machine),
         )
     if health.overhead_ns is not None and health.overhead_ns > SLOW_ENGINE_NS:

@@ -17,6 +17,7 @@ from replayer.measure.facts import MachineFacts, MountFacts, collect_facts
 from replayer.measure.frozen import Frozen
 from replayer.measure.guarantee import Guarantee, guarantee_of
 from replayer.measure.health import Health, LoadFacts, RunWarning, health_warnings
+from replayer.measure.replay import Replay
 from replayer.measure.summary import Summary
 
 __all__ = [
@@ -112,6 +113,8 @@ class Run(Frozen):
     cache: CacheFacts
     targets: Annotated[tuple[Target, ...], Field(min_length=1)]
     thresholds: tuple[StatedThreshold, ...] = ()
+    replay: Replay | None = None
+    """Null when no trace was replayed."""
     health: Health | None = None
     """Null until the run has ended."""
     warnings: tuple[RunWarning, ...] = ()

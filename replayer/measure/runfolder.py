@@ -77,18 +77,19 @@ class RunFolder:
                 os.close(descriptor)
 
 
-def create_run_folder(chosen: Path | None = None, parent: Path = PARENT) -> RunFolder:
+def create_run_folder(chosen: Path | None = None, parent: Path | None = None) -> RunFolder:
     """Create the folder of a new run: ``./replayer-runs/<run id>``, or the one that was chosen.
 
     Args:
         chosen: The folder itself.
-        parent: Where a folder named by the run's id is made, if none was chosen.
+        parent: Where a folder named by the run's id is made, if none was chosen; None means
+            ./replayer-runs.
 
     Raises:
         ReplayerError: The chosen folder holds something already, is no folder, or cannot be made.
     """
     name = f"{utc_stamp()}-{secrets.token_hex(2)}"
-    path = (chosen if chosen is not None else parent / name).absolute()
+    path = (chosen if chosen is not None else (parent or PARENT) / name).absolute()
     try:
         path.mkdir(parents=True, exist_ok=chosen is not None)
         inside = next(path.iterdir(), None)

@@ -30,6 +30,7 @@ __all__ = ["Of", "samples_of", "statistics_of", "summarise"]
 LATENCY = "transaction"
 SERVICE = "transaction.service"
 LAG = "transaction.lag"
+EVENT_LAG = "event.lag"
 OUTSIDE = "-"  # the transaction of ops that belong to none
 
 _PERCENT = {"p50_ns": 50.0, "p95_ns": 95.0, "p99_ns": 99.0, "p99_9_ns": 99.9}
@@ -211,6 +212,7 @@ def _transaction(name: str, samples: list[_Sample], seconds: float) -> Transacti
         latency=_succeeded(ended),
         service=_succeeded(kinds.get(SERVICE, [])),
         lag=_succeeded(kinds.get(LAG, [])),
+        event_lag=_succeeded(kinds[EVENT_LAG]) if EVENT_LAG in kinds else None,
         outcomes=tuple(_outcomes(whole)),
         ops=ops,
     )
@@ -260,7 +262,7 @@ def _ops_of(samples: list[_Sample]) -> list[_Sample]:
 
 
 def _is_transaction(op: str) -> bool:
-    return op in {LATENCY, SERVICE, LAG}
+    return op in {LATENCY, SERVICE, LAG, EVENT_LAG}
 
 
 def _count(samples: list[_Sample]) -> int:

@@ -96,6 +96,8 @@ class TransactionSummary(Frozen):
     """From the start to the end."""
     lag: Statistics
     """From the intended start to the start."""
+    event_lag: Statistics | None = None
+    """The same of each event that was replayed by a clock; null where there was none."""
     outcomes: tuple[OutcomeSummary, ...]
     ops: tuple[Performance, ...]
 

@@ -7,6 +7,16 @@ to people.
 from replayer.plan.compile import compile_plan
 from replayer.plan.document import Plan
 from replayer.plan.refusal import PlanError
+from replayer.plan.replaying import ReplayOptions, choose_requests, compile_replay
 from replayer.plan.summary import PlanSummary, describe_plan
 
-__all__ = ["Plan", "PlanError", "PlanSummary", "compile_plan", "describe_plan"]
+__all__ = [
+    "Plan",
+    "PlanError",
+    "PlanSummary",
+    "ReplayOptions",
+    "choose_requests",
+    "compile_plan",
+    "compile_replay",
+    "describe_plan",
+]

@@ -6,6 +6,7 @@ from typing import Any
 
 from replayer.plan.bindings import compile_parts, compile_place, compile_template, refuse
 from replayer.plan.scope import Scope
+from replayer.plan.traces import replay_step
 from replayer.scenario import steps as s
 from replayer.scenario.document import Key
 from replayer.scenario.references import places_of
@@ -63,8 +64,8 @@ def _compile_step(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
         case s.Use():
             name = step.sequence
             return compile_steps(scope, scope.book.scenario.sequences[name], ("sequences", name))
-        case s.Think():
-            return [{"do": "think", "time": scope.draw(step.time)}]
+        case s.Think() | s.Replay():
+            return [_compile_single(scope, step)]
         case _:
             binds = [
                 bind
@@ -72,6 +73,14 @@ def _compile_step(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
                 for bind in compile_place(scope, step, place, place_key)
             ]
             return [*binds, *_calls(scope, step, inside)]
+
+
+def _compile_single(scope: Scope, step: s.Think | s.Replay) -> PlanStep:
+    """Compile a step that binds nothing and has no steps inside."""
+    if isinstance(step, s.Think):
+        return {"do": "think", "time": scope.draw(step.time)}
+    number = scope.book.traces.add(scope.book.scenario.traces[step.trace])
+    return replay_step(number, step.request, step.pace, step.speed)
 
 
 def _compile_block(scope: Scope, step: s.Repeat | s.Choose | s.Each, key: Key) -> PlanStep:

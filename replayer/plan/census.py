@@ -1,6 +1,6 @@
 """What a plan's datasets hold, and what its pickers pick from them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 from replayer.plan.links import find_through_links
 from replayer.plan.randomness import Stream
 from replayer.plan.spread import ZERO, Spread, equally, uniform, weighted
+from replayer.trace import TraceCensus, TraceFacts, take_census
 
 __all__ = ["Census"]
 
@@ -17,10 +18,11 @@ BLOCK_BYTES = 4096
 
 
 class Census:
-    """Answers questions about the datasets, tables and pickers of a plan."""
+    """Answers questions about the datasets, tables, pickers and traces of a plan."""
 
-    def __init__(self, body: Mapping[str, Any]) -> None:
+    def __init__(self, body: Mapping[str, Any], traces: Sequence[TraceFacts] = ()) -> None:
         self.body = body
+        self.traces = traces
         self.spread_of_pick = cache(self._spread_of_pick)
         self.picked = cache(self._picked)
         self.positions = cache(self._positions)
@@ -96,6 +98,10 @@ class Census:
         return find_through_links(
             path, self.positions(dataset).get, lambda index: entries[index][4] or None
         )
+
+    def replayed(self, step: Mapping[str, Any]) -> TraceCensus:
+        """Return what a replay step does, all requests of its label together."""
+        return take_census(self.traces[step["trace"]].folder, step["request"])
 
     def copies(self, dataset: int) -> int:
         """Return how many copies of a dataset are laid out."""

@@ -56,7 +56,8 @@ def compile_plan(
         "duration_ns": scenario.duration_ns if duration_ns is None else duration_ns,
         "transactions": scenario.iterations if transactions is None else transactions,
     }
-    return Plan({**_work(book), **_settings(scenario), "seed": seed, "users": count, "stop": stop})
+    body = {**_work(book), **_settings(scenario), "seed": seed, "users": count, "stop": stop}
+    return Plan(body, tuple(book.traces.facts))
 
 
 def _settings(scenario: Scenario) -> dict[str, Any]:
@@ -80,7 +81,9 @@ def _work(book: Book) -> dict[str, Any]:
     scenario = book.scenario
     transactions = [_transaction(book, name) for name in scenario.transactions]
     pace = _pace(book)
+    traces = {"traces": book.traces.rows} if book.traces.rows else {}
     return {
+        **traces,
         "transactions": transactions,
         "pace": pace,
         "pool_bytes": _pool_bytes(book.largest_write),

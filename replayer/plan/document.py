@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from replayer.trace import TraceFacts
+
 __all__ = ["FORMAT", "Plan", "canonical_bytes"]
 
 FORMAT = 1
@@ -24,9 +26,11 @@ class Plan:
 
     Attributes:
         body: The document of plan format 1 as plain values.
+        traces: What is replayed, in the order of ``traces`` in the document.
     """
 
     body: Mapping[str, Any] = field(repr=False)
+    traces: tuple[TraceFacts, ...] = field(default=(), repr=False, compare=False)
 
     def document(self) -> bytes:
         """Return the canonical JSON document that an engine reads."""

@@ -26,6 +26,15 @@ PATH_OPS = frozenset(
 )
 """Ops that fail when a name is not there. Those on xattrs fail when an attribute is not."""
 
+# Ops of traces, see replayer/trace/FORMAT.md.
+READING = frozenset({"read", "readv", "pread", "preadv", "sendfile"})
+WRITING = frozenset({"write", "writev", "pwrite", "pwritev", "copy_file_range"})
+UNTIMED = frozenset({"inherit", "close_exit"})
+"""No calls of the recorded program: made between the timed ones."""
+RECORDED_AS = {"close_dup": "close"}
+MAKING = frozenset({"open", "mkdir", "symlink", "link", "mknod"})
+"""An open may create: a bound, since a census does not tell which one does."""
+
 
 @dataclass
 class Tally:
@@ -40,6 +49,10 @@ class Tally:
     created: float = 0.0
     removed: float = 0.0
     think_ns: float = 0.0
+    held_bytes: float = 0.0
+    """Written by a replay, which removes it again: part of ``bytes_written``."""
+    held_files: float = 0.0
+    """Made by a replay, which removes them again, at most."""
     touched: set[tuple[int, int]] = field(default_factory=set)
     """Entries of laid-out datasets that may be used: (dataset, index)."""
 
@@ -87,6 +100,8 @@ class _Walker:
                 self.each(step, times)
             case "think":
                 self.tally.think_ns += times * self.draw(step["time"]).mean
+            case "replay":
+                self.replay(step, times)
             case _:
                 self.call(step, times)
 
@@ -138,6 +153,19 @@ class _Walker:
                 self.sizes[step["slot"]] = self.census.sizes_of_type(dataset, kind)
                 self.touch(dataset, indexes)
                 self.branch(step[kind], times * len(indexes))
+
+    def replay(self, step: Mapping[str, Any], times: float) -> None:
+        census = self.census.replayed(step)
+        each = times / census.performances
+        for op, found in census.ops.items():
+            if op not in UNTIMED:
+                self.tally.ops[RECORDED_AS.get(op, op)] += each * found.count
+            self.tally.failing_lookups += each * found.errors * (op in PATH_OPS)
+            self.tally.bytes_read += each * found.size_bytes * (op in READING)
+            written = each * found.size_bytes * (op in WRITING)
+            self.tally.bytes_written += written
+            self.tally.held_bytes += written
+            self.tally.held_files += each * (found.count - found.errors) * (op in MAKING)
 
     def draw(self, draw: Mapping[str, Any]) -> Spread:
         return self.census.draw(draw, self.sizes)

@@ -7,6 +7,7 @@ from typing import Any
 from replayer.plan.links import find_through_links
 from replayer.plan.pickers import Pickers
 from replayer.plan.tables import Tables, tabulate
+from replayer.plan.traces import Traces
 from replayer.scenario.draws import Draw
 from replayer.scenario.manifests import Entry
 from replayer.scenario.model import Scenario
@@ -16,7 +17,7 @@ __all__ = ["Book", "Scope"]
 
 @dataclass
 class Book:
-    """The shared parts of a plan under way: tables, pickers, datasets."""
+    """The shared parts of a plan under way: tables, pickers, datasets, traces."""
 
     scenario: Scenario
     users: int
@@ -28,6 +29,7 @@ class Book:
 
     def __post_init__(self) -> None:
         self.numbers = {name: number for number, name in enumerate(self.entries)}
+        self.traces = Traces(self.entries)
         self.positions: dict[str, dict[str, int]] = {}
 
     def position(self, dataset: str, path: str) -> int | None:

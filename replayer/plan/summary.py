@@ -7,6 +7,7 @@ from typing import Any
 from replayer.plan.census import Census
 from replayer.plan.document import Plan
 from replayer.plan.expectation import Tally, expect_transaction
+from replayer.plan.traces import TraceSummary, describe_trace
 
 __all__ = ["DatasetSummary", "PlanSummary", "TransactionSummary", "describe_plan"]
 
@@ -60,6 +61,7 @@ class PlanSummary:
     warm_up_ns: int
     transactions: tuple[TransactionSummary, ...]
     datasets: tuple[DatasetSummary, ...]
+    traces: tuple[TraceSummary, ...]
     working_set_files: int
     """Files of the datasets that transactions may use."""
     working_set_bytes: int
@@ -85,14 +87,18 @@ class PlanSummary:
 
 
 def describe_plan(plan: Plan) -> PlanSummary:
-    """Return what a plan would do, from its document alone."""
+    """Return what a plan would do, from its document and the facts of its traces."""
     body = plan.body
-    census = Census(body)
+    census = Census(body, plan.traces)
     tallies = [expect_transaction(census, row["steps"]) for row in body["transactions"]]
     shares = _shares(body)
     touched = _touched(tallies, shares)
     growth = _growth(plan, tallies, shares)
     numbers = range(len(body["datasets"]))
+    traces = tuple(
+        describe_trace(facts, row["directory"], plan.users)
+        for facts, row in zip(plan.traces, body.get("traces", ()), strict=True)
+    )
     return PlanSummary(
         name=plan.name,
         fingerprint=plan.fingerprint,
@@ -104,11 +110,18 @@ def describe_plan(plan: Plan) -> PlanSummary:
         warm_up_ns=plan.warm_up_ns,
         transactions=tuple(map(_transaction, plan.transactions, shares, tallies)),
         datasets=tuple(_dataset(census, number) for number in numbers),
-        working_set_files=_sum_touched(census, touched, "files"),
-        working_set_bytes=_sum_touched(census, touched, "bytes"),
-        laid_out_bytes=sum(_laid_out_bytes(census, number) for number in numbers),
-        space_bytes=sum(census.space_bytes(number) for number in numbers) + growth[0],
-        inodes=sum(census.inodes(number) for number in numbers) + growth[1],
+        traces=traces,
+        working_set_files=_sum_touched(census, touched, "files") + sum(t.files for t in traces),
+        working_set_bytes=_sum_touched(census, touched, "bytes")
+        + sum(t.size_bytes for t in traces),
+        laid_out_bytes=sum(_laid_out_bytes(census, number) for number in numbers)
+        + sum(t.size_bytes for t in traces),
+        space_bytes=sum(census.space_bytes(number) for number in numbers)
+        + sum(t.space_bytes for t in traces)
+        + growth[0],
+        inodes=sum(census.inodes(number) for number in numbers)
+        + sum(t.inodes for t in traces)
+        + growth[1],
         growth_known=plan.transactions_per_user is not None,
     )
 
@@ -149,15 +162,19 @@ def _touched(tallies: list[Tally], shares: list[float]) -> set[tuple[int, int]]:
 def _growth(plan: Plan, tallies: list[Tally], shares: list[float]) -> tuple[int, int]:
     """Return the bytes and files that the transactions add, where their number is known.
 
-    What is removed again is not taken off: the space is needed until then.
+    What is removed again is not taken off: the space is needed until then. A replay removes what
+    it has made before the next one of its user begins.
     """
+    held_files = plan.users * max(tally.held_files for tally in tallies)
+    held = plan.users * max(tally.held_bytes + tally.held_files * BLOCK_BYTES for tally in tallies)
     if plan.transactions_per_user is None:
-        return 0, 0
+        return round(held), round(held_files)
     count = plan.users * plan.transactions_per_user
     pairs = list(zip(tallies, shares, strict=True))
     created = sum(tally.created * share for tally, share in pairs)
-    written = sum(tally.bytes_written * share for tally, share in pairs)
-    return round(count * (written + created * BLOCK_BYTES)), round(count * created)
+    written = sum((tally.bytes_written - tally.held_bytes) * share for tally, share in pairs)
+    size_bytes = count * (written + created * BLOCK_BYTES) + held
+    return round(size_bytes), round(count * created + held_files)
 
 
 def _dataset(census: Census, number: int) -> DatasetSummary:

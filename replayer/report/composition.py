@@ -10,6 +10,7 @@ from replayer.analysis import analyse
 from replayer.measure import Event, RunRecord, RunWarning, summarise
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import rank
+from replayer.report.replay import schedule_warnings
 from replayer.verdict import judge
 
 __all__ = ["compose"]
@@ -40,7 +41,12 @@ def compose(record: RunRecord) -> Document:
         targets=run.targets,
         machine=run.machine,
         health=run.health,
-        warnings=(*run.warnings, *_recorded_warnings(record)),
+        replay=run.replay,
+        warnings=(
+            *run.warnings,
+            *schedule_warnings(run.replay, summary),
+            *_recorded_warnings(record),
+        ),
         lost=LostLines(
             histograms=record.losses.histograms,
             timeline=record.losses.timeline,

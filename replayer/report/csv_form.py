@@ -41,6 +41,8 @@ def _rows(part: RoundSummary) -> Iterator[tuple[_Cell, ...]]:
         none = (None,) * len(whole)
         yield (transaction.name, "transaction.service", *none, *_times(transaction.service))
         yield (transaction.name, "transaction.lag", *none, *_times(transaction.lag))
+        if transaction.event_lag is not None:
+            yield (transaction.name, "event.lag", *none, *_times(transaction.event_lag))
         for op in transaction.ops:
             yield (transaction.name, op.op, *_counts(op, None), *_times(op.time))
     for op in part.ops:

@@ -15,6 +15,7 @@ from replayer.measure import (
 )
 from replayer.report.document import Document, Incident
 from replayer.report.ranking import CLAIM_ROUNDS, chance_of_claim
+from replayer.report.replay import describe_traces
 from replayer.verdict import Judgement
 
 __all__ = [
@@ -54,6 +55,8 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
     yield "users", f"{format_count(load.users)}, {load.loop} loop: {load.pace}"
     yield "time", _time(document)
     plan = document.plan
+    if document.replay is not None:
+        yield from describe_traces(document.replay)
     yield "plan", f"{plan.scenario}, seed {plan.seed}, fingerprint {plan.fingerprint[:_SHORT]}"
     machine = document.machine
     yield (
@@ -162,7 +165,10 @@ def _harness(document: Document) -> str:
     if health is None:
         return ""
     own = "" if health.overhead_ns is None else f", {health.overhead_ns:.0f} ns own cost an op"
+    pauses = f" ({format_share(health.outside_cpu_share)} of replays outside of calls)"
+    paused = pauses if health.outside_ns else ""
+    worked = "call and replay" if health.outside_ns else "call"
     return (
-        f"{format_share(health.client_cpu_share)} of the CPUs used, "
-        f"{format_share(health.waiting_share)} of call time waiting for a CPU{own}"
+        f"{format_share(health.client_cpu_share)} of the CPUs used{paused}, "
+        f"{format_share(health.waiting_share)} of {worked} time waiting for a CPU{own}"
     )

@@ -16,6 +16,7 @@ from replayer.measure import (
     LoadFacts,
     MachineFacts,
     PlanFacts,
+    Replay,
     RunWarning,
     Summary,
     Target,
@@ -98,6 +99,8 @@ class Document(Frozen):
     targets: tuple[Target, ...]
     machine: MachineFacts
     health: Health | None
+    replay: Replay | None
+    """Null when no trace was replayed."""
     warnings: tuple[RunWarning, ...]
     lost: LostLines
     summary: Summary

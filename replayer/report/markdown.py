@@ -11,6 +11,13 @@ from replayer.report.description import (
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
 from replayer.report.findings import acknowledgements, sentences
+from replayer.report.replay import (
+    DIVERGENCE_TITLES,
+    describe_agreement,
+    divergence_rows,
+    explain_divergence,
+    first_divergences,
+)
 from replayer.report.style import clean
 
 __all__ = ["escape", "render_markdown", "table_lines"]
@@ -24,6 +31,7 @@ def render_markdown(document: Document) -> str:
         f"# {escape(describe_verdict(document))}",
         *_verdict(document),
         *_described(document),
+        *_replay(document),
         *_figures(document),
         *_errors(document),
         *_ranking(document),
@@ -61,6 +69,20 @@ def _described(document: Document) -> Iterator[str]:
     yield "## What was measured"
     rows = [(label.strip(), text) for label, text in describe_run(document)]
     yield from table_lines(("", ""), "ll", rows)
+
+
+def _replay(document: Document) -> Iterator[str]:
+    pairs = list(describe_agreement(document))
+    if pairs:
+        yield from ("", "## Replay")
+        yield from table_lines(("", ""), "ll", pairs)
+    rows = list(divergence_rows(document))
+    if rows:
+        yield from ("", "## Divergences")
+        yield from table_lines(DIVERGENCE_TITLES, "llllr", rows)
+    for target, found in first_divergences(document):
+        yield from ("", f"## First divergence on {escape(target)}")
+        yield from table_lines(("", ""), "ll", list(explain_divergence(target, found)))
 
 
 def _figures(document: Document) -> Iterator[str]:

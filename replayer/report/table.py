@@ -15,10 +15,18 @@ from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
 from replayer.report.findings import acknowledgements, sentences
 from replayer.report.grid import Column, lay_out_grid
+from replayer.report.replay import (
+    DIVERGENCE_TITLES,
+    describe_agreement,
+    divergence_rows,
+    explain_divergence,
+    first_divergences,
+)
 from replayer.report.style import PLAIN, Style, clean
 
 __all__ = ["heading", "note", "render_table", "wrapped"]
 
+_REPLAY_INDENT = 11
 _LABEL_LIMIT = 24  # columns: a longer label stands on its own line
 
 _INCIDENTS = {
@@ -35,6 +43,7 @@ def render_table(document: Document, style: Style = PLAIN) -> str:
     lines = [
         *_verdict(document, style),
         *_described(document, style),
+        *_replay(document, style),
         *_figures(document, style),
         *_errors(document, style),
         *_ranking(document, style),
@@ -77,6 +86,24 @@ def _described(document: Document, style: Style) -> Iterator[str]:
     indent = min(max(len(label) for label, _ in pairs), _LABEL_LIMIT) + 2
     for label, text in pairs:
         yield from wrapped(label, text, indent, style)
+
+
+def _replay(document: Document, style: Style) -> Iterator[str]:
+    pairs = list(describe_agreement(document))
+    if not pairs:
+        return
+    yield from heading("Replay: how far it agreed with the trace", style)
+    for label, text in pairs:
+        yield from wrapped(label, text, _REPLAY_INDENT, style)
+    rows = list(divergence_rows(document))
+    if rows:
+        yield from heading("Divergences", style)
+        columns = [Column(title, 9) for title in ("", *DIVERGENCE_TITLES[1:])]
+        yield from lay_out_grid(columns, rows, style).lines
+    for target, found in first_divergences(document):
+        yield from heading(f"First divergence on {target}", style)
+        for label, text in explain_divergence(target, found):
+            yield from wrapped(label, text, _REPLAY_INDENT, style)
 
 
 def _figures(document: Document, style: Style) -> Iterator[str]:

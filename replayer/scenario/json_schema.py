@@ -37,6 +37,7 @@ def scenario_schema() -> Schema:
     }
     definitions["Step"] = _step(definitions)
     _replace_unions(schema)
+    _allow_traces(schema["properties"]["transactions"]["patternProperties"])
     tidy = _tidy(_with_short_names(schema))
     _let_include(tidy)
     return {"$schema": DIALECT, **tidy, "title": "A scenario of replayer"}
@@ -116,6 +117,12 @@ def _step(definitions: Schema) -> Schema:
         "maxProperties": 1,
     }
     return {"anyOf": [{"enum": bare}, mapping]}
+
+
+def _allow_traces(transactions: Schema) -> None:
+    """A transaction is a list of steps, or what stands behind ``replay`` in the only one."""
+    for pattern, steps in transactions.items():
+        transactions[pattern] = {"anyOf": [steps, {"$ref": "#/$defs/Replay"}]}
 
 
 def _operands(word: str, definitions: Schema) -> Schema:

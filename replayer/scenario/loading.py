@@ -16,6 +16,7 @@ from replayer.scenario.references import check_references
 from replayer.scenario.refusals import explain
 from replayer.scenario.scripts import load_scripts
 from replayer.scenario.shipped import shipped_folder, shipped_scenarios
+from replayer.scenario.traces import load_traces
 
 __all__ = ["load_scenario", "parse_scenario"]
 
@@ -79,7 +80,8 @@ def _build(document: Document, folder: Path, overrides: Sequence[str]) -> Scenar
     check_references(scenario)
     load_scripts(scenario, folder)
     check_flow(scenario)
-    return scenario.located(document, _load_entries(scenario, folder))
+    found = scenario.located(document, _load_entries(scenario, folder))
+    return found.replaying(load_traces(found, folder))
 
 
 def _load_entries(scenario: Scenario, folder: Path) -> Mapping[str, tuple[Entry, ...]]:

@@ -14,8 +14,10 @@ from replayer.scenario.document import Document
 from replayer.scenario.draws import DurationDraw, SizeDraw
 from replayer.scenario.manifests import Entry
 from replayer.scenario.part import Name, Part
+from replayer.scenario.replay_steps import read_transaction
 from replayer.scenario.steps import Steps
 from replayer.scenario.units import Count, Duration, Percent, Positive, Rate, Size, show_value
+from replayer.trace import TraceFacts
 
 __all__ = ["Arrivals", "Compressible", "Content", "Dataset", "Role", "Scenario", "Users"]
 
@@ -143,12 +145,14 @@ class Scenario(Part):
     roles: Mapping[Name, Role] = {}
     sequences: Mapping[Name, Annotated[Steps, Field(min_length=1)]] = {}
     transactions: Annotated[
-        Mapping[Name, Annotated[Steps, Field(min_length=1)]], Field(min_length=1)
+        Mapping[Name, Annotated[Steps, Field(min_length=1), BeforeValidator(read_transaction)]],
+        Field(min_length=1),
     ]
     thresholds: tuple[str, ...] = ()
 
     _document: Document = PrivateAttr(default_factory=lambda: Document({}))
     _entries: Mapping[str, tuple[Entry, ...]] = PrivateAttr(default_factory=dict)
+    _traces: Mapping[str, TraceFacts] = PrivateAttr(default_factory=dict)
 
     @model_validator(mode="after")
     def _ends_and_has_one_pace(self) -> Self:
@@ -173,6 +177,11 @@ class Scenario(Part):
         return self._entries
 
     @property
+    def traces(self) -> Mapping[str, TraceFacts]:
+        """The traces that steps replay, by the names they have for them."""
+        return self._traces
+
+    @property
     def transactions_per_user(self) -> int | None:
         """After how many transactions a user stops; None when only the duration ends a run."""
         return self.iterations
@@ -182,4 +191,10 @@ class Scenario(Part):
         twin = self.model_copy()
         twin._document = document  # noqa: SLF001 - its own kind
         twin._entries = entries  # noqa: SLF001
+        return twin
+
+    def replaying(self, traces: Mapping[str, TraceFacts]) -> Self:
+        """Return the same scenario, knowing its traces."""
+        twin = self.model_copy()
+        twin._traces = traces  # noqa: SLF001 - its own kind
         return twin

@@ -163,6 +163,11 @@ OPS = frozenset(
         *("sendfile", "mmap_read", "stat", "lstat", "access", "mkdir", "rmdir", "unlink"),
         *("rename", "link", "symlink", "readlink", "truncate", "chmod", "chown", "utimens"),
         *("getxattr", "setxattr", "removexattr", "listxattr"),
+        # Those that only traces have.
+        *("readv", "writev", "preadv", "pwritev", "lock", "fcntl", "ioctl", "mmap", "clone"),
+        *("splice", "chdir", "mknod", "statfs", "fstatfs", "syncfs", "sync_file_range"),
+        *("fadvise", "readahead", "lchown", "lutimens"),
+        *(f"{on}{op}xattr" for on in "fl" for op in ("get", "set", "remove", "list")),
     )
 )
-"""The ops of plan format 1: thresholds may name them as well."""
+"""The ops of plan format 1 and of traces: thresholds may name them as well."""

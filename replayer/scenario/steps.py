@@ -58,6 +58,7 @@ from replayer.scenario.path_steps import (
 )
 from replayer.scenario.places import Template
 from replayer.scenario.problems import nearest_hint
+from replayer.scenario.replay_steps import Replay
 from replayer.scenario.units import Count, show_value
 
 __all__ = [
@@ -98,6 +99,7 @@ __all__ = [
     "Removexattr",
     "Rename",
     "Repeat",
+    "Replay",
     "Rmdir",
     "Script",
     "ScriptLine",
@@ -230,7 +232,7 @@ AnyStep = (
     | Stat | Lstat | Access | List | Mkdir | Rmdir | Unlink | Rename | Link | Symlink | Readlink |
     Truncate | Fallocate | Chmod | Chown | Utimens | Flock | Lock | Getxattr | Setxattr | Listxattr
     | Removexattr | CopyRange | Sendfile | MmapRead | Think | Repeat | Choose | Each | For | Script
-    | Use
+    | Use | Replay
 )  # fmt: skip
 
 STEPS: dict[str, type[StepPart]] = {

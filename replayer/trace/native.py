@@ -9,6 +9,7 @@ from replayer.trace.errors import TraceError
 
 __all__ = [
     "census",
+    "check_order",
     "formats",
     "history",
     "import_logs",
@@ -49,15 +50,21 @@ def open_folder(folder: Path) -> str:
 
 
 def census(folder: Path, request: str | None) -> str:
-    """Return a trace's census, or that of the requests of one label, as JSON."""
+    """Return what a trace, or its requests of a label, does: JSON."""
     with _translated():
         return _native.trace_census(str(folder), request)
 
 
 def history(folder: Path, row: int, limit: int) -> str:
-    """Return the events that led to one, newest first, as JSON."""
+    """Return the events before a row that touched the same things, newest first: JSON."""
     with _translated():
         return _native.trace_history(str(folder), row, limit)
+
+
+def check_order(folder: Path, log: Path) -> str:
+    """Hold the event log of a replay against the order of its trace: JSON."""
+    with _translated():
+        return _native.trace_check_order(str(folder), str(log))
 
 
 @contextmanager
@@ -65,7 +72,7 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        message, hint = error.args
+        message, hint = error.args if len(error.args) == 2 else (str(error), "")  # noqa: PLR2004 - a pair
         raise TraceError(message, hint=hint) from None
     except OSError as error:
         message = f"{error.filename}: {error.strerror}"

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from replayer.trace import native
 
-__all__ = ["load_census", "load_history"]
+__all__ = ["check_order", "load_census", "load_history"]
 
 
 def load_census(folder: Path, request: str | None = None) -> dict[str, Any]:
@@ -27,3 +27,12 @@ def load_history(folder: Path, row: int, limit: int = 20) -> list[dict[str, Any]
         TraceError: It is no trace, is damaged, or has no such row.
     """
     return cast("list[dict[str, Any]]", json.loads(native.history(folder, row, limit)))
+
+
+def check_order(folder: Path, log: Path) -> dict[str, Any]:
+    """Hold the event log of a replay against the order of its trace.
+
+    Raises:
+        TraceError: The trace or the log cannot be read.
+    """
+    return cast("dict[str, Any]", json.loads(native.check_order(folder, log)))

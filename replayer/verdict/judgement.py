@@ -71,11 +71,29 @@ def judge(record: RunRecord, summary: Summary) -> Verdict:
         for target in summary.targets
         if threshold.target in {None, target.name}
     )
+    judgements = (*judgements, *_order(record))
     reasons = tuple(_reasons(record, summary))
     outcome = _overall({judgement.outcome for judgement in judgements}, reasons)
     return Verdict(
         outcome=outcome, exit_code=EXIT_CODES[outcome], judgements=judgements, reasons=reasons
     )
+
+
+def _order(record: RunRecord) -> Iterator[Judgement]:
+    """Judge whether a replay kept the order of its trace, where that was checked."""
+    order = record.run.replay.order if record.run.replay is not None else None
+    if order is not None:
+        yield Judgement(
+            threshold="order kept",
+            source="--check-order",
+            target=", ".join(target.name for target in record.run.targets),
+            outcome="fail" if order.violated else "pass",
+            measured=float(order.violated),
+            limit=0.0,
+            unit="count",
+            says=f"{format_count(order.edges)} edges checked, "
+            f"{format_count(order.violated)} violated",
+        )
 
 
 def _overall(outcomes: set[Outcome], reasons: tuple[str, ...]) -> Outcome:

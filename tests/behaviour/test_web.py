@@ -128,6 +128,21 @@ def test_reports_and_comparisons_are_served(server: Server) -> None:
     assert "different plans" not in page
 
 
+def test_a_trace_is_replayed_by_several_users(server: Server, house: Shell) -> None:
+    order = {"trace": "wordpress/front-warm", "user_count": "2", "pace": "asap", "cache": "as-is"}
+    code, text = server.post("replayer/replay", {**order, "targets": "mount"})
+    assert (code, json.loads(text)["success"]) == (200, True), text
+    run = server.until("stopped")
+    assert run["failure"] is None
+    report = json.loads((house.home / "kept" / run["id"] / "run.json").read_text())
+    assert report["load"]["users"] == 2
+    overall = report["summary"]["targets"][0]["overall"]
+    assert overall["errors"] == 0
+    counts = {op["op"]: op["count"] for op in overall["ops"]}
+    assert counts["stat"] == 2 * 460
+    assert 'value="wordpress/front-warm"' in server.get("replayer/traces")
+
+
 def test_strangers_start_nothing(server: Server, house: Shell) -> None:
     before = sorted((house.home / "kept").iterdir()) if (house.home / "kept").exists() else []
     for headers in ({"Origin": "http://evil.example"}, {"X-Replayer-Token": "guess"}):

@@ -24,6 +24,7 @@ from replayer.load.options import options_of
 from replayer.load.progress import make_progress
 from replayer.load.session import Request
 from replayer.load.stage import Stage, make_request, open_stage
+from replayer.load.users import has_scenario_users
 from replayer.load.web.board import Board
 from replayer.load.web.form import Form, Order
 from replayer.load.web.series import Series
@@ -92,6 +93,11 @@ class Desk:
     def stage(self) -> Stage | None:
         """The stage of the run that goes on."""
         return self.playing.stage if self.playing else None
+
+    @property
+    def has_scenario_users(self) -> bool:
+        """Whether there are users for scenarios and traces, and not only those of a locustfile."""
+        return has_scenario_users(self._environment)
 
     @property
     def state(self) -> State:

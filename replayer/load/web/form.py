@@ -13,10 +13,12 @@ from locust.util.timespan import parse_timespan
 
 from replayer.errors import ReplayerError
 from replayer.load.options import CacheState, Settings
+from replayer.load.replay_options import Pace, ReplaySettings
 from replayer.load.targets import parse_targets
 from replayer.load.web.offer import Choice
+from replayer.measure.runfolder import PARENT
 
-__all__ = ["ForeignError", "Form", "Order", "make_form"]
+__all__ = ["REPLAY_CACHES", "REPLAY_PACES", "ForeignError", "Form", "Order", "make_form"]
 
 STATED = "as the scenario says"
 CACHES = (STATED, "as-is", "warm", "cold")
@@ -24,6 +26,14 @@ PACES = {STATED: (), "no think time": ("users.think_time=0s",)}
 MOST_USERS = 100_000  # chosen: ten times what the bench runs; a slip of the finger is more
 LOCUSTS = frozenset({"user_count", "spawn_rate", "run_time", "host", "profile"})
 OURS = frozenset({"scenario", "targets", "cache", "pace"})
+REPLAYS = frozenset({"trace", "user_count", "run_time", "targets", "cache", "pace"})
+REPLAY_CACHES = ("as-is", "warm", "cold")
+REPLAY_PACES = {
+    "closed": "each event as long after the one before as recorded",
+    "asap": "each event at once after the one before",
+    "timed": "by the recorded clock",
+}
+"""Those that need nothing more; open arrivals are for requests, and for the command line."""
 
 
 class ForeignError(ReplayerError):
@@ -93,14 +103,7 @@ class Form:
             ForeignError: It is not what the form shows.
             ReplayerError: A number or a time is wrong.
         """
-        foreign = sorted(set(sent) - LOCUSTS - OURS)
-        if foreign:
-            message = f"{foreign[0]}: the form has no such field"
-            raise ForeignError(message)
-        doubled = sorted(name for name, values in sent.items() if len(values) > 1)
-        if doubled and doubled != ["targets"]:
-            message = f"{doubled[0]}: sent more than once"
-            raise ForeignError(message)
+        _refuse_foreign(sent, LOCUSTS | OURS)
         _refuse_change(sent, "host", self.host)
         _refuse_change(sent, "profile", "")
         return Order(
@@ -110,17 +113,44 @@ class Form:
             run_time_s=_read_time(_one(sent, "run_time")),
         )
 
+    def read_replay(self, sent: Mapping[str, Sequence[str]], traces: Sequence[str]) -> Order:
+        """Read what the page of traces sent.
+
+        Args:
+            sent: Fields and their values.
+            traces: The names of those that it shows.
+
+        Raises:
+            ForeignError: It is not what the page shows.
+            ReplayerError: A number or a time is wrong.
+        """
+        _refuse_foreign(sent, REPLAYS)
+        users = _read_users(_one(sent, "user_count"))
+        cache = _pick(sent, "cache", REPLAY_CACHES)
+        pace = cast("Pace", _pick(sent, "pace", list(REPLAY_PACES)))
+        replay = ReplaySettings(trace=_pick(sent, "trace", traces), pace=pace)
+        settings = self._common(sent, cast("CacheState", cache))
+        return Order(
+            settings=replace(settings, scenario=None, replay=replay, changes=()),
+            users=users,
+            spawn_rate=float(users),
+            run_time_s=_read_time(_one(sent, "run_time")),
+        )
+
     def _settings(self, sent: Mapping[str, Sequence[str]]) -> Settings:
         sources = {choice.name: choice.source for choice in self.choices}
         scenario = _pick(sent, "scenario", list(sources))
         cache = _pick(sent, "cache", CACHES)
         pace = _pick(sent, "pace", list(PACES))
+        settings = self._common(sent, None if cache == STATED else cast("CacheState", cache))
+        changes = (*self.settings.changes, *PACES[pace])
+        return replace(settings, scenario=sources[scenario], replay=None, changes=changes)
+
+    def _common(self, sent: Mapping[str, Sequence[str]], cache: CacheState | None) -> Settings:
         chosen = self._targets(sent)
         return replace(
             self.settings,
-            scenario=sources[scenario],
-            cache=None if cache == STATED else cast("CacheState", cache),
-            changes=(*self.settings.changes, *PACES[pace]),
+            cache=cache,
             output=None,
             runs=self.runs,
             targets=chosen if self.settings.targets else (),
@@ -153,7 +183,7 @@ def make_form(settings: Settings, choices: Sequence[Choice], default: str) -> Fo
     """
     words = settings.reuse or settings.targets or (default,)
     named = {target.name: word for target, word in zip(parse_targets(words), words, strict=True)}
-    return Form(settings, tuple(choices), named, settings.output or settings.runs)
+    return Form(settings, tuple(choices), named, settings.output or PARENT)
 
 
 def _field(choices: Sequence[str], about: str) -> dict[str, Any]:
@@ -177,6 +207,17 @@ def _pick(sent: Mapping[str, Sequence[str]], name: str, known: Sequence[str]) ->
         message = f"{name}: {value!r} is none of {', '.join(known)}"
         raise ForeignError(message)
     return value
+
+
+def _refuse_foreign(sent: Mapping[str, Sequence[str]], known: frozenset[str]) -> None:
+    foreign = sorted(set(sent) - known)
+    if foreign:
+        message = f"{foreign[0]}: the form has no such field"
+        raise ForeignError(message)
+    doubled = sorted(name for name, values in sent.items() if len(values) > 1)
+    if doubled and doubled != ["targets"]:
+        message = f"{doubled[0]}: sent more than once"
+        raise ForeignError(message)
 
 
 def _refuse_change(sent: Mapping[str, Sequence[str]], name: str, fixed: str) -> None:

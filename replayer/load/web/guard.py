@@ -24,7 +24,10 @@ TOKEN_HEADER = "X-Replayer-Token"  # noqa: S105 - the name of a header
 TOKEN = "replayer.token"  # noqa: S105 - where the application keeps it
 READING = frozenset({"GET", "HEAD"})
 WRITING = frozenset(
-    {"locust.swarm", "locust.stop", "locust.reset_stats", "replayer.login", "replayer.logout"}
+    {
+        *("locust.swarm", "locust.stop", "locust.reset_stats"),
+        *("replayer.login", "replayer.logout", "replayer.replay"),
+    }
 )
 """The endpoints that take a POST; every other POST is refused, also one that a locustfile adds."""
 TOKENLESS = frozenset({"replayer.login"})

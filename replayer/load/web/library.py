@@ -6,11 +6,12 @@ Read from trace.json alone; checking the tables and replaying them is the busine
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import replayer
 from replayer.measure.units import format_bytes, format_count, format_time_ns
+from replayer.trace import shipped_traces
 
 __all__ = ["Entry", "list_traces"]
 
@@ -40,19 +41,9 @@ class Entry:
 
 def list_traces() -> list[Entry]:
     """Return every trace that comes with the program, by name; damaged ones are left out."""
-    top = _shipped_folder()
-    found = sorted(top.glob(f"*/*/{TRACE_JSON}"))[:MOST_TRACES]
-    entries = (_read(path, path.parent.relative_to(top).as_posix()) for path in found)
+    found = islice(shipped_traces().items(), MOST_TRACES)
+    entries = (_read(folder / TRACE_JSON, name) for name, folder in found)
     return [entry for entry in entries if entry is not None]
-
-
-def _shipped_folder() -> Path:
-    """Return the folder inside an installed package, or beside it in a checkout."""
-    package = Path(replayer.__file__).parent
-    for folder in (package / "traces", package.parent / "traces"):
-        if folder.is_dir():
-            return folder
-    return package / "traces"
 
 
 def _read(path: Path, name: str) -> Entry | None:

@@ -6,7 +6,9 @@ from typing import Any
 from flask import Blueprint, Response, render_template, request
 
 from replayer.load.threads import call_in_thread
+from replayer.load.web.answer import answer_order
 from replayer.load.web.desk import Desk
+from replayer.load.web.form import REPLAY_CACHES, REPLAY_PACES
 from replayer.load.web.library import list_traces
 from replayer.load.web.past import PastRun, compare_runs, find_run, list_runs
 from replayer.measure import Run, load_run
@@ -20,6 +22,7 @@ from replayer.report import (
     render_markdown,
     render_table,
 )
+from replayer.trace import shipped_traces
 
 __all__ = ["add_library", "add_runs"]
 
@@ -63,12 +66,24 @@ def add_runs(blueprint: Blueprint, desk: Desk) -> None:
         return render_template("replayer/compare.html", found=found, ranking=ranking)
 
 
-def add_library(blueprint: Blueprint) -> None:
-    """Add the list of traces."""
+def add_library(blueprint: Blueprint, desk: Desk) -> None:
+    """Add the list of traces, and the start of a replay."""
 
     @blueprint.route("/traces")
     def traces() -> str:
-        return render_template("replayer/traces.html", entries=call_in_thread(list_traces))
+        return render_template(
+            "replayer/traces.html",
+            entries=call_in_thread(list_traces),
+            targets=list(desk.form.words),
+            caches=REPLAY_CACHES,
+            paces=REPLAY_PACES,
+            startable=desk.has_scenario_users,
+        )
+
+    @blueprint.route("/replay", methods=["POST"])
+    def replay() -> Response:
+        traces = list(shipped_traces())
+        return answer_order(desk, lambda sent: desk.form.read_replay(sent, traces))
 
 
 def _document(folder: Path, name: str) -> Document:

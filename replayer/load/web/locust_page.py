@@ -14,9 +14,8 @@ from typing import Any, Protocol, cast
 from flask import Response, g, jsonify, request, url_for
 from locust.web import WebUI
 
-from replayer.errors import ReplayerError
+from replayer.load.web.answer import answer_order
 from replayer.load.web.desk import Desk
-from replayer.load.web.form import ForeignError
 from replayer.load.web.guard import INLINE_SCRIPTS, TOKEN
 from replayer.load.web.operations import COLUMNS, operation_rows
 
@@ -25,7 +24,6 @@ __all__ = ["install"]
 HEAD_END = "</head>"
 INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 TAB = "operations"
-FORBIDDEN = 403
 
 
 def install(web_ui: WebUI, desk: Desk) -> None:
@@ -64,23 +62,7 @@ def _dress(web_ui: WebUI, desk: Desk) -> None:
 
 
 def _starter(desk: Desk) -> Callable[[], Response]:
-    def swarm() -> Response:
-        sent = {name: request.form.getlist(name) for name in request.form}
-        try:
-            desk.start(desk.form.read(sent))
-        except ForeignError as error:
-            return _answer(message=f"refused: {error}", status=FORBIDDEN)
-        except ReplayerError as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            return _answer(message=f"{error}{hint}")
-        return _answer(message="Swarming started", success=True)
-
-    def _answer(*, message: str, success: bool = False, status: int = 200) -> Response:
-        response = jsonify({"success": success, "message": message, "host": desk.form.host})
-        response.status_code = status
-        return response
-
-    return swarm
+    return lambda: answer_order(desk, desk.form.read)
 
 
 def _stopper(desk: Desk) -> Callable[[], Response]:

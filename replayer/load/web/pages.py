@@ -44,7 +44,7 @@ def install(web_ui: WebUI, desk: Desk) -> None:
     _add_errors(blueprint)
     _add_live(blueprint, web_ui, desk)
     add_runs(blueprint, desk)
-    add_library(blueprint)
+    add_library(blueprint, desk)
     base = app.blueprints["locust"].url_prefix or ""
     app.register_blueprint(blueprint, url_prefix=f"{base}{PLACE}")
     app.context_processor(lambda: {"token": current_app.extensions[TOKEN]})

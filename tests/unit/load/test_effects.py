@@ -37,4 +37,4 @@ def test_only_plans_that_open_for_writing_or_alter_names_change_files(
     tmp_path: Path, steps: str, *, changes: bool
 ) -> None:
     scenario = parse_scenario(HEAD + steps, str(tmp_path / "t.yaml"))
-    assert changes_files(compile_plan(scenario).body) is changes
+    assert changes_files(compile_plan(scenario)) is changes

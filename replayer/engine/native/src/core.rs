@@ -71,6 +71,8 @@ pub(crate) struct Core {
     finished: Mutex<Vec<u32>>,
     /// Time in calls of users that have ended.
     pub(crate) in_call_ns: AtomicU64,
+    /// Time of replays outside of calls of users that have ended.
+    pub(crate) outside_ns: AtomicU64,
 }
 
 impl Core {
@@ -97,6 +99,7 @@ impl Core {
             outcomes: ArrayQueue::new(OUTCOMES),
             finished: Mutex::default(),
             in_call_ns: AtomicU64::new(0),
+            outside_ns: AtomicU64::new(0),
         }
     }
 

@@ -184,6 +184,10 @@ impl Engine {
         py.detach(|| self.inner.in_call_ns())
     }
 
+    fn outside_ns(&self, py: Python<'_>) -> u64 {
+        py.detach(|| self.inner.outside_ns())
+    }
+
     fn divergences(&self, py: Python<'_>) -> String {
         py.detach(|| self.inner.divergences())
     }

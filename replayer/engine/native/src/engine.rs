@@ -293,6 +293,16 @@ impl Engine {
             .fold(ended, |sum, pulse| sum.saturating_add(pulse.in_call_ns()))
     }
 
+    /// Time in which users worked for replays outside of calls, those that have ended too.
+    pub(crate) fn outside_ns(&self) -> u64 {
+        let ended = self.core.outside_ns.load(Ordering::Relaxed);
+        self.core
+            .crowd
+            .pulses()
+            .iter()
+            .fold(ended, |sum, pulse| sum.saturating_add(pulse.outside_ns()))
+    }
+
     pub(crate) fn drain_intervals(&self) -> Vec<IntervalData> {
         self.core.doorbell.answer();
         self.recorder().drain_intervals()

@@ -94,6 +94,8 @@ pub(crate) struct Pulse {
     doing: AtomicU64,
     /// Time spent in calls.
     in_call: AtomicU64,
+    /// Time in which a replay worked outside of calls: see [`Pulse::outside_ns`].
+    outside: AtomicU64,
     /// Its time on a run queue, if it is one of the threads that are looked at.
     waiting: OnceLock<Arc<Waiting>>,
     pub(crate) texts: [Text; ALL_SLOTS],
@@ -133,6 +135,7 @@ impl Pulse {
             since: AtomicU64::new(0),
             doing: AtomicU64::new(0),
             in_call: AtomicU64::new(0),
+            outside: AtomicU64::new(0),
             waiting: OnceLock::new(),
             texts: std::array::from_fn(|_| Text::default()),
             mates: Mutex::default(),
@@ -208,6 +211,22 @@ impl Pulse {
         mates
             .iter()
             .fold(own, |sum, mate| sum.saturating_add(mate.pulse.in_call_ns()))
+    }
+
+    pub(crate) fn add_outside(&self, ns: u64) {
+        let before = self.outside.load(Ordering::Relaxed);
+        self.outside
+            .store(before.wrapping_add(ns), Ordering::Relaxed);
+    }
+
+    /// Time in which threads of this user worked for replays outside of calls: looking at the clock until an event was due, and
+    /// on files of a performance before and after it.
+    pub(crate) fn outside_ns(&self) -> u64 {
+        let own = self.outside.load(Ordering::Relaxed);
+        let mates = hold(&self.mates);
+        mates
+            .iter()
+            .fold(own, |sum, mate| sum.saturating_add(mate.pulse.outside_ns()))
     }
 
     pub(crate) fn set_waiting(&self, waiting: Arc<Waiting>) {

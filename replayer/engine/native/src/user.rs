@@ -85,6 +85,9 @@ impl Drop for Ending {
         self.core
             .in_call_ns
             .fetch_add(self.pulse.in_call_ns(), Ordering::Relaxed);
+        self.core
+            .outside_ns
+            .fetch_add(self.pulse.outside_ns(), Ordering::Relaxed);
         let report = || self.core.report_finished([self.pulse.user]);
         self.core.crowd.leave(&self.pulse, report);
     }

@@ -46,7 +46,7 @@ mod tracker_task;
 mod tree;
 mod usage;
 
-pub use census::census;
+pub use census::{census, label_name};
 pub use door::register;
 pub use error::TraceError;
 pub use formats::{Applicability, is_applicable};

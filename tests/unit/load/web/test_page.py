@@ -123,6 +123,24 @@ def test_a_mistake_is_explained_in_the_form(
     assert served.desk.state == "ready"
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("trace", "/etc"),
+        ("trace", "../traces/wordpress/front-warm"),
+        ("pace", "open"),
+        ("cache", "as the scenario says"),
+        ("targets", "/etc"),
+        ("scenario", "tiny"),
+        ("event_log", "written-by-a-stranger"),
+    ],
+)
+def test_a_replay_of_anything_else_is_refused(served: Served, name: str, value: str) -> None:
+    order = {"trace": "wordpress/front-warm", "user_count": "1", "targets": "near"}
+    answer = served.send("/replayer/replay", {**order, name: value})
+    assert (answer.status_code, served.desk.state) == (403, "ready")
+
+
 def test_locusts_reset_works_from_our_page(served: Served) -> None:
     assert served.send("/stats/reset").status_code == 200
 

@@ -19,8 +19,9 @@ use tally::{Places, Tally};
 /// What requests are called together that nobody named.
 pub(crate) const NOT_NAMED: &str = "(not named)";
 
-/// What a label is called in a census: requests without a name are taken together.
-pub(crate) fn label_name(label: &str) -> &str {
+/// What a label is called in censuses and replays: requests without a name are taken together.
+#[must_use]
+pub fn label_name(label: &str) -> &str {
     let number = label.strip_prefix("request-");
     match number {
         Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => NOT_NAMED,

@@ -31,7 +31,7 @@ use clock::positive;
 use lanes::Lanes;
 use own::{Entries, numbered, own_of_tree, tops};
 use recipe::Recipe;
-use replayer_trace::{Streams, Trace};
+use replayer_trace::{Streams, Trace, label_name};
 use script::{Kept, Streamed};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -83,13 +83,13 @@ impl Source {
 }
 
 impl Source {
-    /// The labels of its requests, at most so many.
+    /// The labels of its requests; those that nobody named have one together.
     pub(crate) fn labels(&self) -> Result<BTreeSet<String>, String> {
         let told = |error: replayer_trace::TraceError| error.to_string();
         let mut rows = self.streams.requests().map_err(told)?;
         let mut labels = BTreeSet::new();
         while let Some(piece) = rows.next_piece().map_err(told)? {
-            labels.insert(piece.label);
+            labels.insert(label_name(&piece.label).to_owned());
         }
         Ok(labels)
     }

@@ -4,7 +4,7 @@ use super::chunks::Piece;
 use super::lanes::{self, Spans};
 use super::waits::{Far, WINDOW};
 use crate::replay::reel::Lane;
-use replayer_trace::{Event, Op, Streams};
+use replayer_trace::{Event, Op, Streams, label_name};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Rows that are waited for from far away, at most (chosen: 256 MiB).
@@ -172,13 +172,14 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    /// Find the requests of a label, and look at what they use.
+    /// Find the requests of a label, or those that nobody named, and look at what they use.
     pub(crate) fn find(streams: &Streams, label: &str) -> Result<Requests, String> {
         let told = |error: replayer_trace::TraceError| error.to_string();
         let mut rows = streams.requests().map_err(told)?;
         let mut by_number: BTreeMap<u32, Vec<Piece>> = BTreeMap::new();
         while let Some(piece) = rows.next_piece().map_err(told)? {
-            if piece.label == label && piece.first_event <= piece.last_event {
+            let is_meant = piece.label == label || label_name(&piece.label) == label;
+            if is_meant && piece.first_event <= piece.last_event {
                 if piece.thread >= lanes::MOST_THREADS {
                     return Err(too_many(piece.thread));
                 }

@@ -90,7 +90,9 @@ impl Band {
     ) -> Result<(), Halt> {
         let before_ns = now_ns();
         let given = self.prepare::<K>(journal, replay, reel)?;
-        journal.excuse(now_ns().saturating_sub(before_ns));
+        let prepared_ns = now_ns().saturating_sub(before_ns);
+        journal.excuse(prepared_ns);
+        self.pulse.add_outside(prepared_ns);
         let stage = &given.stage;
         self.launch(&given);
         let seat = Seat {
@@ -112,7 +114,9 @@ impl Band {
             _ => Err(Halt::Failed),
         };
         journal.join(outcome.bytes, outcome.latest_ns, outcome.failed);
+        let ended_ns = now_ns();
         self.clean_up(&given);
+        self.pulse.add_outside(now_ns().saturating_sub(ended_ns));
         journal.busy_until(now_ns());
         self.setting.ledger.count_performance(stage.cast.target);
         result

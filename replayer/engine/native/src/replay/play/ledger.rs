@@ -30,6 +30,8 @@ pub(crate) struct Tally {
     pub(crate) omitted: Vec<(&'static str, u64)>,
     /// Few kinds.
     pub(crate) diverged: Vec<(Kind, u64)>,
+    /// From when the lane's last event was due by the recorded clock to its end.
+    pub(crate) drift_ns: u64,
 }
 
 impl Tally {
@@ -84,6 +86,8 @@ struct Totals {
     compared: u64,
     matched: u64,
     diverged: u64,
+    /// The longest of a lane.
+    drift_ns: u64,
     allowed: [u64; Allowance::NAMES.len()],
     omitted: BTreeMap<&'static str, u64>,
 }
@@ -93,6 +97,7 @@ impl Totals {
         self.events += tally.events;
         self.compared += tally.compared;
         self.matched += tally.matched;
+        self.drift_ns = self.drift_ns.max(tally.drift_ns);
         self.diverged += tally.diverged.iter().map(|(_, count)| count).sum::<u64>();
         for (sum, more) in self.allowed.iter_mut().zip(tally.allowed) {
             *sum += more;
@@ -107,6 +112,7 @@ impl Totals {
         self.events += other.events;
         self.compared += other.compared;
         self.matched += other.matched;
+        self.drift_ns = self.drift_ns.max(other.drift_ns);
         self.diverged += other.diverged;
         for (sum, more) in self.allowed.iter_mut().zip(other.allowed) {
             *sum += more;
@@ -128,7 +134,7 @@ impl Totals {
     fn json(&self) -> Value {
         json!({
             "performances": self.performances, "events": self.events, "compared": self.compared,
-            "matched": self.matched, "omitted": self.omitted, "allowed": self.allowed_json(),
+            "matched": self.matched, "drift_ns": self.drift_ns, "omitted": self.omitted, "allowed": self.allowed_json(),
         })
     }
 }
@@ -257,6 +263,7 @@ mod tests {
             events: 5,
             compared: 4,
             matched: 2,
+            drift_ns: 9,
             ..Tally::default()
         };
         tally.diverge(kind);
@@ -268,6 +275,10 @@ mod tests {
         let json: Value = serde_json::from_str(&ledger.json(&["front"])).unwrap();
         assert_eq!(json["events"], 10);
         assert_eq!(json["omitted"]["special file"], 2);
+        assert_eq!(
+            (&json["drift_ns"], &json["matched"]),
+            (&Value::from(9), &Value::from(4))
+        );
         assert_eq!(json["allowed"], json!({"nfs-names": 2}));
         let first = json!({"target": 0, "transaction": "front", "op": "open", "recorded": "ok",
             "got": "ENOENT", "count": 2});

@@ -38,13 +38,13 @@ fn wait_long(
     is_over: &impl Fn() -> bool,
     mut idle: impl FnMut(u64),
 ) -> bool {
+    let mut looked_since_ns = None;
     loop {
         let now_ns = now_ns();
-        if now_ns >= deadline_ns {
-            return true;
-        }
-        if is_over() {
-            return false;
+        let is_due = now_ns >= deadline_ns;
+        if is_due || is_over() {
+            pulse.add_outside(now_ns - looked_since_ns.unwrap_or(now_ns));
+            return is_due;
         }
         let left_ns = deadline_ns - now_ns;
         if left_ns > MARGIN_NS {
@@ -52,6 +52,7 @@ fn wait_long(
             let sleep = Duration::from_nanos(left_ns - MARGIN_NS);
             pulse.rest(|| std::thread::park_timeout(sleep));
         } else {
+            looked_since_ns.get_or_insert(now_ns);
             std::hint::spin_loop();
         }
     }
@@ -84,5 +85,21 @@ mod tests {
         let cut = wait_until(far_ns, &pulse, &|| now_ns() > begin_ns, |_| naps += 1);
         assert!(!cut);
         assert_eq!(naps, 0);
+    }
+
+    #[test]
+    fn what_is_spent_looking_at_the_clock_is_counted_and_sleep_is_not() {
+        let pulse = Pulse::new(0);
+        let begin_ns = now_ns();
+        // A thread that is put aside for so long has nothing left to wait for: then once more.
+        for _ in 0..1000 {
+            wait_until(now_ns() + MARGIN_NS / 2, &pulse, &|| false, |_| ());
+        }
+        let looked_ns = pulse.outside_ns();
+        assert!(looked_ns > 0 && looked_ns <= now_ns() - begin_ns);
+        let soon_ns = now_ns() + 50_000_000;
+        assert!(wait_until(soon_ns, &pulse, &|| false, |_| ()));
+        let late_ns = now_ns() - soon_ns;
+        assert!(pulse.outside_ns() - looked_ns <= MARGIN_NS + late_ns);
     }
 }

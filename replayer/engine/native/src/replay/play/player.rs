@@ -135,6 +135,9 @@ impl<'a, K: Places> Player<'a, K> {
         }
         self.stage.feed.leave(self.lane);
         self.stage.progress.finish(self.lane);
+        if let (Some(due_ns), Some(last_ns)) = (self.due_ns, self.last_ns) {
+            self.tally.drift_ns = last_ns.saturating_sub(due_ns);
+        }
         self.hand_over();
         self.flush_log();
         if self.divergences == 0 {

@@ -1,0 +1,28 @@
+"""``replayer replay``: a trace's file calls again, on one or more targets, driven by Locust."""
+
+import argparse
+
+from replayer.cli._locust import add_locust_arguments, hand_over
+from replayer.load.options import add_options
+from replayer.load.replay_options import add_replay_options
+
+NAME = "replay"
+HELP = "Replay a trace on one or more targets: the same calls, their times, and what differs."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "trace",
+        metavar="TRACE",
+        help="a trace's folder, or the name of a shipped one such as wordpress/front-warm",
+    )
+    add_replay_options(parser)
+    add_locust_arguments(parser)
+    add_options(parser)
+    parser.set_defaults(scenario=None, changes=[])
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Hand over to Locust and return its exit code."""
+    return hand_over(arguments)

@@ -1,0 +1,215 @@
+"""From a trace to a plan: one transaction for all of it, or one for each kind of request.
+
+Pure: the same facts and options give the same bytes. What is written besides (scenarios that name
+traces) is compiled next door.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from replayer.errors import ReplayerError
+from replayer.plan.compile import POOL_BYTES
+from replayer.plan.document import FORMAT, Plan
+from replayer.plan.tables import exponential_table
+from replayer.plan.traces import Traces, plain_name, plain_names, replay_step
+from replayer.scenario.problems import nearest_hint
+from replayer.trace import TraceFacts
+
+__all__ = ["Pace", "ReplayOptions", "choose_requests", "compile_replay"]
+
+Pace = Literal["asap", "closed", "timed", "open"]
+
+NANOSECONDS = 1_000_000_000
+MAX_WEIGHT = 1_000_000  # chosen: beyond any count that a person types
+SPEEDS = (0.01, 10_000.0)
+"""What ``speed_percent`` of plan format 1 can hold."""
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """How a trace is to be replayed.
+
+    Attributes:
+        pace: How events, and with ``open`` requests, follow each other.
+        speed: 1 is as recorded, 2 twice as fast; None: nothing was said.
+        rate: Requests that arrive a second (``open`` only); None: as recorded.
+        loops: How often each user does all of it; None: once, or until the time is over.
+        requests: Weights by label; None: the whole trace.
+        users: None: one; with ``open`` as many as threads were recorded.
+        seed: What every random draw comes from.
+        duration_ns: Measured time of a segment, or None.
+    """
+
+    pace: Pace = "closed"
+    speed: float | None = None
+    rate: float | None = None
+    loops: int | None = None
+    requests: Mapping[str, int] | None = None
+    users: int | None = None
+    seed: int = 1
+    duration_ns: int | None = None
+
+
+class ReplayError(ReplayerError):
+    """A trace cannot be replayed in the way that was asked for."""
+
+
+def compile_replay(trace: TraceFacts, options: ReplayOptions) -> Plan:
+    """Compile the replay of a trace.
+
+    Raises:
+        ReplayError: The options exclude each other, or the trace has nothing to replay.
+    """
+    _check(trace, options)
+    traces = Traces()
+    tables: list[list[int]] = []
+    number = traces.add(trace)
+    pace: dict[str, Any] = {"kind": "closed", "think": {"const": 0}}
+    if options.pace == "open":
+        tables.append(exponential_table(NANOSECONDS / _rate(trace, options)))
+        pace = {"kind": "arrivals", "gap": {"table": 0}}
+    reel_pace = "closed" if options.pace == "open" else options.pace
+    speed = 1.0 if options.speed is None else options.speed
+    body = {
+        "format": FORMAT,
+        "name": plain_name(trace.name, "trace"),
+        "seed": options.seed,
+        "users": _users(trace, options),
+        "written": "random",
+        "pool_bytes": POOL_BYTES,
+        "tables": tables,
+        "datasets": [],
+        "traces": traces.rows,
+        "pickers": [],
+        "transactions": [
+            {"name": name, "steps": [replay_step(number, label, reel_pace, speed)]}
+            for name, label in _named(trace, options)
+        ],
+        "mix": [1] if options.requests is None else list(options.requests.values()),
+        "pace": pace,
+        "stop": _stop(trace, options),
+        "warm_up_ns": 0,
+    }
+    return Plan(body, tuple(traces.facts))
+
+
+def choose_requests(trace: TraceFacts, words: Sequence[str]) -> dict[str, int]:
+    """Read requests as the command line names them: ``LABEL`` or ``LABEL=WEIGHT`` each.
+
+    A label may be written as it is, or as the name that its transaction has. Without words all
+    labels are chosen. A weight that is left out is the number of times it was recorded.
+
+    Raises:
+        ReplayError: The trace has no such request, or a weight is none.
+    """
+    if not trace.requests:
+        message = f"{trace.name}: the trace has no requests: nothing was accepted while recording"
+        raise ReplayError(message, hint="leave --requests out, or record it with requests")
+    if not words:
+        return dict(trace.requests)
+    chosen: dict[str, int] = {}
+    for word in words:
+        label, weight = _read_request(trace, word)
+        chosen[label] = weight
+    if not any(chosen.values()):
+        message = "--requests: at least one weight must be more than 0"
+        raise ReplayError(message)
+    return chosen
+
+
+def _read_request(trace: TraceFacts, word: str) -> tuple[str, int]:
+    names = {name: label for label, name in plain_names(trace.requests, "root").items()}
+    known = {**names, **{label: label for label in trace.requests}}
+    if word in known:
+        return known[word], trace.requests[known[word]]
+    label, equals, weight = word.rpartition("=")
+    if equals and label in known:
+        if not weight.isdecimal() or int(weight) > MAX_WEIGHT:
+            message = f"--requests {word}: a weight is a whole number from 0 to {MAX_WEIGHT}"
+            raise ReplayError(message, hint=f"for example {label}=3")
+        return known[label], int(weight)
+    message = f"--requests: {trace.name} has no request {label or word!r}"
+    raise ReplayError(message, hint=nearest_hint(label or word, known, kind="requests"))
+
+
+def _check(trace: TraceFacts, options: ReplayOptions) -> None:
+    for wrong, message, hint in _mistakes(trace, options):
+        if wrong:
+            raise ReplayError(message, hint=hint)
+
+
+def _mistakes(trace: TraceFacts, options: ReplayOptions) -> list[tuple[bool, str, str]]:
+    """Return everything that may be wrong: whether it is, the message and the hint."""
+    low, high = SPEEDS
+    speed, pace = options.speed, options.pace
+    return [
+        (not trace.events, f"{trace.name}: the trace holds no events", "see replayer show"),
+        (
+            pace == "open" and options.requests is None,
+            "--pace open needs requests: arrivals of what?",
+            "add --requests, for all that were recorded, or --requests LABEL…",
+        ),
+        (
+            pace == "timed" and options.requests is not None,
+            "--pace timed plays the whole trace by its own clock: it has no place for --requests",
+            "take --pace closed or open with requests",
+        ),
+        (
+            options.rate is not None and pace != "open",
+            f"--rate is a rate of arrivals: it goes with --pace open, not with {pace}",
+            "add --pace open --requests",
+        ),
+        (
+            speed is not None and pace == "asap",
+            "--speed stretches gaps: --pace asap has none",
+            "leave --speed out",
+        ),
+        (
+            speed is not None and not low <= speed <= high,
+            f"--speed must be from {low:g} to {high:g}, got {speed}",
+            "1 is as recorded, 2 twice as fast",
+        ),
+        (
+            options.users is not None and options.users < 1,
+            f"-u must be at least 1, got {options.users}",
+            "",
+        ),
+    ]
+
+
+def _named(trace: TraceFacts, options: ReplayOptions) -> list[tuple[str, str | None]]:
+    """Return the transactions: their names, and the request that each replays."""
+    if options.requests is None:
+        return [(plain_name(trace.folder.resolve().name, "trace"), None)]
+    names = plain_names(trace.requests, "root")
+    return [(names[label], label) for label in options.requests]
+
+
+def _users(trace: TraceFacts, options: ReplayOptions) -> int:
+    if options.users is not None:
+        return options.users
+    return max(trace.threads, 1) if options.pace == "open" else 1
+
+
+def _stop(trace: TraceFacts, options: ReplayOptions) -> dict[str, int | None]:
+    """Return what ends a segment: loops if they are given or nothing else is, and the time."""
+    loops = options.loops
+    if loops is None and options.duration_ns is None:
+        loops = 1
+    once = _chosen_count(trace, options) if options.requests is not None else 1
+    transactions = None if loops is None else loops * once
+    return {"duration_ns": options.duration_ns, "transactions": transactions}
+
+
+def _chosen_count(trace: TraceFacts, options: ReplayOptions) -> int:
+    """Return how many requests of the chosen labels were recorded: that many are one loop."""
+    chosen = options.requests or {}
+    return max(sum(trace.requests[label] for label, weight in chosen.items() if weight), 1)
+
+
+def _rate(trace: TraceFacts, options: ReplayOptions) -> float:
+    if options.rate is not None:
+        return options.rate
+    seconds = max(trace.span_ns, 1) / NANOSECONDS
+    return _chosen_count(trace, options) / seconds * (options.speed or 1.0)

@@ -1,0 +1,141 @@
+"""The traces of a plan: rows of the document, the steps that replay them, and their names.
+
+Pure: everything is in the facts that are handed in.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from replayer.trace import TraceFacts
+
+__all__ = [
+    "ReelPace",
+    "TraceSummary",
+    "Traces",
+    "describe_trace",
+    "plain_name",
+    "plain_names",
+    "replay_step",
+]
+
+ReelPace = Literal["asap", "closed", "timed"]
+
+BLOCK_BYTES = 4096  # chosen: the block of ext4, xfs and most servers
+AS_RECORDED = 100  # per cent
+_OUTSIDE = re.compile(r"[^a-z0-9]+")
+
+
+class Traces:
+    """The traces of a plan, each there once.
+
+    Attributes:
+        rows: As plan format 1 has them.
+        facts: Of the same traces, in the same order.
+    """
+
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.rows: list[dict[str, str]] = []
+        self.facts: list[TraceFacts] = []
+        self._taken = set(taken)
+
+    def add(self, facts: TraceFacts) -> int:
+        """Return the index of a trace, adding it if it is new."""
+        for index, known in enumerate(self.facts):
+            if known.folder == facts.folder:
+                return index
+        name = _unlike(self._taken, plain_name(facts.folder.resolve().name, "trace"))
+        self._taken.add(name)
+        self.facts.append(facts)
+        self.rows.append({"name": name, "directory": name, "sha256": facts.sha256})
+        return len(self.rows) - 1
+
+
+@dataclass(frozen=True)
+class TraceSummary:
+    """A trace that transactions replay, as people see it."""
+
+    name: str
+    directory: str
+    events: int
+    threads: int
+    span_ns: int
+    requests: Mapping[str, int]
+    files: int
+    """Of the tree before, counted once."""
+    directories: int
+    size_bytes: int
+    paths: Mapping[str, int]
+    """How many are shared by all users, how many are each user's own."""
+    blind_spots: Mapping[str, int]
+    space_bytes: int
+    """What the tree takes in blocks, with every user's own files."""
+    inodes: int
+
+
+def describe_trace(facts: TraceFacts, directory: str, users: int) -> TraceSummary:
+    """Return what a trace is, and what laying out its tree takes.
+
+    Which files are a user's own is known to the engine alone: where there are such paths, a copy of
+    everything that they can be is counted for each user beyond the first.
+    """
+    entries = facts.files + facts.directories + 1
+    own = min(facts.paths.get("private", 0), entries)
+    copies = (users - 1) * own
+    blocks = facts.size_bytes + entries * BLOCK_BYTES
+    return TraceSummary(
+        name=facts.name,
+        directory=directory,
+        events=facts.events,
+        threads=facts.threads,
+        span_ns=facts.span_ns,
+        requests=dict(facts.requests),
+        files=facts.files,
+        directories=facts.directories,
+        size_bytes=facts.size_bytes,
+        paths=dict(facts.paths),
+        blind_spots=dict(facts.blind_spots),
+        space_bytes=blocks + copies * BLOCK_BYTES,
+        inodes=entries + copies,
+    )
+
+
+def replay_step(trace: int, request: str | None, pace: ReelPace, speed: float) -> dict[str, Any]:
+    """Return the step of plan format 1 that replays a trace or one of its requests.
+
+    Args:
+        trace: Its index in the plan.
+        request: A label, or None for all of it.
+        pace: How its events follow each other.
+        speed: 1 is as recorded.
+    """
+    percent = round(speed * AS_RECORDED)
+    return {
+        "do": "replay",
+        "trace": trace,
+        "request": request,
+        "pace": pace,
+        "speed_percent": percent,
+    }
+
+
+def plain_name(text: str, otherwise: str) -> str:
+    """Return a name of a-z, 0-9 and - that resembles a text."""
+    return _OUTSIDE.sub("-", text.lower()).strip("-") or otherwise
+
+
+def plain_names(texts: Iterable[str], otherwise: str) -> dict[str, str]:
+    """Return a plain name for each text, no two alike."""
+    found: dict[str, str] = {}
+    for text in texts:
+        found[text] = _unlike(set(found.values()), plain_name(text, otherwise))
+    return found
+
+
+def _unlike(taken: set[str], name: str) -> str:
+    number, unlike = 2, name
+    while unlike in taken:
+        unlike = f"{name}-{number}"
+        number += 1
+    return unlike

@@ -1,0 +1,55 @@
+"""What a trace, or one of its requests, does: its ops, errors and bytes, counted natively."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from replayer.trace.reading import load_census
+
+__all__ = ["OpCensus", "TraceCensus", "take_census"]
+
+
+@dataclass(frozen=True)
+class OpCensus:
+    """One op: how many, how many of them were recorded to fail, bytes moved."""
+
+    count: int
+    errors: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class TraceCensus:
+    """What is done in all that was counted.
+
+    Attributes:
+        performances: How many requests were counted; 1 for a whole trace.
+        events: How many.
+        threads: Most that one performance has.
+        ops: By name.
+    """
+
+    performances: int
+    events: int
+    threads: int
+    ops: Mapping[str, OpCensus]
+
+
+@lru_cache(maxsize=256)
+def take_census(folder: Path, request: str | None) -> TraceCensus:
+    """Count a whole trace, or all its requests of a label.
+
+    Raises:
+        TraceError: The trace is damaged, or has no such request.
+    """
+    found = load_census(folder, request)
+    return TraceCensus(
+        performances=1 if request is None else max(int(found["requests"]), 1),
+        events=found["events"],
+        threads=found["threads"],
+        ops={
+            op: OpCensus(each["count"], sum(each["errors"].values()), each["bytes"])
+            for op, each in found["ops"].items()
+        },
+    )

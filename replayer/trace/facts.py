@@ -1,0 +1,91 @@
+"""What replaying must know of a trace beforehand, read from its trace.json.
+
+The events themselves are read by the engine alone.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from replayer.trace.errors import TraceError
+from replayer.trace.opening import load_trace
+from replayer.trace.shipped import TRACE_JSON, find_trace
+
+__all__ = ["TraceFacts", "load_facts"]
+
+
+@dataclass(frozen=True)
+class TraceFacts:
+    """A trace, as those see it who plan its replay.
+
+    Attributes:
+        name: As it was asked for.
+        folder: Where it lies.
+        sha256: Of its trace.json, which holds the checksums of everything else.
+        events: How many.
+        threads: Whose they are.
+        span_ns: From the first event to the end of the last.
+        requests: How often each label was recorded.
+        blind_spots: What the log could not show, with counts.
+        paths: How many paths have each label (``private``, ``shared mutable``…).
+        files: Files that are there before.
+        directories: Directories that are there before.
+        size_bytes: Of these files, together.
+    """
+
+    name: str
+    folder: Path
+    sha256: str
+    events: int
+    threads: int
+    span_ns: int
+    requests: Mapping[str, int] = field(default_factory=dict)
+    blind_spots: Mapping[str, int] = field(default_factory=dict)
+    paths: Mapping[str, int] = field(default_factory=dict)
+    files: int = 0
+    directories: int = 0
+    size_bytes: int = 0
+
+    @property
+    def changes_files(self) -> bool:
+        """Whether its events change what is there before."""
+        return any(count for label, count in self.paths.items() if label != "shared read-only")
+
+
+def load_facts(name: str, beside: Path) -> TraceFacts:
+    """Find a trace, check it and return what must be known of it.
+
+    Args:
+        name: A folder, or the name of a shipped trace.
+        beside: What a relative folder begins at.
+
+    Raises:
+        TraceError: There is none, or it is damaged or of another version.
+    """
+    folder = find_trace(name, beside)
+    trace = load_trace(folder)
+    counts, tree = trace["counts"], trace["tree"]
+    labels = ("shared read-only", "private", "shared mutable")
+    return TraceFacts(
+        name=name,
+        folder=folder,
+        sha256=_checksum(folder / TRACE_JSON),
+        events=counts["events"],
+        threads=counts["threads"],
+        span_ns=counts["span_ns"],
+        requests={each["label"]: each["count"] for each in trace["requests"]},
+        blind_spots=trace["blind_spots"],
+        paths={label: trace["labels"][label] for label in labels},
+        files=tree["files"],
+        directories=tree["directories"],
+        size_bytes=tree["bytes"],
+    )
+
+
+def _checksum(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        message = f"{path}: cannot be read: {error.strerror}"
+        raise TraceError(message) from error

@@ -1,0 +1,98 @@
+"""What a replay does, seen from outside: recorded again, it is the recorded program."""
+
+import lzma
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.behaviour.shell import Shell
+
+HERE = Path(__file__).parent
+CALL = re.compile(r"(?P<task>\d+) +[\d.]+ (?P<name>\w+)\((?P<operands>.*)\) += (?P<result>.*)")
+OPS = {
+    "openat": "open",
+    "openat2": "open",
+    "mkdirat": "mkdir",
+    "renameat2": "rename",
+    "linkat": "link",
+    "symlinkat": "symlink",
+    "readlinkat": "readlink",
+    "faccessat": "access",
+    "faccessat2": "access",
+    "fchmodat": "chmod",
+}
+OURS = {"O_CLOEXEC", "O_LARGEFILE"}
+"""Flags that the kernel or the engine adds to each open."""
+
+Call = tuple[str, tuple[str, ...], frozenset[str], tuple[int, ...], str]
+
+
+def op_of(name: str, operands: str) -> str:
+    if name == "newfstatat":
+        if "AT_EMPTY_PATH" in operands:
+            return "fstat"
+        return "lstat" if "AT_SYMLINK_NOFOLLOW" in operands else "stat"
+    if name == "unlinkat":
+        return "rmdir" if "AT_REMOVEDIR" in operands else "unlink"
+    return OPS.get(name, name)
+
+
+def numbers_of(op: str, operands: str) -> tuple[int, ...]:
+    """Return sizes, offsets, modes and times; descriptors and addresses differ by right."""
+    if op in {"open", "mkdir"}:
+        return tuple(int(mode, 8) for mode in re.findall(r"\b0[0-7]{3}\b", operands))
+    if op == "utimensat":
+        return tuple(map(int, re.findall(r"tv_n?sec=(\d+)", operands)))
+    if op not in {"read", "write", "pwrite64", "lseek", "ftruncate", "truncate", "getdents64"}:
+        return ()
+    words = re.sub(r"<[^>]*>|/\*.*?\*/", "", operands).split(", ")[1:]
+    addressed = op in {"read", "write", "pwrite64", "getdents64"}
+    return tuple(
+        int(word, 0) for word in words[addressed:] if re.fullmatch(r"0x[0-9a-f]+|\d+", word)
+    )
+
+
+def parse_call(name: str, operands: str, result: str, top: str) -> Call:
+    op = op_of(name, operands)
+    names = tuple(text.removeprefix(top) for text in re.findall(r'"([^"]*)"', operands) if text)
+    flags = frozenset(re.findall(r"\bO_[A-Z]+", operands)) - OURS
+    outcome = re.match(r"-1 (E\w+)|(0x[0-9a-f]+|\d+)", result)
+    assert outcome is not None, result
+    number = "" if op == "open" else str(int(outcome[2] or "0", 0))
+    return op, names, flags, numbers_of(op, operands), outcome[1] or number
+
+
+def calls_of(trace: Path, top: str) -> list[Call]:
+    """Return the calls between the marks, of the thread that made them."""
+    lines = lzma.decompress((trace / "raw" / "log.strace.xz").read_bytes()).decode().splitlines()
+    found = [match for match in map(CALL.match, lines) if match is not None]
+    marks = [
+        at for at, call in enumerate(found) if re.search(rf'"{top}(begin|end)"', call["operands"])
+    ]
+    first, last = marks
+    return [
+        parse_call(call["name"], call["operands"], call["result"], top)
+        for call in found[first : last + 1]
+        if call["task"] == found[first]["task"]
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.geteuid() != 0, reason="only a jailed engine makes one call an event")
+def test_a_replay_that_is_recorded_makes_the_recorded_calls_one_for_one(shell: Shell) -> None:
+    for name in ("root", "mount"):
+        (shell.home / name).mkdir()
+    capture = ("capture", "--keep-raw", "-o")
+    program = (sys.executable, HERE / "replay_witness.py", "root")
+    recorded = shell.run(*capture, "once", "--root", "root", "--", *program)
+    assert recorded.code == 0, recorded.err
+    replay = (sys.executable, "-m", "replayer", "replay", "once", "--target", "mount", "--quiet")
+    again = shell.run(*capture, "twice", "--root", "mount", "--", *replay)
+    assert "100 % as recorded, 0 diverged" in again.out
+    once = calls_of(shell.home / "once", "")
+    twice = calls_of(shell.home / "twice", "once/root/")
+    assert len(once) == 35
+    assert twice == once
