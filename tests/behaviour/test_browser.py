@@ -125,6 +125,24 @@ def test_a_second_start_from_the_page_is_a_new_run(server: Server, page: Page) -
     assert page.complaints == []
 
 
+def test_a_trace_is_replayed_by_a_press_of_its_button(server: Server, page: Page) -> None:
+    page.look(1280, "light")
+    page.open(f"{server.url}replayer/traces")
+    before = server.now()["run"]["id"]
+    page.until("document.readyState == 'complete' && !!document.querySelector('#rp-bar')")
+    page.write("user_count", "none")
+    press = """document.querySelector('button[value="wordpress/login"]').click()"""
+    page.run(press)
+    page.until("document.querySelector('#refused').innerText.includes('users must be')")
+    page.write("user_count", "2")
+    page.run(press)
+    page.until("location.search == '?tab=operations'")
+    page.until(f"({NEWEST}).then(id => id && id != '{before}')")
+    run = server.until("stopped")
+    assert run["failure"] is None
+    assert page.complaints == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_every_page_fits_wide_and_narrow_light_and_dark(
