@@ -27,13 +27,13 @@ install_packages() {
     mapfile -t missing < <(missing_packages)
     if [ "${#missing[@]}" != 0 ]; then
         say "packages: ${missing[*]}"
-        as_root apt-get update -qq
         install_debian "${missing[@]}"
     fi
     command -v "$BROWSER" >/dev/null || install_debian "$BROWSER" || say "no $BROWSER: the tests that need it are skipped"
 }
 
 install_debian() {
+    as_root apt-get update -qq
     as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
 }
 
