@@ -19,6 +19,7 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
     *("--disable-background-networking", "--disable-component-update", "--disable-sync"),
     *("--disable-extensions", "--mute-audio", "--hide-scrollbars", "--force-color-profile=srgb"),
+    *("--disable-breakpad", "--disable-crash-reporter"),
     "--remote-debugging-port=0",
     "--remote-allow-origins=*",
 )
