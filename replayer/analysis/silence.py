@@ -6,8 +6,6 @@ that hung is named.
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
-
 from replayer.analysis.finding import Silence
 from replayer.analysis.series import LATENCY, TIMES
 from replayer.measure import Key, RunRecord, Seconds, Segment, Span
@@ -31,10 +29,13 @@ def _silences(record: RunRecord, segment: Segment, name: str) -> Iterator[Silenc
     if not own:
         return
     span = record.spans[segment]
-    starts = np.unique(np.concatenate([found.start_s for found in own.values()]))
-    ends = np.unique(np.concatenate([found.end_s for found in own.values()]))
-    gaps = zip([span.start_s, *ends], [*starts, span.end_s], strict=True)
-    rate = _calls(own) / max(float((ends - starts).sum()), 1e-9)
+    covered = _covered(own)
+    gaps = zip(
+        [span.start_s, *(end for _, end in covered)],
+        [*(start for start, _ in covered), span.end_s],
+        strict=True,
+    )
+    rate = _calls(own) / max(sum(end - start for start, end in covered), 1e-9)
     for begin, end in gaps:
         length = float(end - begin)
         if length >= SHORTEST_S and rate * length >= LEAST_EXPECTED:
@@ -47,6 +48,22 @@ def _silences(record: RunRecord, segment: Segment, name: str) -> Iterator[Silenc
                 op=op,
                 path=path,
             )
+
+
+def _covered(own: Mapping[Key, Seconds]) -> list[tuple[float, float]]:
+    """Join intervals that touch or overlap: transactions that take turns have theirs apart."""
+    spans = sorted(
+        (float(start), float(end))
+        for found in own.values()
+        for start, end in zip(found.start_s, found.end_s, strict=True)
+    )
+    joined: list[tuple[float, float]] = []
+    for start, end in spans:
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        else:
+            joined.append((start, end))
+    return joined
 
 
 def _calls(own: Mapping[Key, Seconds]) -> float:
