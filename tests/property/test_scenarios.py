@@ -13,7 +13,8 @@ from replayer.scenario import load_scenario, shipped_scenarios
 from tests.property.observation import Document, fresh_folder, run_reference
 from tests.property.test_agreement import agree
 
-NAMES = sorted(shipped_scenarios())
+# The reference engine replays no traces.
+NAMES = sorted(set(shipped_scenarios()) - {"wordpress-replay"})
 IS_LONG = os.environ.get("HYPOTHESIS_PROFILE") == "long"
 SMALL_BYTES = 100_000_000  # chosen, as the next one: a second or two of layout in Python
 SMALL_ENTRIES = 5_000
