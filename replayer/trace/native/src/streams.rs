@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::path::Path;
 
-/// thread, op, path, `to_path`, file, `to_file`, result.
-const NAMES: u32 = 1 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 19;
+/// thread, op, path, `to_path`, file, `to_file`, flags, result.
+const NAMES: u32 = 1 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 19;
 
 /// The tables that grow with a trace, open: they are read without looking for a file again.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ impl Streams {
         Ok(EventRows::over(rows))
     }
 
-    /// All events with their threads, ops, paths, files and results; every other column is null, or 0.
+    /// All events with their threads, ops, paths, files, flags and results; every other column is null, or 0.
     ///
     /// # Errors
     /// The table is damaged.

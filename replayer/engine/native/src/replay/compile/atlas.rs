@@ -40,11 +40,11 @@ pub(crate) struct Atlas {
 }
 
 impl Atlas {
-    /// Read the paths and the tree of a trace that lies in a directory of the run's folder. What is `removed` is own, too.
+    /// Read the paths and the tree of a trace that lies in a directory of the run's folder. Rows that are `solitary` are own, too.
     pub(crate) fn load(
         trace: &Trace,
         directory: &str,
-        removed: &HashSet<u32>,
+        solitary: &HashSet<u32>,
     ) -> Result<Atlas, String> {
         let told = |error: replayer_trace::TraceError| error.to_string();
         let paths = trace.paths().map_err(told)?;
@@ -62,7 +62,7 @@ impl Atlas {
             atlas.push(directory, &named.path)?;
         }
         let own = (0..).zip(&paths);
-        let own = own.map(|(row, named)| named.label == PRIVATE || removed.contains(&row));
+        let own = own.map(|(row, named)| named.label == PRIVATE || solitary.contains(&row));
         atlas.find_tops(own);
         atlas.take_tree(trace.tree().map_err(told)?);
         atlas.mark();

@@ -36,7 +36,7 @@ use script::{Kept, Streamed};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use survey::{Survey, removed};
+use survey::{Survey, solitary};
 use table::Table;
 
 /// Events that are kept in memory (chosen: 224 MiB); more are read anew for each performance.
@@ -65,8 +65,8 @@ impl Source {
             ));
         }
         let streams = Streams::open(&trace, place).map_err(told)?;
-        let removed = removed(&streams)?;
-        let atlas = Atlas::load(&trace, directory, &removed);
+        let solitary = solitary(&streams)?;
+        let atlas = Atlas::load(&trace, directory, &solitary);
         let atlas = atlas.map_err(|error| format!("{folder}: {error}"))?;
         Ok(Source {
             streams,
@@ -177,3 +177,5 @@ fn script(recipe: Recipe, chunks: Option<Vec<Arc<Chunk>>>) -> Box<dyn Script> {
 pub(crate) mod tests;
 #[cfg(test)]
 mod tests_odd;
+#[cfg(test)]
+mod tests_order;

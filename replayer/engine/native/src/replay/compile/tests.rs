@@ -64,7 +64,7 @@ fn chunks(reel: &Reel) -> Vec<Arc<Chunk>> {
 }
 
 /// Cues by lane, with what they wait for.
-fn cues(reel: &Reel) -> Vec<Vec<(Cue, Vec<Wait>)>> {
+pub(super) fn cues(reel: &Reel) -> Vec<Vec<(Cue, Vec<Wait>)>> {
     let mut lanes = vec![Vec::new(); usize::from(reel.lanes)];
     for chunk in chunks(reel) {
         for (lane, cues) in chunk.lanes.iter().enumerate() {
@@ -204,6 +204,38 @@ fn own_paths_and_their_tops_are_found() {
     );
 }
 
+const CONTENDED: &str = "\
+10 1700000000.000000 mkdir(\"/r/d\", 0755) = 0 <0.000010>
+10 1700000000.000100 openat(AT_FDCWD, \"/r/d\", O_RDONLY|O_DIRECTORY) = 3 <0.000010>
+11 1700000000.000200 openat(AT_FDCWD, \"/r/d\", O_RDONLY|O_DIRECTORY) = 3 <0.000010>
+11 1700000000.000300 openat(AT_FDCWD, \"/r/log\", O_WRONLY|O_CREAT|O_APPEND, 0644) = 4 <0.000010>
+10 1700000000.000400 openat(AT_FDCWD, \"/r/log\", O_WRONLY|O_CREAT|O_APPEND, 0644) = 4 <0.000010>
+10 1700000000.000500 write(4, \"\"..., 10) = 10 <0.000010>
+";
+
+#[test]
+fn what_only_one_can_make_is_own_even_where_threads_contend_for_it() {
+    let (_folder, trace) = imported(CONTENDED, "");
+    let opened = Trace::open(&trace).unwrap();
+    let labels: Vec<_> = opened
+        .paths()
+        .unwrap()
+        .into_iter()
+        .map(|path| path.label)
+        .collect();
+    assert_eq!(
+        labels
+            .iter()
+            .filter(|label| *label == "shared mutable")
+            .count(),
+        3
+    );
+    let reel = compile_whole(&source_of(&trace), true).unwrap();
+    let names = Names::new(&reel.paths, 1, 0);
+    let tops: Vec<_> = names.tops(&reel).collect();
+    assert_eq!(tops, [c"t/r/d~1"]);
+}
+
 const REQUESTS: &str = "\
 10 1700000000.000000 mkdir(\"/r/d\", 0755) = 0 <0.000010>
 10 1700000000.000100 openat(AT_FDCWD, \"/r/d/a\", O_RDWR|O_CREAT, 0600) = 3 <0.000010>
@@ -276,62 +308,6 @@ fn a_trace_that_is_streamed_gives_the_cues_of_one_that_is_kept() {
         assert_eq!(format!("{one:?}"), format!("{other:?}"));
     }
     assert!(chunks.next().unwrap().is_none());
-}
-
-#[test]
-fn every_edge_of_a_trace_is_kept_by_waits_and_the_order_of_lanes() {
-    let folders = shipped();
-    let several = |folder: &&PathBuf| {
-        ["php/sessions", "deploy-rsync"]
-            .iter()
-            .any(|name| folder.ends_with(name))
-    };
-    for folder in folders.iter().filter(several) {
-        let source = source_of(folder);
-        let reel = compile_whole(&source, true).unwrap();
-        let edges = Trace::open(folder).unwrap().edges().unwrap();
-        assert!(
-            edges
-                .iter()
-                .any(|(event, earlier)| event - earlier > waits::WINDOW)
-        );
-        let seen = what_is_over(&reel);
-        for (event, earlier) in edges {
-            let lane = seen[&earlier].0;
-            assert!(
-                seen[&event].1[lane] > earlier,
-                "{event} waits for {earlier}"
-            );
-        }
-    }
-}
-
-/// Of each row: its lane, and how far each lane must have come when it begins (the row after).
-fn what_is_over(reel: &Reel) -> BTreeMap<u64, (usize, Vec<u64>)> {
-    let lanes = cues(reel);
-    let mut rows: Vec<_> = lanes
-        .into_iter()
-        .enumerate()
-        .flat_map(|(lane, cues)| {
-            cues.into_iter()
-                .map(move |(cue, waits)| (cue.row, lane, waits))
-        })
-        .collect();
-    rows.sort_by_key(|(row, ..)| *row);
-    let mut now = vec![vec![0; usize::from(reel.lanes)]; usize::from(reel.lanes)];
-    let mut seen: BTreeMap<u64, (usize, Vec<u64>)> = BTreeMap::new();
-    for (row, lane, waits) in rows {
-        for wait in waits {
-            let (_, known) = seen[&wait.row].clone();
-            let over = now[lane].iter_mut().zip(known);
-            over.for_each(|(one, other)| *one = (*one).max(other));
-            let waited = &mut now[lane][usize::from(wait.lane)];
-            *waited = (*waited).max(wait.row + 1);
-        }
-        seen.insert(row, (lane, now[lane].clone()));
-        now[lane][lane] = row + 1;
-    }
-    seen
 }
 
 #[test]
