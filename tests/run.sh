@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly PACKAGES=(python3-venv gcc libc6-dev e2fsprogs fio strace)
+readonly BROWSER=chromium # of Debian; without it the tests of the web page in a browser are skipped
 readonly MINIMUM_RUST=85 # 1.85 is the first with edition 2024
 
 say() { printf '\n== %s\n' "$*"; }
@@ -24,10 +25,16 @@ install_packages() {
     local missing
     command -v dpkg-query >/dev/null || { echo "not Debian or Ubuntu: install ${PACKAGES[*]} yourself"; return; }
     mapfile -t missing < <(missing_packages)
-    [ "${#missing[@]}" = 0 ] && return
-    say "packages: ${missing[*]}"
+    if [ "${#missing[@]}" != 0 ]; then
+        say "packages: ${missing[*]}"
+        install_debian "${missing[@]}"
+    fi
+    command -v "$BROWSER" >/dev/null || install_debian "$BROWSER" || say "no $BROWSER: the tests that need it are skipped"
+}
+
+install_debian() {
     as_root apt-get update -qq
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
 }
 
 install_python() {

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from replayer.capture.calibration import Calibration
 from replayer.capture.order import RawLog
 from replayer.capture.progress import Progress
 from replayer.capture.roots import Root
@@ -29,12 +30,14 @@ class Compilation:
         directories: Working directories at the beginning: of a process, or (None) of all others.
         note: Where the trace comes from.
         raw: Whether strace's text stays in the trace.
+        calibration: What strace added; None if it is to be estimated from the recording.
     """
 
     roots: tuple[Root, ...]
     directories: tuple[tuple[int | None, Path], ...]
     note: str
     raw: RawLog
+    calibration: Calibration | None
 
 
 def compile_trace(
@@ -44,13 +47,7 @@ def compile_trace(
     document = import_trace(
         _logs(staging),
         target,
-        ImportOptions(
-            roots=[root.absolute for root in compilation.roots],
-            format="strace",
-            manifest=staging.tree,
-            directories=compilation.directories,
-            note=compilation.note,
-        ),
+        _options(staging, compilation),
         lambda lines: progress.line(f"compiling · {lines:,} lines"),
     )
     shutil.move(staging.sidecar, target / "capture.json")
@@ -60,12 +57,28 @@ def compile_trace(
     return document
 
 
+def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
+    measured = compilation.calibration
+    return ImportOptions(
+        roots=[root.absolute for root in compilation.roots],
+        aliases=[(root.alias, root.absolute) for root in compilation.roots if root.alias],
+        format="strace",
+        manifest=staging.tree,
+        directories=compilation.directories,
+        note=compilation.note,
+        call_stretch_ns=None if measured is None else measured.call_ns,
+        gap_stretch_ns=None if measured is None else measured.gap_ns,
+        stretch_method="" if measured is None else measured.method,
+    )
+
+
 def way_to_compile(staging: Staging, target: Path, roots: Sequence[Root]) -> str:
     """Return the command that compiles a recording later."""
     words = ["replayer", "import", *map(str, _logs(staging)), "--format", "strace"]
     words += ["--tree", str(staging.tree), "-o", str(target)]
     for root in roots:
         words += ["--root", str(root.absolute)]
+        words += [] if root.alias is None else ["--alias", f"{root.alias}={root.absolute}"]
     return shlex.join(words)
 
 

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from replayer.capture.attaching import family_to_attach
+from replayer.capture.calibration import Calibration, measure_tracer
 from replayer.capture.commands import check_command
 from replayer.capture.compilation import Compilation, compile_trace, way_to_compile
 from replayer.capture.log import Log
@@ -26,7 +27,14 @@ from replayer.capture.roots import Root, check_roots, doubts_of
 from replayer.capture.sidecar import RootState, Sidecar, StraceState, TimeState, read_time
 from replayer.capture.signals import Inbox
 from replayer.capture.staging import Staging, make_staging
-from replayer.capture.strace import Strace, attach_words, find_strace, launch_words, try_strace
+from replayer.capture.strace import (
+    Strace,
+    attach_words,
+    find_strace,
+    launch_words,
+    probe_words,
+    try_strace,
+)
 from replayer.capture.tree import Listed, Listing, list_tree
 from replayer.measure.units import format_bytes, format_count
 
@@ -51,6 +59,7 @@ class _Before:
 
     listed: tuple[Listed, ...]
     states: tuple[ProcessState, ...]
+    calibration: Calibration | None
     time: TimeState
 
 
@@ -100,7 +109,8 @@ def _launch(job: _Capture, what: Launch, log: Log) -> _Done:
     check_command(what.command[0])
     strace = try_strace(job.strace, job.staging.folder)
     own = read_own_state()
-    before = _look(job, () if own is None else (own,))
+    measured = _calibrate(job, strace, "command")
+    before = _look(job, () if own is None else (own,), measured)
     words = launch_words(strace, log.path, what.command)
     with Inbox() as inbox:
         recording = record_command(words, Watch(log, inbox, job.progress))
@@ -113,7 +123,8 @@ def _launch(job: _Capture, what: Launch, log: Log) -> _Done:
 
 def _attach(job: _Capture, what: Attach, log: Log) -> _Done:
     family = family_to_attach(what.pid)
-    before = _look(job, read_state(family))
+    measured = _calibrate(job, job.strace, "attached")
+    before = _look(job, read_state(family), measured)
     words = attach_words(job.strace, log.path, family)
     with Inbox() as inbox:
         watch = Watch(log, inbox, job.progress)
@@ -128,7 +139,16 @@ def _done(before: _Before, words: Sequence[str], recording: Recording, log: Log)
     return _Done(before, tuple(words), recording, log.size_bytes, cut)
 
 
-def _look(job: _Capture, states: tuple[ProcessState, ...]) -> _Before:
+def _calibrate(
+    job: _Capture, strace: Strace, what: Literal["command", "attached"]
+) -> Calibration | None:
+    log = job.staging.folder / "calibration.strace"
+    return measure_tracer(probe_words(strace, log, what), log)
+
+
+def _look(
+    job: _Capture, states: tuple[ProcessState, ...], calibration: Calibration | None
+) -> _Before:
     listing = Listing(
         exclude=job.order.exclude,
         hidden=frozenset({os.fsencode(job.staging.folder), os.fsencode(job.target)}),
@@ -138,13 +158,12 @@ def _look(job: _Capture, states: tuple[ProcessState, ...]) -> _Before:
     job.progress.clear()
     for root, found in zip(job.roots, listed, strict=True):
         _warn_of_gaps(root, found)
-    return _Before(listed, states, read_time())
+    return _Before(listed, states, calibration, read_time())
 
 
 def _warn_of_gaps(root: Root, found: Listed) -> None:
-    gaps = found.unreadable + found.unwritable
-    if gaps:
-        say(f"warning: {gaps:,} entries below {root.absolute} could not be listed")
+    if found.unreadable:
+        say(f"warning: {found.unreadable:,} entries below {root.absolute} could not be listed")
         for example in found.examples:
             say(f"  {example}")
 
@@ -176,7 +195,8 @@ def _compilation(job: _Capture, done: _Done) -> Compilation:
         directories: tuple[tuple[int | None, Path], ...] = ((None, Path.cwd()),)
     else:
         directories = tuple((state.pid, Path(state.cwd)) for state in done.before.states)
-    return Compilation(job.roots, directories, _note(job.order), job.order.raw)
+    note, measured = _note(job.order), done.before.calibration
+    return Compilation(job.roots, directories, note, job.order.raw, measured)
 
 
 def _note(order: Order) -> str:
@@ -221,7 +241,6 @@ def _root_state(root: Root, listed: Listed) -> RootState:
         entries=listed.entries,
         excluded=listed.excluded,
         unreadable=listed.unreadable,
-        unwritable=listed.unwritable,
         examples=tuple(listed.examples),
     )
 

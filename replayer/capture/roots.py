@@ -38,12 +38,14 @@ class Root:
         absolute: Where it really is: links resolved.
         top: What the trace calls it: its last component, numbered where two are alike.
         file_system: Type of the file system that it lies on.
+        alias: The absolute name it was given by, where that leads through a link.
     """
 
     given: str
     absolute: Path
     top: str
     file_system: str
+    alias: Path | None = None
 
 
 def check_roots(given: Sequence[Path]) -> tuple[Root, ...]:
@@ -65,7 +67,7 @@ def check_roots(given: Sequence[Path]) -> tuple[Root, ...]:
     mounts = parse_mountinfo(os.fsdecode(MOUNTINFO.read_bytes()))
     tops = _tops(absolutes)
     return tuple(
-        Root(os.fspath(path), absolute, top, _kind(absolute, mounts))
+        Root(os.fspath(path), absolute, top, _kind(absolute, mounts), _alias(path, absolute))
         for path, absolute, top in zip(given, absolutes, tops, strict=True)
     )
 
@@ -79,16 +81,16 @@ def doubts_of(roots: Sequence[Root], target: Path) -> list[str]:
             doubts.append(f"{text} is a {root.file_system}: the kernel makes its files as it goes")
         if text in OF_THE_SYSTEM:
             doubts.append(f"{text} is the system's: the trace will hold what every program does")
-        if os.path.abspath(root.given) != text:  # noqa: PTH100 - resolve() would follow the link
-            doubts.append(
-                f"{root.given} leads to {text} through a symbolic link: "
-                "calls that name it by the link are recorded as outside of the root"
-            )
         if target.is_relative_to(root.absolute):
             doubts.append(
                 f"{target} lies in the root {text}: the trace is left out of its own tree"
             )
     return doubts
+
+
+def _alias(path: Path, absolute: Path) -> Path | None:
+    named = Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow the link
+    return None if named == absolute else named
 
 
 def _check(path: Path) -> Path:

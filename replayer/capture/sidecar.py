@@ -11,7 +11,7 @@ from replayer.measure.frozen import Frozen
 
 __all__ = ["FORMAT_VERSION", "RootState", "Sidecar", "StraceState", "TimeState", "read_time"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 
 class TimeState(Frozen):
@@ -44,8 +44,7 @@ class RootState(Frozen):
     entries: int
     excluded: int
     unreadable: int
-    unwritable: int
-    """Names with a tab or a line break, which the list of the tree cannot hold."""
+    """What could not be listed or looked at."""
     examples: tuple[str, ...]
 
 

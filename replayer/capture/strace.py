@@ -10,11 +10,12 @@ import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from replayer.capture.permission import explain_refusal
 from replayer.capture.refusal import TracerError
 
-__all__ = ["Strace", "attach_words", "find_strace", "launch_words", "try_strace"]
+__all__ = ["Strace", "attach_words", "find_strace", "launch_words", "probe_words", "try_strace"]
 
 OLDEST = (5, 15)  # the first release with the form of ``-y`` and of resumed calls that is relied on
 PROBE_SECONDS = 30
@@ -135,7 +136,18 @@ def attach_words(strace: Strace, log: Path, pids: Sequence[int]) -> list[str]:
     and seccomp's filter cannot be put onto a process that runs.
     """
     processes = [word for pid in pids for word in ("-p", str(pid))]
-    return [strace.path, "-I2", *COMMON, "-o", str(log), *processes]
+    return [*_attached(strace, log), *processes]
+
+
+def probe_words(strace: Strace, log: Path, what: Literal["command", "attached"]) -> list[str]:
+    """Return the command line of strace alone, with the flags that a recording of that kind has."""
+    if what == "attached":
+        return [*_attached(strace, log), "--"]
+    return launch_words(strace, log, ())
+
+
+def _attached(strace: Strace, log: Path) -> list[str]:
+    return [strace.path, "-I2", *COMMON, "-o", str(log)]
 
 
 def try_strace(strace: Strace, folder: Path) -> Strace:

@@ -1,8 +1,10 @@
 """Lists the files below the roots as they are before a recording begins.
 
 A manifest as scenarios and the importer read it: tab-separated path, type (f, d, l; p, s, c, b are
-special), size, mode and link, with a header line. Directories wait in a file on the disk and not in
-memory, so that a tree may have any number of them. What cannot be listed is counted, never hidden.
+special), size, mode and link, with a header line. A name with a tab or a line break is escaped as
+in C, and the row then has a capital letter for its type. Directories wait in a file on the disk and
+not in memory, so that a tree may have any number of them. What cannot be listed is counted, never
+hidden.
 """
 
 import lzma
@@ -34,6 +36,8 @@ _TYPES = {
     stat.S_IFBLK: b"b",
 }
 _NOT_IN_A_LINE = re.compile(rb"[\t\n\r]")
+_ESCAPES = {b"\\": b"\\\\", b"\t": b"\\t", b"\n": b"\\n", b"\r": b"\\r"}
+_TO_ESCAPE = re.compile(rb"[\\\t\n\r]")
 
 
 @dataclass
@@ -44,14 +48,12 @@ class Listed:
         entries: Lines of the manifest.
         excluded: Files and directories that a glob left out (not what lies below them).
         unreadable: Directories that could not be listed, and files that could not be looked at.
-        unwritable: Names with a tab or a line break, which a manifest cannot hold.
-        examples: The first of those two, a line each.
+        examples: The first of those, a line each.
     """
 
     entries: int = 0
     excluded: int = 0
     unreadable: int = 0
-    unwritable: int = 0
     examples: list[str] = field(default_factory=list)
 
 
@@ -138,10 +140,6 @@ class _Walk:
         except OSError as error:
             self._unreadable(path, error)
             return
-        if _NOT_IN_A_LINE.search(path) or _NOT_IN_A_LINE.search(link):
-            self.listed.unwritable += 1
-            self._example(path, "has a tab or a line break in its name")
-            return
         kind = _TYPES.get(stat.S_IFMT(found.st_mode), b"s")
         if kind == b"d" and path != b".":
             self._spool.seek(0, os.SEEK_END)
@@ -149,7 +147,10 @@ class _Walk:
         self.listed.entries += 1
         prefix = self._prefix if path.startswith(self._prefix) else self._always
         mode = b"%o" % stat.S_IMODE(found.st_mode)
-        yield b"\t".join((prefix + path, kind, b"%d" % found.st_size, mode, link)) + b"\n"
+        name = prefix + path
+        if _NOT_IN_A_LINE.search(name) or _NOT_IN_A_LINE.search(link):
+            name, kind, link = _escape(name), kind.upper(), _escape(link)
+        yield b"\t".join((name, kind, b"%d" % found.st_size, mode, link)) + b"\n"
 
     def _next(self, at: int) -> tuple[bytes | None, int]:
         """Take the directory that waits at this place of the spool, and where the next one is."""
@@ -165,6 +166,10 @@ class _Walk:
     def _example(self, path: bytes, reason: str) -> None:
         if len(self.listed.examples) < _EXAMPLES:
             self.listed.examples.append(f"{os.fsdecode(path)!r}: {reason}")
+
+
+def _escape(name: bytes) -> bytes:
+    return _TO_ESCAPE.sub(lambda found: _ESCAPES[found[0]], name)
 
 
 _LONGEST = 8192  # two paths of PATH_MAX: one always ends within

@@ -6,6 +6,7 @@ import sys
 
 from replayer.load import LOCUSTFILE
 from replayer.load.options import DEFAULT_STOP_TIMEOUT_S, Settings, words_of
+from replayer.load.web_options import web_words
 
 __all__ = ["add_locust_arguments", "hand_over"]
 
@@ -69,4 +70,5 @@ def _locust_words(arguments: argparse.Namespace) -> list[str]:
     }
     given = [f"{name}={value}" for name, value in values.items() if value is not None]
     quiet = [] if arguments.loglevel else ["--skip-log-setup"]
-    return ["--headless", "--only-summary", *quiet, *given]
+    mode = web_words(arguments) if getattr(arguments, "web", False) else ["--headless"]
+    return [*mode, "--only-summary", *quiet, *given]

@@ -23,9 +23,9 @@ what it costs
   Each recorded call (those that take a file name or a descriptor, and those that start or end
   processes) takes 10 to 30 microseconds longer, more where all CPUs are busy; all other calls run
   at full speed. Programs that do nothing but file calls on a fast local disk run 5 to 30 times as
-  long, those that wait for a mount or compute hardly longer. What a long trace shows of these
-  costs is taken off when it is made. The log takes about 110 bytes a call on the disk of TRACE
-  until it is compiled.
+  long, those that wait for a mount or compute hardly longer. What strace costs on this machine is
+  measured first, in a tenth of a second, and taken off when the trace is made. The log takes about
+  110 bytes a call on the disk of TRACE until it is compiled.
   With -p, all calls of the process are stopped, the recorded ones or not, until Ctrl-C.
 
 what it does not see

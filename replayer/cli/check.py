@@ -4,6 +4,7 @@ import argparse
 import json
 from collections.abc import Iterator
 
+from replayer.cli._against import compare_with_traces, render_likeness
 from replayer.measure.units import format_bytes, format_count, format_time_ns
 from replayer.plan import PlanSummary, compile_plan, describe_plan
 from replayer.plan.summary import DatasetSummary, TransactionSummary
@@ -15,6 +16,7 @@ __all__ = ["HELP", "NAME", "add_arguments", "render_summary", "run"]
 
 NAME = "check"
 HELP = "validate a scenario and show what it would run, without touching a mount"
+EXIT_NOT_ALIKE = 1
 NAME_WIDTH = 13
 WIDTH = 96
 """Chosen: fits into a terminal and into a pasted message."""
@@ -33,6 +35,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-u", "--users", type=int, metavar="N", help="number of users")
     parser.add_argument("--seed", type=int, metavar="N", help="what every random draw comes from")
+    parser.add_argument(
+        "--against",
+        action="append",
+        default=[],
+        metavar="[TRANSACTION=]TRACE[:LABEL]",
+        help="compare the calls of a transaction with those of a trace's requests (repeatable);"
+        " exit code 1 if a share differs by more than 2 percentage points",
+    )
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="CALL",
+        help="leave a kind of call out of the comparison, such as read of an archive (repeatable)",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -42,12 +59,18 @@ def run(arguments: argparse.Namespace) -> int:
     plan = compile_plan(scenario, users=arguments.users, seed=arguments.seed)
     summary = describe_plan(plan)
     _check_thresholds(scenario, summary)
+    likenesses = compare_with_traces(summary, arguments.against, arguments.without)
     if arguments.json:
         described = {"scenario": scenario.name, "about": scenario.about, **summary.as_dict()}
+        if likenesses:
+            described["against"] = [found.as_dict() for found in likenesses]
         print(json.dumps(described, indent=2))
+    elif likenesses:
+        for word, found in zip(arguments.against, likenesses, strict=True):
+            print("\n".join((*render_likeness(found, word), "")))
     else:
         print("\n".join(render_summary(scenario, summary)))
-    return 0
+    return 0 if all(found.alike for found in likenesses) else EXIT_NOT_ALIKE
 
 
 def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:

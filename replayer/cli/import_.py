@@ -55,7 +55,8 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         "--tree",
         type=Path,
         metavar="FILE",
-        help="files below the roots before: tab-separated path, type, size, mode, link",
+        help="files below the roots before: tab-separated path, type, size, mode, link "
+        "(a capital letter for the type: names are escaped as in C)",
     )
     known.add_argument(
         "--keep",
@@ -70,6 +71,14 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="[PID=]DIR",
         help="working directory at the begin, of one process or of all; repeatable",
+    )
+    known.add_argument(
+        "--alias",
+        dest="aliases",
+        action="append",
+        default=[],
+        metavar="LINK=DIR",
+        help="a symlink, outside of the roots, by which programs name the root DIR; repeatable",
     )
     known.add_argument(
         "--requests",
@@ -96,6 +105,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Import, and say what came of it."""
     options = ImportOptions(
         roots=arguments.roots,
+        aliases=[_parse_alias(text) for text in arguments.aliases],
         format=arguments.format,
         manifest=arguments.tree,
         directories=[_parse_directory(text) for text in arguments.directories],
@@ -119,6 +129,14 @@ def _report(trace: dict[str, Any], arguments: argparse.Namespace) -> None:
         print(json.dumps(trace, indent=2))
         return
     print("\n".join(render_trace(trace, str(arguments.output))))
+
+
+def _parse_alias(text: str) -> tuple[Path, Path]:
+    link, found, root = text.rpartition("=")
+    if not (found and link.startswith("/") and root.startswith("/")):
+        message = f"--alias must be LINK=DIR with absolute paths, got {text}"
+        raise TraceError(message, hint="for example --alias /var/www/site=/srv/releases/7")
+    return Path(link), Path(root)
 
 
 def _parse_directory(text: str) -> tuple[int | None, Path]:

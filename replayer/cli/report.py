@@ -12,10 +12,12 @@ from replayer.report import (
     Style,
     compose,
     render_csv,
+    render_html,
     render_json,
     render_junit,
     render_markdown,
     render_table,
+    write_new,
 )
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
@@ -43,17 +45,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write to a new file instead of printing"
     )
+    parser.add_argument(
+        "--html",
+        type=Path,
+        metavar="FILE",
+        help="write one HTML page with charts to a new file; several targets or runs are ranked",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the reports; the exit code is about reading them, not about their verdicts."""
-    documents = [compose(load_run(path)) for path in arguments.runs]
+    records = [load_run(path) for path in arguments.runs]
+    if arguments.html is not None:
+        write_new(arguments.html, render_html(records))
+        return 0
+    documents = [compose(record) for record in records]
     style = Style() if arguments.output is not None else Style.of(sys.stdout)
     text = _text(documents, arguments.format, style)
     if arguments.output is None:
         print(text, end="")
     else:
-        _write(arguments.output, text)
+        write_new(arguments.output, text)
     return 0
 
 
@@ -69,12 +81,3 @@ def _text(documents: list[Document], form: str, style: Style) -> str:
     if form == "csv":  # one header for all
         return texts[0] + "".join(text.split("\n", 1)[1] for text in texts[1:])
     return "\n".join(texts)
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        message = f"{path}: {error.strerror or error}"
-        raise ReplayerError(message, hint="name a file that does not exist yet") from error

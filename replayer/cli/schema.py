@@ -1,4 +1,4 @@
-"""``replayer schema``: the JSON Schemas of scenario files and of run documents."""
+"""``replayer schema``: the JSON Schemas of scenario files, run documents and comparisons."""
 
 import argparse
 import json
@@ -6,18 +6,22 @@ import json
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME = "schema"
-HELP = "print the JSON Schema of scenario files or of run documents"
+HELP = "print the JSON Schema of scenario files, run documents or comparisons"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("kind", choices=("scenario", "run"), help="which schema to print")
+    parser.add_argument(
+        "kind", choices=("scenario", "run", "comparison"), help="which schema to print"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the schema as JSON."""
     if arguments.kind == "scenario":
         from replayer.scenario.json_schema import scenario_schema as schema  # noqa: PLC0415
+    elif arguments.kind == "comparison":
+        from replayer.report import comparison_schema as schema  # noqa: PLC0415
     else:
         from replayer.report import run_schema as schema  # noqa: PLC0415
     print(json.dumps(schema(), indent=2, sort_keys=False))

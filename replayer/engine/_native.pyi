@@ -1,8 +1,8 @@
 """The contract of the Rust engine: types, units and failures of every call.
 
-Every time is in nanoseconds on CLOCK_MONOTONIC unless its name says otherwise. Kernel errors are
-raised as OSError with errno and path. A ValueError means that an argument breaks the contract. All
-long calls release the GIL.
+Every time is in nanoseconds on CLOCK_MONOTONIC (or the counter behind it) unless its name says
+otherwise. Kernel errors are raised as OSError with errno and path. A ValueError means that an
+argument breaks the contract. All long calls release the GIL.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import Final, Literal, final
 
 from replayer.engine._plan import Plan
 from replayer.engine._replay import trace_check_order
-from replayer.engine._space import Space
+from replayer.engine._sandbox import Finding, Sandbox, Space, Task
 from replayer.engine._traces import (
     trace_census,
     trace_formats,
@@ -38,7 +38,8 @@ __all__ = [
     "confinement",
     "evict_machine_caches",
 ]
-__all__ += ["trace_census", "trace_check_order", "trace_formats", "trace_history"]
+__all__ += ["trace_check_order"]
+__all__ += ["trace_census", "trace_formats", "trace_history"]
 __all__ += ["trace_import", "trace_is_applicable", "trace_open"]
 
 BUILD_PROFILE: Final[str]
@@ -57,92 +58,6 @@ def confinement() -> Literal["jailed", "guarded"]:
 
 def evict_machine_caches() -> bool:
     """Sync and drop the machine's page, dentry and inode caches; False when not permitted."""
-
-@final
-class Finding:
-    """The result of a task: what was done, and what did not fit."""
-
-    @property
-    def files(self) -> int: ...
-    @property
-    def directories(self) -> int: ...
-    @property
-    def links(self) -> int: ...
-    @property
-    def bytes(self) -> int: ...
-    @property
-    def mismatches(self) -> int:
-        """Entries that are missing or differ in type, size, mode or target (verify only)."""
-    @property
-    def first_mismatch(self) -> str | None:
-        """Path and reason, for a person."""
-    @property
-    def elapsed_ns(self) -> int: ...
-
-@final
-class Task:
-    """Work under way on native threads: poll it, cancel it, collect its result."""
-
-    @property
-    def done_entries(self) -> int: ...
-    @property
-    def total_entries(self) -> int:
-        """0 while not known yet (removal)."""
-    @property
-    def done_bytes(self) -> int: ...
-    @property
-    def total_bytes(self) -> int: ...
-    @property
-    def finished(self) -> bool: ...
-    def cancel(self) -> None:
-        """Stop soon, between two entries; ``result`` then raises InterruptedError."""
-    def result(self) -> Finding:
-        """Wait, then return the finding or raise the first error (OSError with its path)."""
-
-@final
-class Sandbox:
-    """A run's own folder, PATH/replayer-RUN, seen through one mount point."""
-
-    @staticmethod
-    def create(parent: str, run: str, note: str) -> Sandbox:
-        """Create the folder (mode 0700) and its marker ``.replayer-run``, holding ``note`` (JSON).
-
-        Raises:
-            OSError: Parent missing, not a directory, not writable, folder exists.
-            ValueError: ``run`` is not ``[A-Za-z0-9_-]+``.
-        """
-    @staticmethod
-    def open(path: str) -> Sandbox:
-        """Open a folder made by ``create``; one without the marker is refused.
-
-        Raises:
-            OSError: ENOENT, ENOTDIR, ELOOP (a symlink).
-            ValueError: It has no marker, or the marker is not a regular file.
-        """
-    @property
-    def path(self) -> str: ...
-    @property
-    def note(self) -> str: ...
-    @property
-    def device(self) -> int:
-        """st_dev of the folder."""
-    def space(self) -> Space: ...
-    def lay_out(self, plan: Plan, threads: int) -> Task:
-        """Create every laid-out dataset, and the empty directories of the others.
-
-        Directories first, then files in parallel. Never overwrites: an existing file is the error
-        EEXIST. Files are created O_EXCL, filled, given their mode and closed.
-        """
-    def verify(self, plan: Plan, threads: int) -> Task:
-        """Compare what is there with the plan's datasets; extra entries are mismatches too."""
-    def warm(self, plan: Plan, threads: int) -> Task:
-        """Read every laid-out file once, and stat every entry."""
-    def evict(self, plan: Plan, threads: int) -> Task:
-        """Sync (fsync) and posix_fadvise(DONTNEED) every laid-out file."""
-    def wipe(self, threads: int) -> Task:
-        """Remove everything inside but the marker (used between rounds and before a new layout)."""
-    def remove(self, threads: int) -> Task:
-        """Remove everything inside, then marker and folder; crosses no symlink and no mount."""
 
 @final
 class Histogram:

@@ -32,7 +32,7 @@ from replayer.measure.run import (
 )
 from replayer.measure.runfolder import RunFolder
 
-__all__ = ["Chronicle", "marker_note"]
+__all__ = ["Chronicle", "Ending", "load_facts", "marker_note"]
 
 NS_PER_S = 1e9
 
@@ -76,7 +76,7 @@ class Chronicle:
                 seed=work.plan.seed,
                 scenario=work.source,
             ),
-            load=_load_facts(work, rounds),
+            load=load_facts(work, rounds),
             cache=CacheFacts(asked=work.cache, procedure=procedure.words),
             targets=tuple(
                 collect_target(index, target.name, target.paths, confinement())
@@ -135,7 +135,8 @@ class Ending:
     warnings: tuple[RunWarning, ...] = ()
 
 
-def _load_facts(work: Workload, rounds: int) -> LoadFacts:
+def load_facts(work: Workload, rounds: int) -> LoadFacts:
+    """Return how the users of a run work."""
     loops: dict[str, Literal["closed", "paced", "open"]] = {
         "closed": "closed",
         "every": "paced",

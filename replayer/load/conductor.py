@@ -219,12 +219,17 @@ class Conductor:
         return look
 
     def _leave(self) -> None:
-        """End Locust's test, unless it is Locust that is ending."""
-        if options_of(self._environment).csv_prefix:
+        """End Locust's test, unless it is Locust that is ending; with a page, others may follow."""
+        options = options_of(self._environment)
+        if options.csv_prefix:
             gevent.sleep(stats.CSV_STATS_INTERVAL_SEC + POLL_S)
         runner = self._environment.runner
-        if not self._stop_wanted and isinstance(runner, LocalRunner):
+        if self._stop_wanted or not isinstance(runner, LocalRunner):
+            return
+        if options.headless:
             runner.quit()
+        else:
+            runner.stop()
 
 
 def _poll(is_done: Callable[[], bool], seconds: float) -> None:

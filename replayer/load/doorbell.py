@@ -6,6 +6,7 @@ figures and never users.
 """
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 
 import gevent
@@ -13,9 +14,8 @@ from gevent.event import Event
 from gevent.hub import get_hub
 from locust import User
 
-from replayer.engine import Engine, Transaction
+from replayer.engine import Engine, Interval, Transaction
 from replayer.load.answers import Mailbox
-from replayer.load.ledger import Ledger
 from replayer.load.locust_statistics import Statistics
 from replayer.load.roster import Roster
 
@@ -65,18 +65,20 @@ class Doorbell:
 
 
 class Courier:
-    """Carries intervals into the ledger and Locust's statistics, and transactions to listeners."""
+    """Carries intervals to who takes them, and transactions to Locust's listeners."""
 
-    def __init__(
-        self, engine: Engine, doorbell: Doorbell, ledger: Ledger, statistics: Statistics
-    ) -> None:
+    def __init__(self, engine: Engine, doorbell: Doorbell, statistics: Statistics) -> None:
         self._engine = engine
         self._doorbell = doorbell
-        self._ledger = ledger
         self._statistics = statistics
+        self._takers: list[Callable[[Interval], None]] = [statistics.merge]
         self.dropped = 0
         self._watched = False
         self._over = False
+
+    def hand_to(self, taker: Callable[[Interval], None]) -> None:
+        """Hand every interval to one more."""
+        self._takers.append(taker)
 
     def run(self) -> None:
         """Carry until it is over."""
@@ -93,8 +95,8 @@ class Courier:
         """Carry what is there."""
         self.watch()
         for interval in self._engine.drain_intervals():
-            self._ledger.add(interval)
-            self._statistics.merge(interval)
+            for taker in self._takers:
+                taker(interval)
         self._carry_transactions()
         # Draining silences the doorbell for everybody, also for what has come meanwhile.
         self._doorbell.answer()

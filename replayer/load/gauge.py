@@ -53,30 +53,35 @@ class Gauge:
 
     def close(self) -> None:
         """It has ended."""
-        if self._begin is not None:
-            self._sum = self._sum.plus(self._read().minus(self._begin))
-            self._begin = None
+        self._sum = self._so_far()
+        self._begin = None
 
     def health(self, given_up: int, dropped: int) -> Health:
-        """Return the sum as the run folder keeps it.
+        """Return the sum until now as the run folder keeps it.
 
         Args:
             given_up: Users that hang in the kernel.
             dropped: Transactions that Locust's listeners did not hear of.
         """
-        capacity_ns = self._sum.wall_ns * len(os.sched_getaffinity(0))
-        cpu_share = min(self._sum.cpu_ns / capacity_ns, 1.0) if capacity_ns else 0.0
-        outside_share = self._sum.outside_ns / capacity_ns if capacity_ns else 0.0
+        so_far = self._so_far()
+        capacity_ns = so_far.wall_ns * len(os.sched_getaffinity(0))
+        cpu_share = min(so_far.cpu_ns / capacity_ns, 1.0) if capacity_ns else 0.0
+        outside_share = so_far.outside_ns / capacity_ns if capacity_ns else 0.0
         return Health(
             client_cpu_share=cpu_share,
-            outside_ns=self._sum.outside_ns,
+            outside_ns=so_far.outside_ns,
             outside_cpu_share=min(outside_share, cpu_share),
-            run_queue_delay_ns=self._sum.delay_ns,
-            in_call_ns=self._sum.in_call_ns,
+            run_queue_delay_ns=so_far.delay_ns,
+            in_call_ns=so_far.in_call_ns,
             overhead_ns=self._overhead_ns,
             users_given_up=given_up,
             events_dropped=dropped,
         )
+
+    def _so_far(self) -> _Reading:
+        if self._begin is None:
+            return self._sum
+        return self._sum.plus(self._read().minus(self._begin))
 
     def _read(self) -> _Reading:
         return _Reading(

@@ -11,7 +11,7 @@ from types import FrameType
 
 from replayer.errors import ReplayerError
 
-__all__ = ["InterruptedRunError", "Interruption", "Level"]
+__all__ = ["SIGNALS", "InterruptedRunError", "Interruption", "Level"]
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -51,6 +51,10 @@ class Interruption:
     def on_urgent(self, action: Callable[[], None]) -> None:
         """Have an action done when the run shall end at once; it must not block."""
         self._on_urgent.append(action)
+
+    def ask(self) -> None:
+        """Ask for a graceful end, as one Ctrl-C does; of a page, not of a person at a terminal."""
+        self.level = max(self.level, Level.GRACEFUL)
 
     def check(self, doing: str) -> None:
         """Raise InterruptedRunError when the run shall end.

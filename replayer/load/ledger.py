@@ -56,6 +56,16 @@ class Ledger:
             self._add_row(row)
         self._recent.append(((interval.end_ns - interval.start_ns) / 1e9, done))
 
+    def take(
+        self, place: tuple[int, str], histogram: Histogram, errors: int, seconds: float
+    ) -> None:
+        """Add what another engine than our own did of one transaction, in so many seconds."""
+        line = self.lines.setdefault(place, Line())
+        line.histogram.add(histogram)
+        line.errors += errors
+        if seconds:
+            self._recent.append((seconds, histogram.count))
+
     @property
     def rate(self) -> float:
         """Transactions a second, over the last intervals."""

@@ -7,12 +7,13 @@ import, as Locust forks its processes after importing the locustfile.
 import argparse
 import math
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from locust import events, runners
 from locust.env import Environment
 
 from replayer.errors import EXIT_BUG, ReplayerError, in_lines, keep_bug
+from replayer.load.audience import at_the_terminal
 from replayer.load.options import (
     DEFAULT_STOP_TIMEOUT_S,
     Settings,
@@ -21,11 +22,18 @@ from replayer.load.options import (
     options_of,
 )
 from replayer.load.replay_options import add_replay_options
-from replayer.load.stage import Stage, open_stage
+from replayer.load.stage import Stage, make_request, open_stage
+from replayer.load.web_options import LOOPBACK, add_page_options, check_web_options
+
+if TYPE_CHECKING:  # Locust's web server is not for headless runs
+    from locust.web import WebUI
+
+    from replayer.load.web import Desk
 
 __all__ = ["register"]
 
 _stages: dict[Environment, Stage] = {}
+_desks: "dict[Environment, Desk]" = {}
 
 
 def register() -> None:
@@ -37,6 +45,7 @@ def register() -> None:
     events.test_start.add_listener(_start)
     events.spawning_complete.add_listener(_everyone_is_there)
     events.test_stopping.add_listener(_finish_segment)
+    events.test_stop.add_listener(_finish_run)
     events.quitting.add_listener(_end)
 
 
@@ -52,7 +61,8 @@ def _add_arguments(parser: Any, **_: object) -> None:  # noqa: ANN401 - configar
     add_options(parser)
     add_scenario_options(parser)
     add_replay_options(parser)
-    parser.set_defaults(stop_timeout=str(DEFAULT_STOP_TIMEOUT_S))
+    add_page_options(parser)
+    parser.set_defaults(stop_timeout=str(DEFAULT_STOP_TIMEOUT_S), web_host=LOOPBACK)
     _refuse_modes_of(parser)
 
 
@@ -71,15 +81,32 @@ def _refuse_modes_of(parser: Any) -> None:  # noqa: ANN401 - configargparse is u
     parser.parse_args = parse_args
 
 
-def _begin(environment: Environment, **_: object) -> None:
+def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object) -> None:
     # Native threads use more than one CPU, which Locust takes for a hub that is too busy.
     runners.CPU_WARNING_THRESHOLD = math.inf  # type: ignore[assignment]
     try:
-        _stages[environment] = open_stage(environment, Settings.read(options_of(environment)))
+        _open(environment, web_ui, Settings.read(options_of(environment)))
     except ReplayerError as error:
         _leave(in_lines(error), error.exit_code)
     except Exception as error:  # noqa: BLE001 - Locust would log a traceback and go on
         _leave(keep_bug(error), EXIT_BUG)
+
+
+def _open(environment: Environment, web_ui: "WebUI | None", settings: Settings) -> None:
+    """Make the run that was asked for, or the page that asks for runs."""
+    if web_ui is not None:
+        from replayer.load.web import open_desk  # noqa: PLC0415 - see above
+
+        _desks[environment] = open_desk(environment, web_ui, settings)
+        return
+    audience = at_the_terminal(quiet=settings.quiet)
+    request = make_request(environment, settings, audience)
+    _stages[environment] = open_stage(request, environment, audience)
+
+
+def _stage_of(environment: Environment) -> Stage | None:
+    desk = _desks.get(environment)
+    return _stages.get(environment) if desk is None else desk.stage
 
 
 def _refuse_modes(options: argparse.Namespace) -> None:
@@ -92,32 +119,42 @@ def _refuse_modes(options: argparse.Namespace) -> None:
             message = f"{name}: runs on several processes are not possible yet"
             raise ReplayerError(message, hint="run without it: users are native threads")
     if not options.headless:
-        message = "the web page is not possible yet"
-        raise ReplayerError(message, hint="add --headless, or use 'replayer run'")
+        check_web_options(options)
 
 
 def _start(environment: Environment, **_: object) -> None:
-    if environment in _stages:
-        _stages[environment].start()
+    stage = _stage_of(environment)
+    if stage is not None:
+        stage.start()
 
 
 def _everyone_is_there(user_count: int, **_: object) -> None:
     del user_count
-    for stage in _stages.values():
-        stage.conductor.everyone_is_there()
+    for environment in (*_stages, *_desks):
+        stage = _stage_of(environment)
+        if stage is not None:
+            stage.conductor.everyone_is_there()
 
 
 def _finish_segment(environment: Environment, **_: object) -> None:
-    if environment in _stages:
-        _stages[environment].conductor.finish()
+    stage = _stage_of(environment)
+    if stage is not None:
+        stage.conductor.finish()
+
+
+def _finish_run(environment: Environment, **_: object) -> None:
+    """Close a run that the page started; one of the command line is closed with its process."""
+    if environment in _desks:
+        _desks[environment].finish()
 
 
 def _end(environment: Environment, **_: object) -> None:
-    stage = _stages.pop(environment, None)
-    if stage is None:
-        return
+    stage, desk = _stages.pop(environment, None), _desks.pop(environment, None)
     try:
-        environment.process_exit_code = stage.close()
+        if stage is not None:
+            environment.process_exit_code = stage.close()
+        elif desk is not None:
+            environment.process_exit_code = desk.leave()
     except Exception as error:  # noqa: BLE001 - Locust would log a traceback and exit with 0
         print(keep_bug(error), file=sys.stderr)
         environment.process_exit_code = EXIT_BUG

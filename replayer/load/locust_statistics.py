@@ -38,7 +38,14 @@ class Statistics:
         self._environment = environment
         self._begin_epoch_ns = begin_epoch_ns
         self._targets = targets
-        self._own = _set_locust_aside(environment)
+        self._set_aside, self._own = _set_locust_aside(environment)
+
+    def release(self) -> None:
+        """Let Locust count by itself again: another run brings a bridge of its own."""
+        listened = self._environment.events.request
+        listened.remove_listener(self._own)
+        for handler in self._set_aside:
+            listened.add_listener(handler)
 
     def name_of(self, target: int, transaction: str) -> str:
         """Return what Locust calls a transaction."""
@@ -117,8 +124,8 @@ def _is_whole(row: Row) -> bool:
     return op.startswith("transaction")
 
 
-def _set_locust_aside(environment: Environment) -> Handler:
-    """Replace the runner's own listener by one that leaves the engine's transactions out."""
+def _set_locust_aside(environment: Environment) -> tuple[list[Handler], Handler]:
+    """Replace the runner's own listeners by one that leaves the engine's transactions out."""
     own = [each for each in _handlers(environment) if each.__module__ == "locust.runners"]
 
     def count_others(**event: Any) -> None:  # noqa: ANN401 - a request event holds anything
@@ -129,7 +136,7 @@ def _set_locust_aside(environment: Environment) -> Handler:
     for handler in own:
         environment.events.request.remove_listener(handler)
     environment.events.request.add_listener(count_others)
-    return count_others
+    return own, count_others
 
 
 def _handlers(environment: Environment) -> list[Handler]:

@@ -53,7 +53,8 @@ class Settings:
         changes: ``KEY=VALUE`` each, laid over the scenario.
         keep: Leave the laid-out folders for another run.
         reuse: ``[NAME=]FOLDER[,FOLDER…]`` each, kept by an earlier run, instead of targets.
-        output: The run folder; None means a new one under ./replayer-runs.
+        output: The run folder; None means a new one under ``runs``.
+        runs: Where new run folders are made; None means ./replayer-runs.
         thresholds: Limits beside the scenario's own.
         results: What is printed on stdout at the end.
         quiet: Whether progress is left out.
@@ -70,6 +71,7 @@ class Settings:
     keep: bool = False
     reuse: tuple[str, ...] = ()
     output: Path | None = None
+    runs: Path | None = None
     thresholds: tuple[str, ...] = ()
     results: Results = "tables"
     quiet: bool = False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
-__all__ = ["ReplaySettings", "add_replay_options", "replay_words_of"]
+__all__ = ["Pace", "ReplaySettings", "add_replay_options", "replay_words_of"]
 
 Pace = Literal["asap", "closed", "timed", "open"]
 MAX_LOOPS = 1_000_000_000  # chosen: a page view of a millisecond, for more than a week

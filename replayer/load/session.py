@@ -109,7 +109,7 @@ def open_session(request: Request) -> Session:
     _check_procedure(procedure, request.rounds)
     check_targets(request)
     works = Works(load_plan(workload.plan), request.progress, request.interruption)
-    chronicle = Chronicle(create_run_folder(settings.output), workload)
+    chronicle = Chronicle(create_run_folder(settings.output, settings.runs), workload)
     chronicle.begin(request.targets, request.rounds, procedure)
     grounds = [Ground(target, works) for target in request.targets]
     try:

@@ -12,7 +12,8 @@ from locust.env import Environment
 from replayer.errors import ReplayerError, in_lines
 from replayer.load import sessions
 from replayer.load.answers import Mailbox
-from replayer.load.chronicle import Ending
+from replayer.load.audience import Audience
+from replayer.load.chronicle import Ending, load_facts
 from replayer.load.conductor import Band, Conductor
 from replayer.load.doorbell import Courier, Doorbell
 from replayer.load.gauge import Gauge
@@ -20,7 +21,6 @@ from replayer.load.interruption import Interruption, Level
 from replayer.load.ledger import Ledger
 from replayer.load.locust_statistics import Statistics
 from replayer.load.options import Settings, options_of
-from replayer.load.progress import make_progress
 from replayer.load.replays import read_order, read_results
 from replayer.load.results import check_thresholds, show_results
 from replayer.load.roster import Roster
@@ -31,8 +31,11 @@ from replayer.load.targets import explain
 from replayer.load.threads import call_in_thread, hung_calls
 from replayer.load.users import has_python_users, has_scenario_users
 from replayer.load.workload import Load, Workload, make_workload
+from replayer.measure.facts import collect_machine
+from replayer.measure.health import Health, RunWarning, health_warnings
+from replayer.measure.runfolder import RunFolder
 
-__all__ = ["Stage", "open_stage"]
+__all__ = ["Stage", "make_request", "open_stage"]
 
 NS_PER_S = 1_000_000_000
 EXIT_ENVIRONMENT = 3
@@ -42,16 +45,18 @@ EXIT_INCONCLUSIVE = 4
 class Stage:
     """A session and the greenlets that play it."""
 
-    def __init__(self, session: Session, environment: Environment) -> None:
+    def __init__(self, session: Session, environment: Environment, audience: Audience) -> None:
         self._session = session
         engine = session.engine
         names = tuple(ground.target.name for ground in session.grounds)
         self._roster = Roster(engine, session.request.workload.plan.users)
         self._ledger = Ledger()
-        statistics = Statistics(environment, engine.begin_epoch_ns, names)
+        self._statistics = Statistics(environment, engine.begin_epoch_ns, names)
         mailbox = Mailbox(engine)
         self._doorbell = Doorbell(engine, self._roster, mailbox)
-        self._courier = Courier(engine, self._doorbell, self._ledger, statistics)
+        self._courier = Courier(engine, self._doorbell, self._statistics)
+        self._courier.hand_to(self._ledger.add)
+        self._courier.hand_to(audience.watch)
         self._gauge = Gauge(engine, session.overhead_ns)
         band = Band(self._roster, self._ledger, self._courier, self._gauge)
         self.conductor = Conductor(session, environment, band)
@@ -59,6 +64,7 @@ class Stage:
         self._carrier: Greenlet[[], None] | None = None
         self._code = 0
         self._hung = False
+        self._hung_before = len(hung_calls())
 
     def start(self) -> None:
         """Locust begins its test: the users come."""
@@ -70,6 +76,17 @@ class Stage:
         self._courier.watch()
         self._carrier = gevent.spawn(self._courier.run)
         self.conductor.start()
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run's records."""
+        return self._session.chronicle.folder
+
+    def warnings(self) -> tuple[RunWarning, ...]:
+        """Return what is wrong with the harness until now, worst first."""
+        request = self._session.request
+        load = load_facts(request.workload, request.rounds)
+        return health_warnings(self._health(), load, collect_machine())
 
     def close(self) -> int:
         """Write and show the results, remove the folders, and return the exit code."""
@@ -86,6 +103,9 @@ class Stage:
             leavings = put_away(self._session, hung=self._hung)
             request.progress.close()
             request.interruption.unwatch()
+            self._statistics.release()
+            if not self._hung:
+                atexit.unregister(self.end_process)  # it has nothing to do, and would keep the run
         if leavings.left and not self._code:
             self._code = EXIT_ENVIRONMENT
         for line in (*leavings.kept, *leavings.left):
@@ -103,7 +123,7 @@ class Stage:
         """End all threads, then carry what they left."""
         stuck = call_in_thread(self._session.engine.close)
         self.conductor.given_up += stuck
-        self._hung = bool(self.conductor.given_up or hung_calls())
+        self._hung = bool(self.conductor.given_up) or len(hung_calls()) > self._hung_before
         self._courier.finish()
         if self._carrier is not None:
             self._carrier.join()
@@ -134,14 +154,17 @@ class Stage:
             self.conductor.failure = self.conductor.failure or error
 
     def _make_ending(self) -> Ending:
-        given_up = len({stuck.user for stuck in self.conductor.given_up})
         failure = self.conductor.failure
         interrupted = self._session.request.interruption.level > Level.NONE
         return Ending(
             status="failed" if failure else "interrupted" if interrupted else "finished",
-            health=self._gauge.health(given_up, self._courier.dropped),
+            health=self._health(),
             failure=None if failure is None else str(failure),
         )
+
+    def _health(self) -> Health:
+        given_up = len({stuck.user for stuck in self.conductor.given_up})
+        return self._gauge.health(given_up, self._courier.dropped)
 
     def _show(self) -> int:
         """Show the results, and return the exit code that they call for."""
@@ -158,11 +181,11 @@ class Stage:
         return code
 
 
-def open_stage(environment: Environment, settings: Settings) -> Stage:
-    """Check everything, lay out the datasets and make the engine; Locust waits meanwhile.
+def make_request(environment: Environment, settings: Settings, audience: Audience) -> Request:
+    """Compile what is asked for, and check it as far as that needs no mount.
 
     Raises:
-        ReplayerError: Something refuses.
+        ReplayerError: It cannot be run.
     """
     targets = chosen_targets(settings)
     rounds = settings.rounds or _rounds(environment, len(targets))
@@ -170,16 +193,24 @@ def open_stage(environment: Environment, settings: Settings) -> Stage:
     check_thresholds(workload, targets)
     interruption = Interruption()
     interruption.watch()
-    request = Request(
+    return Request(
         settings=settings,
         workload=workload,
         targets=targets,
         rounds=rounds,
         schedule=_make_schedule(environment, workload, len(targets), rounds),
-        progress=make_progress(quiet=settings.quiet),
+        progress=audience.progress,
         interruption=interruption,
     )
-    stage = Stage(open_session(request), environment)
+
+
+def open_stage(request: Request, environment: Environment, audience: Audience) -> Stage:
+    """Look at the mounts, lay out the datasets and make the engine; Locust waits meanwhile.
+
+    Raises:
+        ReplayerError: Something refuses.
+    """
+    stage = Stage(open_session(request), environment, audience)
     # Registered before Locust registers its own, and so done after them.
     atexit.register(stage.end_process)
     return stage

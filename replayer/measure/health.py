@@ -45,6 +45,8 @@ class LoadFacts(Frozen):
     transactions_per_user: int | None
     warm_up_s: float
     ramp_up_s: float
+    order: Literal["together", "in turn"] = "together"
+    """Whether the transactions ran side by side, or one after the other, each in its own time."""
 
 
 class Health(Frozen):
@@ -153,6 +155,8 @@ def _relief(load: LoadFacts, machine: MachineFacts) -> str:
     """Say what helps, given what the user asked for."""
     if load.loop == "open":
         return "lower the arrival rate, or spread it over several client machines"
+    if load.order == "in turn":  # fio
+        return f"{machine.cpus} CPUs serve these jobs: use fewer (numjobs) or a larger client"
     if load.users > machine.cpus and load.loop == "closed":
         return (
             f"{load.users} users share {machine.cpus} CPUs: use fewer (-u), give them think time, "

@@ -7,7 +7,8 @@ as the engine writes them, ``target/round/phase/transaction/op/outcome/expected`
 
 import base64
 import binascii
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -19,7 +20,16 @@ import numpy as np
 
 from replayer.measure.histogram import Counts, Histogram, expand
 
-__all__ = ["Key", "Log", "Segment", "Span", "read_log"]
+__all__ = [
+    "Batch",
+    "Key",
+    "Log",
+    "Segment",
+    "Span",
+    "covered_s",
+    "read_batches",
+    "read_log",
+]
 
 Phase = Literal["warm-up", "measured"]
 
@@ -67,12 +77,14 @@ class Log:
     Attributes:
         histograms: One per key, over all intervals.
         spans: When each segment was recorded.
+        intervals: When each transaction of a segment was recorded.
         damaged: Lines that were cut short or are not readable.
     """
 
     histograms: dict[Key, Histogram]
     spans: dict[Segment, Span]
     damaged: int
+    intervals: dict[tuple[Segment, str], frozenset[Span]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -88,6 +100,9 @@ class _Sums:
 
     parts: dict[Key, list[Histogram]] = field(default_factory=dict)
     spans: dict[Segment, Span] = field(default_factory=dict)
+    intervals: dict[tuple[Segment, str], set[Span]] = field(
+        default_factory=lambda: defaultdict(set)
+    )
     damaged: int = 0
 
     def take(self, lines: list[_Line]) -> None:
@@ -117,6 +132,7 @@ class _Sums:
         for line in lines:
             segment = line.key.segment
             self.spans[segment] = line.span.joined(self.spans.get(segment, line.span))
+            self.intervals[segment, line.key.transaction].add(line.span)
 
 
 def read_log(path: Path) -> Log:
@@ -130,16 +146,75 @@ def read_log(path: Path) -> Log:
             parsed = [found for found in _parsed(chunk, sums) if found is not None]
             if parsed:
                 sums.take(parsed)
-    return Log({key: parts[0] for key, parts in sums.parts.items()}, sums.spans, sums.damaged)
+    return Log(
+        histograms={key: parts[0] for key, parts in sums.parts.items()},
+        spans=sums.spans,
+        damaged=sums.damaged,
+        intervals={key: frozenset(spans) for key, spans in sums.intervals.items()},
+    )
+
+
+def covered_s(spans: Iterable[Span]) -> float:
+    """Return how many seconds lie in at least one of the spans."""
+    total = reached = 0.0
+    for span in sorted(spans, key=lambda span: span.start_s):
+        total += max(span.end_s - max(span.start_s, reached), 0.0)
+        reached = max(reached, span.end_s)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Intervals that were read together.
+
+    Attributes:
+        keys: The key of each interval.
+        spans: When each was.
+        counts: The counts of all of them; owners are places in ``keys``.
+    """
+
+    keys: tuple[Key, ...]
+    spans: tuple[Span, ...]
+    counts: Counts
+
+
+def read_batches(path: Path, wanted: Callable[[Key], bool]) -> Iterator[Batch]:
+    """Yield the wanted intervals; what is damaged is left out, ``read_log`` has counted it."""
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        raws = (raw for raw in iter(lambda: file.readline(_LINE_LIMIT), b""))
+        while chunk := list(islice(raws, _CHUNK)):
+            parsed = [_parse_line(raw) for raw in chunk if not _says_nothing(raw)]
+            yield from _batches([line for line in parsed if line and wanted(line.key)])
+
+
+def _batches(lines: list[_Line]) -> Iterator[Batch]:
+    """Decode lines together, or one by one where one of them is damaged."""
+    if not lines:
+        return
+    try:
+        counts = expand([line.blob for line in lines])
+    except ValueError:
+        if len(lines) > 1:
+            for line in lines:
+                yield from _batches([line])
+        return
+    keys, spans = tuple(line.key for line in lines), tuple(line.span for line in lines)
+    yield Batch(keys, spans, counts)
 
 
 def _parsed(chunk: list[bytes], sums: _Sums) -> Iterator[_Line | None]:
     for raw in chunk:
-        if raw.startswith((b"#", _LEGEND)) or not raw.strip():
+        if _says_nothing(raw):
             continue
         line = _parse_line(raw)
         sums.damaged += line is None
         yield line
+
+
+def _says_nothing(raw: bytes) -> bool:
+    return raw.startswith((b"#", _LEGEND)) or not raw.strip()
 
 
 def _parse_line(raw: bytes) -> _Line | None:

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from replayer.errors import ReplayerError
 from replayer.measure.hlog import Key, Log, Segment, Span, read_log
 from replayer.measure.run import FORMAT, Run, is_alive
+from replayer.measure.seconds import Columns, Seconds
 from replayer.measure.timeline import read_timeline
 
 __all__ = ["Event", "Losses", "RunRecord", "load_run", "read_events"]
@@ -49,6 +50,7 @@ class RunRecord:
         status: As in run.json; ``killed`` when it says running and the process is gone.
         log: The histograms, added up per key.
         bytes: Bytes moved, per key.
+        seconds: The timeline, per key.
         spans: When each segment was measured.
         events: events.jsonl, oldest first.
         losses: What could not be read.
@@ -59,6 +61,7 @@ class RunRecord:
     status: Literal["running", "finished", "interrupted", "failed", "killed"]
     log: Log
     bytes: Mapping[Key, int]
+    seconds: Mapping[Key, Seconds]
     spans: Mapping[Segment, Span]
     events: tuple[Event, ...]
     losses: Losses
@@ -72,7 +75,7 @@ def load_run(path: Path) -> RunRecord:
     """
     run = _load_run_json(path)
     log = read_log(path / "histograms.hlog")
-    moved, lost_rows = _bytes(path / "timeline.csv")
+    moved, seconds, lost_rows = _timeline(path / "timeline.csv")
     events, lost_events = read_events(path / "events.jsonl")
     gone = run.status == "running" and not is_alive(run.process)
     return RunRecord(
@@ -81,6 +84,7 @@ def load_run(path: Path) -> RunRecord:
         status="killed" if gone else run.status,
         log=log,
         bytes=MappingProxyType(moved),
+        seconds=seconds,
         spans=MappingProxyType(_stretched(log.spans, events)),
         events=events,
         losses=Losses(log.damaged, lost_rows, lost_events),
@@ -137,15 +141,17 @@ def _nearby(path: Path) -> str:
     return f"it holds run folders; the newest is {path / inside[0]}"
 
 
-def _bytes(path: Path) -> tuple[dict[Key, int], int]:
+def _timeline(path: Path) -> tuple[dict[Key, int], Mapping[Key, Seconds], int]:
     moved: dict[Key, int] = {}
+    columns = Columns()
     lost = 0
     for row in read_timeline(path):
         if row is None:
             lost += 1
         else:
             moved[row.key] = moved.get(row.key, 0) + row.bytes
-    return moved, lost
+            columns.take(row)
+    return moved, columns.finished(), lost
 
 
 def _event(line: bytes) -> Event | None:

@@ -23,6 +23,7 @@ from replayer.measure.summary import Summary
 __all__ = [
     "FORMAT",
     "CacheFacts",
+    "Confinement",
     "Outcome",
     "PlanFacts",
     "Process",
@@ -41,6 +42,8 @@ FORMAT: Final = 1
 
 Status = Literal["running", "finished", "interrupted", "failed"]
 Outcome = Literal["pass", "fail", "inconclusive"]
+Confinement = Literal["jailed", "guarded", "checked"]
+"""jailed, guarded: as the engine says; checked: fio, whose job file was checked option by option"""
 
 _PROC = Path("/proc")
 _START_TIME = 19  # field 22 of proc_pid_stat(5), counted from the one after the name
@@ -80,8 +83,8 @@ class Target(Frozen):
     index: int
     """Histograms and the timeline name it by this number."""
     name: str
-    confinement: Literal["jailed", "guarded"]
-    """How the engine kept calls inside the run's folder; guarded costs system calls."""
+    confinement: Confinement
+    """How calls were kept inside the run's folder."""
     mounts: Annotated[tuple[MountFacts, ...], Field(min_length=1)]
     guarantee: Guarantee
 
@@ -123,7 +126,7 @@ class Run(Frozen):
 
 
 def collect_target(
-    index: int, name: str, paths: Sequence[Path], confinement: Literal["jailed", "guarded"]
+    index: int, name: str, paths: Sequence[Path], confinement: Confinement
 ) -> Target:
     """Describe a target through each of its mount points.
 

@@ -19,9 +19,10 @@ from replayer.errors import ReplayerError
 from replayer.measure.clock import utc_stamp
 from replayer.measure.run import Run
 
-__all__ = ["RunFolder", "create_run_folder"]
+__all__ = ["PARENT", "RunFolder", "create_run_folder"]
 
 PARENT = Path("replayer-runs")
+"""Where run folders are made unless a person says otherwise."""
 
 
 class FolderRefusedError(ReplayerError):
@@ -76,14 +77,19 @@ class RunFolder:
                 os.close(descriptor)
 
 
-def create_run_folder(chosen: Path | None = None) -> RunFolder:
+def create_run_folder(chosen: Path | None = None, parent: Path | None = None) -> RunFolder:
     """Create the folder of a new run: ``./replayer-runs/<run id>``, or the one that was chosen.
+
+    Args:
+        chosen: The folder itself.
+        parent: Where a folder named by the run's id is made, if none was chosen; None means
+            ./replayer-runs.
 
     Raises:
         ReplayerError: The chosen folder holds something already, is no folder, or cannot be made.
     """
     name = f"{utc_stamp()}-{secrets.token_hex(2)}"
-    path = (chosen if chosen is not None else PARENT / name).absolute()
+    path = (chosen if chosen is not None else (parent or PARENT) / name).absolute()
     try:
         path.mkdir(parents=True, exist_ok=chosen is not None)
         inside = next(path.iterdir(), None)

@@ -7,10 +7,12 @@ transactions that succeeded; failed ones are counted under their outcome, with t
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from itertools import chain
 from typing import TypeVar
 
 from replayer.measure.histogram import Histogram
-from replayer.measure.hlog import Key
+from replayer.measure.hlog import Key, covered_s
 from replayer.measure.record import RunRecord
 from replayer.measure.summary import (
     PERCENTILE_SAMPLES,
@@ -51,16 +53,64 @@ def summarise(record: RunRecord) -> Summary:
         for key, histogram in sorted(record.log.histograms.items())
         if key.segment.phase == "measured"
     ]
-    seconds: dict[tuple[int, int], float] = {
-        (segment.target, segment.round): span.end_s - span.start_s
-        for segment, span in record.spans.items()
-        if segment.phase == "measured"
-    }
+    times = _times(record)
     return Summary(
         targets=tuple(
-            _target(target.index, target.name, samples, seconds) for target in record.run.targets
+            _target(target.index, target.name, samples, times) for target in record.run.targets
         )
     )
+
+
+@dataclass(frozen=True)
+class _Time:
+    """How long was measured.
+
+    Attributes:
+        whole_s: All of it.
+        own_s: By transaction where they ran in turn; None where all ran all the time.
+    """
+
+    whole_s: float
+    own_s: Mapping[str, float] | None = None
+
+    def of(self, names: Iterable[str]) -> float:
+        """Return the time in which these transactions ran."""
+        if self.own_s is None:
+            return self.whole_s
+        return sum(self.own_s.get(name, 0.0) for name in set(names))
+
+    def plus(self, other: "_Time") -> "_Time":
+        """Return the time of both."""
+        whole_s = self.whole_s + other.whole_s
+        if self.own_s is None or other.own_s is None:
+            return _Time(whole_s)
+        names = {*self.own_s, *other.own_s}
+        return _Time(whole_s, {name: self.of([name]) + other.of([name]) for name in names})
+
+
+_Times = Mapping[tuple[int, int], _Time]
+"""By target and round."""
+
+
+def _times(record: RunRecord) -> _Times:
+    measured = {
+        segment: span for segment, span in record.spans.items() if segment.phase == "measured"
+    }
+    if record.run.load.order == "together":
+        return {
+            (segment.target, segment.round): _Time(span.end_s - span.start_s)
+            for segment, span in measured.items()
+        }
+    found = {}
+    for segment in measured:
+        own = {
+            name: spans for (part, name), spans in record.log.intervals.items() if part == segment
+        }
+        found[segment.target, segment.round] = _Time(
+            covered_s(chain.from_iterable(own.values())),
+            {name: covered_s(spans) for name, spans in own.items()},
+        )
+    return found
 
 
 @dataclass(frozen=True)
@@ -103,38 +153,39 @@ def statistics_of(histogram: Histogram) -> Statistics:
     )
 
 
-def _target(
-    index: int, name: str, samples: list[_Sample], seconds: Mapping[tuple[int, int], float]
-) -> TargetSummary:
+def _target(index: int, name: str, samples: list[_Sample], times: _Times) -> TargetSummary:
     own = [sample for sample in samples if sample.key.segment.target == index]
-    rounds = {
-        number: length for (target, number), length in sorted(seconds.items()) if target == index
-    }
+    rounds = {number: times[target, number] for target, number in sorted(times) if target == index}
+    whole = reduce(_Time.plus, rounds.values(), _Time(0.0, {})) if rounds else _Time(0.0)
     return TargetSummary(
         index=index,
         name=name,
-        overall=_round(None, own, sum(rounds.values())),
+        overall=_round(None, own, whole),
         rounds=tuple(
-            _round(number, [item for item in own if item.key.segment.round == number], length)
-            for number, length in rounds.items()
+            _round(number, [item for item in own if item.key.segment.round == number], time)
+            for number, time in rounds.items()
         ),
     )
 
 
-def _round(number: int | None, samples: list[_Sample], seconds: float) -> RoundSummary:
+def _round(number: int | None, samples: list[_Sample], time: _Time) -> RoundSummary:
     by_name = _grouped((sample.key.transaction, sample) for sample in samples)
     by_op = _grouped((sample.key.op, sample) for sample in samples)
     transactions = tuple(
-        _transaction(name, own, seconds)
+        _transaction(name, own, time.of([name]))
         for name, own in by_name.items()
         if name != OUTSIDE or any(sample.key.op == LATENCY for sample in own)
     )
-    ops = tuple(_op(op, own, seconds) for op, own in by_op.items() if not _is_transaction(op))
+    ops = tuple(
+        _op(op, own, time.of(sample.key.transaction for sample in own))
+        for op, own in by_op.items()
+        if not _is_transaction(op)
+    )
     outside = sum(_errors(own) for own in [_ops_of(by_name.get(OUTSIDE, []))])
     failed = sum(found.errors for found in transactions)
     return RoundSummary(
         number=number,
-        measured_s=seconds,
+        measured_s=time.whole_s,
         errors=max(failed + outside, sum(found.errors for found in ops)),
         transactions=transactions,
         ops=ops,

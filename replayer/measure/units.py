@@ -3,7 +3,15 @@
 Text only; nothing is measured or compared with what is printed here.
 """
 
-__all__ = ["format_bytes", "format_count", "format_rate", "format_share", "format_time_ns"]
+__all__ = [
+    "format_bytes",
+    "format_count",
+    "format_duration",
+    "format_factor",
+    "format_rate",
+    "format_share",
+    "format_time_ns",
+]
 
 _TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
 _BYTES = ((1, "B"), (10**3, "kB"), (10**6, "MB"), (10**9, "GB"), (10**12, "TB"))
@@ -34,6 +42,16 @@ def format_count(value: int) -> str:
 def format_share(value: float) -> str:
     """Return a share in percent: ``0.25 %``."""
     return f"{value * 100:.3g} %"
+
+
+def format_duration(value_s: float) -> str:
+    """Return a time of the run: ``0.125 s``, ``3,260 s``."""
+    return f"{_significant(value_s)} s" if value_s > 0 else "0 s"
+
+
+def format_factor(value: float) -> str:
+    """Return how many times: ``1.83 times``, ``410 times``."""
+    return f"{_significant(value)} times"
 
 
 def _scaled(value: float, scale: tuple[tuple[int, str], ...]) -> str:

@@ -287,8 +287,8 @@ def _plain(_scope: Scope, step: Any) -> tuple[str, PlanStep]:  # noqa: ANN401 - 
 
 def _read(scope: Scope, step: s.Read) -> tuple[str, PlanStep]:
     to_end = step.until == "end"
-    checked = to_end and scope.whole.pop(step.file, False)
-    scope.whole.pop(step.file, None)
+    known = scope.whole.pop(step.file, False)
+    checked = to_end and (known or step.length == "entry")
     operands = {"size": scope.draw(step.size), "until_end": to_end, "check_size": checked}
     return "read", operands
 

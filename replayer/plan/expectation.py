@@ -22,9 +22,9 @@ PATH_OPS = frozenset(
     (
         *("open", "stat", "lstat", "access", "mkdir", "rmdir", "unlink", "rename", "link"),
         *("symlink", "readlink", "truncate", "chmod", "chown", "utimens"),
-        *("getxattr", "setxattr", "removexattr", "listxattr"),
     )
 )
+"""Ops that fail when a name is not there. Those on xattrs fail when an attribute is not."""
 
 # Ops of traces, see replayer/trace/FORMAT.md.
 READING = frozenset({"read", "readv", "pread", "preadv", "sendfile"})
@@ -41,6 +41,8 @@ class Tally:
     """Expected amounts of one transaction."""
 
     ops: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    ends: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
+    """Calls among these that only find the end of a file that is copied or sent."""
     failing_lookups: float = 0.0
     bytes_read: float = 0.0
     bytes_written: float = 0.0
@@ -236,8 +238,14 @@ class _Walker:
             self.written[self.names[step["to"]]] = self.sizes[step["to"]]
 
     def call_pwrite(self, step: Mapping[str, Any], times: float) -> None:
+        size = self.draw(step["size"])
         self.tally.ops[step["op"]] += times
-        self.tally.bytes_written += times * self.draw(step["size"]).mean
+        self.tally.bytes_written += times * size.mean
+        slot = step["file"]
+        if "offset" in step and slot in self.names:  # a file of this transaction grows to there
+            end = self.draw(step["offset"]).maximum + size.maximum
+            if end > self.left.get(slot, ZERO).maximum:
+                self.left[slot] = constant(end)
 
     call_pwrite_random = call_pwrite
 
@@ -267,6 +275,7 @@ class _Walker:
     def transfer(self, step: Mapping[str, Any], times: float) -> None:
         left = self.left.get(step["file"], ZERO)
         self.tally.ops[step["op"]] += times * (ratio_up(left, self.draw(step["size"])) + 1)
+        self.tally.ends[step["op"]] += times
         self.tally.bytes_read += times * left.mean
 
     def call_mmap_read(self, step: Mapping[str, Any], times: float) -> None:

@@ -36,6 +36,8 @@ class TransactionSummary:
     """Of the transactions of all users, 0 to 1."""
     ops: Mapping[str, float]
     ops_total: float
+    ends: Mapping[str, float]
+    """Calls of copy_file_range and sendfile that only find the end of the file."""
     failing_lookups: float
     """Look-ups that are meant to fail."""
     bytes_read: float
@@ -131,6 +133,7 @@ def _transaction(name: str, share: float, tally: Tally) -> TransactionSummary:
         share=share,
         ops=ops,
         ops_total=sum(ops.values()),
+        ends=dict(tally.ends),
         failing_lookups=tally.failing_lookups,
         bytes_read=tally.bytes_read,
         bytes_written=tally.bytes_written,

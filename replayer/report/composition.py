@@ -1,4 +1,4 @@
-"""Composing the document of a run from its folder: summarise, judge, rank, and pick the incidents.
+"""Composing the document of a run from its folder: summarise, judge, rank, analyse, pick.
 
 Reads nothing but the record; prints nothing.
 """
@@ -6,6 +6,7 @@ Reads nothing but the record; prints nothing.
 from collections import Counter
 from collections.abc import Iterator
 
+from replayer.analysis import analyse
 from replayer.measure import Event, RunRecord, RunWarning, summarise
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import rank
@@ -52,7 +53,8 @@ def compose(record: RunRecord) -> Document:
             events=record.losses.events,
         ),
         summary=summary,
-        ranking=rank(summary),
+        ranking=rank(summary, run.load.order),
+        analysis=analyse(record, summary),
         incidents=tuple(_chosen(record)),
     )
 

@@ -128,6 +128,7 @@ def _target(target: Target) -> Iterator[tuple[str, str]]:
     how = {
         "jailed": "one system call per op",
         "guarded": "each path resolved first, two to three system calls per op",
+        "checked": "fio's own calls, where its checked job file has them: here and nowhere else",
     }
     yield "  confined", f"{target.confinement}: {how[target.confinement]}"
     promise = target.guarantee

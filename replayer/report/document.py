@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from replayer.analysis import Analysis
 from replayer.measure import (
     CacheFacts,
     Frozen,
@@ -105,5 +106,7 @@ class Document(Frozen):
     summary: Summary
     ranking: tuple[Ranked, ...]
     """Empty with one target."""
+    analysis: Analysis
+    """What the figures hide: steps, stalls, drift, groups, outliers, and what is to blame."""
     incidents: tuple[Incident, ...]
     """The first errors and stalls, and the slowest calls, of each target; events.jsonl has more."""

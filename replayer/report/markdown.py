@@ -10,6 +10,7 @@ from replayer.report.description import (
 )
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
+from replayer.report.findings import acknowledgements, sentences
 from replayer.report.replay import (
     DIVERGENCE_TITLES,
     describe_agreement,
@@ -19,7 +20,7 @@ from replayer.report.replay import (
 )
 from replayer.report.style import clean
 
-__all__ = ["render_markdown"]
+__all__ = ["escape", "render_markdown", "table_lines"]
 
 _ESCAPED = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#"})
 
@@ -27,17 +28,24 @@ _ESCAPED = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#"})
 def render_markdown(document: Document) -> str:
     """Render a run as Markdown, ending with a newline."""
     lines = [
-        f"# {_text(describe_verdict(document))}",
+        f"# {escape(describe_verdict(document))}",
         *_verdict(document),
         *_described(document),
         *_replay(document),
         *_figures(document),
         *_errors(document),
         *_ranking(document),
+        *_findings(document),
         "",
-        *(f"- {_text(note)}" for note in (*footnotes(document), *ranking_notes(document))),
+        *(f"- {escape(note)}" for note in _notes(document)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _notes(document: Document) -> Iterator[str]:
+    yield from footnotes(document)
+    yield from ranking_notes(document)
+    yield from document.analysis.notes
 
 
 def _verdict(document: Document) -> Iterator[str]:
@@ -47,47 +55,47 @@ def _verdict(document: Document) -> Iterator[str]:
     ]
     if rows:
         titles = ("outcome", "threshold", "target", "measured", "stated in")
-        yield from _table(titles, "lllrl", rows)
+        yield from table_lines(titles, "lllrl", rows)
     notes = [*document.verdict.reasons, *(item.message for item in document.warnings)]
     if document.failure is not None:
         notes.insert(0, document.failure)
     if notes:
         yield ""
-        yield from (f"- {_text(note)}" for note in notes)
+        yield from (f"- {escape(note)}" for note in notes)
 
 
 def _described(document: Document) -> Iterator[str]:
     yield ""
     yield "## What was measured"
     rows = [(label.strip(), text) for label, text in describe_run(document)]
-    yield from _table(("", ""), "ll", rows)
+    yield from table_lines(("", ""), "ll", rows)
 
 
 def _replay(document: Document) -> Iterator[str]:
     pairs = list(describe_agreement(document))
     if pairs:
         yield from ("", "## Replay")
-        yield from _table(("", ""), "ll", pairs)
+        yield from table_lines(("", ""), "ll", pairs)
     rows = list(divergence_rows(document))
     if rows:
         yield from ("", "## Divergences")
-        yield from _table(DIVERGENCE_TITLES, "llllr", rows)
+        yield from table_lines(DIVERGENCE_TITLES, "llllr", rows)
     for target, found in first_divergences(document):
-        yield from ("", f"## First divergence on {_text(target)}")
-        yield from _table(("", ""), "ll", list(explain_divergence(target, found)))
+        yield from ("", f"## First divergence on {escape(target)}")
+        yield from table_lines(("", ""), "ll", list(explain_divergence(target, found)))
 
 
 def _figures(document: Document) -> Iterator[str]:
     titles = [column.title for column in COLUMNS]
     for target in document.summary.targets:
         yield ""
-        yield f"## {_text(target.name)}"
+        yield f"## {escape(target.name)}"
         rows = [
             (f"{'· ' * row.depth}{row.name}", *row.cells)
             for row in figure_rows(target.overall, document.load)
         ]
         sides = "l" + "r" * (len(titles) - 1)
-        yield from _table(titles, sides, rows) if rows else ["", "Nothing was measured."]
+        yield from table_lines(titles, sides, rows) if rows else ["", "Nothing was measured."]
 
 
 def _errors(document: Document) -> Iterator[str]:
@@ -95,27 +103,39 @@ def _errors(document: Document) -> Iterator[str]:
     if rows:
         yield from ("", "## Errors")
         titles = ("where", "target", "outcome", "count", "mean", "max")
-        yield from _table(titles, "lllrrr", rows)
+        yield from table_lines(titles, "lllrrr", rows)
 
 
 def _ranking(document: Document) -> Iterator[str]:
     if document.ranking:
         yield from ("", "## Ranking")
         titles = ("figure", "target", "value", "ratio", "rounds", "")
-        yield from _table(titles, "llrrrl", list(ranking_rows(document.ranking)))
+        yield from table_lines(titles, "llrrrl", list(ranking_rows(document.ranking)))
 
 
-def _table(titles: Sequence[str], sides: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _findings(document: Document) -> Iterator[str]:
+    found = list(sentences(document.analysis))
+    if found:
+        yield from ("", "## What stands out", "")
+        yield from (f"- **{escape(item.label)}**: {escape(item.text)}" for item in found)
+    promises = list(acknowledgements(document.analysis))
+    if promises:
+        yield from ("", "## Where written data is when a transaction has ended", "")
+        yield from (f"- {escape(label)}: {escape(text)}" for label, text in promises)
+
+
+def table_lines(titles: Sequence[str], sides: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield a table; ``sides`` has an l or an r for each column."""
     yield ""
     yield _row(titles)
     yield _row(["---:" if side == "r" else "---" for side in sides])
-    yield from (_row([_text(cell) for cell in row]) for row in rows)
+    yield from (_row([escape(cell) for cell in row]) for row in rows)
 
 
 def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _text(text: str) -> str:
+def escape(text: str) -> str:
+    """Return text that Markdown shows as it is."""
     return clean(text).translate(_ESCAPED)

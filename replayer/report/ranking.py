@@ -5,6 +5,7 @@ best one: with interleaved rounds, noise that comes and goes hits all targets, a
 rounds prove nothing.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import comb
@@ -22,6 +23,7 @@ from replayer.report.document import Place, Ranked
 
 __all__ = ["CLAIM_ROUNDS", "chance_of_claim", "rank"]
 
+Order = Literal["together", "in turn"]
 _Entry = TransactionSummary | Performance
 _SPREAD_ROUNDS = 2  # one round has no spread
 CLAIM_ROUNDS = 3
@@ -60,12 +62,20 @@ class _Standing:
         return min(self.rounds) <= max(other.rounds) and min(other.rounds) <= max(self.rounds)
 
 
-def rank(summary: Summary) -> tuple[Ranked, ...]:
-    """Rank the targets of a run by each figure that at least two of them have."""
+def rank(summary: Summary, order: Order = "together") -> tuple[Ranked, ...]:
+    """Rank the targets of a run by each figure that at least two of them have.
+
+    Args:
+        summary: What it measured.
+        order: How its transactions ran: those that ran in turn are different work, and an op over
+            all of them is no figure.
+    """
     if len(summary.targets) == 1:
         return ()
     subjects = dict.fromkeys(
-        (kind, name) for target in summary.targets for kind, name in _subjects(target.overall)
+        (kind, name)
+        for target in summary.targets
+        for kind, name in _subjects(target.overall, order)
     )
     ranked = (
         _ranked(summary, kind, name, figure)
@@ -78,11 +88,15 @@ def rank(summary: Summary) -> tuple[Ranked, ...]:
 _Kind = Literal["transaction", "op"]
 
 
-def _subjects(overall: RoundSummary) -> Iterator[tuple[_Kind, str]]:
+def _subjects(overall: RoundSummary, order: Order) -> Iterator[tuple[_Kind, str]]:
     for transaction in overall.transactions:
         yield "transaction", transaction.name
+    shared = Counter(op.op for found in overall.transactions for op in found.ops)
+    whole = {found.ops[0].op for found in overall.transactions if len(found.ops) == 1}
     for op in overall.ops:
-        yield "op", op.op
+        # Of one transaction alone, and not all of it.
+        if order == "together" or (shared[op.op] == 1 and op.op not in whole):
+            yield "op", op.op
 
 
 def _ranked(summary: Summary, kind: _Kind, name: str, figure: _Figure) -> Ranked | None:

@@ -13,6 +13,7 @@ from replayer.report.description import (
 )
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
+from replayer.report.findings import acknowledgements, sentences
 from replayer.report.grid import Column, lay_out_grid
 from replayer.report.replay import (
     DIVERGENCE_TITLES,
@@ -23,7 +24,7 @@ from replayer.report.replay import (
 )
 from replayer.report.style import PLAIN, Style, clean
 
-__all__ = ["render_table"]
+__all__ = ["heading", "note", "render_table", "wrapped"]
 
 _REPLAY_INDENT = 11
 _LABEL_LIMIT = 24  # columns: a longer label stands on its own line
@@ -46,10 +47,11 @@ def render_table(document: Document, style: Style = PLAIN) -> str:
         *_figures(document, style),
         *_errors(document, style),
         *_ranking(document, style),
+        *_findings(document, style),
         *_incidents(document, style),
         "",
-        *_wrapped("run folder", document.folder, 12, style),
-        *_wrapped("verdict", _last_word(document), 12, style),
+        *wrapped("run folder", document.folder, 12, style),
+        *wrapped("verdict", _last_word(document), 12, style),
     ]
     return style.fit("\n".join(lines)) + "\n"
 
@@ -64,44 +66,44 @@ def _verdict(document: Document, style: Style) -> Iterator[str]:
     yield style.paint(clean(describe_verdict(document)), verdict.outcome)
     targets = len(document.targets)
     for judgement in verdict.judgements:
-        first, *others = _wrapped("", describe_judgement(judgement, targets), 16, style)
+        first, *others = wrapped("", describe_judgement(judgement, targets), 16, style)
         mark = style.paint(f"{judgement.outcome:12}", judgement.outcome)
         yield f"  {mark}  {first.lstrip()}"
         yield from others
     for reason in verdict.reasons:
-        yield from _wrapped("  because", reason, 12, style)
+        yield from wrapped("  because", reason, 12, style)
     if document.failure is not None:
-        yield from _wrapped("  failure", document.failure, 12, style)
+        yield from wrapped("  failure", document.failure, 12, style)
     for warning in document.warnings:
-        yield from _wrapped("  warning", warning.message, 12, style)
+        yield from wrapped("  warning", warning.message, 12, style)
         if warning.hint:
-            yield from _wrapped("  hint", warning.hint, 12, style)
+            yield from wrapped("  hint", warning.hint, 12, style)
 
 
 def _described(document: Document, style: Style) -> Iterator[str]:
-    yield from _heading("What was measured", style)
+    yield from heading("What was measured", style)
     pairs = list(describe_run(document))
     indent = min(max(len(label) for label, _ in pairs), _LABEL_LIMIT) + 2
     for label, text in pairs:
-        yield from _wrapped(label, text, indent, style)
+        yield from wrapped(label, text, indent, style)
 
 
 def _replay(document: Document, style: Style) -> Iterator[str]:
     pairs = list(describe_agreement(document))
     if not pairs:
         return
-    yield from _heading("Replay: how far it agreed with the trace", style)
+    yield from heading("Replay: how far it agreed with the trace", style)
     for label, text in pairs:
-        yield from _wrapped(label, text, _REPLAY_INDENT, style)
+        yield from wrapped(label, text, _REPLAY_INDENT, style)
     rows = list(divergence_rows(document))
     if rows:
-        yield from _heading("Divergences", style)
+        yield from heading("Divergences", style)
         columns = [Column(title, 9) for title in ("", *DIVERGENCE_TITLES[1:])]
         yield from lay_out_grid(columns, rows, style).lines
     for target, found in first_divergences(document):
-        yield from _heading(f"First divergence on {target}", style)
+        yield from heading(f"First divergence on {target}", style)
         for label, text in explain_divergence(target, found):
-            yield from _wrapped(label, text, _REPLAY_INDENT, style)
+            yield from wrapped(label, text, _REPLAY_INDENT, style)
 
 
 def _figures(document: Document, style: Style) -> Iterator[str]:
@@ -112,7 +114,7 @@ def _figures(document: Document, style: Style) -> Iterator[str]:
             for row in figure_rows(target.overall, document.load)
         ]
         if not rows:
-            yield from _heading(f"{target.name}: nothing was measured", style)
+            yield from heading(f"{target.name}: nothing was measured", style)
             continue
         columns = (Column(clean(target.name), 9), *COLUMNS[1:])
         grid = lay_out_grid(columns, rows, style)
@@ -120,18 +122,16 @@ def _figures(document: Document, style: Style) -> Iterator[str]:
         yield ""
         yield from grid.lines
     yield ""
-    for note in footnotes(document):
-        yield from _note(note, style)
+    for remark in footnotes(document):
+        yield from note(remark, style)
     if left_out:
-        yield from _note(
-            f"no room for {', '.join(left_out)}: use a wider terminal or --json", style
-        )
+        yield from note(f"no room for {', '.join(left_out)}: use a wider terminal or --json", style)
 
 
 def _errors(document: Document, style: Style) -> Iterator[str]:
     rows = [row for target in document.summary.targets for row in error_rows(target)]
     if rows:
-        yield from _heading("Errors", style)
+        yield from heading("Errors", style)
         columns = [Column(title, 9) for title in ("", "target", "outcome", "count", "mean", "max")]
         yield from lay_out_grid(columns, rows, style).lines
 
@@ -139,15 +139,36 @@ def _errors(document: Document, style: Style) -> Iterator[str]:
 def _ranking(document: Document, style: Style) -> Iterator[str]:
     if not document.ranking:
         return
-    yield from _heading("Ranking: ratio to the best, lowest and highest round", style)
+    yield from heading("Ranking: ratio to the best, lowest and highest round", style)
     rows = list(ranking_rows(document.ranking))
     # Only the best of each figure names it.
     shown = [(row[0] if row[5] == "best" else "", *row[1:]) for row in rows]
     titles = ("", "target", "value", "ratio", "rounds", "")
     columns = [Column(title, need) for title, need in zip(titles, (9, 8, 7, 6, 1, 5), strict=True)]
     yield from lay_out_grid(columns, shown, style).lines
-    for note in ranking_notes(document):
-        yield from _note(note, style)
+    for remark in ranking_notes(document):
+        yield from note(remark, style)
+
+
+def _findings(document: Document, style: Style) -> Iterator[str]:
+    found = list(sentences(document.analysis))
+    if found:
+        yield from heading("What stands out", style)
+        for sentence in found[:_MOST_FINDINGS]:
+            yield from wrapped(sentence.label, sentence.text, 13, style)
+        if len(found) > _MOST_FINDINGS:
+            yield from note(f"{len(found) - _MOST_FINDINGS} more in --json", style)
+    for remark in document.analysis.notes:
+        yield from note(remark, style)
+    promises = list(acknowledgements(document.analysis))
+    if promises:
+        yield from heading("Where written data is when a transaction has ended", style)
+        indent = min(max(len(label) for label, _ in promises), _LABEL_LIMIT) + 2
+        for label, text in promises:
+            yield from wrapped(label, text, indent, style)
+
+
+_MOST_FINDINGS = 10  # chosen: what fits on a screen; alarms come first
 
 
 def _incidents(document: Document, style: Style) -> Iterator[str]:
@@ -155,24 +176,26 @@ def _incidents(document: Document, style: Style) -> Iterator[str]:
         found = [incident for incident in document.incidents if incident.kind == kind]
         if not found:
             continue
-        yield from _heading(title, style)
+        yield from heading(title, style)
         for incident in found[:_MOST_LINES]:
             yield clean(describe_incident(incident))
         if len(found) > _MOST_LINES:
-            yield from _note("more in events.jsonl and in --json", style)
+            yield from note("more in events.jsonl and in --json", style)
 
 
-def _heading(text: str, style: Style) -> Iterator[str]:
+def heading(text: str, style: Style) -> Iterator[str]:
+    """Yield an empty line and a heading."""
     yield ""
     yield style.paint(clean(text), "heading")
 
 
-def _note(text: str, style: Style) -> Iterator[str]:
+def note(text: str, style: Style) -> Iterator[str]:
+    """Yield a remark, wrapped."""
     for line in textwrap.wrap(clean(text), max(style.width, 80), break_long_words=False):
         yield style.paint(line, "faint")
 
 
-def _wrapped(label: str, text: str, indent: int, style: Style) -> Iterator[str]:
+def wrapped(label: str, text: str, indent: int, style: Style) -> Iterator[str]:
     """Yield a label and its text, which goes on below itself."""
     yield from textwrap.wrap(
         clean(text) or "\N{EN DASH}",

@@ -1,8 +1,9 @@
 """Steps that are calls on an open file."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from replayer.scenario.draws import SizeDraw
 from replayer.scenario.operands import ZERO, OfFile, size_of_text
@@ -36,11 +37,23 @@ class Close(OfFile):
 
 
 class Read(OfFile):
-    """read(2): one call, or with ``until: end`` calls until one returns nothing."""
+    """read(2): one call, or with ``until: end`` calls until one returns nothing.
+
+    ``length: entry`` says that a file read to its end must be as long as the entry that its name is
+    bound to, or was made from; what no step changes is checked without it.
+    """
 
     do: Literal["read"]
     size: SizeDraw = size_of_text("64KiB")
     until: Literal["end"] | None = None
+    length: Literal["entry"] | None = None
+
+    @model_validator(mode="after")
+    def _is_read_to_its_end(self) -> Self:
+        if self.length is not None and self.until is None:
+            message = "length goes with until: end, which is missing"
+            raise PydanticCustomError("length", message, {})
+        return self
 
 
 class _At(OfFile):

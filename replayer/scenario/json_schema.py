@@ -39,7 +39,17 @@ def scenario_schema() -> Schema:
     _replace_unions(schema)
     _allow_traces(schema["properties"]["transactions"]["patternProperties"])
     tidy = _tidy(_with_short_names(schema))
+    _let_include(tidy)
     return {"$schema": DIALECT, **tidy, "title": "A scenario of replayer"}
+
+
+def _let_include(schema: Schema) -> None:
+    """Require what a scenario needs only of files that include no other."""
+    whole = {"required": schema.pop("required")}
+    schema["required"] = ["name"]
+    schema["anyOf"] = [whole, {"required": ["include"]}]
+    names = schema["properties"]["include"]
+    schema["properties"]["include"] = {"anyOf": [{"type": "string"}, names]}
 
 
 def _with_short_names(schema: Schema) -> Schema:

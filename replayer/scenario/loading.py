@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from replayer.scenario.document import Document, load_text, parse_document
 from replayer.scenario.flow import check_flow
+from replayer.scenario.inclusion import include_files
 from replayer.scenario.manifests import Entry, load_manifest, load_tar
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.overrides import apply_overrides
@@ -67,7 +68,7 @@ def _find(path_or_name: str) -> Path:
 
 
 def _build(document: Document, folder: Path, overrides: Sequence[str]) -> Scenario:
-    document = apply_overrides(document, overrides)
+    document = apply_overrides(include_files(document, folder), overrides)
     if not isinstance(document.value, dict):
         message = "must be a mapping of keys such as name, users and transactions"
         raise ScenarioError(str(document.origin(())), message, hint="see scenarios/README.md")

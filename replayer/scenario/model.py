@@ -114,6 +114,10 @@ class Dataset(Part):
                 raise PydanticCustomError("dataset", message, {"key": key, "source": source})
 
 
+def _read_names(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
 class Role(Part):
     """Some users who do something else than the others."""
 
@@ -125,6 +129,7 @@ class Scenario(Part):
     """What to run."""
 
     name: Name
+    include: Annotated[tuple[str, ...], BeforeValidator(_read_names)] = ()
     about: str = ""
     assumptions: tuple[str, ...] = ()
     seed: Annotated[Count, Field(lt=2**64)] = 1

@@ -14,7 +14,10 @@ from replayer.scenario.units import Mode, show_value
 
 __all__ = ["ZERO", "EntryMode", "OfEither", "OfFile", "OfPath", "StepPart", "Timed", "size_of_text"]
 
-OUTCOMES = frozenset({"ok", "any", "layout", *errno.errorcode.values()})
+ERRNO_NAMES = frozenset(name for name in dir(errno) if name.startswith("E"))
+"""Both names where two share a number: EOPNOTSUPP and ENOTSUP."""
+
+OUTCOMES = frozenset({"ok", "any", "layout"}) | ERRNO_NAMES
 """What a call may come to; ``layout`` is ok where the dataset holds the name, ENOENT elsewhere."""
 
 

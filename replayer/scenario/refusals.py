@@ -38,7 +38,10 @@ PHRASES: Mapping[str, str] = {
 
 def explain(error: ValidationError, document: Document) -> ScenarioError:
     """Return the error of the scenario that comes first in its text."""
-    found = [_explain_one(details, document) for details in error.errors(include_url=False)]
+    every = error.errors(include_url=False)
+    # A list whose items are all refused counts as too short as well: the items are what is wrong.
+    items = [details for details in every if details["type"] != "too_short"]
+    found = [_explain_one(details, document) for details in items or every]
     return min(found, key=lambda item: item[0])[1]
 
 

@@ -7,6 +7,7 @@ out of the YAML.
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from replayer.scenario.document import Key
 from replayer.scenario.manifests import check_path
@@ -37,12 +38,25 @@ def load_scripts(scenario: Scenario, folder: Path) -> None:
     for name, steps in scenario.transactions.items():
         for key, step in walk_steps(steps, ("transactions", name)):
             if isinstance(step, Script):
-                lines = _load(scenario, (*key, "script"), step, folder)
+                inside = (*key, "script")
+                path = _find(scenario, inside, step, folder)
+                lines = _load(scenario, inside, step, path)
                 step.give_lines(line.below(step.below) for line in lines)
 
 
-def parse_script(text: str, source: str, sequences: Mapping[str, object]) -> list[ScriptLine]:
+def parse_script(
+    text: str,
+    source: str,
+    sequences: Mapping[str, object],
+    instead: Mapping[str, str | None] = MappingProxyType({}),
+) -> list[ScriptLine]:
     """Parse the table of a script.
+
+    Args:
+        text: The table.
+        source: What messages call it.
+        sequences: Those that exist.
+        instead: Sequences for words of the table, or None for those to leave out.
 
     Raises:
         ScenarioError: It is no such table, or uses a sequence that does not exist.
@@ -53,15 +67,23 @@ def parse_script(text: str, source: str, sequences: Mapping[str, object]) -> lis
         raise ScenarioError(f"{source}:1", "not a script", hint=hint)
     if len(lines) > MAX_LINES:
         raise ScenarioError(source, f"must have at most {MAX_LINES} lines, got {len(lines)}")
-    return [
-        _parse_line(row, f"{source}:{n}", sequences) for n, row in enumerate(lines[1:], start=2)
-    ]
+    found = []
+    for number, row in enumerate(lines[1:], start=2):
+        word, name = _split(row, f"{source}:{number}")
+        use = instead.get(word, word)
+        if use is not None:
+            found.append(_parse_line(use, name, f"{source}:{number}", sequences))
+    return found
 
 
-def _parse_line(row: str, place: str, sequences: Mapping[str, object]) -> ScriptLine:
-    use, tab, name = row.partition("\t")
+def _split(row: str, place: str) -> tuple[str, str]:
+    word, tab, name = row.partition("\t")
     if not tab or not name or "\t" in name:
         raise ScenarioError(place, f"must be a sequence, a tab and a path, got {row!r}")
+    return word, name
+
+
+def _parse_line(use: str, name: str, place: str, sequences: Mapping[str, object]) -> ScriptLine:
     if use not in sequences:
         hint = nearest_hint(use, sequences, kind="sequences")
         raise ScenarioError(place, f"names the sequence {use}, which does not exist", hint=hint)
@@ -71,12 +93,17 @@ def _parse_line(row: str, place: str, sequences: Mapping[str, object]) -> Script
     return ScriptLine(use, name, place)
 
 
-def _load(scenario: Scenario, key: Key, step: Script, folder: Path) -> Sequence[ScriptLine]:
-    path = folder / step.file
+def _find(scenario: Scenario, key: Key, step: Script, folder: Path) -> Path:
+    """Return the script's file: beside the scenario, or beside the included file that names it."""
+    beside = Path(scenario.document.origin((*key, "file")).source).parent / step.file
+    return beside if beside.is_file() and not (folder / step.file).is_file() else folder / step.file
+
+
+def _load(scenario: Scenario, key: Key, step: Script, path: Path) -> Sequence[ScriptLine]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         place = str(scenario.document.origin((*key, "file")))
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise ScenarioError(place, f"the script {path} cannot be read: {reason}") from None
-    return parse_script(text, str(path), scenario.sequences)
+    return parse_script(text, str(path), scenario.sequences, step.with_)

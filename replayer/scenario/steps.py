@@ -5,11 +5,11 @@ A step is written as a word (``close``) or as a mapping with one key (``close: s
 judged in ``replayer.scenario.flow``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BeforeValidator, Field, PrivateAttr
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from replayer.scenario.draws import CountDraw, DurationDraw
@@ -190,6 +190,12 @@ class ScriptLine:
         return ScriptLine(self.sequence, name, self.place)
 
 
+_Instead = Annotated[
+    Name | None,
+    WithJsonSchema({"type": ["string", "null"], "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$"}),
+]
+
+
 class Script(StepPart):
     """Do a sequence for each path of a table beside the scenario."""
 
@@ -198,6 +204,8 @@ class Script(StepPart):
     file: str
     below: str | None = None
     as_: SlotName = Field("file", alias="as")
+    with_: Mapping[Name, _Instead] = Field({}, alias="with")
+    """Sequences to do instead of those that lines name; None: such lines are left out."""
 
     _lines: tuple[ScriptLine, ...] = PrivateAttr(())
 

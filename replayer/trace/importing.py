@@ -26,6 +26,8 @@ class ImportOptions:
 
     roots: Sequence[Path]
     """Directories as the traced machine named them; what lies below them is the trace."""
+    aliases: Sequence[tuple[Path, Path]] = ()
+    """Symlinks that lead to roots, and the roots: what is named by them belongs to the trace."""
     format: str | None = None
     """Name of a format; found out if None."""
     manifest: Path | None = None
@@ -39,6 +41,8 @@ class ImportOptions:
     """What the tracer added to each call's duration; estimated if None."""
     gap_stretch_ns: int | None = None
     """What the tracer added to each time between two calls; estimated if None."""
+    stretch_method: str = ""
+    """How these were measured."""
     keep: Literal["needed", "all"] = "needed"
     """Which files of the manifest the trace keeps."""
     strict: bool = False
@@ -79,10 +83,12 @@ def _encode(options: ImportOptions) -> str:
             "format": options.format,
             "manifest": None if manifest is None else str(manifest),
             "directories": [[task, str(directory)] for task, directory in options.directories],
+            "aliases": [[str(link), str(root)] for link, root in options.aliases],
             "windows": [[item.start_ns, item.end_ns, item.label] for item in options.windows],
             "marker": options.marker,
             "call_ns": options.call_stretch_ns,
             "gap_ns": options.gap_stretch_ns,
+            "method": options.stretch_method,
             "keep": options.keep,
             "strict": options.strict,
             "note": options.note,

@@ -189,6 +189,40 @@ def test_several_roots_make_one_trace(shell: Shell) -> None:
     assert document["counts"]["tree_repairs"]["missing_in_manifest"] == 0
 
 
+def test_what_strace_costs_is_measured_with_every_capture(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    (shell.home / "root/a").write_text("a")
+    assert capture(shell, "--", "cat", "root/a").code == 0
+    calibration = load(shell.home / "trace")["calibration"]
+    assert "measured at the capture" in calibration["method"]
+    assert calibration["call_ns"] > 0
+    assert calibration["gap_ns"] > 0
+
+
+def test_odd_names_are_in_the_tree(shell: Shell) -> None:
+    root = shell.home / "root"
+    root.mkdir()
+    (root / "a\tb\nc\\d").write_text("12345")
+    done = capture(shell, "--", "sh", "-c", "cat root/*")
+    assert done.code == 0, done.err
+    assert "could not be listed" not in done.err
+    document = load(shell.home / "trace")
+    assert document["tree"]["bytes"] == 5
+    assert document["tree"]["inferred"] == 0
+    assert document["counts"]["tree_repairs"]["missing_in_manifest"] == 0
+
+
+def test_a_root_may_be_named_by_a_link(shell: Shell) -> None:
+    (shell.home / "real").mkdir()
+    (shell.home / "real/a").write_text("12345")
+    (shell.home / "link").symlink_to("real")
+    done = shell.run("capture", "-o", "trace", "--root", "link", "--", "cat", shell.home / "link/a")
+    assert done.code == 0, done.err
+    document = load(shell.home / "trace")
+    assert document["counts"]["bytes_read"] == 5
+    assert [root["name"] for root in document["roots"]] == ["real"]
+
+
 def test_a_log_over_its_limit_is_cut_and_the_command_goes_on(shell: Shell) -> None:
     script = "import os\nfor n in range(20000): os.access('root', 0)\nprint('done')"
     done = capture(shell, "--limit", "200kB", "--", sys.executable, "-c", script)

@@ -8,11 +8,19 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from tests.bench import arena, contenders, crowd, overhead, race, untar
+from tests.bench import arena, contenders, crowd, overhead, race, replay, untar
 
-PARTS = ("c", "fio", "null", "hub", "crowd", "untar")
+SHORT = 3
+"""Turns of a race for one of the longer measurements (chosen)."""
+PARTS = ("c", "fio", "null", "hub", "crowd", "untar", "replay")
+
+
+class Judged(Protocol):
+    """A figure with a limit."""
+
+    def passes(self) -> bool: ...
 
 
 def main() -> None:
@@ -31,10 +39,18 @@ def main() -> None:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("parts", nargs="*", choices=PARTS, metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--turns", type=int, default=7, help="turns of each contender (7)")
+    parser.add_argument(
+        "--turns",
+        type=int,
+        default=7,
+        help="turns of each contender (7; three times as many short ones of races)",
+    )
     parser.add_argument("--users", type=int, nargs="+", default=[1, 2, 16], help="(1 2 16)")
     parser.add_argument("--arena", nargs="+", default=_arenas(), choices=list(arena.ARENAS))
     parser.add_argument("--crowd", type=int, default=10_000, help="users of the crowd (10000)")
+    parser.add_argument(
+        "--events", type=int, default=100_000_000, help="of the long trace (100000000)"
+    )
     parser.add_argument("-o", "--output", type=Path, default=_default_output(), help="JSON file")
     return parser.parse_args()
 
@@ -70,13 +86,14 @@ def _run_c(options: argparse.Namespace) -> object:
     print("\nengine against C, the same system calls")
     print("(batch: files a transaction of the engine's; ratio: engine / rival, above 1 is faster)")
     return _races(
-        options, lambda place, users: race.race_c(place, users, options.turns, options.binary)
+        options,
+        lambda place, users: race.race_c(place, users, SHORT * options.turns, options.binary),
     )
 
 
 def _run_fio(options: argparse.Namespace) -> object:
     print("\nengine against fio's file engines")
-    return _races(options, lambda place, users: race.race_fio(place, users, options.turns))
+    return _races(options, lambda place, users: race.race_fio(place, users, SHORT * options.turns))
 
 
 def _run_null(options: argparse.Namespace) -> object:
@@ -122,6 +139,40 @@ def _run_untar(options: argparse.Namespace) -> object:
     return documents
 
 
+def _run_replay(options: argparse.Namespace) -> object:
+    with arena.tmpfs() as folder:
+        speed = replay.front_page(folder, options.scratch, options.turns)
+        timed = replay.punctuality(folder, options.scratch)
+        long = replay.long_trace(folder, options.scratch, options.events)
+    print(f"\nfront page without pauses: {speed.events_s:,.0f} events/s: {_passes(speed)}")
+    late = f"late p50 {timed.late_p50_ns:,} ns, p99 {timed.late_p99_ns:,} ns"
+    print(f"timed, {timed.length_s:.0f} s: {late}, drift {timed.drift:.4%}: {_passes(timed)}")
+    memory = f"{long.rss_bytes / 2**20:,.0f} MiB, {long.events_s:,.0f} events/s"
+    print(f"{long.events:,} events: {memory}: {_passes(long)}")
+    likenesses = {name: _likenesses(options, name) for name in options.arena}
+    return {
+        **{each: found.document() for each, found in (("speed", speed), ("timed", timed))},
+        "long": long.document(),
+        "likenesses": likenesses,
+    }
+
+
+def _likenesses(options: argparse.Namespace, name: str) -> list[dict[str, object]]:
+    with arena.ARENAS[name]() as folder:
+        scratch = options.scratch / name
+        scratch.mkdir()
+        found = replay.likenesses(folder, scratch, options.turns)
+    for each in found:
+        times = f"untraced {each.untraced_s:.3f} s, replayed {each.closed_s:.3f} s"
+        print(f"{name:<6} {each.command:<10} {times} ({each.error:+.1%}),", end=" ")
+        print(f"without pauses {each.asap_s:.3f} s: {_passes(each)}", flush=True)
+    return [each.document() for each in found]
+
+
+def _passes(figure: Judged) -> str:
+    return _word(passes=figure.passes())
+
+
 def _word(*, passes: bool) -> str:
     return "ok" if passes else "misses its target"
 
@@ -133,6 +184,7 @@ RUNNERS: dict[str, Callable[[argparse.Namespace], object]] = {
     "hub": _run_hub,
     "crowd": _run_crowd,
     "untar": _run_untar,
+    "replay": _run_replay,
 }
 
 if __name__ == "__main__":

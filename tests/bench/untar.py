@@ -24,7 +24,8 @@ from tests.bench.arena import SHARED_MEMORY
 
 LIMIT = 1.15
 SCENARIO = "kernel-untar"
-MANIFEST = Path(replayer.__file__).parent / "scenarios/manifests/linux-4.7.2-like.tsv.xz"
+MANIFESTS = Path(replayer.__file__).parent / "scenarios/manifests"
+MANIFEST = "linux-4.7.2-like"
 POOL_BYTES = 1 << 22
 
 
@@ -53,7 +54,7 @@ def untar(arena: Path, turns: int) -> Untar:
     """Unpack the same tree with both, in turns."""
     with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as folder:
         tarball = Path(folder) / "tree.tar"
-        _make_tarball(tarball)
+        make_tarball(tarball, MANIFEST)
         pairs = [
             (_run_scenario(arena, Path(folder) / f"run-{turn}"), _run_tar(arena, tarball))
             for turn in range(turns)
@@ -86,16 +87,17 @@ def _run_tar(arena: Path, tarball: Path) -> float:
     return elapsed_s
 
 
-def _make_tarball(tarball: Path) -> None:
+def make_tarball(tarball: Path, manifest: str) -> None:
+    """Make a tarball of what a shipped manifest lists."""
     pool = random.Random(1).randbytes(POOL_BYTES)  # noqa: S311 (content, not a secret)
     with tarfile.open(tarball, "w", format=tarfile.GNU_FORMAT) as archive:
-        for member in _members():
+        for member in _members(MANIFESTS / f"{manifest}.tsv.xz"):
             archive.addfile(member, io.BytesIO(pool[: member.size]))
 
 
-def _members() -> Iterator[tarfile.TarInfo]:
+def _members(manifest: Path) -> Iterator[tarfile.TarInfo]:
     types = {"f": tarfile.REGTYPE, "d": tarfile.DIRTYPE, "l": tarfile.SYMTYPE}
-    with lzma.open(MANIFEST, "rt", encoding="utf-8") as lines:
+    with lzma.open(manifest, "rt", encoding="utf-8") as lines:
         next(lines)  # the header
         for line in lines:
             path, kind, size, mode, link = line.rstrip("\n").split("\t")

@@ -137,6 +137,7 @@ def data_ops() -> list[Strategy]:
         _op("sendfile", file=FILE, size=numbers(9999, 4000)),
         _op("copy_file_range", st.sampled_from([{"file": f, "to": f} for f in FILES]), size=SIZE),
         _op("copy_file_range", file=FILE, to=FILE, size=nothing),
+        _op("copy_file_range", file=FILE, to=FILE, size=numbers(9999, 4000)),
         _op("mmap_read", file=FILE),
     ]
 

@@ -103,9 +103,11 @@ def run_call(user: User, step: Step) -> None:
             _read(op)
         case "write" | "append":
             _write(op)
-        case "getdents" | "copy_file_range" | "sendfile":
+        case "getdents" | "sendfile":
             while user.timed(step, lambda: SINGLE[step["op"]](op)):
                 pass
+        case "copy_file_range":
+            _copy(op)
         case name:
             user.timed(step, lambda: SINGLE[name](op))
 
@@ -125,6 +127,16 @@ def _close(op: Op) -> None:
     descriptor = op.file()
     op.user.slots[op.step["file"]].descriptor = None
     os.close(descriptor)
+
+
+def _copy(op: Op) -> None:
+    descriptor = op.user.slots[op.step["file"]].descriptor
+    held = 0 if descriptor is None else os.fstat(descriptor).st_size
+    total = 0
+    while copied := op.user.timed(op.step, lambda: SINGLE["copy_file_range"](op)):
+        total += copied
+        if total > held:
+            break
 
 
 def _read(op: Op) -> None:

@@ -16,12 +16,14 @@ def test_roots_are_named_by_their_last_component_and_numbered(tmp_path: Path) ->
     assert [root.absolute for root in check_roots(paths)] == paths
 
 
-def test_a_link_is_followed_and_doubted(tmp_path: Path) -> None:
+def test_a_link_is_followed_and_kept_as_another_name(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     roots = check_roots([tmp_path / "link"])
     assert roots[0].absolute == tmp_path / "real"
-    assert any("through a symbolic link" in doubt for doubt in doubts_of(roots, Path("/x/trace")))
+    assert roots[0].alias == tmp_path / "link"
+    assert doubts_of(roots, Path("/x/trace")) == []
+    assert check_roots([tmp_path / "real"])[0].alias is None
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """What ops do to files, and what is recorded of them."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,26 @@ def all_ops(drafts: Drafts) -> list[dict[str, Any]]:
         call("listxattr", path=1),
         call("removexattr", path=1, name="user.test"),
     ]
+
+
+def test_a_file_copied_onto_its_own_end_does_not_grow_for_ever(
+    drafts: Drafts, run: Run, sandbox: Sandbox
+) -> None:
+    Path(sandbox.path, "files").mkdir()
+    c, call = drafts.const, drafts.call
+    steps = [
+        drafts.name(0, "new"),
+        drafts.name(1, "new"),
+        drafts.open_new(0),
+        call("write", file=0, total=c(10000), block=c(10000)),
+        call("open", path=1, flags=os.O_RDWR, mode=None),
+        call("lseek", file=1, offset=c(0), whence=2),
+        call("lseek", file=0, offset=c(0), whence=0),
+        call("copy_file_range", file=0, to=1, size=c(4000)),
+    ]
+    rows = run(drafts.plan(steps))
+    assert rows["copy_file_range", "ok", True].histogram.count == 3
+    assert Path(sandbox.path, "files/new").stat().st_size == 22000
 
 
 @pytest.mark.parametrize("mode", ["as-possible", "guarded"])

@@ -19,8 +19,8 @@ MEASURED = {
         "access": 249, "lstat": 112, "stat": 46, "open": 96, "fstat": 173,
         "read": 254, "lseek": 92, "close": 93, "getdents": 17,
     },
-    "single_post": {
-        "access": 275, "lstat": 94, "stat": 58, "open": 88, "fstat": 159,
+    "single_post": {  # one view of ten looks whether its 339 scripts have changed
+        "access": 275, "lstat": 94, "stat": 58 + 33.9, "open": 88, "fstat": 159,
         "read": 236, "lseek": 84, "close": 85, "getdents": 11,
     },
     "not_found": {
@@ -52,15 +52,18 @@ def pages() -> dict[str, TransactionSummary]:
 def test_a_page_view_makes_the_calls_of_the_application(
     page: str, pages: dict[str, TransactionSummary]
 ) -> None:
-    assert pages[page].ops == MEASURED[page]
-    assert pages[page].failing_lookups == FAILING[page]
+    assert pages[page].ops == pytest.approx(MEASURED[page])
+    assert pages[page].failing_lookups == pytest.approx(FAILING[page])
 
 
 def test_an_upload_writes_what_the_application_wrote() -> None:
-    upload = described(compile_plan(load_scenario("uploads")))["upload"]
+    upload = described(compile_plan(load_scenario("wordpress-uploads")))["upload"]
     assert upload.ops["write"] == 366 + 802
-    assert upload.bytes_written == 1_872_992 + 3_270_692
-    assert upload.bytes_read == 14 * 8192 + 8192 + 2 * 1_872_992  # and once from the temporary file
+    assert upload.ops["pwrite"] == 229
+    assert upload.bytes_written == 229 * 8179 + 1_872_992 + 3_270_692
+    photo = 14 * 8192 + 8192 + 2 * 1_872_992  # and once from the temporary file
+    sent, wordpress = 1_872_992, 247_163  # by nginx to PHP; what PHP reads of WordPress itself
+    assert upload.bytes_read == photo + sent + wordpress
 
 
 def test_an_untar_makes_the_files_of_the_published_tree() -> None:
@@ -71,11 +74,12 @@ def test_an_untar_makes_the_files_of_the_published_tree() -> None:
     assert untar.bytes_written == pytest.approx(626_795_566, abs=1)
 
 
+SMALL_TREE = ["release.manifest=plugin-428", "site.manifest=plugin-428"]
 SHARED: list[tuple[str, str | None, list[str]]] = [("small-reads", None, ["files.files=300"])]
 SHARED += [
     ("wordpress-pages", page, []) for page in ("front_page", "login", "dashboard", "static_file")
 ]
-SHARED += [("uploads", None, []), ("wordpress-deploy", "single_post", [])]
+SHARED += [("wordpress-uploads", "upload", []), ("wordpress-deploy", "rsync", SMALL_TREE)]
 
 
 @pytest.mark.parametrize(("name", "only", "overrides"), SHARED)
@@ -100,7 +104,8 @@ def test_the_reference_engine_does_what_was_said(
     if turns == 2:
         written = sum(run.bytes[transaction, op] for op in ("write", "pwrite"))
         assert written / turns == said.bytes_written
-        assert run.bytes[transaction, "read"] / turns == said.bytes_read
+        read = sum(run.bytes[transaction, op] for op in ("read", "sendfile"))
+        assert read / turns == said.bytes_read
 
 
 def test_space_and_inodes_are_those_of_the_copies() -> None:

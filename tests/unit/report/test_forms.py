@@ -18,6 +18,7 @@ from replayer import measure, report
 from replayer.report.grid import Column, lay_out_grid
 from replayer.report.ranking import chance_of_claim
 from replayer.report.style import Style, clean, text_width
+from tests.unit.analysis.test_findings import write_stream
 from tests.unit.runs import RunWriter, make_health, make_load, make_run, make_target
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -284,6 +285,17 @@ def test_grids_stay_aligned_whatever_the_cells_hold(rows: list[list[str]]) -> No
     assert len(grid.lines) == len(rows) + 1
     assert all(text_width(line) <= 80 for line in grid.lines)
     assert all(line.isprintable() for line in grid.lines)
+
+
+def test_what_stands_out_is_in_every_form_that_people_read(tmp_path: Path) -> None:
+    folder = write_stream(tmp_path).write(make_run())
+    found = report.compose(measure.load_run(folder))
+    for text in (report.render_table(found), report.render_markdown(found)):
+        assert "What stands out" in text
+        assert "cliff" in text
+        assert "from sample 327 on" in " ".join(text.split())
+    jsonschema.validate(json.loads(report.render_json(found)), report.run_schema())
+    assert json.loads(report.render_json(found))["analysis"]["steps"][0]["sample"] == 327
 
 
 def test_wide_characters_count_twice() -> None:

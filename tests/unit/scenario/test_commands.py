@@ -76,6 +76,50 @@ def test_check_accepts_every_shipped_scenario(
     assert max(map(len, lines)) <= 140
 
 
+PAGE = "front_page=" + str(Path(__file__).parents[3] / "traces/wordpress/front-warm")
+
+
+def test_check_compares_a_transaction_with_a_trace(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "wordpress-pages", "--against", f"{PAGE}:/"]) == 0
+    shown = capsys.readouterr().out
+    for piece in (
+        "front_page against ",
+        "front-warm:/ (10 requests)",
+        "access                          22.0 %     22.0 %     +0.0",
+        "not compared                chdir 1: plans have no such call",
+        "alike: the largest difference is 0.0 points",
+    ):
+        assert piece in shown
+
+
+def test_check_exits_with_1_when_a_transaction_is_not_like_the_trace(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    other = PAGE.replace("front_page=", "login=")
+    assert main(["check", "wordpress-pages", "--against", other, "--json"]) == 1
+    (found,) = json.loads(capsys.readouterr().out)["against"]
+    assert (found["transaction"], found["alike"], found["limit_points"]) == ("login", False, 2.0)
+    assert main(["check", "wordpress-pages", "--against", other]) == 1
+    assert "not alike: 9 shares differ by more than 2 points" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        (PAGE.replace("front_page=", ""), "has 11 transactions in its mix\nhint: say which"),
+        (PAGE.replace("front_page", "front"), "has no transaction front\nhint: it has front_page"),
+        (f"{PAGE}:/none", "has no request /none\nhint: it has /"),
+        ("front_page=nowhere:/", "no trace.json"),
+        ("front_page=", "a trace is missing"),
+    ],
+)
+def test_check_refuses_a_comparison_that_cannot_be_made(
+    word: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "wordpress-pages", "--against", word]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_an_unknown_scenario_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "wordpres-pages"]) == 2
     assert "hint: did you mean wordpress-pages?" in capsys.readouterr().err

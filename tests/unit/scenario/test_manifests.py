@@ -124,9 +124,10 @@ def test_another_archive_can_be_unpacked(tmp_path: Path) -> None:
         member("mine/file", size=25_000, mode=0o640),
     )
     scenario = load_scenario("kernel-untar", [f"linux.tar={path}"])
-    (untar,) = describe_plan(compile_plan(scenario)).transactions
+    untar = describe_plan(compile_plan(scenario)).transactions[0]
     assert untar.bytes_written == 25_000
-    assert (untar.ops["mkdir"], untar.ops["fchmod"], untar.ops["write"]) == (2, 1, 3)
+    assert (untar.ops["mkdir"], untar.ops["fchmod"]) == (2, 1)
+    assert 25_000 / 10_240 <= untar.ops["write"] <= 25_000 / 4_096 + 1  # by blocks of 4 to 10 KiB
 
 
 def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:

@@ -51,6 +51,6 @@ def test_there_are_examples() -> None:
 
 
 def test_every_step_and_every_shipped_scenario_is_described() -> None:
-    words = set(re.findall(r"[a-z_-]+", README))
+    words = set(re.findall(r"[a-z0-9_-]+", README))
     assert set(STEPS) <= words
     assert {path.stem for path in shipped_folder().glob("*.yaml")} <= words

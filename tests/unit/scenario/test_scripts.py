@@ -59,3 +59,20 @@ def test_a_script_stands_in_no_sequence() -> None:
     text = TEXT.replace("{probe: [", "{again: [{script: {in: files, file: x}}], probe: [")
     with pytest.raises(ScenarioError, match="stands in transactions, not in sequences"):
         parse_scenario(text, "s.yaml")
+
+
+def test_words_of_a_script_can_stand_for_other_sequences_or_none(tmp_path: Path) -> None:
+    table = "use\tname\nphp\td0/f1\nprobe\td0/none\nphp\td0/f2\n"
+    for words, expected in (
+        ("php: probe", [["ok"], ["ENOENT"], ["ok"]]),
+        ("php: null", [["ENOENT"]]),
+        ("php: null, probe: null", []),
+    ):
+        text = TEXT.replace("file: page.tsv", f"file: page.tsv, with: {{{words}}}")
+        assert load(tmp_path, table, text) == expected
+
+
+def test_a_sequence_that_stands_for_a_word_must_exist(tmp_path: Path) -> None:
+    text = TEXT.replace("file: page.tsv", "file: page.tsv, with: {php: prob}")
+    with pytest.raises(ScenarioError, match=r"page\.tsv:2: names the sequence prob, which"):
+        load(tmp_path, "use\tname\nphp\td0/f1\n", text)

@@ -16,13 +16,33 @@ SCHEMA = scenario_schema()
 
 def test_all_families_are_there() -> None:
     assert {
+        "close-to-open",
+        "docroot-copy",
+        "file-server",
+        "fio-cache",
+        "fio-upload",
+        "kernel-build-like",
         "kernel-untar",
+        "lock-contention",
+        "mail-spool",
+        "mdtest-easy",
+        "mdtest-hard",
         "php-sessions",
+        "rm-rf",
         "small-reads",
+        "stream-burst",
+        "sync-async-writes",
         "uploads",
+        "visibility",
+        "web-server",
         "wordpress-deploy",
         "wordpress-pages",
-    } <= set(NAMES)
+        "wordpress-update",
+        "wordpress-uploads",
+        "write-100mb-files",
+        "write-1mb-files",
+        "write-size-sweep",
+    } == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -31,7 +51,7 @@ def test_a_scenario_loads_by_name_and_by_path(name: str) -> None:
     assert by_name == load_scenario(shipped_scenarios()[name])
     assert by_name.name == name
     assert len(by_name.about) > 80
-    assert len(by_name.assumptions) >= 4
+    assert len(by_name.assumptions) >= 3
     assert "errors == 0" in by_name.thresholds
 
 
@@ -81,3 +101,18 @@ def test_a_checkout_without_the_link_finds_the_scenarios_beside(
     (tmp_path / "scenarios" / "two.yaml").write_text("name: two")
     monkeypatch.setattr(replayer, "__file__", str(tmp_path / "replayer" / "__init__.py"))
     assert list(shipped_scenarios()) == ["two"]
+
+
+def test_every_shipped_scenario_is_listed_with_what_it_answers() -> None:
+    listed = (shipped_folder() / "README.md").read_text()
+    assert [name for name in NAMES if f"| `{name}` |" not in listed] == []
+
+
+def test_every_shipped_script_and_manifest_is_used() -> None:
+    folder = shipped_folder()
+    texts = "".join(path.read_text() for path in folder.glob("**/*.yaml"))
+    files = [*folder.glob("scripts/*"), *folder.glob("manifests/*")]
+    names = {
+        path.name if path.parent.name == "scripts" else path.name.split(".tsv")[0] for path in files
+    }
+    assert [name for name in sorted(names) if name not in texts] == []

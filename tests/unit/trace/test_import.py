@@ -101,8 +101,8 @@ def test_a_changed_table_is_told(trace: Path) -> None:
 
 def test_a_trace_of_another_version_is_refused(trace: Path) -> None:
     document = trace / "trace.json"
-    document.write_text(document.read_text().replace('"format": 1', '"format": 7'))
-    with pytest.raises(TraceError, match="has trace format 7, this replayer reads 1"):
+    document.write_text(document.read_text().replace('"format": 2', '"format": 7'))
+    with pytest.raises(TraceError, match="has trace format 7, this replayer reads 1 to 2"):
         load_trace(trace)
 
 

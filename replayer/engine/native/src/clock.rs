@@ -1,22 +1,129 @@
-//! The one clock of the engine: `CLOCK_MONOTONIC` in nanoseconds. Wall time is read once, for reports.
+//! The one clock of the engine, in nanoseconds: `CLOCK_MONOTONIC`, or the counter that the kernel makes it of. Wall time is
+//! read once, for reports.
+//!
+//! An op's two looks at the kernel's clock cost 70 to 90 ns on the machine where this was measured, two reads of the counter 40 ns.
 
+use crate::sys::{counter, counter_is_the_clock};
 use rustix::time::{ClockId, clock_gettime};
+use std::sync::OnceLock;
+use std::time::Duration;
 
-/// Nanoseconds on `CLOCK_MONOTONIC` (through the vDSO, no system call).
+/// Two pairs of readings this far apart say how long a tick is (chosen: 30 ns of error make 2 millionths).
+const BASELINE: Duration = Duration::from_millis(15);
+/// Of so many readings the one that was disturbed least is taken (chosen).
+const READINGS: usize = 64;
+/// Ticks are multiplied by a number of 2^-32 nanoseconds.
+const SHIFT: u32 = 32;
+
+/// How the counter's ticks become nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Ticks {
+    base: u64,
+    base_ns: u64,
+    /// 2^-32 nanoseconds a tick.
+    scale: u64,
+}
+
+/// `None`: the kernel's clock is asked. Unset: nothing was measured yet.
+static TICKS: OnceLock<Option<Ticks>> = OnceLock::new();
+
+/// Find out how to read the clock fast. Takes 15 ms the first time; until then the kernel's clock is asked.
+pub(crate) fn prepare() {
+    TICKS.get_or_init(|| counter_is_the_clock().then(Ticks::measured).flatten());
+}
+
+/// Nanoseconds on the monotonic clock (no system call either way).
 #[inline]
 pub(crate) fn now_ns() -> u64 {
-    let time = clock_gettime(ClockId::Monotonic);
+    match TICKS.get() {
+        Some(Some(ticks)) => ticks.nanoseconds(counter()),
+        _ => kernel_ns(ClockId::Monotonic),
+    }
+}
+
+/// Wall-clock time in nanoseconds since 1970, for reports only.
+pub(crate) fn epoch_ns() -> u64 {
+    kernel_ns(ClockId::Realtime)
+}
+
+#[inline]
+fn kernel_ns(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
     time.tv_sec
         .cast_unsigned()
         .wrapping_mul(1_000_000_000)
         .wrapping_add(time.tv_nsec.cast_unsigned())
 }
 
-/// Wall-clock time in nanoseconds since 1970, for reports only.
-pub(crate) fn epoch_ns() -> u64 {
-    let time = clock_gettime(ClockId::Realtime);
-    time.tv_sec
-        .cast_unsigned()
-        .wrapping_mul(1_000_000_000)
-        .wrapping_add(time.tv_nsec.cast_unsigned())
+impl Ticks {
+    fn measured() -> Option<Ticks> {
+        let (base, base_ns) = reading();
+        std::thread::park_timeout(BASELINE);
+        while kernel_ns(ClockId::Monotonic).saturating_sub(base_ns) < ns(BASELINE) {
+            std::thread::yield_now();
+        }
+        let (end, end_ns) = reading();
+        let scale = (u128::from(end_ns.checked_sub(base_ns)?) << SHIFT)
+            .checked_div(u128::from(end.checked_sub(base)?))?;
+        Some(Ticks {
+            base,
+            base_ns,
+            scale: u64::try_from(scale).ok()?,
+        })
+    }
+
+    #[inline]
+    fn nanoseconds(&self, counter: u64) -> u64 {
+        let ticks = u128::from(counter.saturating_sub(self.base));
+        let passed = (ticks * u128::from(self.scale)) >> SHIFT;
+        #[expect(clippy::cast_possible_truncation, reason = "584 years")]
+        let passed_ns = passed as u64;
+        self.base_ns + passed_ns
+    }
+}
+
+fn ns(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// The counter and the kernel's clock at the same moment: the pair, of many, with the least time in between.
+fn reading() -> (u64, u64) {
+    let readings = (0..READINGS).map(|_| {
+        let before_ns = kernel_ns(ClockId::Monotonic);
+        let ticks = counter();
+        let after_ns = kernel_ns(ClockId::Monotonic);
+        let between_ns = after_ns.saturating_sub(before_ns);
+        (between_ns, ticks, before_ns + between_ns / 2)
+    });
+    readings
+        .min()
+        .map_or((0, 0), |(_, ticks, time_ns)| (ticks, time_ns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_counter_keeps_the_kernels_time() {
+        let Some(ticks) = counter_is_the_clock().then(Ticks::measured).flatten() else {
+            return;
+        };
+        std::thread::park_timeout(Duration::from_millis(100));
+        let (counter, time_ns) = reading();
+        // 100 millionths of 100 ms and more: far above the error, far below what would matter.
+        let off_ns = ticks.nanoseconds(counter).abs_diff(time_ns);
+        assert!(off_ns < 20_000, "{off_ns} ns after 100 ms");
+    }
+
+    #[test]
+    fn time_never_goes_back() {
+        prepare();
+        let mut last_ns = now_ns();
+        for _ in 0..100_000 {
+            let next_ns = now_ns();
+            assert!(next_ns >= last_ns);
+            last_ns = next_ns;
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! The engine as the door sees it: users, segments, queues, the end.
 
-use crate::clock::{epoch_ns, now_ns};
+use crate::clock::{self, epoch_ns, now_ns};
 use crate::core::{Confinement, Core, OutcomeData, StuckData, TransactionData};
 use crate::crowd::{GivenUp, Refusal};
 use crate::error::{Error, Result, errno_of};
@@ -63,6 +63,7 @@ impl Engine {
         options.check(&targets)?;
         let read_bytes = program.replays.needs()?.read_bytes.max(program.read_bytes);
         file_limit_raised();
+        clock::prepare();
         install_wake_signal();
         let doorbell = Doorbell::new().map_err(|errno| Error::os(errno, "eventfd"))?;
         let doorbell = Arc::new(doorbell);

@@ -21,13 +21,20 @@ pub(crate) fn skip_blanks(bytes: &[u8]) -> &[u8] {
 
 /// The decimal digits in front, and what follows them.
 pub(crate) fn take_digits(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    /// So many digits always fit into 64 bits.
+    const SAFE_DIGITS: usize = 19;
     let mut value = 0_u64;
     let mut length = 0;
     for &byte in bytes {
-        if !byte.is_ascii_digit() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
             break;
         }
-        value = value.checked_mul(10)?.checked_add(u64::from(byte - b'0'))?;
+        value = if length < SAFE_DIGITS {
+            value * 10 + u64::from(digit)
+        } else {
+            value.checked_mul(10)?.checked_add(u64::from(digit))?
+        };
         length += 1;
     }
     (length > 0).then(|| (value, from(bytes, length)))

@@ -3,6 +3,7 @@
 use crate::errno;
 use crate::infer::Repairs;
 use crate::op::Op;
+use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ const MOST_NAMES: usize = 1024;
 
 /// Something counted by name.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct ByName(BTreeMap<String, u64>);
+pub(crate) struct ByName(FxHashMap<String, u64>);
 
 impl ByName {
     pub(crate) fn add(&mut self, name: &str) {
@@ -29,6 +30,7 @@ impl ByName {
     }
 
     pub(crate) fn json(&self) -> Value {
+        // A map of serde_json sorts its keys.
         let map: Map<String, Value> = self
             .0
             .iter()

@@ -178,6 +178,10 @@ fn request(
         let directory = pair.get(1)?.as_str()?.as_bytes().to_vec();
         Some((pair.get(0)?.as_u64(), directory))
     });
+    let aliases = list("aliases").map(|pair| {
+        let name = |at: usize| Some(pair.get(at)?.as_str()?.as_bytes().to_vec());
+        Some((name(0)?, name(1)?))
+    });
     let windows = list("windows").map(|window| {
         Some(Window {
             start_ns: window.get(0)?.as_i64()?,
@@ -189,6 +193,7 @@ fn request(
         files,
         target,
         roots,
+        aliases: aliases.collect::<Option<_>>()?,
         format: text("format").map(str::to_owned),
         manifest: text("manifest").map(PathBuf::from),
         directories: directories.collect::<Option<_>>()?,
@@ -197,7 +202,7 @@ fn request(
         stretch: Stretch {
             call_ns: options.get("call_ns").and_then(Value::as_i64),
             gap_ns: options.get("gap_ns").and_then(Value::as_i64),
-            method: String::new(),
+            method: text("method").unwrap_or_default().to_owned(),
         },
         keep: match text("keep")? {
             "needed" => Keep::Needed,

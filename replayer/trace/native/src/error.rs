@@ -79,15 +79,20 @@ impl TraceError {
 
     /// Put a path beside what the kernel said.
     pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.into();
-        move |source| Self::Io { path, source }
+        // The name is made where it is needed: this stands beside every line that is read.
+        move |source| Self::Io {
+            path: path.into(),
+            source,
+        }
     }
 
     /// Put a path beside what the Parquet library said.
     pub(crate) fn parquet(
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(parquet::errors::ParquetError) -> Self {
-        let path = path.into();
-        move |source| Self::Parquet { path, source }
+        move |source| Self::Parquet {
+            path: path.into(),
+            source,
+        }
     }
 }

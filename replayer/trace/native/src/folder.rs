@@ -7,6 +7,7 @@ use crate::readme;
 use crate::scope::Scope;
 use crate::stretch::Stretch;
 use crate::tables;
+use crate::tables::tree::{Keep, Needed};
 use crate::tracker::Tracker;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
@@ -16,7 +17,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// Version of the folder's format.
-pub(crate) const FORMAT_VERSION: u64 = 1;
+pub(crate) const FORMAT_VERSION: u64 = 2;
 /// The tables, as they are named.
 pub(crate) const TABLES: [&str; 5] = ["events", "paths", "tree", "edges", "requests"];
 
@@ -86,23 +87,20 @@ pub(crate) fn write(
         tracker.edges.push(edge)?;
     }
     let first_ns = tracker.first_ns.unwrap_or(0);
-    let (events, stretch) = tracker.events.finish()?;
+    let needed = settle_paths(&mut tracker, origin.request.keep);
+    let events = tracker.events.finish()?;
     let by_reason = tracker.edges.by_reason.clone();
     let edges = tracker.edges.finish()?;
     let without_events = tracker.requests.without_events;
     let requests = tracker.requests.into_done();
     tables::requests::write(directory, &requests, first_ns)?;
-    let tree = tables::tree::write(
-        directory,
-        &tracker.tree,
-        &mut tracker.scope.paths,
-        origin.request.keep,
-    )?;
+    let tree = tables::tree::write(directory, &tracker.tree, &mut tracker.scope.paths, &needed)?;
     let labels = tables::paths::write(directory, &tracker.scope.paths, &tracker.usage)?;
 
     let mut counts = tracker.counts.json();
     let totals = json!({
-        "events": events,
+        "events": events.rows,
+        "times_rounded": events.rounded,
         "threads": tracker.threads.len(),
         "paths": tracker.scope.paths.rows().len(),
         "open_descriptions": tracker.files.count(),
@@ -120,10 +118,11 @@ pub(crate) fn write(
     }
     let document = json!({
         "format": FORMAT_VERSION,
+        "checksum": NO_CHECKSUM,
         "writer": format!("replayer {}", env!("CARGO_PKG_VERSION")),
         "origin": describe_origin(origin),
-        "clock": clock(origin, tracker.first_ns),
-        "calibration": calibration(&stretch),
+        "clock": clock(origin, tracker.first_ns, events.tick_ns),
+        "calibration": calibration(&events.stretch),
         "roots": roots(&tracker.scope),
         "blind_spots": tracker.counts.blind.json(),
         "counts": counts,
@@ -132,12 +131,54 @@ pub(crate) fn write(
         "requests": by_label(&requests),
         "tables": checksums(directory)?,
     });
-    let text = serde_json::to_string_pretty(&document).unwrap_or_default();
+    let text = seal(&document);
     let place = directory.join("trace.json");
-    fs::write(&place, format!("{text}\n")).map_err(TraceError::io(&place))?;
+    fs::write(&place, &text).map_err(TraceError::io(&place))?;
     let place = directory.join("README.md");
     fs::write(&place, readme::render(&document)).map_err(TraceError::io(&place))?;
     Ok(text)
+}
+
+/// Give every path its row, and tell what of the tree is needed, parents before children.
+///
+/// Rows are sorted as long as no event has been written: that packs better.
+fn settle_paths(tracker: &mut Tracker, keep: Keep) -> Vec<Needed> {
+    let paths = &mut tracker.scope.paths;
+    let mut needed = tables::tree::needed(&tracker.tree, paths, keep);
+    if tracker.events.is_whole() {
+        let moved = paths.sort_rows();
+        tracker.events.renumber_paths(&moved);
+        tables::tree::sort_by_row(&mut needed, paths);
+    } else {
+        tables::tree::sort(&mut needed, paths);
+    }
+    needed
+}
+
+/// Stands for the checksum of trace.json while that is taken.
+pub(crate) const NO_CHECKSUM: &str =
+    "0000000000000000000000000000000000000000000000000000000000000000";
+
+/// The text of trace.json, with its checksum in place.
+fn seal(document: &Value) -> String {
+    let mut text = serde_json::to_string_pretty(document).unwrap_or_default();
+    text.push('\n');
+    let sum = document_checksum(&text);
+    text.replacen(NO_CHECKSUM, &sum, 1)
+}
+
+/// SHA-256 of the text of a trace.json that has zeros for its checksum.
+pub(crate) fn document_checksum(text: &str) -> String {
+    hexadecimal(&Sha256::digest(text.as_bytes()))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    for byte in bytes {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
 }
 
 /// Requests and their events, by label.
@@ -164,11 +205,12 @@ fn reasons(by_reason: &std::collections::BTreeMap<Reason, u64>) -> Value {
     Value::Object(map)
 }
 
-fn clock(origin: &Origin<'_>, begin_ns: Option<i64>) -> Value {
+fn clock(origin: &Origin<'_>, begin_ns: Option<i64>, tick_ns: i64) -> Value {
     json!({
         "kind": origin.clock.kind.name(),
         "begin_ns": begin_ns,
         "resolution_ns": origin.clock.resolution_ns,
+        "tick_ns": tick_ns,
         "durations": origin.clock.durations,
     })
 }
@@ -205,7 +247,7 @@ fn calibration(stretch: &Stretch) -> Value {
         "call_ns": stretch.call_ns,
         "gap_ns": stretch.gap_ns,
         "method": stretch.method,
-        "about": "gap_ns of the events has the gap constant subtracted; duration_ns is as recorded and contains the call constant",
+        "about": "think times have the gap constant subtracted; durations are as recorded and contain the call constant",
     })
 }
 
@@ -233,10 +275,5 @@ pub(crate) fn checksum(path: &Path) -> Result<(String, u64), TraceError> {
         hash.update(buffer.get(..count).unwrap_or_default());
         bytes += u64::try_from(count).unwrap_or(0);
     }
-    let mut sum = String::new();
-    for byte in hash.finalize() {
-        // Writing to a String cannot fail.
-        let _ = write!(sum, "{byte:02x}");
-    }
-    Ok((sum, bytes))
+    Ok((hexadecimal(&hash.finalize()), bytes))
 }

@@ -2,8 +2,9 @@
 
 use crate::errno;
 use crate::error::TraceError;
+use crate::events::Events;
 use crate::op::{Class, Op};
-use crate::reader::{Events, NamedPath, Trace};
+use crate::reader::{NamedPath, Trace};
 use crate::tables::events::Event;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};

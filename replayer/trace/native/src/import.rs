@@ -31,6 +31,8 @@ pub struct Request {
     pub target: PathBuf,
     /// Directories as the traced machine named them.
     pub roots: Vec<Vec<u8>>,
+    /// Symlinks that lead to roots, and the roots.
+    pub aliases: Vec<(Vec<u8>, Vec<u8>)>,
     /// Name of a format; found out if None.
     pub format: Option<String>,
     /// The files below the roots before the trace began.
@@ -149,9 +151,9 @@ pub fn rehearse(
         true
     })?;
     tracker.order.settle();
-    let (events, _) = tracker.events.finish()?;
+    let events = tracker.events.finish()?;
     tracker.edges.finish()?;
-    Ok(events)
+    Ok(events.rows)
 }
 
 fn table_file(directory: &Path, name: &str) -> Result<Sink, TraceError> {
@@ -194,6 +196,9 @@ fn tracker(request: &Request, open: Open<'_>) -> Result<Tracker, TraceError> {
         outside: 0,
         adopted: Vec::new(),
     };
+    for (link, root) in &request.aliases {
+        tracker.scope.add_alias(link, root)?;
+    }
     for (task, directory) in &request.directories {
         if directory.first() != Some(&b'/') {
             return Err(TraceError::asked(

@@ -1,15 +1,18 @@
 //! Reads a manifest: the files below the roots before the trace began.
 //!
 //! One line a file, tab-separated, with a header line: path, type (f, d, l, - for 'not there', others are special), size,
-//! mode (octal), link. A path is relative to the first root, or to the root whose top name stands before a colon.
+//! mode (octal), link. A path is relative to the first root, or to the root whose top name stands before a colon. Names with
+//! tabs, line breaks or the like are escaped as in C: the row then has a capital letter for its type.
 
 use crate::bytes::{number, split_at_byte, take_radix};
 use crate::call::FileKind;
 use crate::error::TraceError;
+use crate::formats::strace::value::unescape;
 use crate::input::{Input, Line};
 use crate::paths::PathId;
 use crate::tracker::Tracker;
 use crate::tree::{Entry, Found, NodeId};
+use std::borrow::Cow;
 use std::path::Path;
 
 /// Take over what a manifest declares. Returns the number of files.
@@ -36,18 +39,19 @@ pub(crate) fn load(tracker: &mut Tracker, mut input: Input) -> Result<u64, Trace
                 "is no row of path, type, size, mode, link",
             ));
         };
-        let Some(place) = place(tracker, row.path) else {
+        let (path, target) = row.names();
+        let Some(place) = place(tracker, &path) else {
             return Err(wrong(file, number, "names no file below the roots"));
         };
-        if row.kind == b"-" {
+        if row.kind == b'-' {
             declare_absent(tracker, place);
             continue;
         }
         count += 1;
         if let Some(node) = declare(tracker, place, &row)
-            && row.kind == b"l"
+            && row.kind == b'l'
         {
-            links.push((node, place, row.link.to_vec()));
+            links.push((node, place, target.into_owned()));
         }
     }
     // A link may lead to what stands further down.
@@ -64,23 +68,40 @@ pub(crate) fn load(tracker: &mut Tracker, mut input: Input) -> Result<u64, Trace
 
 struct Row<'a> {
     path: &'a [u8],
-    kind: &'a [u8],
+    /// In small letters.
+    kind: u8,
+    /// A capital letter says that the names are written with `\\`, `\t`, `\n` and `\r`.
+    escaped: bool,
     size: i64,
     mode: Option<u32>,
     link: &'a [u8],
 }
 
+impl<'a> Row<'a> {
+    /// Path and link.
+    fn names(&self) -> (Cow<'a, [u8]>, Cow<'a, [u8]>) {
+        if self.escaped {
+            (unescape(self.path), unescape(self.link))
+        } else {
+            (Cow::Borrowed(self.path), Cow::Borrowed(self.link))
+        }
+    }
+}
+
 fn parse(line: &[u8]) -> Option<Row<'_>> {
     let mut fields = line.splitn(5, |&byte| byte == b'\t');
     let path = fields.next()?;
-    let kind = fields.next()?;
+    let &[letter] = fields.next()? else {
+        return None;
+    };
     let size = number(fields.next()?)?;
     let permissions =
         take_radix(fields.next()?, 8).and_then(|(mode, _)| u32::try_from(mode & 0o7777).ok());
     let target = fields.next().unwrap_or_default();
-    (kind.len() == 1 && size >= 0).then_some(Row {
+    (size >= 0).then_some(Row {
         path,
-        kind,
+        kind: letter.to_ascii_lowercase(),
+        escaped: letter.is_ascii_uppercase(),
         size,
         mode: permissions,
         link: target,
@@ -128,9 +149,9 @@ fn declare_absent(tracker: &mut Tracker, place: PathId) {
 
 fn declare(tracker: &mut Tracker, place: PathId, row: &Row<'_>) -> Option<NodeId> {
     let kind = match row.kind {
-        b"f" => FileKind::Regular,
-        b"d" => FileKind::Directory,
-        b"l" => FileKind::Symlink,
+        b'f' => FileKind::Regular,
+        b'd' => FileKind::Directory,
+        b'l' => FileKind::Symlink,
         _ => FileKind::Special,
     };
     let paths = &tracker.scope.paths;

@@ -146,7 +146,8 @@ impl Order {
         }
         self.candidates
             .sort_unstable_by_key(|&(seat, reason)| (std::cmp::Reverse(seat.row), reason));
-        for (from, reason) in std::mem::take(&mut self.candidates) {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        for (from, reason) in candidates.drain(..) {
             if from.thread != now.thread && from.row < now.row && self.knowledge.learn(now, from) {
                 self.ready.push(Edge {
                     from: from.row,
@@ -156,6 +157,8 @@ impl Order {
             }
         }
         self.knowledge.note(now);
+        // Its room is used again.
+        self.candidates = candidates;
     }
 
     /// The event opens, uses or closes a description.

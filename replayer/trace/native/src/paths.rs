@@ -148,6 +148,31 @@ impl Paths {
         }
     }
 
+    /// Sort the rows by their texts: that packs better. Returns the new row of each old one.
+    pub(crate) fn sort_rows(&mut self) -> Vec<u32> {
+        let mut named: Vec<(Vec<u8>, PathId)> = self
+            .rows
+            .iter()
+            .map(|&path| (self.text(path), path))
+            .collect();
+        named.sort_unstable();
+        let mut moved = vec![UNUSED; self.rows.len()];
+        self.rows.clear();
+        for ((_, path), row) in named.into_iter().zip(0_u32..) {
+            self.rows.push(path);
+            if let Some(place) = self.places.get_mut(path.index()) {
+                if let Some(new) = usize::try_from(place.row)
+                    .ok()
+                    .and_then(|old| moved.get_mut(old))
+                {
+                    *new = row;
+                }
+                place.row = row;
+            }
+        }
+        moved
+    }
+
     /// The places of the table `paths`, in the order of its rows.
     pub(crate) fn rows(&self) -> &[PathId] {
         &self.rows
@@ -155,18 +180,22 @@ impl Paths {
 
     /// The whole text, without a leading slash.
     pub(crate) fn text(&self, path: PathId) -> Vec<u8> {
-        let mut names = Vec::new();
+        let depth = usize::try_from(self.depth(path)).unwrap_or(0);
+        let mut names = Vec::with_capacity(depth);
+        let mut length = depth;
         let mut at = path;
         while at != PathId::TOP {
-            names.push(self.name(at));
+            let name = self.names.text(self.name(at));
+            length += name.len();
+            names.push(name);
             at = self.parent(at);
         }
-        let mut text = Vec::new();
+        let mut text = Vec::with_capacity(length);
         for (count, &name) in names.iter().rev().enumerate() {
             if count > 0 {
                 text.push(b'/');
             }
-            text.extend_from_slice(self.names.text(name));
+            text.extend_from_slice(name);
         }
         text
     }

@@ -1,9 +1,10 @@
 //! Opens a trace folder: nothing of it is believed before its version and its checksums are right.
 
 use crate::error::TraceError;
-use crate::folder::{FORMAT_VERSION, TABLES, checksum};
-use crate::op::Op;
-use crate::tables::events::{Event, SPECS as EVENTS};
+use crate::events::{Events, count_events};
+use crate::folder::{FORMAT_VERSION, NO_CHECKSUM, TABLES, checksum, document_checksum};
+use crate::tables::column::Spec;
+use crate::tables::events::SPECS as EVENTS;
 use crate::tables::read::{Group, TableReader};
 use crate::tables::text::unescaped;
 use crate::tables::{edges, paths, requests, tree};
@@ -21,6 +22,7 @@ const AGAIN: &str = "the trace is damaged: import or copy it again";
 pub struct Trace {
     directory: PathBuf,
     text: String,
+    document: Value,
 }
 
 impl Trace {
@@ -34,11 +36,12 @@ impl Trace {
         let document: Value = serde_json::from_str(&text)
             .map_err(|error| TraceError::damaged(&place, format!("is no JSON: {error}"), AGAIN))?;
         match document.get("format").and_then(Value::as_u64) {
-            Some(FORMAT_VERSION) => {}
+            Some(1) => {}
+            Some(FORMAT_VERSION) => check_document(&place, &text, &document)?,
             Some(other) => {
                 return Err(TraceError::damaged(
                     &place,
-                    format!("has trace format {other}, this replayer reads {FORMAT_VERSION}"),
+                    format!("has trace format {other}, this replayer reads 1 to {FORMAT_VERSION}"),
                     "use a replayer that is as new as the one that wrote it, or import the log again",
                 ));
             }
@@ -54,6 +57,7 @@ impl Trace {
         Ok(Self {
             directory: directory.to_owned(),
             text,
+            document,
         })
     }
 
@@ -68,9 +72,7 @@ impl Trace {
     /// # Errors
     /// The table is damaged.
     pub fn events(&self) -> Result<Events, TraceError> {
-        Ok(Events {
-            table: TableReader::open(&self.directory, "events", &EVENTS)?,
-        })
+        Events::open(&self.directory, &self.document)
     }
 
     /// Paths by row.
@@ -78,12 +80,7 @@ impl Trace {
     /// # Errors
     /// The table is damaged.
     pub fn paths(&self) -> Result<Vec<NamedPath>, TraceError> {
-        self.rows("paths", &paths::SPECS, |group, row| {
-            Some(NamedPath {
-                path: unescaped(group.text(0, row)?),
-                label: group.text(1, row)?.to_owned(),
-            })
-        })
+        self.rows("paths", &paths::SPECS, named_path)
     }
 
     /// What must be there before, parents before children.
@@ -91,15 +88,7 @@ impl Trace {
     /// # Errors
     /// The table is damaged.
     pub fn tree(&self) -> Result<Vec<TreeEntry>, TraceError> {
-        self.rows("tree", &tree::SPECS, |group, row| {
-            Some(TreeEntry {
-                path: u32::try_from(group.int(0, row)?).ok()?,
-                kind: group.text(1, row)?.chars().next()?,
-                size: u64::try_from(group.int(2, row)?).ok()?,
-                mode: group.int(3, row).and_then(|mode| u32::try_from(mode).ok()),
-                link: group.text(4, row).map(unescaped),
-            })
-        })
+        self.rows("tree", &tree::SPECS, tree_entry)
     }
 
     /// Which event waits for which: pairs of (event, earlier event), by event.
@@ -107,11 +96,7 @@ impl Trace {
     /// # Errors
     /// The table is damaged.
     pub fn edges(&self) -> Result<Vec<(u64, u64)>, TraceError> {
-        self.rows("edges", &edges::SPECS, |group, row| {
-            let event = u64::try_from(group.int(0, row)?).ok()?;
-            let earlier = u64::try_from(group.int(1, row)?).ok()?;
-            (earlier < event).then_some((event, earlier))
-        })
+        self.rows("edges", &edges::SPECS, edge)
     }
 
     /// Pieces of threads, by their first event.
@@ -119,46 +104,94 @@ impl Trace {
     /// # Errors
     /// The table is damaged.
     pub fn requests(&self) -> Result<Vec<RequestPiece>, TraceError> {
-        self.rows("requests", &requests::SPECS, |group, row| {
-            let number = |column| {
-                group
-                    .int(column, row)
-                    .and_then(|value| u64::try_from(value).ok())
-            };
-            Some(RequestPiece {
-                request: u32::try_from(number(0)?).ok()?,
-                label: group.text(1, row)?.to_owned(),
-                thread: u32::try_from(number(2)?).ok()?,
-                first_event: number(3)?,
-                last_event: number(4)?,
-                start_ns: number(6)?,
-                end_ns: number(7)?,
-            })
-        })
+        self.rows("requests", &requests::SPECS, request_piece)
     }
 
     fn rows<T>(
         &self,
         name: &str,
-        specs: &'static [crate::tables::column::Spec],
-        read: impl Fn(&Group, usize) -> Option<T>,
+        specs: &'static [Spec],
+        read: ReadRow<T>,
     ) -> Result<Vec<T>, TraceError> {
-        let mut table = TableReader::open(&self.directory, name, specs)?;
-        let mut all = Vec::new();
-        while let Some(group) = table.next_group()? {
-            for row in 0..group.rows {
-                all.push(
-                    read(&group, row).ok_or_else(|| wrong_row(&self.directory, name, all.len()))?,
-                );
-            }
-        }
-        Ok(all)
+        rows(TableReader::open(&self.directory, name, specs)?, name, read)
     }
 }
 
-fn wrong_row(directory: &Path, name: &str, row: usize) -> TraceError {
+/// Reads one row; None where it holds what cannot be meant.
+type ReadRow<T> = fn(&Group, usize) -> Option<T>;
+
+fn rows<T>(mut table: TableReader, name: &str, read: ReadRow<T>) -> Result<Vec<T>, TraceError> {
+    let mut all = Vec::new();
+    while let Some(group) = table.next_group()? {
+        for row in 0..group.rows {
+            all.push(read(&group, row).ok_or_else(|| wrong_row(name, all.len()))?);
+        }
+    }
+    Ok(all)
+}
+
+fn named_path(group: &Group, row: usize) -> Option<NamedPath> {
+    Some(NamedPath {
+        path: unescaped(group.text(0, row)?),
+        label: group.text(1, row)?.to_owned(),
+    })
+}
+
+fn tree_entry(group: &Group, row: usize) -> Option<TreeEntry> {
+    Some(TreeEntry {
+        path: u32::try_from(group.int(0, row)?).ok()?,
+        kind: group.text(1, row)?.chars().next()?,
+        size: u64::try_from(group.int(2, row)?).ok()?,
+        mode: group.int(3, row).and_then(|mode| u32::try_from(mode).ok()),
+        link: group.text(4, row).map(unescaped),
+    })
+}
+
+fn edge(group: &Group, row: usize) -> Option<(u64, u64)> {
+    let event = u64::try_from(group.int(0, row)?).ok()?;
+    let earlier = u64::try_from(group.int(1, row)?).ok()?;
+    (earlier < event).then_some((event, earlier))
+}
+
+fn request_piece(group: &Group, row: usize) -> Option<RequestPiece> {
+    let number = |column| {
+        group
+            .int(column, row)
+            .and_then(|value| u64::try_from(value).ok())
+    };
+    Some(RequestPiece {
+        request: u32::try_from(number(0)?).ok()?,
+        label: group.text(1, row)?.to_owned(),
+        thread: u32::try_from(number(2)?).ok()?,
+        first_event: number(3)?,
+        last_event: number(4)?,
+        start_ns: number(6)?,
+        end_ns: number(7)?,
+    })
+}
+
+/// Read a table from memory, without a checksum. Returns the number of its rows.
+///
+/// # Errors
+/// It is damaged, or there is no table of this name.
+pub fn count_rows(name: &str, bytes: Vec<u8>) -> Result<usize, TraceError> {
+    let open = move |specs| TableReader::memory(name, bytes, specs);
+    match name {
+        "events" => count_events(open(&EVENTS)?),
+        "paths" => Ok(rows(open(&paths::SPECS)?, name, named_path)?.len()),
+        "tree" => Ok(rows(open(&tree::SPECS)?, name, tree_entry)?.len()),
+        "edges" => Ok(rows(open(&edges::SPECS)?, name, edge)?.len()),
+        "requests" => Ok(rows(open(&requests::SPECS)?, name, request_piece)?.len()),
+        _ => Err(TraceError::asked(
+            format!("{name} is no table of a trace"),
+            "",
+        )),
+    }
+}
+
+fn wrong_row(name: &str, row: usize) -> TraceError {
     TraceError::damaged(
-        directory.join(format!("{name}.parquet")),
+        format!("{name}.parquet"),
         format!("row {row} holds what cannot be meant"),
         AGAIN,
     )
@@ -183,6 +216,22 @@ fn read_document(directory: &Path, place: &Path) -> Result<String, TraceError> {
     String::from_utf8(bytes).map_err(|_| TraceError::damaged(place, "is no text", AGAIN))
 }
 
+/// Whether trace.json is as it was written: its checksum is one over its text, with zeros where it stands itself.
+fn check_document(place: &Path, text: &str, document: &Value) -> Result<(), TraceError> {
+    let told = document.get("checksum").and_then(Value::as_str);
+    let told = told.filter(|told| told.len() == NO_CHECKSUM.len());
+    let right =
+        told.is_some_and(|told| document_checksum(&text.replacen(told, NO_CHECKSUM, 1)) == told);
+    if right {
+        return Ok(());
+    }
+    Err(TraceError::damaged(
+        place,
+        "has changed since it was written: its checksum differs",
+        AGAIN,
+    ))
+}
+
 fn check(directory: &Path, name: &str, expected: Option<&Value>) -> Result<(), TraceError> {
     let path = directory.join(format!("{name}.parquet"));
     let told = |key: &str| expected.and_then(|expected| expected.get(key));
@@ -196,6 +245,9 @@ fn check(directory: &Path, name: &str, expected: Option<&Value>) -> Result<(), T
             AGAIN,
         ));
     };
+    if !path.exists() {
+        return Err(TraceError::damaged(&path, "is missing", AGAIN));
+    }
     let (found, length) = checksum(&path)?;
     if length != bytes || found != sum {
         return Err(TraceError::damaged(
@@ -250,91 +302,4 @@ pub struct RequestPiece {
     pub start_ns: u64,
     /// When it was done.
     pub end_ns: u64,
-}
-
-/// Read a table `events` from memory, without a checksum. Returns the number of events.
-///
-/// # Errors
-/// It is damaged.
-pub fn count_events(bytes: Vec<u8>) -> Result<u64, TraceError> {
-    let mut events = Events {
-        table: TableReader::memory("events", bytes, &EVENTS)?,
-    };
-    let mut count = 0;
-    while let Some(group) = events.next_group()? {
-        count += u64::try_from(group.len()).unwrap_or(0);
-    }
-    Ok(count)
-}
-
-/// Events that are being read.
-pub struct Events {
-    table: TableReader,
-}
-
-impl Events {
-    /// The events of the next row group, or None after the last.
-    ///
-    /// # Errors
-    /// The table is damaged.
-    pub fn next_group(&mut self) -> Result<Option<Vec<Event>>, TraceError> {
-        self.table.next_group()?.as_ref().map(events).transpose()
-    }
-
-    /// The events of a row group, or None where there is none of this number.
-    ///
-    /// # Errors
-    /// The table is damaged.
-    pub fn group(&self, number: usize) -> Result<Option<Vec<Event>>, TraceError> {
-        self.table.group(number)?.as_ref().map(events).transpose()
-    }
-
-    /// How many events each row group has.
-    #[must_use]
-    pub fn group_lengths(&self) -> Vec<u64> {
-        self.table.group_lengths()
-    }
-}
-
-fn events(group: &Group) -> Result<Vec<Event>, TraceError> {
-    let mut events = Vec::with_capacity(group.rows);
-    for row in 0..group.rows {
-        let event = event(group, row).ok_or_else(|| {
-            TraceError::damaged(
-                "events.parquet",
-                format!("row {row} of a group is no event"),
-                AGAIN,
-            )
-        })?;
-        events.push(event);
-    }
-    Ok(events)
-}
-
-fn event(group: &Group, row: usize) -> Option<Event> {
-    let number = |column: usize| -> Result<Option<u32>, std::num::TryFromIntError> {
-        group.int(column, row).map(u32::try_from).transpose()
-    };
-    Some(Event {
-        thread: number(0).ok()??,
-        start_ns: group.int(1, row)?,
-        duration_ns: group.int(2, row),
-        gap_ns: group.int(3, row)?,
-        op: Op::from_name(group.text(4, row)?)?,
-        path: number(5).ok()?,
-        to_path: number(6).ok()?,
-        file: number(7).ok()?,
-        to_file: number(8).ok()?,
-        flags: group.int(9, row),
-        mode: group.int(10, row),
-        size: group.int(11, row),
-        offset: group.int(12, row),
-        entries: group.int(13, row),
-        uid: group.int(14, row),
-        gid: group.int(15, row),
-        atime_ns: group.int(16, row),
-        mtime_ns: group.int(17, row),
-        text: group.text(18, row).map(unescaped),
-        result: group.int(19, row)?,
-    })
 }

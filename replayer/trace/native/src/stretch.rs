@@ -22,7 +22,7 @@ pub struct Stretch {
     pub call_ns: Option<i64>,
     /// Added to each time between two calls.
     pub gap_ns: Option<i64>,
-    /// Where the numbers come from, for people.
+    /// Where the numbers come from, for people; of those that a user gives: how they were measured.
     pub method: String,
 }
 
@@ -66,7 +66,12 @@ impl Stretch {
         let mut method = Vec::new();
         let mut constant = |asked: Option<i64>, values: Vec<i64>, what: &str| match asked {
             Some(asked) => {
-                method.push(format!("{what}: given"));
+                let from = if self.method.is_empty() {
+                    "given"
+                } else {
+                    &self.method
+                };
+                method.push(format!("{what}: {from}"));
                 Some(asked)
             }
             None => match low_quantile(values) {

@@ -11,7 +11,7 @@
 mod common;
 
 use common::asked;
-use replayer_trace::{count_events, rehearse};
+use replayer_trace::{count_rows, rehearse};
 use std::time::{Duration, Instant};
 
 /// What an input of a few kilobytes may take, on a busy machine (chosen).
@@ -195,25 +195,29 @@ fn damaged_logs_and_manifests_are_survived() {
 fn damaged_tables_are_survived() {
     // What the Parquet library panics about is caught, and need not be shown.
     std::panic::set_hook(Box::new(|_| {}));
-    let (_, log) = corpus()
-        .into_iter()
-        .find(|(name, _)| name == "rsync.log")
-        .unwrap();
-    let trace = asked(log).cwd("/r/src").import();
-    let good = std::fs::read(trace.folder().join("events.parquet")).unwrap();
-    assert!(count_events(good.clone()).unwrap() > 50);
+    let tables = good_tables();
     let mut random = Random(seed());
+    let mut read = 0;
     for input in 0..inputs() {
+        let (name, good) = &tables[random.below(tables.len())];
         let mut bytes = good.clone();
-        if random.below(2) == 0 {
+        let half = bytes.len() / 2;
+        match random.below(3) {
             // The footer steers everything else.
-            let at = bytes.len() - 1 - random.below(bytes.len() / 2);
-            bytes[at] = u8::try_from(random.below(256)).unwrap();
-        } else {
-            damage(&mut random, &mut bytes, &good);
+            0 => put_anything(&mut random, &mut bytes, half),
+            // Pages.
+            1 => {
+                for _ in 0..=random.below(3) {
+                    put_anything(&mut random, &mut bytes, 0);
+                }
+            }
+            _ => {
+                let (_, other) = &tables[random.below(tables.len())];
+                damage(&mut random, &mut bytes, other);
+            }
         }
         let begin = Instant::now();
-        let _ = count_events(bytes);
+        read += count_rows(name, bytes).unwrap_or(0);
         assert!(
             begin.elapsed() < LONGEST,
             "input {input} of seed {} took {:?}",
@@ -222,6 +226,33 @@ fn damaged_tables_are_survived() {
         );
     }
     let _ = std::panic::take_hook();
+    assert!(read > 0);
+}
+
+/// Put any byte into the half that begins at a place.
+fn put_anything(random: &mut Random, bytes: &mut [u8], begin: usize) {
+    let at = begin + random.below(bytes.len() / 2);
+    bytes[at] = u8::try_from(random.below(256)).unwrap();
+}
+
+/// The tables of the traces that the corpus makes, each of some kilobytes.
+fn good_tables() -> Vec<(&'static str, Vec<u8>)> {
+    let mut tables = Vec::new();
+    for (name, log) in corpus() {
+        if !["rsync.log", "sessions.log", "page.log", "job.iolog"].contains(&name.as_str()) {
+            continue;
+        }
+        let mut asked = asked(log).cwd("/r/www");
+        asked.request.format = Some(format_of(&name).to_owned());
+        let folder = asked.import();
+        for table in ["events", "paths", "tree", "edges", "requests"] {
+            let path = folder.folder().join(format!("{table}.parquet"));
+            let bytes = std::fs::read(path).unwrap();
+            assert!(count_rows(table, bytes.clone()).is_ok());
+            tables.push((table, bytes));
+        }
+    }
+    tables
 }
 
 #[test]

@@ -9,7 +9,7 @@
 mod common;
 
 use common::asked;
-use replayer_trace::{Trace, import};
+use replayer_trace::{Trace, census, import};
 use std::fmt::Write;
 use std::fs;
 
@@ -148,20 +148,56 @@ fn a_flipped_byte_anywhere_in_a_table_is_found() {
 }
 
 #[test]
+fn a_flipped_byte_anywhere_in_trace_json_is_found() {
+    let folder_of = asked("access(\"/r/a\", F_OK) = 0\n").import();
+    let folder = folder_of.folder();
+    let place = folder.join("trace.json");
+    let good = fs::read(&place).unwrap();
+    for at in 0..good.len() {
+        let mut bad = good.clone();
+        bad[at] ^= 0x01;
+        fs::write(&place, &bad).unwrap();
+        let error = Trace::open(&folder).unwrap_err();
+        let told = error.to_string();
+        assert!(
+            told.contains("trace.json: ") && !told.contains('\n'),
+            "{at}: {told}"
+        );
+        assert!(!error.hint().is_empty());
+    }
+    fs::write(&place, good).unwrap();
+    Trace::open(&folder).unwrap();
+}
+
+#[test]
+fn a_table_that_is_missing_is_named() {
+    for name in ["events", "paths", "tree", "edges", "requests"] {
+        let trace = asked("access(\"/r/a\", F_OK) = 0\n").import();
+        let place = trace.folder().join(format!("{name}.parquet"));
+        fs::remove_file(&place).unwrap();
+        let error = Trace::open(&trace.folder()).unwrap_err().to_string();
+        assert!(
+            error.ends_with(&format!("{name}.parquet: is missing")),
+            "{error}"
+        );
+    }
+}
+
+#[test]
 fn another_version_and_what_is_no_trace_are_told_apart() {
     let trace = asked("access(\"/r/a\", F_OK) = 0\n").import();
     let folder = trace.folder();
     let place = folder.join("trace.json");
     let text = fs::read_to_string(&place).unwrap();
-    fs::write(&place, text.replace("\"format\": 1", "\"format\": 2")).unwrap();
+    fs::write(&place, text.replace("\"format\": 2", "\"format\": 3")).unwrap();
     let error = Trace::open(&folder).unwrap_err();
     assert!(
         error
             .to_string()
-            .ends_with("has trace format 2, this replayer reads 1")
+            .ends_with("has trace format 3, this replayer reads 1 to 2")
     );
     assert!(!error.hint().is_empty());
-    for bad in ["{}", "[", "", "{\"format\": 1}"] {
+    for bad in ["{}", "[", "", "{\"format\": 1}", "{\"format\": 2}"] {
         fs::write(&place, bad).unwrap();
         assert!(Trace::open(&folder).is_err());
     }
@@ -172,6 +208,28 @@ fn another_version_and_what_is_no_trace_are_told_apart() {
             .to_string()
             .contains("is no trace")
     );
+}
+
+#[test]
+fn a_trace_of_format_1_is_read_as_it_was_written() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/format-1");
+    let trace = Trace::open(&folder).unwrap();
+    let told: serde_json::Value = serde_json::from_str(trace.document()).unwrap();
+    assert_eq!(told["format"], 1);
+    let mut events = Vec::new();
+    let mut reader = trace.events().unwrap();
+    while let Some(group) = reader.next_group().unwrap() {
+        events.extend(group);
+    }
+    assert_eq!(told["counts"]["events"], events.len());
+    let last = events.last().unwrap();
+    assert_eq!(
+        (last.op.name(), last.start_ns, last.duration_ns, last.gap_ns),
+        ("access", 72_059_000, Some(3_000), 67_050)
+    );
+    let counted: serde_json::Value = serde_json::from_str(&census(&folder, None).unwrap()).unwrap();
+    assert_eq!(counted["errors"], told["counts"]["errors"]);
+    assert_eq!(counted["requests"], told["counts"]["requests"]);
 }
 
 #[test]

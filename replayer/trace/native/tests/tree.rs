@@ -12,6 +12,32 @@ use common::asked;
 use replayer_trace::Keep;
 
 #[test]
+fn names_with_tabs_and_line_breaks_stand_in_a_manifest() {
+    let trace = asked("access(\"/r/a\\tb\\nc\\\\d\", F_OK) = 0\naccess(\"/r/x\\\\t\", F_OK) = 0\n")
+        .manifest(
+            ".\td\t0\t755\t\na\\tb\\nc\\\\d\tF\t5\t644\t\nx\\t\tf\t6\t644\t\nl\tL\t3\t777\ta\\tb\n",
+        )
+        .import();
+    assert_eq!(trace.count("/counts/tree_repairs/missing_in_manifest"), 0);
+    let tree = trace.tree();
+    assert!(tree.contains(&"r/a\tb\nc\\d f 5".to_owned()), "{tree:?}");
+    assert!(tree.contains(&"r/x\\t f 6".to_owned()), "{tree:?}");
+}
+
+#[test]
+fn a_root_is_known_by_the_link_that_leads_to_it() {
+    let mut asked = asked(
+        "1 stat(\"/www/site/a\", {st_mode=S_IFREG|0640, st_size=77, ...}) = 0\n\
+         1 openat(AT_FDCWD, \"/www\", O_RDONLY|O_DIRECTORY) = 3\n\
+         1 openat(3, \"site/b\", O_RDONLY) = 4\n",
+    );
+    asked.request.aliases = vec![(b"/www/site".to_vec(), b"/r".to_vec())];
+    let trace = asked.import();
+    assert_eq!(trace.lines()[..2], ["stat r/a = 0", "open r/b #0 = 0"]);
+    assert_eq!(trace.document["roots"].as_array().unwrap().len(), 1);
+}
+
+#[test]
 fn first_touches_decide_what_was_there() {
     let trace = asked(
         "stat(\"/r/old\", {st_mode=S_IFREG|0640, st_size=77, ...}) = 0\n\

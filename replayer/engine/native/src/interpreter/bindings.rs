@@ -1,11 +1,15 @@
 //! Slots: what a path operand means, and the descriptor that an open left there.
+#![expect(
+    clippy::inline_always,
+    reason = "on the way of every op: a call that returns after a system call is mispredicted"
+)]
 
 use super::Interpreter;
 use crate::path;
-use crate::program::{Draw, EntryKind, Part, PickRule, Picker, Scope, Step, write_number};
+use crate::program::{Dataset, Draw, EntryKind, Part, PickRule, Picker, Scope, Step, write_number};
 use crate::pulse::Place;
 use crate::rng::scale;
-use crate::sys::{Kernel, c_path};
+use crate::sys::{Kernel, Prefix, Text, c_path};
 use std::ffi::CStr;
 use std::os::fd::RawFd;
 
@@ -26,6 +30,20 @@ pub(super) struct Slot<'a> {
     /// The entry whose link this is.
     origin: Option<(u16, u32)>,
     pub(super) file: Option<RawFd>,
+}
+
+/// The directory of a dataset for one user, with a slash.
+pub(super) struct Root {
+    text: Vec<u8>,
+    prefix: Prefix,
+}
+
+impl Root {
+    pub(super) fn of(dataset: &Dataset, user: u32) -> Root {
+        let text = [&dataset.root_of(user)[..], b"/"].concat();
+        let prefix = Prefix::new(&text);
+        Root { text, prefix }
+    }
 }
 
 impl Default for Slot<'_> {
@@ -108,7 +126,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn pick(&mut self, slot: u8, index: usize) {
         let Some(picker) = self.program.pickers.get(index) else {
             return;
@@ -139,20 +157,21 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         first + users * scale(self.stream.next(), mine)
     }
 
+    #[inline(always)]
     fn sequential(&mut self, picker: &Picker, index: usize) -> u64 {
-        let users = u64::from(self.program.users);
-        let count = picker.candidates.len() as u64;
-        let first = u64::from(self.pulse.user) % users * count / users;
         let Some(cursor) = self.cursors.get_mut(index) else {
-            return first;
+            return 0;
         };
-        let rank = cursor.map_or(first, u64::from);
-        *cursor = u32::try_from((rank + 1) % count.max(1)).ok();
-        rank
+        let rank = *cursor;
+        *cursor += 1;
+        if *cursor >= picker.candidates.len() {
+            *cursor = 0;
+        }
+        rank as u64
     }
 
     /// Bind a slot to an entry of a dataset.
-    #[inline]
+    #[inline(always)]
     pub(super) fn bind_entry(&mut self, slot: u8, dataset: u16, index: u32) {
         let Some(data) = self.program.datasets.get(usize::from(dataset)) else {
             return;
@@ -170,10 +189,15 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                 }
             }
             Scope::User => {
-                self.text.clear();
-                let within = self.begin_text(dataset);
-                self.text.extend_from_slice(data.path(entry));
-                self.publish(slot, within);
+                self.hide(slot);
+                let pulse = self.pulse;
+                let text = pulse.texts.get(usize::from(slot));
+                if let (Some(text), Some(root)) = (text, self.roots.get(usize::from(dataset))) {
+                    let (path, len) = data.path_and_more(entry);
+                    text.join(&root.prefix, path, len);
+                    let within = root.prefix.len();
+                    self.show(slot, text, within);
+                }
             }
         }
         if let Some(slot) = self.slot_mut(slot) {
@@ -186,7 +210,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     /// Begin a text with the directory of a dataset and a slash; where it goes on.
     fn begin_text(&mut self, dataset: u16) -> usize {
         if let Some(root) = self.roots.get(usize::from(dataset)) {
-            self.text.extend_from_slice(root);
+            self.text.extend_from_slice(&root.text);
         }
         self.text.len()
     }
@@ -197,11 +221,22 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         let Some(text) = pulse.texts.get(usize::from(number)) else {
             return;
         };
-        if let Some(slot) = self.slot_mut(number) {
-            // Nobody may look at the old text while the new one is written.
+        self.hide(number);
+        text.set(&self.text);
+        self.show(number, text, within);
+    }
+
+    /// Nobody may look at the old text while a new one is written.
+    #[inline(always)]
+    fn hide(&mut self, slot: u8) {
+        if let Some(slot) = self.slot_mut(slot) {
             slot.path = None;
         }
-        text.set(&self.text);
+    }
+
+    /// Bind a slot to its text.
+    #[inline(always)]
+    fn show(&mut self, number: u8, text: &'a Text, within: usize) {
         if let Some(slot) = self.slot_mut(number) {
             slot.path = Some(c_path(text.own_bytes()));
             slot.place = Place::text(number);

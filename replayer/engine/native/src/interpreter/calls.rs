@@ -1,4 +1,8 @@
 //! Ops that move no data: draws first, then the slot's state, then the call.
+#![expect(
+    clippy::inline_always,
+    reason = "on the way of every op: a call that returns after a system call is mispredicted"
+)]
 
 use super::{Act, Done, Halt, Interpreter, Value};
 use crate::ops::Op;
@@ -16,7 +20,7 @@ const LINK_BYTES: u64 = 4096;
 
 impl<K: Kernel> Interpreter<'_, K> {
     /// Run one timed step.
-    #[inline]
+    #[inline(always)]
     pub(super) fn call(&mut self, timed: &Timed) -> Result<(), Halt> {
         self.run(timed).map(|_| ())
     }
@@ -26,7 +30,7 @@ impl<K: Kernel> Interpreter<'_, K> {
         self.run(timed).ok().flatten().unwrap_or(0)
     }
 
-    #[inline]
+    #[inline(always)]
     fn run(&mut self, timed: &Timed) -> Done {
         let Timed { op, call, expect } = timed;
         let (op, expect) = (*op, *expect);
@@ -172,7 +176,7 @@ impl<K: Kernel> Interpreter<'_, K> {
     }
 
     /// Call at the path of a slot.
-    #[inline]
+    #[inline(always)]
     fn at<V: Value>(
         &mut self,
         act: Act,

@@ -168,7 +168,9 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         let (Some(from), Some(to)) = (self.file(from), self.file(to)) else {
             return self.refuse(act, Errno::BADF);
         };
-        self.until_nothing(act, |kernel| kernel.copy_file_range(from, to, size))
+        // Not a timed call. A copy onto the end of its own file would go on until the device is full.
+        let held = self.kernel.fstat(from).unwrap_or(u64::MAX);
+        self.until_nothing(act, held, |kernel| kernel.copy_file_range(from, to, size))
     }
 
     fn sendfile(&mut self, act: Act, slot: u8, size: Draw) -> Done {
@@ -177,17 +179,20 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         let Some(file) = self.file(slot) else {
             return self.refuse(act, Errno::BADF);
         };
-        self.until_nothing(act, |kernel| kernel.sendfile(file, sink, size))
+        self.until_nothing(act, u64::MAX, |kernel| kernel.sendfile(file, sink, size))
     }
 
-    /// Repeat a call that moves bytes until it moves none.
-    fn until_nothing(&mut self, act: Act, call: impl Fn(&K) -> Answer<u64>) -> Done {
+    /// Repeat a call that moves bytes until it moves none, or more than `most` were moved in all.
+    fn until_nothing(&mut self, act: Act, most: u64, call: impl Fn(&K) -> Answer<u64>) -> Done {
         let mut total = 0;
         loop {
             match self.moving(act, &call)? {
                 Some(0) => return Ok(Some(total)),
                 Some(moved) => total += moved,
                 None => return Ok(None),
+            }
+            if total > most {
+                return Ok(Some(total));
             }
         }
     }

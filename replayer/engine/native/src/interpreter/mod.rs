@@ -1,4 +1,8 @@
 //! Runs the steps of a plan for one user: binds, draws, calls, records. Knows nothing of threads, segments or pace.
+#![expect(
+    clippy::inline_always,
+    reason = "on the way of every op: a call that returns after a system call is mispredicted"
+)]
 
 mod bindings;
 mod calls;
@@ -20,7 +24,7 @@ use crate::replay::play::{Band, Ledger};
 use crate::rng::Stream;
 use crate::sys::{Answer, Kernel, Places, Scratch, ScratchPool};
 use crate::written::Written;
-use bindings::Slot;
+use bindings::{Root, Slot};
 use rustix::io::Errno;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -122,9 +126,9 @@ pub(crate) struct Interpreter<'a, K> {
     /// Write ops of this segment.
     writes: u64,
     /// The next candidate of each sequential picker.
-    cursors: Box<[Option<u32>]>,
+    cursors: Box<[usize]>,
     /// The directory of each dataset for this user, with a slash.
-    roots: Box<[Vec<u8>]>,
+    roots: Box<[Root]>,
     /// Where names are composed.
     text: Vec<u8>,
     scratch: Scratch,
@@ -155,11 +159,15 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             round,
             seq: 0,
             writes: 0,
-            cursors: vec![None; program.pickers.len()].into_boxed_slice(),
+            cursors: program
+                .pickers
+                .iter()
+                .map(|picker| picker.first_of(pulse.user, program.users))
+                .collect(),
             roots: program
                 .datasets
                 .iter()
-                .map(|dataset| [&dataset.root_of(pulse.user)[..], b"/"].concat())
+                .map(|dataset| Root::of(dataset, pulse.user))
                 .collect(),
             text: Vec::new(),
             scratch: setting.scratch.of_user(pulse.user),
@@ -217,7 +225,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     /// Make a call between two looks at the clock, unless the transaction is to be broken off.
-    #[inline]
+    #[inline(always)]
     fn measure<V: Value>(
         &mut self,
         act: Act,
@@ -229,7 +237,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         Ok(self.measure_uncut(act, call))
     }
 
-    #[inline]
+    #[inline(always)]
     fn measure_uncut<V: Value>(
         &mut self,
         act: Act,
@@ -243,13 +251,13 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         self.kernel.tidy();
         Measured {
             answer: answer.map(Value::number),
-            ns: end_ns - start_ns,
+            ns: end_ns.saturating_sub(start_ns),
             end_ns,
         }
     }
 
     /// Record what a call did, and decide whether the transaction goes on.
-    #[inline]
+    #[inline(always)]
     fn settle(&mut self, act: Act, outcome: u8, bytes: u64, measured: Measured) -> Done {
         if outcome != ops::OK || !act.expect.allows(ops::OK) {
             return self.settle_other(act, outcome, bytes, measured);
@@ -307,7 +315,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     /// Make a call that moves no bytes, and record it.
-    #[inline]
+    #[inline(always)]
     fn timed<V: Value>(&mut self, act: Act, call: impl FnOnce(&K) -> Answer<V>) -> Done {
         let measured = self.measure(act, call)?;
         self.settle(act, measured.outcome(), 0, measured)

@@ -38,6 +38,9 @@ pub(crate) struct Entry {
     link_len: u32,
 }
 
+/// NULs after the last text, so that texts may be read in words.
+const PADDING: [u8; 8] = [0; 8];
+
 /// Where an entry of scope `own` gets a user's suffix.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Own {
@@ -69,6 +72,7 @@ impl Dataset {
         text.push(0);
         // Paths are at most 4000 bytes long.
         let prefix = u32::try_from(text.len()).unwrap_or(0);
+        text.extend_from_slice(&PADDING);
         Dataset {
             name,
             directory,
@@ -90,6 +94,7 @@ impl Dataset {
         facts: (u64, u32),
         link: &[u8],
     ) -> Option<()> {
+        self.text.truncate(self.text.len() - PADDING.len());
         let start = u32::try_from(self.text.len()).ok()?;
         self.text.extend_from_slice(self.directory.as_bytes());
         self.text.push(b'/');
@@ -99,6 +104,7 @@ impl Dataset {
         let link_start = u32::try_from(self.text.len()).ok()?;
         self.text.extend_from_slice(link);
         self.text.push(0);
+        self.text.extend_from_slice(&PADDING);
         self.entries.push(Entry {
             kind,
             mode: facts.1,
@@ -145,6 +151,17 @@ impl Dataset {
         self.slice(entry.path, entry.path_len)
             .get(self.directory.len() + 1..)
             .unwrap_or_default()
+    }
+
+    /// The path within the dataset and whatever comes after it (a NUL first, and at least 8 bytes more); its length.
+    #[inline]
+    pub(crate) fn path_and_more(&self, entry: &Entry) -> (&[u8], usize) {
+        let prefix = self.prefix as usize;
+        let rest = self.text.get(entry.path as usize + prefix..);
+        (
+            rest.unwrap_or_default(),
+            (entry.path_len as usize).saturating_sub(prefix),
+        )
     }
 
     /// The target of a link, with its NUL.

@@ -62,6 +62,14 @@ pub(crate) struct Picker {
     pub(crate) rule: PickRule,
 }
 
+impl Picker {
+    /// The rank at which a user starts when it takes the candidates in order.
+    pub(crate) fn first_of(&self, user: u32, users: u32) -> usize {
+        let (user, users) = (user as usize, users.max(1) as usize);
+        user % users * self.candidates.len() / users
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum PickRule {
     Segments {

@@ -2,6 +2,7 @@
 
 mod attributes;
 pub(crate) mod controls;
+mod counter;
 mod doorbell;
 mod files;
 mod folder;
@@ -18,6 +19,7 @@ mod scratch;
 mod text;
 mod threads;
 
+pub(crate) use counter::{counter, counter_is_the_clock};
 pub(crate) use doorbell::Doorbell;
 pub(crate) use folder::{
     Folder, file_limit_raised, machine_caches_dropped, open_directory, open_sink,
@@ -28,7 +30,7 @@ pub(crate) use kernel::{Answer, Kernel, LockRange};
 pub(crate) use null::Null;
 pub(crate) use places::{At, Links, Places};
 pub(crate) use scratch::{Scratch, ScratchPool};
-pub(crate) use text::{Text, c_path};
+pub(crate) use text::{Prefix, Text, c_path};
 pub(crate) use threads::{
     can_jail, install_wake_signal, own_folder_state, prepare_thread, thread_id, wake_thread,
 };

@@ -1,8 +1,6 @@
 //! Foreign formats, one importer per file, with one contract.
 
 pub(crate) mod dbench;
-mod dbench_calls;
-mod dbench_line;
 pub(crate) mod fio_iolog;
 pub(crate) mod strace;
 

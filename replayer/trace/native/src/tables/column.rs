@@ -7,6 +7,11 @@ use parquet::errors::{ParquetError, Result};
 use parquet::schema::types::Type;
 use std::sync::Arc;
 
+/// Numbers that are written one after the other: deltas fill up blocks of 32 (measured).
+const FEWEST_VALUES: usize = 8;
+/// Numbers that are longer once they are compressed (measured: a frame of zstd takes 9 bytes and more).
+const FEWEST_COMPRESSED: usize = 2;
+
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -21,6 +26,8 @@ pub(crate) enum Layout {
     Dictionary,
     Delta,
     Plain,
+    /// The first bytes of all values, then the second bytes, and so on: small numbers pack well.
+    Split,
 }
 
 /// Name, type and layout of a column.
@@ -45,13 +52,6 @@ impl Spec {
     pub(crate) const fn or_null(mut self) -> Self {
         self.nullable = true;
         self
-    }
-
-    pub(crate) fn encoding(self) -> Encoding {
-        match self.kind {
-            Kind::Int32 | Kind::Int64 => Encoding::DELTA_BINARY_PACKED,
-            Kind::Text => Encoding::DELTA_BYTE_ARRAY,
-        }
     }
 
     pub(crate) fn physical(self) -> Physical {
@@ -84,6 +84,8 @@ pub(crate) struct Column {
     ints: Vec<i64>,
     texts: Vec<ByteArray>,
     defined: Vec<i16>,
+    /// Rows without a value since the last one that has one: they are written down when it is known that one follows.
+    nulls: usize,
 }
 
 impl Column {
@@ -93,35 +95,134 @@ impl Column {
             ints: Vec::new(),
             texts: Vec::new(),
             defined: Vec::new(),
+            nulls: 0,
+        }
+    }
+
+    pub(crate) fn spec(&self) -> Spec {
+        self.spec
+    }
+
+    /// Whether no row has a value.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.spec.nullable && self.ints.is_empty() && self.texts.is_empty()
+    }
+
+    /// Whether it has so few numbers that every way to pack them makes them longer.
+    fn has_few(&self) -> bool {
+        self.texts.is_empty() && self.defined.len().max(self.ints.len()) <= FEWEST_VALUES
+    }
+
+    fn has_next_to_none(&self) -> bool {
+        self.texts.is_empty() && self.ints.len() <= FEWEST_COMPRESSED
+    }
+
+    /// Whether compressing it would make it longer: nothing in it, or the same in every row, or next to nothing.
+    pub(crate) fn is_tiny(&self) -> bool {
+        let even = self.defined.len() == self.ints.len() + self.texts.len();
+        let same_ints = self
+            .ints
+            .iter()
+            .all(|value| Some(value) == self.ints.first());
+        let same_texts = self
+            .texts
+            .iter()
+            .all(|text| Some(text) == self.texts.first());
+        let constant = self.spec.layout == Layout::Dictionary && same_ints && same_texts;
+        let everywhere = even || !self.spec.nullable;
+        self.is_blank() || self.has_next_to_none() || (constant && everywhere)
+    }
+
+    /// How it is laid out.
+    pub(crate) fn layout(&self) -> Layout {
+        if self.has_few() {
+            Layout::Plain
+        } else {
+            self.spec.layout
+        }
+    }
+
+    /// How its values are written where they are not kept in a dictionary.
+    pub(crate) fn encoding(&self) -> Encoding {
+        match (self.layout(), self.spec.kind) {
+            (Layout::Split, Kind::Int32 | Kind::Int64) => Encoding::BYTE_STREAM_SPLIT,
+            (Layout::Delta, Kind::Int32 | Kind::Int64) => Encoding::DELTA_BINARY_PACKED,
+            (Layout::Delta, Kind::Text) => Encoding::DELTA_BYTE_ARRAY,
+            _ => Encoding::PLAIN,
+        }
+    }
+
+    fn define(&mut self) {
+        if self.spec.nullable {
+            self.defined.resize(self.defined.len() + self.nulls, 0);
+            self.nulls = 0;
+            self.defined.push(1);
+        }
+    }
+
+    /// Put a number into a row; rows that are passed over have none.
+    pub(crate) fn put(&mut self, row: usize, value: Option<i64>) {
+        let Some(value) = value else {
+            return;
+        };
+        if self.spec.nullable {
+            self.defined.resize(row, 0);
+            self.defined.push(1);
+        }
+        self.ints.push(value);
+    }
+
+    /// The same with a text.
+    pub(crate) fn put_text(&mut self, row: usize, value: Option<ByteArray>) {
+        if value.is_some() {
+            self.defined.resize(row, 0);
+            self.push_text(value);
         }
     }
 
     /// Append a number, or nothing.
     pub(crate) fn push(&mut self, value: Option<i64>) {
-        if self.spec.nullable {
-            self.defined.push(i16::from(value.is_some()));
-        }
         match value {
-            Some(value) => self.ints.push(value),
-            None if !self.spec.nullable => self.ints.push(0),
-            None => {}
+            Some(value) => {
+                self.define();
+                self.ints.push(value);
+            }
+            None if self.spec.nullable => self.nulls += 1,
+            None => self.ints.push(0),
         }
     }
 
     /// Append a text, or nothing.
     pub(crate) fn push_text(&mut self, value: Option<ByteArray>) {
-        if self.spec.nullable {
-            self.defined.push(i16::from(value.is_some()));
-        }
         match value {
-            Some(value) => self.texts.push(value),
-            None if !self.spec.nullable => self.texts.push(ByteArray::from("")),
-            None => {}
+            Some(value) => {
+                self.define();
+                self.texts.push(value);
+            }
+            None if self.spec.nullable => self.nulls += 1,
+            None => self.texts.push(ByteArray::from("")),
         }
     }
 
+    /// Put other numbers in the place of all.
+    pub(crate) fn renumber(&mut self, new: &[u32]) {
+        for value in &mut self.ints {
+            let found = usize::try_from(*value).ok().and_then(|old| new.get(old));
+            *value = found.map_or(*value, |&number| i64::from(number));
+        }
+    }
+
+    /// Start anew.
+    pub(crate) fn clear(&mut self) {
+        self.ints.clear();
+        self.texts.clear();
+        self.defined.clear();
+        self.nulls = 0;
+    }
+
     /// Write what is there as a column chunk and start anew.
-    pub(crate) fn write(&mut self, writer: &mut ColumnWriter<'_>) -> Result<()> {
+    pub(crate) fn write(&mut self, writer: &mut ColumnWriter<'_>, rows: usize) -> Result<()> {
+        self.defined.resize(rows, 0);
         let defined = self.spec.nullable.then_some(self.defined.as_slice());
         match (self.spec.kind, writer) {
             (Kind::Int32, ColumnWriter::Int32ColumnWriter(writer)) => {
@@ -145,9 +246,7 @@ impl Column {
                 )));
             }
         }
-        self.ints.clear();
-        self.texts.clear();
-        self.defined.clear();
+        self.clear();
         Ok(())
     }
 }

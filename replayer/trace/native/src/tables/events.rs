@@ -5,7 +5,8 @@ use crate::error::TraceError;
 use crate::op::Op;
 use crate::stretch::{Sample, Stretch};
 use crate::tables::column::{Kind, Layout, Spec};
-use crate::tables::text::escaped;
+use crate::tables::text::escaped_whole;
+use crate::tables::times::{Gaps, Ticks};
 use crate::tables::write::{GROUP_ROWS, Sink, TableWriter};
 use parquet::data_type::ByteArray;
 
@@ -55,27 +56,28 @@ pub struct Event {
 }
 
 #[rustfmt::skip]
-pub(crate) const SPECS: [Spec; 20] = [
-    Spec::new("thread", Kind::Int32, Layout::Dictionary),
-    Spec::new("start_ns", Kind::Int64, Layout::Delta),
-    Spec::new("duration_ns", Kind::Int64, Layout::Dictionary).or_null(),
-    Spec::new("gap_ns", Kind::Int64, Layout::Dictionary),
+pub(crate) const SPECS: [Spec; 21] = [
+    Spec::new("thread", Kind::Int32, Layout::Split),
+    Spec::new("start_ticks", Kind::Int64, Layout::Delta),
+    Spec::new("duration_ticks", Kind::Int64, Layout::Split).or_null(),
+    Spec::new("gap_ns", Kind::Int64, Layout::Plain).or_null(),
     Spec::new("op", Kind::Text, Layout::Dictionary),
-    Spec::new("path", Kind::Int32, Layout::Delta).or_null(),
+    Spec::new("path", Kind::Int32, Layout::Split).or_null(),
     Spec::new("to_path", Kind::Int32, Layout::Delta).or_null(),
     Spec::new("file", Kind::Int32, Layout::Delta).or_null(),
-    Spec::new("to_file", Kind::Int32, Layout::Delta).or_null(),
+    Spec::new("to_file", Kind::Int32, Layout::Split).or_null(),
     Spec::new("flags", Kind::Int64, Layout::Dictionary).or_null(),
-    Spec::new("mode", Kind::Int64, Layout::Dictionary).or_null(),
+    Spec::new("mode", Kind::Int64, Layout::Split).or_null(),
     Spec::new("size", Kind::Int64, Layout::Plain).or_null(),
     Spec::new("offset", Kind::Int64, Layout::Delta).or_null(),
-    Spec::new("entries", Kind::Int64, Layout::Plain).or_null(),
+    Spec::new("entries", Kind::Int64, Layout::Split).or_null(),
     Spec::new("uid", Kind::Int64, Layout::Plain).or_null(),
     Spec::new("gid", Kind::Int64, Layout::Plain).or_null(),
     Spec::new("atime_ns", Kind::Int64, Layout::Plain).or_null(),
     Spec::new("mtime_ns", Kind::Int64, Layout::Plain).or_null(),
     Spec::new("text", Kind::Text, Layout::Dictionary).or_null(),
     Spec::new("result", Kind::Int64, Layout::Plain),
+    Spec::new("between", Kind::Int32, Layout::Split).or_null(),
 ];
 
 /// A row that is being written.
@@ -92,8 +94,10 @@ pub(crate) struct Row<'a> {
     pub(crate) result: i64,
 }
 
-/// What of a row may still change.
+/// What of a row may still change, and what its times are made from.
 struct Waiting {
+    thread: u32,
+    start_ns: i64,
     op: Op,
     duration_ns: Option<i64>,
     sample: Sample,
@@ -105,9 +109,27 @@ pub(crate) struct EventWriter {
     table: TableWriter,
     waiting: Vec<Waiting>,
     first_waiting: u64,
-    stretch: Option<Stretch>,
+    /// Known from the first row group on.
+    times: Option<Times>,
     asked: Stretch,
     ops: Vec<ByteArray>,
+}
+
+/// How the times of a table are written.
+struct Times {
+    stretch: Stretch,
+    ticks: Ticks,
+    gaps: Gaps,
+}
+
+/// What a finished table says of itself.
+pub(crate) struct Written {
+    pub(crate) rows: u64,
+    /// What the tracing cost.
+    pub(crate) stretch: Stretch,
+    pub(crate) tick_ns: i64,
+    /// Times that are no multiple of a tick and were rounded down.
+    pub(crate) rounded: u64,
 }
 
 impl EventWriter {
@@ -115,9 +137,10 @@ impl EventWriter {
     pub(crate) fn create(sink: Sink, asked: Stretch) -> Self {
         Self {
             table: TableWriter::to(sink, "events", &SPECS),
-            waiting: Vec::new(),
+            // Room that is not used is never touched.
+            waiting: Vec::with_capacity(GROUP_ROWS),
             first_waiting: 0,
-            stretch: None,
+            times: None,
             asked,
             ops: Op::ALL
                 .iter()
@@ -136,7 +159,10 @@ impl EventWriter {
         if self.waiting.len() >= GROUP_ROWS {
             self.write_waiting()?;
         }
+        let at = self.waiting.len();
         self.waiting.push(Waiting {
+            thread: row.thread,
+            start_ns: row.start_ns,
             op: row.op,
             duration_ns: row.duration_ns,
             sample,
@@ -144,7 +170,7 @@ impl EventWriter {
         });
         let [
             thread,
-            start,
+            _,
             _,
             _,
             _,
@@ -163,32 +189,42 @@ impl EventWriter {
             mtime,
             text,
             _,
+            _,
         ] = &mut self.table.columns[..]
         else {
             return Ok(());
         };
         thread.push(Some(i64::from(row.thread)));
-        start.push(Some(row.start_ns));
-        path.push(row.path.map(i64::from));
-        to_path.push(row.to_path.map(i64::from));
-        file.push(row.file.map(i64::from));
-        to_file.push(row.to_file.map(i64::from));
-        flags.push(row.args.flags);
-        mode.push(row.args.mode);
-        size.push(row.args.size);
-        offset.push(row.args.offset);
-        entries.push(row.args.entries);
-        uid.push(row.args.uid);
-        gid.push(row.args.gid);
-        atime.push(row.args.atime_ns);
-        mtime.push(row.args.mtime_ns);
-        text.push_text(
-            row.args
-                .text
-                .as_ref()
-                .map(|text| ByteArray::from(escaped(text).into_bytes())),
-        );
+        path.put(at, row.path.map(i64::from));
+        to_path.put(at, row.to_path.map(i64::from));
+        file.put(at, row.file.map(i64::from));
+        to_file.put(at, row.to_file.map(i64::from));
+        flags.put(at, row.args.flags);
+        mode.put(at, row.args.mode);
+        size.put(at, row.args.size);
+        offset.put(at, row.args.offset);
+        entries.put(at, row.args.entries);
+        uid.put(at, row.args.uid);
+        gid.put(at, row.args.gid);
+        atime.put(at, row.args.atime_ns);
+        mtime.put(at, row.args.mtime_ns);
+        if let Some(value) = &row.args.text {
+            text.put_text(at, Some(escaped_whole(value.to_vec())));
+        }
         Ok(())
+    }
+
+    /// Whether no row group has been written: rows of `paths` may still change.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.first_waiting == 0
+    }
+
+    /// Give paths other rows.
+    pub(crate) fn renumber_paths(&mut self, new: &[u32]) {
+        if let [_, _, _, _, _, path, to_path, ..] = &mut self.table.columns[..] {
+            path.renumber(new);
+            to_path.renumber(new);
+        }
     }
 
     /// Say how a call ended whose row was given out when it was entered. Too late after a row group: then it stays unknown.
@@ -203,33 +239,73 @@ impl EventWriter {
     }
 
     fn write_waiting(&mut self) -> Result<(), TraceError> {
-        let stretch = if let Some(stretch) = &self.stretch {
-            stretch
-        } else {
-            let samples = self
-                .waiting
-                .iter()
-                .map(|row| (row.op, row.duration_ns, row.sample));
-            self.stretch.insert(self.asked.estimate(samples))
-        };
-        if let [_, _, duration, gap, op, .., result] = &mut self.table.columns[..] {
-            for row in &self.waiting {
-                duration.push(row.duration_ns);
-                gap.push(Some(stretch.gap(row.sample)));
+        let rows = self.fill_in();
+        self.table.end_rows(rows)
+    }
+
+    /// Give the columns what was still open of the rows that wait. Returns their number.
+    fn fill_in(&mut self) -> usize {
+        let waiting = &self.waiting;
+        let times = self
+            .times
+            .get_or_insert_with(|| Times::of(waiting, &self.asked));
+        if let [_, start, duration, gap, op, .., result, between] = &mut self.table.columns[..] {
+            for row in waiting {
+                let (start_ticks, start_ns) = times.ticks.count(row.start_ns);
+                let taken = row.duration_ns.map(|time| times.ticks.count(time));
+                let others = row.sample.others;
+                let follows =
+                    times
+                        .gaps
+                        .follow(row.thread, start_ns, taken.map(|(_, time)| time), others);
+                let known = times.stretch.gap(row.sample);
+                start.push(Some(start_ticks));
+                duration.push(taken.map(|(ticks, _)| ticks));
+                gap.push(Some(known).filter(|&known| known != follows));
                 op.push_text(self.ops.get(usize::from(row.op as u8)).cloned());
                 result.push(Some(row.result));
+                between.push(Some(i64::from(others.min(MOST_BETWEEN))).filter(|&count| count > 0));
             }
         }
         self.first_waiting = self.next_row();
         let rows = self.waiting.len();
         self.waiting.clear();
-        self.table.end_rows(rows)
+        rows
     }
 
-    /// Write everything. Returns the number of events and the tracing's cost as it was subtracted.
-    pub(crate) fn finish(mut self) -> Result<(u64, Stretch), TraceError> {
-        self.write_waiting()?;
-        let rows = self.table.finish()?;
-        Ok((rows, self.stretch.unwrap_or(self.asked)))
+    /// Write everything.
+    pub(crate) fn finish(mut self) -> Result<Written, TraceError> {
+        let waiting = self.fill_in();
+        let rows = self.table.finish_rows(waiting)?;
+        let times = self.times.unwrap_or_else(|| Times::of(&[], &self.asked));
+        Ok(Written {
+            rows,
+            stretch: times.stretch,
+            tick_ns: times.ticks.tick_ns,
+            rounded: times.ticks.rounded,
+        })
+    }
+}
+
+/// More is not written down (a column of 32 bits).
+const MOST_BETWEEN: u32 = i32::MAX as u32;
+
+impl Times {
+    fn of(waiting: &[Waiting], asked: &Stretch) -> Self {
+        let samples = waiting
+            .iter()
+            .map(|row| (row.op, row.duration_ns, row.sample));
+        let stretch = asked.estimate(samples);
+        let times = waiting.iter();
+        let ticks = Ticks::fitting(
+            &times
+                .flat_map(|row| [Some(row.start_ns), row.duration_ns])
+                .flatten(),
+        );
+        Self {
+            gaps: Gaps::new(stretch.call_ns, stretch.gap_ns),
+            stretch,
+            ticks,
+        }
     }
 }

@@ -7,5 +7,7 @@ pub(crate) mod paths;
 pub(crate) mod read;
 pub(crate) mod requests;
 pub(crate) mod text;
+pub(crate) mod times;
 pub(crate) mod tree;
+pub(crate) mod version_1;
 pub(crate) mod write;

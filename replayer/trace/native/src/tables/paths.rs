@@ -3,7 +3,7 @@
 use crate::error::TraceError;
 use crate::paths::Paths;
 use crate::tables::column::{Kind, Layout, Spec};
-use crate::tables::text::escaped;
+use crate::tables::text::escaped_whole;
 use crate::tables::write::TableWriter;
 use crate::usage::{Label, Usage};
 use parquet::data_type::ByteArray;
@@ -32,9 +32,7 @@ pub(crate) fn write(directory: &Path, paths: &Paths, usage: &Usage) -> Result<Va
         }
         contended += u64::from(usage.is_contended(place));
         if let [path, name] = table.columns.as_mut_slice() {
-            path.push_text(Some(ByteArray::from(
-                escaped(&paths.text(place)).into_bytes(),
-            )));
+            path.push_text(Some(escaped_whole(paths.text(place))));
             name.push_text(Some(ByteArray::from(label.name())));
         }
         table.end_row()?;

@@ -5,6 +5,7 @@ use crate::tables::column::{Kind, Spec};
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::schema::types::ColumnDescriptor;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -17,13 +18,15 @@ const MOST_GROUP_ROWS: i64 = 1 << 20;
 pub(crate) enum Values {
     Ints(Vec<Option<i64>>),
     Texts(Vec<Option<ByteArray>>),
+    /// The file has no such column: no row has a value.
+    Blank,
 }
 
 impl Values {
     pub(crate) fn int(&self, row: usize) -> Option<i64> {
         match self {
             Self::Ints(values) => values.get(row).copied().flatten(),
-            Self::Texts(_) => None,
+            Self::Texts(_) | Self::Blank => None,
         }
     }
 
@@ -33,7 +36,7 @@ impl Values {
                 let bytes = values.get(row)?.as_ref()?;
                 std::str::from_utf8(bytes.data()).ok()
             }
-            Self::Ints(_) => None,
+            Self::Ints(_) | Self::Blank => None,
         }
     }
 }
@@ -60,6 +63,8 @@ pub(crate) struct TableReader {
     path: PathBuf,
     reader: Box<dyn FileReader>,
     specs: &'static [Spec],
+    /// Where the file has each column, if it has it.
+    places: Vec<Option<usize>>,
     next_group: usize,
 }
 
@@ -93,42 +98,23 @@ impl TableReader {
         reader: Box<dyn FileReader>,
         specs: &'static [Spec],
     ) -> Result<Self, TraceError> {
-        let table = Self {
+        let places = places(&*reader, specs).ok_or_else(|| {
+            damaged(
+                &path,
+                "its columns are not those that the format of the trace asks for",
+            )
+        })?;
+        Ok(Self {
             path,
             reader,
             specs,
+            places,
             next_group: 0,
-        };
-        table.check()?;
-        Ok(table)
-    }
-
-    fn check(&self) -> Result<(), TraceError> {
-        let schema = self.reader.metadata().file_metadata().schema_descr();
-        let same = schema.num_columns() == self.specs.len()
-            && schema
-                .columns()
-                .iter()
-                .zip(self.specs)
-                .all(|(column, spec)| {
-                    column.name() == spec.name
-                        && column.physical_type() == spec.physical()
-                        && column.max_rep_level() == 0
-                        && column.max_def_level() == i16::from(spec.nullable)
-                });
-        if same {
-            Ok(())
-        } else {
-            Err(self.damaged("its columns are not those of trace format 1"))
-        }
+        })
     }
 
     fn damaged(&self, message: &str) -> TraceError {
-        TraceError::damaged(
-            &self.path,
-            message,
-            "the trace is damaged: import or copy it again",
-        )
+        damaged(&self.path, message)
     }
 
     /// The next row group, or None after the last.
@@ -160,7 +146,11 @@ impl TableReader {
         }
         let rows = usize::try_from(rows).unwrap_or(0);
         let mut columns = Vec::with_capacity(self.specs.len());
-        for (index, &spec) in self.specs.iter().enumerate() {
+        for (&spec, &place) in self.specs.iter().zip(&self.places) {
+            let Some(index) = place else {
+                columns.push(Values::Blank);
+                continue;
+            };
             let values = guarded(&self.path, || read_column(&*group, index, spec, rows))?;
             let Some(values) = values else {
                 return Err(self.damaged(&format!(
@@ -174,6 +164,35 @@ impl TableReader {
     }
 }
 
+fn damaged(path: &Path, message: &str) -> TraceError {
+    TraceError::damaged(
+        path,
+        message,
+        "the trace is damaged: import or copy it again",
+    )
+}
+
+/// Where a file has each column; None where it has others, or lacks one that must have values.
+fn places(reader: &dyn FileReader, specs: &[Spec]) -> Option<Vec<Option<usize>>> {
+    let schema = reader.metadata().file_metadata().schema_descr();
+    let fits = |column: &ColumnDescriptor, spec: &Spec| {
+        column.physical_type() == spec.physical()
+            && column.max_rep_level() == 0
+            && column.max_def_level() == i16::from(spec.nullable)
+    };
+    let mut columns = schema.columns().iter().enumerate().peekable();
+    let mut places = Vec::with_capacity(specs.len());
+    for spec in specs {
+        let found = columns.next_if(|(_, column)| column.name() == spec.name);
+        match found {
+            Some((index, column)) if fits(column, spec) => places.push(Some(index)),
+            None if spec.nullable => places.push(None),
+            _ => return None,
+        }
+    }
+    columns.next().is_none().then_some(places)
+}
+
 /// Call the Parquet library; what it cannot read is an error, never a panic.
 fn guarded<T>(
     path: &Path,
@@ -181,11 +200,7 @@ fn guarded<T>(
 ) -> Result<T, TraceError> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(TraceError::parquet(path)),
-        Err(_) => Err(TraceError::damaged(
-            path,
-            "is no Parquet file that can be read",
-            "the trace is damaged: import or copy it again",
-        )),
+        Err(_) => Err(damaged(path, "is no Parquet file that can be read")),
     }
 }
 
@@ -224,6 +239,7 @@ fn read_column(
     let count = match &values {
         Values::Ints(values) => values.len(),
         Values::Texts(values) => values.len(),
+        Values::Blank => rows,
     };
     let fits = (spec.kind == Kind::Text) == matches!(values, Values::Texts(_));
     Ok((count == rows && fits).then_some(values))

@@ -1,6 +1,17 @@
 //! Byte strings as text: Parquet's strings are UTF-8, names of files are not always.
 
+use parquet::data_type::ByteArray;
 use std::fmt::Write;
+
+/// Bytes that are given away, as UTF-8.
+pub(crate) fn escaped_whole(bytes: Vec<u8>) -> ByteArray {
+    let plain = memchr::memchr(b'\\', &bytes).is_none() && std::str::from_utf8(&bytes).is_ok();
+    ByteArray::from(if plain {
+        bytes
+    } else {
+        escaped(&bytes).into_bytes()
+    })
+}
 
 /// Bytes as UTF-8: a backslash is doubled, and a byte that is not UTF-8 becomes `\xNN`.
 pub(crate) fn escaped(bytes: &[u8]) -> String {

@@ -14,8 +14,8 @@ use std::path::Path;
 pub(crate) const SPECS: [Spec; 6] = [
     Spec::new("path", Kind::Int32, Layout::Delta),
     Spec::new("type", Kind::Text, Layout::Dictionary),
-    Spec::new("size", Kind::Int64, Layout::Delta),
-    Spec::new("mode", Kind::Int32, Layout::Dictionary).or_null(),
+    Spec::new("size", Kind::Int64, Layout::Split),
+    Spec::new("mode", Kind::Int32, Layout::Split).or_null(),
     Spec::new("link", Kind::Text, Layout::Dictionary).or_null(),
     Spec::new("known_from", Kind::Text, Layout::Dictionary),
 ];
@@ -29,33 +29,53 @@ pub enum Keep {
     All,
 }
 
-/// Write the tree as it was before. Returns its figures.
-pub(crate) fn write(
-    directory: &Path,
-    tree: &Tree,
-    paths: &mut Paths,
-    keep: Keep,
-) -> Result<Value, TraceError> {
-    let mut table = TableWriter::create(directory, "tree", &SPECS)?;
+/// A place of the tree, and the file that was there.
+pub(crate) struct Needed {
+    place: PathId,
+    index: usize,
+}
+
+/// What of the tree as it was before the trace needs, in no order; each gets a row in `paths`.
+pub(crate) fn needed(tree: &Tree, paths: &mut Paths, keep: Keep) -> Vec<Needed> {
     let wanted = wanted(tree, keep);
-    let mut figures = Figures::default();
-    let mut entries: Vec<(Vec<u8>, PathId, usize)> = Vec::new();
+    let mut needed = Vec::new();
     for (index, node) in tree.nodes.iter().enumerate() {
         let is_wanted = wanted.get(index).copied().unwrap_or(false);
         if let Some((parent, name)) = node.origin.filter(|_| is_wanted)
             && let Some(place) = origin(tree, paths, parent, name)
         {
-            entries.push((paths.text(place), place, index));
+            paths.row(place);
+            needed.push(Needed { place, index });
         }
     }
-    // Parents come before children.
-    entries.sort();
-    for (_, place, index) in entries {
-        let Some(node) = tree.nodes.get(index) else {
+    needed
+}
+
+/// Sort them by the texts of their places, so that parents come before children.
+pub(crate) fn sort(needed: &mut [Needed], paths: &Paths) {
+    needed.sort_by_cached_key(|needed| (paths.text(needed.place), needed.index));
+}
+
+/// The same where the rows of `paths` are sorted already.
+pub(crate) fn sort_by_row(needed: &mut [Needed], paths: &mut Paths) {
+    needed.sort_unstable_by_key(|needed| (paths.row(needed.place), needed.index));
+}
+
+/// Write the tree as it was before. Returns its figures.
+pub(crate) fn write(
+    directory: &Path,
+    tree: &Tree,
+    paths: &mut Paths,
+    needed: &[Needed],
+) -> Result<Value, TraceError> {
+    let mut table = TableWriter::create(directory, "tree", &SPECS)?;
+    let mut figures = Figures::default();
+    for needed in needed {
+        let Some(node) = tree.nodes.get(needed.index) else {
             continue;
         };
         figures.count(node);
-        let row = paths.row(place);
+        let row = paths.row(needed.place);
         push(&mut table, node, row)?;
     }
     table.finish()?;

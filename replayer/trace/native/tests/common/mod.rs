@@ -37,6 +37,7 @@ pub(crate) fn asked(text: impl AsRef<[u8]>) -> Asked {
         files: vec![log],
         target: folder.path().join("trace"),
         roots: vec![b"/r".to_vec()],
+        aliases: Vec::new(),
         format: Some("strace".to_owned()),
         manifest: None,
         directories: Vec::new(),

@@ -44,6 +44,7 @@ pub(crate) fn imported(log: &str, manifest: &str) -> (tempfile::TempDir, PathBuf
         files: vec![file],
         target: target.clone(),
         roots: vec![b"/r".to_vec()],
+        aliases: Vec::new(),
         format: Some("strace".to_owned()),
         manifest: (!manifest.is_empty()).then_some(rows),
         directories: Vec::new(),

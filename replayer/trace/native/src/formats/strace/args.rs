@@ -31,6 +31,27 @@ impl<'a> ArgList<'a> {
     }
 }
 
+/// Bytes that names and numbers are made of: nothing begins or ends at them.
+const fn is_word(byte: u8) -> bool {
+    const WORDS: [bool; 256] = words();
+    #[expect(clippy::indexing_slicing, reason = "a byte has 256 values")]
+    WORDS[byte as usize]
+}
+
+const fn words() -> [bool; 256] {
+    let mut words = [false; 256];
+    let mut byte = 0_u8;
+    while byte < u8::MAX {
+        #[expect(clippy::indexing_slicing, reason = "a byte has 256 values")]
+        {
+            words[byte as usize] =
+                byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b' ' | b'|' | b'=');
+        }
+        byte += 1;
+    }
+    words
+}
+
 fn trimmed(item: &[u8]) -> &[u8] {
     let item = skip_blanks(item);
     let blanks = item.iter().rev().take_while(|&&byte| byte == b' ').count();
@@ -47,6 +68,9 @@ pub(crate) fn split_args(text: &[u8]) -> Option<(ArgList<'_>, &[u8])> {
     let mut at = 0;
     while let Some(&byte) = text.get(at) {
         at += 1;
+        if is_word(byte) {
+            continue;
+        }
         match byte {
             b'"' => at += string_length(from(text, at))?,
             b'(' | b'[' | b'{' => depth += 1,

@@ -12,7 +12,7 @@ use crate::tracker::Tracker;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// The first half of a call.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Half {
     name: Vec<u8>,
     head: Vec<u8>,
@@ -37,6 +37,8 @@ struct Moment {
 struct Importer {
     decoders: FxHashMap<&'static [u8], Decoder>,
     halves: FxHashMap<u64, Half>,
+    /// Halves that were put together: their room is used again.
+    spare: Vec<Half>,
     cut: Option<CutLine>,
     /// Tasks that a line said to be children.
     announced: FxHashSet<u64>,
@@ -51,6 +53,8 @@ struct Importer {
 const UNNUMBERED: u64 = 0;
 /// A half that is longer is not kept whole: arguments of file calls are shorter (chosen).
 const LONGEST_HALF_BYTES: usize = 64 << 10;
+/// Halves whose room is kept (chosen: more are seldom open at once).
+const MOST_SPARE: usize = 16;
 /// Lines between two looks at whether somebody wants to stop.
 const PROGRESS_LINES: u64 = 1 << 16;
 
@@ -64,6 +68,7 @@ pub(crate) fn import(
     let mut importer = Importer {
         decoders: decoders(),
         halves: FxHashMap::default(),
+        spare: Vec::new(),
         cut: None,
         announced: FxHashSet::default(),
         first_number: None,
@@ -215,11 +220,12 @@ impl Importer {
             self.enter(tracker, name, head, at)?;
         }
         let kept = head.get(..LONGEST_HALF_BYTES).unwrap_or(head);
-        let half = Half {
-            name: name.to_vec(),
-            head: kept.to_vec(),
-            start_ns: at.time_ns,
-        };
+        let mut half = self.spare.pop().unwrap_or_default();
+        half.name.clear();
+        half.name.extend_from_slice(name);
+        half.head.clear();
+        half.head.extend_from_slice(kept);
+        half.start_ns = at.time_ns;
         if self.halves.insert(at.task, half).is_some() {
             tracker.counts.halves.add("never resumed");
         }
@@ -262,26 +268,25 @@ impl Importer {
         rest: &[u8],
         at: Moment,
     ) -> Result<bool, TraceError> {
-        let Some(half) = self
+        let Some(mut half) = self
             .halves
             .remove(&at.task)
             .filter(|half| half.name == name)
         else {
             return self.orphan(tracker, name, rest, at);
         };
-        let mut text = std::mem::take(&mut self.scratch);
-        text.clear();
-        text.extend_from_slice(&half.head);
-        text.extend_from_slice(rest);
+        half.head.extend_from_slice(rest);
         let begun = Moment {
             task: at.task,
             time_ns: half.start_ns,
         };
-        let understood = match scan_call(name, &text) {
+        let understood = match scan_call(name, &half.head) {
             Shape::Call(scanned) => self.call(tracker, &scanned, begun, at.time_ns)?,
             _ => false,
         };
-        self.scratch = text;
+        if self.spare.len() < MOST_SPARE && half.head.len() <= LONGEST_HALF_BYTES {
+            self.spare.push(half);
+        }
         Ok(understood)
     }
 

@@ -3,9 +3,6 @@
 pub(crate) mod args;
 pub(crate) mod clock;
 pub(crate) mod decode;
-pub(crate) mod decode_file;
-pub(crate) mod decode_path;
-pub(crate) mod decode_time;
 pub(crate) mod importer;
 pub(crate) mod prefix;
 pub(crate) mod scan;

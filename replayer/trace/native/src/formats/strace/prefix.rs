@@ -57,7 +57,9 @@ fn take_task(line: &[u8]) -> (Option<u64>, &[u8]) {
 
 fn take_stamp(line: &[u8]) -> (Stamp, &[u8]) {
     let text = skip_blanks(line);
-    if let Some((stamp, rest)) = take_day(text) {
+    if is_day(text)
+        && let Some((stamp, rest)) = take_day(text)
+    {
         let rest = skip_blanks(rest);
         // -r beside -t: "12:00:00 (+     0.000123) call".
         if let Some(delta) = rest.strip_prefix(b"(+")
@@ -80,6 +82,11 @@ fn take_stamp(line: &[u8]) -> (Stamp, &[u8]) {
         }
         _ => (Stamp::None, text),
     }
+}
+
+/// Whether it can be a time of day: hours of one or two digits, and a colon.
+fn is_day(text: &[u8]) -> bool {
+    text.get(1) == Some(&b':') || text.get(2) == Some(&b':')
 }
 
 fn take_day(text: &[u8]) -> Option<(Stamp, &[u8])> {

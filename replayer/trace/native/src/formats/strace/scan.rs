@@ -69,11 +69,14 @@ pub(crate) fn scan(line: &[u8]) -> Shape<'_> {
 
 /// Scan a call from behind its opening bracket.
 pub(crate) fn scan_call<'a>(name: &'a [u8], text: &'a [u8]) -> Shape<'a> {
-    if let Some(head) = text.strip_suffix(UNFINISHED) {
-        return Shape::Unfinished { name, head };
-    }
-    if text.ends_with(b" <detached ...>") || text.ends_with(b"<pid changed to superseded>") {
-        return Shape::Notice;
+    // A duration ends in a digit and a bracket: most lines are told from these at once.
+    if text.ends_with(b".>") || text.ends_with(b"d>") {
+        if let Some(head) = text.strip_suffix(UNFINISHED) {
+            return Shape::Unfinished { name, head };
+        }
+        if text.ends_with(b" <detached ...>") || text.ends_with(b"<pid changed to superseded>") {
+            return Shape::Notice;
+        }
     }
     let Some((args, rest)) = split_args(text) else {
         return Shape::Cut;

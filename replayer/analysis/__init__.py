@@ -1,0 +1,65 @@
+"""What a run's figures hide: steps, drift, silences, groups, outliers, and what is to blame.
+
+Reads records of runs and judges nothing: a finding is neither a pass nor a failure. Reports print
+what is found.
+"""
+
+from replayer.analysis.acknowledgement import find_acknowledged
+from replayer.analysis.composition import analyse
+from replayer.analysis.drift import Slope, find_slope
+from replayer.analysis.finding import (
+    Acknowledged,
+    Analysis,
+    Drift,
+    FirstTouch,
+    Modes,
+    Outliers,
+    Promise,
+    Silence,
+    SlowPath,
+    Step,
+    Tail,
+    TailOp,
+)
+from replayer.analysis.modes import Split, find_split
+from replayer.analysis.resampling import DRAWS, Interval, Resampled, ratio_interval, resample
+from replayer.analysis.series import Series, chart_series
+from replayer.analysis.slots import Distribution, Slots, Subject, cut_slots, read_distributions
+from replayer.analysis.steps import Shift, find_shifts
+from replayer.analysis.tails import exceedance
+
+__all__ = [
+    "DRAWS",
+    "Acknowledged",
+    "Analysis",
+    "Distribution",
+    "Drift",
+    "FirstTouch",
+    "Interval",
+    "Modes",
+    "Outliers",
+    "Promise",
+    "Resampled",
+    "Series",
+    "Shift",
+    "Silence",
+    "Slope",
+    "Slots",
+    "SlowPath",
+    "Split",
+    "Step",
+    "Subject",
+    "Tail",
+    "TailOp",
+    "analyse",
+    "chart_series",
+    "cut_slots",
+    "exceedance",
+    "find_acknowledged",
+    "find_shifts",
+    "find_slope",
+    "find_split",
+    "ratio_interval",
+    "read_distributions",
+    "resample",
+]

@@ -1,0 +1,129 @@
+"""Who is to blame for the slowest: which op, which path, and how much time few calls take.
+
+From the histograms (all calls) and from the slowest calls that the engine kept with their paths.
+"""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from replayer.analysis.finding import Outliers, SlowPath, Tail, TailOp
+from replayer.analysis.series import LATENCY, TIMES
+from replayer.measure import Histogram, Of, RunRecord, samples_of
+
+__all__ = ["find_outliers", "find_tails"]
+
+FEWEST = 100  # transactions: a p95 of fewer has too few above it; chosen
+FEWEST_P99 = 1_000  # chosen
+OUTLIER_FACTOR = 100.0  # chosen: an outlier takes 100 times the median
+OUTLIER_SHARE = 0.02  # chosen: more calls than that are a group of their own (``modes``)
+OUTLIER_TIME = 0.1  # chosen: outliers that take less than a tenth of the time do not matter
+MOST_PATHS = 3  # chosen
+FEWEST_OF_PATH = 3  # chosen: a path that is slow once or twice is chance
+
+
+def find_outliers(record: RunRecord) -> Iterator[Outliers]:
+    """Yield the subjects in which few calls take much of the time."""
+    for index, name, kind, subject in _subjects(record):
+        of = Of(index, subject, LATENCY) if kind == "transaction" else Of(index, None, subject)
+        histogram = samples_of(record, of)
+        if histogram.count < FEWEST:
+            continue
+        limit = OUTLIER_FACTOR * histogram.percentile(50)
+        far = _above(histogram, limit)
+        share = _time(far) / max(_time(histogram), 1.0)
+        few = 0 < far.count <= OUTLIER_SHARE * histogram.count
+        if few and share >= OUTLIER_TIME:
+            yield Outliers(
+                target=name,
+                subject=subject,
+                kind=kind,
+                limit_ns=limit,
+                count=far.count,
+                of=histogram.count,
+                time_share=share,
+                max_ns=histogram.max,
+            )
+
+
+def find_tails(record: RunRecord) -> Iterator[Tail]:
+    """Yield, for each transaction with samples enough, what made its slowest slow."""
+    for index, name, kind, subject in _subjects(record):
+        if kind != "transaction":
+            continue
+        latency = samples_of(record, Of(index, subject, LATENCY))
+        if latency.count >= FEWEST:
+            yield _tail(record, index, name, subject)
+
+
+def _tail(record: RunRecord, index: int, name: str, transaction: str) -> Tail:
+    latency = samples_of(record, Of(index, transaction, LATENCY))
+    percentile: Literal["p95", "p99"] = "p99" if latency.count >= FEWEST_P99 else "p95"
+    limit = latency.percentile(99 if percentile == "p99" else 95)
+    slow = _above(latency, limit).count
+    found = {
+        op: _above(samples_of(record, Of(index, transaction, op)), limit).count
+        for op in sorted(_ops(record, index, transaction))
+    }
+    ops = [TailOp(op=op, calls=calls) for op, calls in found.items() if calls]
+    alone = sum(found.values())
+    return Tail(
+        target=name,
+        transaction=transaction,
+        percentile=percentile,
+        limit_ns=limit,
+        slow=slow,
+        ops=tuple(sorted(ops, key=lambda item: -item.calls)),
+        explained=min(alone / slow, 1.0) if slow else 0.0,
+        paths=tuple(_paths(record, index, transaction, limit)),
+    )
+
+
+def _paths(record: RunRecord, index: int, transaction: str, limit_ns: int) -> Iterator[SlowPath]:
+    """Yield the paths that are among the kept slow calls above the limit more than once."""
+    seen: dict[tuple[str, str], list[int]] = {}
+    for event in record.events:
+        time = event.get("service_ns")
+        if (
+            event.get("kind") == "slow"
+            and event.get("target") == index
+            and event.get("transaction") == transaction
+            and isinstance(time, int)
+            and time > limit_ns
+        ):
+            seen.setdefault((str(event.get("path")), str(event.get("op"))), []).append(time)
+    often = [item for item in seen.items() if len(item[1]) >= FEWEST_OF_PATH]
+    often.sort(key=lambda item: (-len(item[1]), -max(item[1])))
+    for (path, op), times in often[:MOST_PATHS]:
+        yield SlowPath(path=path, op=op, calls=len(times), max_ns=max(times))
+
+
+def _subjects(
+    record: RunRecord,
+) -> Iterator[tuple[int, str, Literal["transaction", "op"], str]]:
+    """Yield every transaction and op of every target: index, name, kind, subject."""
+    keys = [key for key in record.log.histograms if key.segment.phase == "measured"]
+    for target in record.run.targets:
+        own = [key for key in keys if key.segment.target == target.index]
+        for name in sorted({key.transaction for key in own if key.op == LATENCY}):
+            yield target.index, target.name, "transaction", name
+        for op in sorted({key.op for key in own} - TIMES):
+            yield target.index, target.name, "op", op
+
+
+def _ops(record: RunRecord, index: int, transaction: str) -> set[str]:
+    return {
+        key.op
+        for key in record.log.histograms
+        if key.segment.target == index
+        and key.segment.phase == "measured"
+        and key.transaction == transaction
+    } - TIMES
+
+
+def _above(histogram: Histogram, limit_ns: float) -> Histogram:
+    chosen = histogram.layout.lowest(histogram.indices) > limit_ns
+    return Histogram(histogram.layout, histogram.indices[chosen], histogram.counts[chosen])
+
+
+def _time(histogram: Histogram) -> float:
+    return histogram.mean * histogram.count

@@ -1,0 +1,43 @@
+"""Calls on a mount made in a thread of their own, given up after a time."""
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from replayer.errors import ReplayerError
+from replayer.load.targets import explain
+
+__all__ = ["ask"]
+
+R = TypeVar("R")
+ANSWER_S = 20.0  # chosen, as in runs: a mount that takes longer for one call is taken for dead
+
+
+def ask(path: Path, call: Callable[[], R]) -> R:
+    """Make one call on a mount, and turn its failure into a refusal.
+
+    Raises:
+        ReplayerError: It fails, or has not answered in time.
+    """
+    results: list[R] = []
+    errors: list[Exception] = []
+
+    def make_call() -> None:
+        try:
+            results.append(call())
+        except Exception as error:  # noqa: BLE001 - raised again by who waits
+            errors.append(error)
+
+    thread = threading.Thread(target=make_call, daemon=True)
+    thread.start()
+    thread.join(ANSWER_S)
+    if results:
+        return results[0]
+    error = errors[0] if errors else TimeoutError()
+    if isinstance(error, OSError):
+        raise explain(path, error) from error
+    if isinstance(error, ValueError):
+        message = f"{path}: {error}"
+        raise ReplayerError(message, hint="only folders that a run made are used") from error
+    raise error

@@ -1,0 +1,118 @@
+"""The run folder of a baseline: what is written at its begin and at its end."""
+
+import json
+import sys
+from collections.abc import Sequence
+from typing import Literal
+
+from replayer.baseline.jobs import document_of, fingerprint_of
+from replayer.baseline.order import Order
+from replayer.baseline.promises import warnings_of
+from replayer.engine.fio import JobFile, Program, depth, processes, seconds_needed
+from replayer.measure import (
+    CacheFacts,
+    Health,
+    LoadFacts,
+    PlanFacts,
+    Run,
+    RunFolder,
+    RunWarning,
+    StatedThreshold,
+    Target,
+    collect_machine,
+    finish,
+    this_process,
+    utc_text,
+)
+
+__all__ = ["Chronicle", "marker_note"]
+
+_CACHE = (
+    "fio's own: each job lays its files out anew, and drops their pages from this client's cache "
+    "before it begins (invalidate=1) unless its file says otherwise"
+)
+
+
+def marker_note(run: str, files: Sequence[JobFile]) -> str:
+    """Return what the marker file of a run's folder says: whose it is, and how to find it alive."""
+    return json.dumps(
+        {
+            "run": run,
+            "scenario": name_of(files),
+            "fingerprint": fingerprint_of(files),
+            "began": utc_text(),
+            "host": collect_machine().host,
+            "process": this_process().model_dump(),
+        }
+    )
+
+
+def name_of(files: Sequence[JobFile]) -> str:
+    """Return what a baseline is called: the job files."""
+    return " ".join(file.source for file in files)
+
+
+class Chronicle:
+    """Writes run.json and plan.json, and appends events."""
+
+    def __init__(self, folder: RunFolder, order: Order, program: Program) -> None:
+        self.folder = folder
+        self._order = order
+        self._program = program
+        self._run: Run | None = None
+
+    def begin(self, files: tuple[JobFile, ...], targets: tuple[Target, ...], rounds: int) -> None:
+        """Write what is known before anything runs."""
+        self.folder.write_plan(document_of(files, self._program.version))
+        self._run = Run(
+            id=self.folder.id,
+            command=tuple(sys.argv),
+            began=utc_text(),
+            process=this_process(),
+            machine=collect_machine(),
+            plan=PlanFacts(
+                name=name_of(files),
+                fingerprint=fingerprint_of(files),
+                seed=self._order.seed,
+                scenario=f"fio {self._program.version}: {name_of(files)}",
+            ),
+            load=_load_facts(files, rounds),
+            cache=CacheFacts(asked="as-is", procedure=_CACHE),
+            targets=targets,
+            thresholds=tuple(
+                StatedThreshold(text=text, source="--threshold") for text in self._order.thresholds
+            ),
+            warnings=tuple(warnings_of(files, targets)),
+        )
+        self.folder.write_run(self._run)
+
+    def end(
+        self,
+        status: Literal["finished", "interrupted", "failed"],
+        health: Health | None,
+        failure: str | None,
+        extra: Sequence[RunWarning] = (),
+    ) -> None:
+        """Write how it went."""
+        if self._run is not None:
+            run = finish(self._run, status, health=health, failure=failure, extra=extra)
+            self.folder.write_run(run)
+
+
+def _load_facts(files: Sequence[JobFile], rounds: int) -> LoadFacts:
+    sections = [section for file in files for section in file.sections]
+    each = [seconds_needed(file) for file in files]
+    known = [seconds for seconds in each if seconds is not None]
+    depths = sorted({depth(section) for section in sections})
+    shown = " to ".join(dict.fromkeys(map(str, (depths[0], depths[-1]))))
+    return LoadFacts(
+        users=max(sum(processes(section) for section in file.sections) for file in files),
+        loop="closed",
+        pace=f"fio, {shown} I/Os under way in each process, the next as soon as one has ended",
+        rounds=rounds,
+        duration_s=sum(known) * rounds if len(known) == len(each) else None,
+        transactions_per_user=None,
+        warm_up_s=0.0,
+        ramp_up_s=0.0,
+        order="in turn",
+    )

@@ -1,0 +1,283 @@
+"""A baseline from the checks of its targets to the removal of its folders.
+
+Each job has its turn on every target in every round: A B A B, so that noise that comes and goes
+hits all targets.
+"""
+
+import errno
+import os
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from replayer.baseline.chronicle import Chronicle, marker_note, name_of
+from replayer.baseline.devices import parse_devices
+from replayer.baseline.gauge import Gauge
+from replayer.baseline.grounds import DeviceGround, FolderGround, Ground
+from replayer.baseline.jobs import load_jobs
+from replayer.baseline.order import Order
+from replayer.baseline.scaling import scale_jobs
+from replayer.baseline.telling import Telling
+from replayer.baseline.turn import Ending, Watch, play_turn
+from replayer.engine.fio import (
+    JobFile,
+    Launch,
+    Program,
+    Recorder,
+    find_fio,
+    processes,
+    render_job_file,
+    seconds_needed,
+)
+from replayer.errors import ReplayerError, in_lines
+from replayer.load.interruption import Interruption, Level
+from replayer.load.results import show_results
+from replayer.load.schedule import default_rounds
+from replayer.load.targets import parse_targets
+from replayer.measure import RunWarning, Segment, create_run_folder
+from replayer.verdict import Names, check_names, parse_threshold
+
+__all__ = ["run_baseline"]
+
+_FAILED = re.compile(r"io_u error on file (?P<path>.+?): (?P<outcome>.+?): (?P<op>[a-z]+) offset=")
+"""As log_io_error() of fio's io_u.c puts it."""
+_ERRORS = {os.strerror(number): name for number, name in errno.errorcode.items()}
+
+_LOG = re.compile(r".+_(bw|lat|clat|slat|iops|clat_hist)(\.\d+)?\.log")
+"""How fio names logs, see fio(1), write_bw_log."""
+MOST_LOGS = 1000  # chosen: three of each process of a large job
+
+EXIT_ENVIRONMENT = 3
+EXIT_INCONCLUSIVE = 4
+
+
+@dataclass
+class _Baseline:
+    """A baseline that runs."""
+
+    program: Program
+    files: tuple[JobFile, ...]
+    grounds: tuple[Ground, ...]
+    rounds: int
+    chronicle: Chronicle
+    recorder: Recorder
+    telling: Telling
+    interruption: Interruption
+    gauge: Gauge = field(default_factory=Gauge)
+    warnings: list[RunWarning] = field(default_factory=list)
+    hung: int = 0
+    turns: int = 0
+
+    def play(self) -> None:
+        """Run every job on every target in every round, until the user wishes an end."""
+        for number in range(self.rounds):
+            for file in self.files:
+                for index, ground in enumerate(self.grounds):
+                    if self.interruption.level > Level.NONE or self.hung:
+                        return
+                    self._turn(Segment(index, number, "measured"), file, ground)
+
+    def _turn(self, segment: Segment, file: JobFile, ground: Ground) -> None:
+        folder, names = ground.prepare(file), [section.name for section in file.sections]
+        self.recorder.begin_segment(
+            segment,
+            sum(processes(section) for section in file.sections),
+            frozenset(s.name for s in file.sections if s.switched_on("ramp_time")),
+        )
+        turn = f"round {segment.round + 1} of {self.rounds}, " if self.rounds > 1 else ""
+        self.telling.begin(f"{turn}{ground.name}, {', '.join(names)}", segment.target, file)
+        watch = Watch(self.recorder, self.gauge, self.interruption, self.telling.show)
+        launch = Launch(
+            program=self.program,
+            jobs=self._written(file, ground),
+            folder=folder,
+            may_write=not isinstance(ground, DeviceGround) or ground.found.expendable,
+        )
+        stem = f"{Path(file.source).stem}-{segment.target}-{segment.round}"
+        ending = play_turn(launch, file, watch, self.chronicle.folder.path / "fio" / f"{stem}.json")
+        self.turns += 1
+        self._note(segment, ground, ending)
+        if not ending.hung:
+            _keep_logs(folder, self.chronicle.folder.path / "fio" / stem)
+            ground.clear(self.interruption)
+
+    def _written(self, file: JobFile, ground: Ground) -> Path:
+        """Return the job file that fio reads, beside the results."""
+        name = f"{self.files.index(file)}-{Path(file.source).stem}"
+        suffix = "" if ground.device is None else f"-{ground.device.name}"
+        path = Path(self.chronicle.folder.path, "fio", f"{name}{suffix}.fio")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(render_job_file(file, ground.device), encoding="utf-8")
+        return path
+
+    def _note(self, segment: Segment, ground: Ground, ending: Ending) -> None:
+        """Keep what fio complained of, and what went wrong."""
+        where = {"target": segment.target, "round": segment.round}
+        append = self.chronicle.folder.append_event
+        for text in ending.messages:
+            append("fio", self.recorder.now_s, {**where, "message": text})
+            failed = _FAILED.search(text)
+            if failed is not None:
+                outcome = _ERRORS.get(failed["outcome"], failed["outcome"])
+                fields = {**where, **failed.groupdict(), "outcome": outcome}
+                append("error", self.recorder.now_s, fields)
+        for name, found in ending.steady.items():
+            fields = {**where, "job": name, "attained": bool(found.get("attained"))}
+            fields |= {key: found[key] for key in ("ss", "criterion") if key in found}
+            append("steady state", self.recorder.now_s, fields)
+        for name, number in ending.errors.items():
+            outcome = errno.errorcode.get(number, "EIO")
+            self._warn(f"{ground.name}: job {name} failed with {outcome}", "see events.jsonl")
+        if ending.overdue:
+            message = f"{ground.name}: fio did not end in time and was stopped"
+            self._warn(message, "a call may hang there: see whether the mount still answers")
+        if ending.hung:
+            self.hung += 1
+            self._warn(f"{ground.name}: fio hangs in the kernel and was left behind", "")
+
+    def _warn(self, message: str, hint: str) -> None:
+        self.warnings.append(RunWarning(kind="other", message=message, hint=hint))
+
+
+def run_baseline(order: Order) -> int:
+    """Run a baseline, show its results, and return the exit code.
+
+    Raises:
+        ReplayerError: Something refuses; what was made until then is removed again.
+    """
+    program = find_fio()
+    grounds = _grounds(order)
+    for ground in grounds:
+        ground.check()
+    files = scale_jobs(_jobs(order, grounds), order, grounds)
+    _check_thresholds(order, files, grounds)
+    rounds = order.rounds or default_rounds(len(grounds))
+    interruption = Interruption()
+    interruption.watch()
+    telling = Telling([ground.name for ground in grounds], quiet=order.quiet)
+    chronicle = Chronicle(create_run_folder(order.output), order, program)
+    chronicle.begin(files, tuple(g.facts(i) for i, g in enumerate(grounds)), rounds)
+    telling.announce(name_of(files), _expected_s(files, len(grounds) * rounds))
+    with ExitStack() as leaving:
+        leaving.callback(interruption.unwatch)
+        leaving.callback(telling.close)
+        recorder = Recorder(chronicle.folder.path)
+        leaving.callback(recorder.close)
+        baseline = _Baseline(
+            program, files, grounds, rounds, chronicle, recorder, telling, interruption
+        )
+        return _end(baseline, order, _play(baseline))
+
+
+def _play(baseline: _Baseline) -> ReplayerError | None:
+    """Make the folders, run the jobs, remove the folders; return what refused."""
+    try:
+        note = marker_note(baseline.chronicle.folder.id, baseline.files)
+        for ground in baseline.grounds:
+            ground.create(baseline.chronicle.folder.id, note)
+        for ground in baseline.grounds:
+            for file in baseline.files:
+                ground.require(file)
+        baseline.play()
+    except ReplayerError as error:
+        return error
+    finally:
+        left = _put_away(baseline)
+    return left
+
+
+def _put_away(baseline: _Baseline) -> ReplayerError | None:
+    """Remove the folders; where a call hangs, the removal would hang too."""
+    problem: ReplayerError | None = None
+    for ground in baseline.grounds:
+        hint = f"remove it with: replayer clean {ground.left()}"
+        if baseline.hung:
+            problem = LeftBehindError(f"{ground.name}: calls hang there", hint=hint)
+            continue
+        try:
+            ground.remove(baseline.interruption)
+        except ReplayerError as error:
+            problem = LeftBehindError(str(error), hint=hint)
+    return problem
+
+
+def _keep_logs(folder: Path, kept: Path) -> None:
+    """Keep the logs that a job file asked for (write_bw_log and its like)."""
+    for path in sorted(folder.glob("*.log"))[:MOST_LOGS]:
+        if _LOG.fullmatch(path.name) and path.is_file():
+            kept.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, kept / path.name)
+
+
+class LeftBehindError(ReplayerError):
+    """A folder could not be removed."""
+
+    exit_code = EXIT_ENVIRONMENT
+
+
+def _end(baseline: _Baseline, order: Order, failure: ReplayerError | None) -> int:
+    """Write how it went, show the results, and return the exit code."""
+    interrupted = baseline.interruption.level > Level.NONE
+    baseline.telling.close()
+    baseline.chronicle.end(
+        "failed" if failure else "interrupted" if interrupted else "finished",
+        baseline.gauge.health(baseline.hung),
+        None if failure is None else str(failure),
+        baseline.warnings,
+    )
+    if failure is not None and not baseline.turns:
+        raise failure
+    code = show_results(baseline.chronicle.folder, order.results)
+    if failure is not None:
+        sys.stderr.write(f"{in_lines(failure)}\n")
+        return failure.exit_code
+    if interrupted:
+        where = baseline.chronicle.folder.path
+        text = f"replayer: interrupted: the figures hold what was run until then ({where})"
+        sys.stderr.write(f"{text}\n")
+        return EXIT_INCONCLUSIVE
+    return code
+
+
+def _grounds(order: Order) -> tuple[Ground, ...]:
+    if not order.targets and not order.devices:
+        message = "a target is missing"
+        raise ReplayerError(message, hint="say where to measure: --target [NAME=]PATH")
+    folders = [FolderGround(target) for target in parse_targets(order.targets)]
+    devices = parse_devices(order.devices, order.expendable)
+    found: tuple[Ground, ...] = (
+        *folders,
+        *(DeviceGround(name, device) for name, device in devices.items()),
+    )
+    names = [ground.name for ground in found]
+    doubled = next((name for name in names if names.count(name) > 1), None)
+    if doubled is not None:
+        message = f"two targets are named {doubled!r}"
+        raise ReplayerError(message, hint="give each a name of its own: --target NAME=PATH")
+    return found
+
+
+def _jobs(order: Order, grounds: Sequence[Ground]) -> tuple[JobFile, ...]:
+    """Load the job files, as they are for every target."""
+    loaded = [load_jobs(order.jobs, ground.device) for ground in grounds]
+    return loaded[0]
+
+
+def _check_thresholds(order: Order, files: Sequence[JobFile], grounds: Sequence[Ground]) -> None:
+    thresholds = [parse_threshold(text, "--threshold") for text in order.thresholds]
+    names = Names(
+        targets=tuple(ground.name for ground in grounds),
+        transactions=tuple(section.name for file in files for section in file.sections),
+        ops=("read", "write", "trim", "fsync"),
+    )
+    check_names(thresholds, names)
+
+
+def _expected_s(files: Sequence[JobFile], turns: int) -> float | None:
+    each = [seconds_needed(file) for file in files]
+    known = [seconds for seconds in each if seconds is not None]
+    return sum(known) * turns if len(known) == len(each) else None

@@ -1,0 +1,83 @@
+"""The client's own health while fio works: CPU time, and time that its jobs waited for a CPU."""
+
+import os
+import resource
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from replayer.engine.fio import Gain, children_of
+from replayer.measure import Health
+
+__all__ = ["Gauge"]
+
+MOST_TASKS = 64  # looked at, as in the engine: the rest is scaled up
+
+
+class Gauge:
+    """Adds up what the runs of fio cost."""
+
+    def __init__(self) -> None:
+        self._wall_s = 0.0
+        self._cpu_s = 0.0
+        self._delay_ns = 0.0
+        self._in_call_ns = 0.0
+        self._delays: dict[Path, int] = {}
+        self._scale = 1.0
+        self._begin = (0.0, 0.0)
+
+    def open(self) -> None:
+        """A fio starts."""
+        self._begin = (time.monotonic(), _cpu_s())
+        self._delays.clear()
+
+    def look(self, pid: int) -> None:
+        """Read how long its processes have waited for a CPU: their files are gone at the end."""
+        tasks = [task for process in (pid, *children_of(pid)) for task in _tasks(process)]
+        self._scale = max(len(tasks) / MOST_TASKS, 1.0)
+        for task in tasks[:MOST_TASKS]:
+            # proc_pid_schedstat: time on a CPU, time waiting for one, turns.
+            with suppress(OSError, ValueError, IndexError):
+                self._delays[task] = int((task / "schedstat").read_text().split()[1])
+
+    def add(self, gains: list[Gain], depth: int) -> None:
+        """Count the time that I/Os took, so many of them at once."""
+        self._in_call_ns += sum(
+            gain.histogram.mean * gain.histogram.count / max(depth, 1)
+            for gain in gains
+            if gain.key.op == "transaction" and gain.key.expected
+        )
+
+    def close(self) -> None:
+        """It has ended and was waited for."""
+        began, cpu_s = self._begin
+        self._wall_s += time.monotonic() - began
+        self._cpu_s += _cpu_s() - cpu_s
+        self._delay_ns += sum(self._delays.values()) * self._scale
+
+    def health(self, given_up: int) -> Health:
+        """Return the sum as the run folder keeps it.
+
+        Args:
+            given_up: Jobs that hung and were left behind.
+        """
+        capacity_s = self._wall_s * len(os.sched_getaffinity(0))
+        return Health(
+            client_cpu_share=min(self._cpu_s / capacity_s, 1.0) if capacity_s else 0.0,
+            run_queue_delay_ns=round(self._delay_ns),
+            in_call_ns=round(self._in_call_ns),
+            overhead_ns=None,
+            users_given_up=given_up,
+        )
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def _tasks(pid: int) -> list[Path]:
+    try:
+        return sorted(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []

@@ -1,0 +1,214 @@
+"""Where jobs work: the run's own folder on a target, or a block device that the user named.
+
+Made before the first job, emptied after each, removed at the end. The engine's sandbox does what is
+done to a mount; what is here only asks it.
+"""
+
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from replayer.baseline.asking import ask
+from replayer.baseline.devices import Device, claim_device, describe_device
+from replayer.engine import Sandbox, Task
+from replayer.engine.fio import JobFile, bytes_needed, folders_of
+from replayer.errors import ReplayerError
+from replayer.load.interruption import Interruption
+from replayer.load.targets import MountError, Target, check_target
+from replayer.measure import Target as TargetFacts
+from replayer.measure import collect_target
+
+__all__ = ["DeviceGround", "FolderGround", "Ground"]
+
+THREADS = 8  # chosen: as runs remove theirs
+POLL_S = 0.05
+
+
+class Ground(Protocol):
+    """Where the jobs of a target work."""
+
+    name: str
+    device: Path | None
+
+    def check(self) -> None:
+        """Refuse a place that cannot be used, before anything is made."""
+
+    def facts(self, index: int) -> TargetFacts:
+        """Describe it."""
+
+    def create(self, run: str, note: str) -> None:
+        """Make what is needed before the first job."""
+
+    def require(self, file: JobFile) -> None:
+        """Refuse a job file that cannot be run here."""
+
+    def prepare(self, file: JobFile) -> Path:
+        """Make the folders that a job file names; return the folder that fio starts in."""
+
+    def clear(self, interruption: Interruption) -> None:
+        """Remove what a job has left."""
+
+    def remove(self, interruption: Interruption) -> None:
+        """Remove everything that was made."""
+
+    def left(self) -> str:
+        """Return where it is, for who removes it by hand."""
+
+
+@dataclass
+class FolderGround:
+    """A folder on a mount."""
+
+    target: Target
+    device: Path | None = None
+    _sandbox: Sandbox | None = None
+
+    def __post_init__(self) -> None:
+        self.name = self.target.name
+        if len(self.target.paths) > 1:
+            message = f"--target {self.name}: fio works through one mount point, got several"
+            raise ReplayerError(message, hint="name one path")
+
+    @property
+    def path(self) -> Path:
+        """The folder that the target names."""
+        return self.target.paths[0]
+
+    def check(self) -> None:
+        """Look at the folder."""
+        ask(self.path, partial(check_target, self.target))
+
+    def facts(self, index: int) -> TargetFacts:
+        """Describe the mount."""
+        return ask(self.path, partial(collect_target, index, self.name, [self.path], "checked"))
+
+    def create(self, run: str, note: str) -> None:
+        """Make the run's folder."""
+        self._sandbox = ask(self.path, partial(Sandbox.create, str(self.path), run, note))
+
+    def require(self, file: JobFile) -> None:
+        """Refuse a job file that needs more room than there is, or O_DIRECT where there is none."""
+        if self._sandbox is None:
+            return
+        direct = [section for section in file.sections if section.switched_on("direct")]
+        if direct and not ask(self.path, self._has_direct):
+            message = (
+                f"{self.path}: direct=1 of job {direct[0].name} ({file.source}) is not possible: "
+                "this file system has no O_DIRECT"
+            )
+            raise MountError(message, hint="use another target, or a job file without direct=1")
+        needed, space = bytes_needed(file), ask(self.path, self._sandbox.space)
+        if space.bytes_total and needed > space.bytes_free:
+            message = (
+                f"{self.path}: {file.source} needs {needed:,} bytes, only {space.bytes_free:,} "
+                "are free"
+            )
+            raise MountError(message, hint="make room, or use smaller files: --size 100MiB")
+
+    def prepare(self, file: JobFile) -> Path:
+        """Make the folders."""
+        folder = Path(self._opened().path)
+        for name in folders_of(file):
+            ask(folder, partial((folder / name).mkdir, parents=True, exist_ok=True))
+        return folder
+
+    def clear(self, interruption: Interruption) -> None:
+        """Wipe the run's folder but for its marker."""
+        del interruption  # a wipe that is cut off is followed by the removal
+        self._finish(self._opened().wipe(THREADS), Interruption())
+
+    def remove(self, interruption: Interruption) -> None:
+        """Remove the run's folder; another Ctrl-C ends that too."""
+        if self._sandbox is not None:
+            self._finish(self._sandbox.remove(THREADS), interruption)
+            self._sandbox = None
+
+    def left(self) -> str:
+        """Return the run's folder, or where it would be."""
+        return str(self.path) if self._sandbox is None else self._sandbox.path
+
+    def _opened(self) -> Sandbox:
+        if self._sandbox is None:
+            message = f"{self.path}: the run's folder was not made"
+            raise ReplayerError(message)
+        return self._sandbox
+
+    def _has_direct(self) -> bool:
+        """Whether a file can be opened past the page cache, see open(2) on EINVAL."""
+        probe = Path(self._opened().path, "direct")
+        try:
+            flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_DIRECT
+            os.close(os.open(probe, flags, 0o600))
+        except OSError:
+            return False
+        finally:
+            probe.unlink(missing_ok=True)
+        return True
+
+    def _finish(self, task: Task, interruption: Interruption) -> None:
+        presses = interruption.presses
+        while not task.finished:
+            if interruption.presses > presses:
+                task.cancel()
+            time.sleep(POLL_S)
+        ask(self.path, task.result)
+
+
+@dataclass
+class DeviceGround:
+    """A block device without a file system, or whose file system the user gives up."""
+
+    name: str
+    found: Device
+
+    def __post_init__(self) -> None:
+        self.device: Path | None = self.found.path
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._claim: int | None = None
+
+    def check(self) -> None:
+        """Do nothing: it was looked at when its name was read."""
+
+    def facts(self, index: int) -> TargetFacts:
+        """Describe the device."""
+        return describe_device(index, self.name, self.found)
+
+    def create(self, run: str, note: str) -> None:
+        """Claim the device, and make a folder for fio to start in."""
+        del run, note
+        self._claim = claim_device(self.found.path)
+        self._folder = tempfile.TemporaryDirectory(prefix="replayer-fio-")
+
+    def require(self, file: JobFile) -> None:
+        """Refuse jobs that write, unless the user gives up the data."""
+        for section in file.sections:
+            way = section.value("rw") or "read"
+            if not self.found.expendable and way not in {"read", "randread"}:
+                hint = f"to overwrite all of it: --i-will-lose-the-data {self.found.path}"
+                section.place.refuse(f"job {section.name} writes to {self.found.path}", hint)
+
+    def prepare(self, file: JobFile) -> Path:
+        """Return an empty folder."""
+        del file
+        return Path(self._folder.name if self._folder is not None else "/")
+
+    def clear(self, interruption: Interruption) -> None:
+        """Leave the device as it is."""
+
+    def remove(self, interruption: Interruption) -> None:
+        """Let go of the device, and remove the empty folder."""
+        del interruption
+        if self._claim is not None:
+            os.close(self._claim)
+            self._claim = None
+        if self._folder is not None:
+            self._folder.cleanup()
+            self._folder = None
+
+    def left(self) -> str:
+        """Return the folder."""
+        return self._folder.name if self._folder is not None else ""

@@ -1,0 +1,89 @@
+"""What an acknowledged write of a job means on a target, and what its figures cannot tell.
+
+From the job's options and the mount's guarantee alone. Sentences go into the run's warnings, the
+place of the data into the tables of studies.
+"""
+
+from collections.abc import Iterator
+
+from replayer.engine.fio import JobFile, Section
+from replayer.measure import Guarantee, RunWarning, Target
+
+__all__ = ["place_of_writes", "warnings_of"]
+
+_OFF = frozenset({None, "0", "none"})
+_NEAR = frozenset({"client cache", "memory", "daemon"})
+
+
+def writes(section: Section) -> bool:
+    """Whether a job writes."""
+    return (section.value("rw") or "read") not in {"read", "randread", "trim", "randtrim"}
+
+
+def reads(section: Section) -> bool:
+    """Whether a job reads."""
+    return (section.value("rw") or "read") in {"read", "randread", "rw", "readwrite", "randrw"}
+
+
+def is_direct(section: Section) -> bool:
+    """Whether a job goes past the page cache."""
+    return section.switched_on("direct") or section.value("buffered") == "0"
+
+
+def place_of_writes(section: Section, promise: Guarantee) -> str:
+    """Return where the data of an acknowledged write is."""
+    if section.value("sync") not in _OFF:
+        return promise.fsync
+    if section.switched_on("fsync") or section.switched_on("fdatasync"):
+        return f"{promise.write}, fsync apart"
+    if is_direct(section):
+        return f"{promise.fsync}, not flushed"
+    return promise.write
+
+
+def warnings_of(files: tuple[JobFile, ...], targets: tuple[Target, ...]) -> Iterator[RunWarning]:
+    """Yield what a reader of the figures must know of the jobs."""
+    for file in files:
+        for section in file.sections:
+            yield from _of_writes(section, targets)
+            yield from _of_reads(section)
+            yield from _of_rates(section)
+
+
+def _of_writes(section: Section, targets: tuple[Target, ...]) -> Iterator[RunWarning]:
+    if not writes(section):
+        return
+    near = {
+        target.name: place_of_writes(section, target.guarantee)
+        for target in targets
+        if place_of_writes(section, target.guarantee) in _NEAR
+    }
+    if near:
+        where = ", ".join(f"{name}: {place}" for name, place in near.items())
+        yield RunWarning(
+            kind="other",
+            message=f"{section.name}: an acknowledged write is not stored yet ({where}): its times "
+            "and rates are of that memory first",
+            hint="sync=1 or fsync=1 in the job waits until it is stored: see write-1m-sync",
+        )
+
+
+def _of_reads(section: Section) -> Iterator[RunWarning]:
+    if reads(section) and not is_direct(section):
+        yield RunWarning(
+            kind="other",
+            message=f"{section.name}: buffered reads may come from this client's page cache",
+            hint="direct=1 in the job goes past it, as in latency-read-4k; a server's own memory "
+            "is never past",
+        )
+
+
+def _of_rates(section: Section) -> Iterator[RunWarning]:
+    rated = [name for name in ("rate", "rate_iops", "thinktime") if section.switched_on(name)]
+    if rated:
+        yield RunWarning(
+            kind="other",
+            message=f"{section.name}: with {rated[0]}, fio counts a time from when it issued the "
+            "I/O, not from when it should have: waiting behind a stall is not in it",
+            hint="'replayer run' with arrivals counts from the intended start",
+        )

@@ -1,0 +1,51 @@
+"""Progress of a baseline, in the display of runs: what each job did so far, and the time left."""
+
+from collections.abc import Sequence
+
+from replayer.engine.fio import Gain, JobFile, processes
+from replayer.load.ledger import Ledger
+from replayer.load.progress import Tick, make_progress
+from replayer.measure import format_time_ns
+
+__all__ = ["Telling"]
+
+
+class Telling:
+    """Tells a person how far it is."""
+
+    def __init__(self, targets: Sequence[str], *, quiet: bool) -> None:
+        self._targets = tuple(targets)
+        self._progress = make_progress(quiet=quiet)
+        self._ledger = Ledger()
+        self._phase = ""
+        self._target = 0
+        self._users = 0
+
+    def announce(self, name: str, expected_s: float | None) -> None:
+        """Say what comes and how long it takes."""
+        long = (
+            "as long as the work takes"
+            if expected_s is None
+            else f"at least {format_time_ns(expected_s * 1e9)}, and the time to lay out files"
+        )
+        self._progress.say(f"fio: {name}: {long}")
+
+    def begin(self, phase: str, target: int, file: JobFile) -> None:
+        """A turn begins."""
+        self._phase, self._target = phase, target
+        self._users = sum(processes(section) for section in file.sections)
+        self.show([], None)
+
+    def show(self, gains: list[Gain], left_s: float | None) -> None:
+        """Show what has come."""
+        for gain in gains:
+            key = gain.key
+            if key.op == "transaction":
+                errors = 0 if key.expected else gain.histogram.count
+                seconds = gain.span.end_s - gain.span.start_s
+                self._ledger.take((self._target, key.transaction), gain.histogram, errors, seconds)
+        self._progress.tick(Tick(self._phase, self._users, left_s, self._ledger, self._targets))
+
+    def close(self) -> None:
+        """End the display."""
+        self._progress.close()

@@ -1,0 +1,233 @@
+"""One turn: a job file run once on one target, watched until its fio has ended.
+
+Results go to the recorder as they come. A turn ends in bounded time: fio is asked to stop when it
+is overdue or when the user wishes it, then killed, then left behind.
+"""
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from replayer.baseline.gauge import Gauge
+from replayer.engine.fio import (
+    FioError,
+    FioProcess,
+    Gain,
+    JobFile,
+    Launch,
+    Recorder,
+    Snapshot,
+    bytes_needed,
+    depth,
+    parse_snapshot,
+    seconds_needed,
+)
+from replayer.load.interruption import Interruption, Level
+
+__all__ = ["Ending", "Patience", "Watch", "play_turn"]
+
+POLL_S = 0.05
+GRACE_S = 15.0  # chosen: jobs finish the I/Os under way, and end_fsync, after being asked
+KILL_S = 5.0  # chosen: a process that is not gone by then hangs in the kernel
+SLOWEST_BYTES_PER_S = 1_000_000  # chosen: a fifth of EFS without burst credits (5 MiB/s)
+LATE_S = 120.0  # chosen: beside the run time, for the last fsync on a slow mount
+SILENT_S = 600.0  # chosen: a job without a run time that ends no I/O for so long hangs
+
+_QUIET = re.compile(r"fio: terminating on signal|fio: pid=|^Starting |^Jobs: |^Laying out ")
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a turn ended.
+
+    Attributes:
+        messages: What fio complained of.
+        errors: By job: the errno that ended it, or that it went on after.
+        hung: Whether processes were left behind in the kernel.
+        overdue: Whether it was ended for taking too long.
+        steady: By job: what fio says of its steady state.
+    """
+
+    messages: tuple[str, ...]
+    errors: dict[str, int]
+    steady: dict[str, Mapping[str, Any]]
+    hung: bool
+    overdue: bool
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Who looks on.
+
+    Attributes:
+        recorder: Keeps what comes.
+        gauge: Measures what it costs.
+        interruption: May end it.
+        show: Is told what came, and the seconds left, if known.
+    """
+
+    recorder: Recorder
+    gauge: Gauge
+    interruption: Interruption
+    show: Callable[[list[Gain], float | None], None]
+
+
+class Patience:
+    """Decides when fio has taken too long."""
+
+    def __init__(self, file: JobFile, seconds: float | None) -> None:
+        self._begin = self._moved = time.monotonic()
+        self._seconds = seconds
+        # Until the first snapshot fio lays its files out.
+        self._layout_s = bytes_needed(file) / SLOWEST_BYTES_PER_S + LATE_S
+        self._started: float | None = None
+
+    def note(self, gains: list[Gain]) -> None:
+        """Something came from fio."""
+        now = time.monotonic()
+        if self._started is None:
+            self._started = now
+        if any(gain.histogram.count for gain in gains):
+            self._moved = now
+
+    @property
+    def left_s(self) -> float | None:
+        """Return how long it should still take."""
+        if self._seconds is None or self._started is None:
+            return self._seconds
+        return self._started + self._seconds - time.monotonic()
+
+    def is_over(self) -> bool:
+        """Whether it has taken too long."""
+        now = time.monotonic()
+        if self._started is None:
+            return now - self._begin > self._layout_s
+        if self._seconds is not None:
+            return now - self._started > self._seconds + LATE_S
+        return now - max(self._moved, self._started) > SILENT_S
+
+
+def play_turn(launch: Launch, file: JobFile, watch: Watch, kept: Path) -> Ending:
+    """Run fio, and return how it ended.
+
+    Args:
+        launch: How it is started.
+        file: What it runs.
+        watch: Who looks on.
+        kept: Where fio's last document is kept.
+
+    Raises:
+        FioError: It could not run the jobs at all.
+    """
+    watch.gauge.open()
+    turn = _Turn(FioProcess(launch), file, watch)
+    turn.follow()
+    gone = turn.end()
+    final = turn.finish(kept)
+    watch.gauge.close()
+    ending = _ending(turn.process, final, hung=not gone, overdue=turn.patience.is_over())
+    if watch.interruption.level is Level.NONE and gone:
+        _check(turn.process, final, ending, file)
+    return ending
+
+
+class _Turn:
+    """A fio that runs, and the last that it printed."""
+
+    def __init__(self, process: FioProcess, file: JobFile, watch: Watch) -> None:
+        self.process = process
+        self.patience = Patience(file, seconds_needed(file))
+        self._watch = watch
+        self._depth = max(depth(section) for section in file.sections)
+        self._last: str | None = None
+
+    def follow(self) -> None:
+        """Record what comes until fio has ended, or has not in the time after being asked to."""
+        asked_at: float | None = None
+        presses = 0
+        while self.process.ended() is None:
+            for text in self.process.documents():
+                self._take(text)
+            interruption = self._watch.interruption
+            if asked_at is not None:
+                if interruption.presses > presses or time.monotonic() - asked_at > GRACE_S:
+                    return
+            elif interruption.level > Level.NONE or self.patience.is_over():
+                asked_at, presses = time.monotonic(), interruption.presses
+                self.process.stop()
+            time.sleep(POLL_S)
+
+    def end(self) -> bool:
+        """Kill fio unless it has ended; return whether it is gone."""
+        if self.process.ended() is not None:
+            return True
+        self.process.kill()
+        deadline = time.monotonic() + KILL_S
+        while self.process.ended() is None and time.monotonic() < deadline:
+            time.sleep(POLL_S)
+        return self.process.ended() is not None
+
+    def finish(self, kept: Path) -> Snapshot | None:
+        """Record and keep the last that fio printed; None if there is nothing."""
+        for text in self.process.documents():
+            self._last = text
+        if self._last is None:
+            return None
+        final = parse_snapshot(self._last)
+        self._tell(self._watch.recorder.finish(final), None)
+        kept.parent.mkdir(exist_ok=True)
+        kept.write_text(self._last, encoding="utf-8")
+        return final
+
+    def _take(self, text: str) -> None:
+        self._last = text
+        gains = self._watch.recorder.take(parse_snapshot(text))
+        self.patience.note(gains)
+        self._watch.gauge.look(self.process.pid)
+        self._tell(gains, self.patience.left_s)
+
+    def _tell(self, gains: list[Gain], left_s: float | None) -> None:
+        self._watch.gauge.add(gains, self._depth)
+        self._watch.show(gains, left_s)
+
+
+def _ending(process: FioProcess, final: Snapshot | None, *, hung: bool, overdue: bool) -> Ending:
+    jobs = () if final is None else final.jobs
+    return Ending(
+        messages=tuple(text for text in process.messages if not _QUIET.search(text)),
+        errors={job.name: job.error for job in jobs if job.error or job.errors},
+        steady={job.name: job.steady for job in jobs if job.steady},
+        hung=hung,
+        overdue=overdue,
+    )
+
+
+def _check(process: FioProcess, final: Snapshot | None, ending: Ending, file: JobFile) -> None:
+    """Refuse a turn in which nothing was done and fio says why."""
+    done = final is not None and any(
+        share.total for job in final.jobs for share in job.shares.values()
+    )
+    if done or (not process.ended() and not ending.errors):
+        return
+    said = next((text for text in ending.messages if text), f"exit code {process.ended()}")
+    message = f"{file.source}: fio could not run it: {said}"
+    raise FioError(message, hint=_hint(" ".join(ending.messages)))
+
+
+def _hint(said: str) -> str:
+    for words, hint in _HINTS:
+        if words in said:
+            return hint
+    return "the last lines of fio stand in events.jsonl of the run folder"
+
+
+_HINTS = (
+    ("O_DIRECT", "this file system has no O_DIRECT: use a job file without direct=1"),
+    ("not loadable", "this fio was built without that ioengine: use psync, or install another fio"),
+    ("io_queue_init", "the kernel refuses more asynchronous I/O: see /proc/sys/fs/aio-max-nr"),
+    ("Operation not permitted", "a container may forbid it: use ioengine=psync or libaio"),
+    ("No space left", "make room, or use smaller files: --size 100MiB"),
+)

@@ -1,0 +1,157 @@
+"""``replayer baseline``: what targets can do at the most, measured with fio."""
+
+import argparse
+import math
+import re
+from pathlib import Path
+
+from pydantic_core import PydanticCustomError
+
+from replayer.baseline import Order, run_baseline, shipped_jobs
+from replayer.baseline.jobs import DEFAULT_JOBS
+from replayer.baseline.order import Size
+from replayer.scenario.units import read_duration, read_size
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
+
+NAME = "baseline"
+HELP = "measure with fio what targets can do at the most, and rank them"
+
+EXPLANATION = """\
+JOB is one of the shipped jobs, or a job file of your own (.fio). Every option of a file is checked
+first: what could lead outside of the target is refused with file and line. Files are made in a
+folder of the run on the target and removed at the end.
+
+examples
+  replayer baseline cache upload --target nfs=/mnt/nfs --target ebs=/data
+  replayer baseline mine.fio --target /mnt/nfs --size 100MiB --runtime 10s
+  replayer baseline rand-read-4k --device /dev/nvme1n1
+
+shipped jobs
+"""
+
+_SHARE = re.compile(r"(\d+(?:\.\d+)?)%")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EXPLANATION + "\n".join(f"  {name}" for name in shipped_jobs())
+    parser.add_argument(
+        "jobs", nargs="*", metavar="JOB", help=f"what to run (default: {' '.join(DEFAULT_JOBS)})"
+    )
+    _add_places(parser)
+    parser.add_argument(
+        "--size",
+        type=_parse_size,
+        metavar="SIZE",
+        help="size of the files of each process, such as 100MiB, or a share of the free space of "
+        "the fullest target for all processes together, such as 5%%",
+    )
+    parser.add_argument(
+        "--runtime",
+        type=_parse_time,
+        metavar="TIME",
+        help="how long each job runs on each target in each round, such as 10s",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=_parse_rounds,
+        metavar="N",
+        help="turns of each target, interleaved (default: 1 for one target, 3 for several)",
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of random offsets")
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="folder of the run's records"
+    )
+    parser.add_argument(
+        "--threshold",
+        action="append",
+        default=[],
+        metavar="LIMIT",
+        help="a limit to judge, such as 'cache/read.p95 < 5ms' or 'cache.rate > 1000/s'",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the jobs and return the exit code."""
+    return run_baseline(
+        Order(
+            jobs=tuple(arguments.jobs),
+            targets=tuple(arguments.target),
+            devices=tuple(arguments.device),
+            expendable=tuple(arguments.expendable),
+            size=arguments.size,
+            runtime_s=arguments.runtime,
+            rounds=arguments.rounds,
+            seed=arguments.seed,
+            output=arguments.output,
+            thresholds=tuple(arguments.threshold),
+            results="json" if arguments.json else "tables",
+            quiet=arguments.quiet,
+        )
+    )
+
+
+def _add_places(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="[NAME=]PATH",
+        help="a folder on a mount to measure; repeatable",
+    )
+    parser.add_argument(
+        "--device",
+        action="append",
+        default=[],
+        metavar="[NAME=]DEVICE",
+        help="a block device to measure, read only; repeatable",
+    )
+    parser.add_argument(
+        "--i-will-lose-the-data",
+        dest="expendable",
+        action="append",
+        default=[],
+        metavar="DEVICE",
+        help="let jobs overwrite this device, written exactly as behind --device; never one that "
+        "is in use",
+    )
+
+
+def _parse_size(text: str) -> Size:
+    share = _SHARE.fullmatch(text)
+    if share is not None:
+        value = float(share[1]) / 100
+        if not 0 < value <= 1:
+            message = f"a share lies above 0% and not above 100%, got {text}"
+            raise argparse.ArgumentTypeError(message)
+        return Size(None, value)
+    try:
+        size_bytes = read_size(text)
+    except PydanticCustomError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if size_bytes < 1:
+        message = f"must be at least 1B, got {text}"
+        raise argparse.ArgumentTypeError(message)
+    return Size(size_bytes, None)
+
+
+def _parse_time(text: str) -> float:
+    try:
+        seconds = read_duration(text) / 1e9
+    except PydanticCustomError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    if not 1 <= seconds < math.inf:
+        message = f"must be at least 1s, got {text}"
+        raise argparse.ArgumentTypeError(message)
+    return seconds
+
+
+def _parse_rounds(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1000:  # noqa: PLR2004 - as in runs
+        message = f"must be a whole number from 1 to 1000, got {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)

@@ -1,0 +1,79 @@
+"""``replayer compare RUN RUN…``: targets of runs beside each other, with how sure each ratio is."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from replayer.measure import load_run
+from replayer.report import (
+    Comparison,
+    Style,
+    compare,
+    render_comparison_json,
+    render_comparison_markdown,
+    render_comparison_table,
+    write_new,
+)
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
+
+NAME = "compare"
+HELP = "rank the targets of runs of one plan against each other"
+
+EXPLANATION = """\
+The targets of all runs are ranked by each figure, with the ratio to the best and a 95 % interval of
+it from resampling rounds and seconds. One run with several targets is best: its targets took turns.
+
+examples
+  replayer compare replayer-runs/20261121T024839-ab12 replayer-runs/20261121T031502-77c0
+  replayer compare runs/efs runs/zfs --format markdown -o comparison.md
+  replayer report runs/efs runs/zfs --html comparison.html
+"""
+
+_FORMS: dict[str, Callable[[Comparison], str]] = {
+    "json": render_comparison_json,
+    "markdown": render_comparison_markdown,
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EXPLANATION
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run folder")
+    parser.add_argument(
+        "--different-plans",
+        action="store_const",
+        const="different plans",
+        default="same plan",
+        help="compare runs of different plans: only what bears the same name is compared",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("table", *_FORMS),
+        default="table",
+        help="what to print (default: table)",
+    )
+    parser.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="print one JSON document"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="write to a new file instead of printing"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compare, and print; the exit code is about reading the runs, not about who is faster."""
+    records = [load_run(path) for path in arguments.runs]
+    comparison = compare(records, arguments.different_plans)
+    if arguments.format == "table":
+        style = Style() if arguments.output is not None else Style.of(sys.stdout)
+        text = render_comparison_table(comparison, style)
+    else:
+        text = _FORMS[arguments.format](comparison)
+    if arguments.output is None:
+        print(text, end="")
+    else:
+        write_new(arguments.output, text)
+    return 0

@@ -1,0 +1,46 @@
+"""``replayer cost RUN --prices FILE``: what targets cost a month and a million page views."""
+
+import argparse
+from pathlib import Path
+
+from replayer.measure import load_run, summarise
+from replayer.report import load_prices, render_costs, work_out
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
+
+NAME = "cost"
+HELP = "work out what each target costs a month and a million page views, from prices you give"
+
+EXPLANATION = """\
+No prices are built in: they change, and differ by region and contract. Yours go into a file:
+
+  currency: USD
+  stored_gb: 20
+  views_per_month: 5000000      # left out: the measured rate, all month long
+  views: [front_page, single_post]
+  targets:
+    efs: {per_gb_month: 0.30, per_gb_read: 0.03, per_gb_written: 0.06}
+    zfs: {per_month: 180}
+
+(the figures are placeholders, not anybody's prices)
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EXPLANATION
+    parser.add_argument("run", type=Path, metavar="RUN", help="a run folder")
+    parser.add_argument(
+        "--prices", type=Path, required=True, metavar="FILE", help="your prices, in YAML"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Work out the costs and print them."""
+    prices = load_prices(arguments.prices)
+    record = load_run(arguments.run)
+    costs = work_out(record.run.id, summarise(record), prices)
+    print(costs.model_dump_json(indent=2) if arguments.json else render_costs(costs).rstrip("\n"))
+    return 0

@@ -1,0 +1,42 @@
+"""``replayer doctor PATH…``: how a mount is mounted, what that means, and how it feels."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from replayer.doctor import examine, render_examination
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
+
+NAME = "doctor"
+HELP = "look a mount over: its options with advice and sources, and a short probe of its latencies"
+PROBE_S = 8.0  # chosen: with making and removing its files about ten seconds
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="a folder on a mount")
+    parser.add_argument(
+        "--no-probe",
+        dest="probe_s",
+        action="store_const",
+        const=None,
+        default=PROBE_S,
+        help="look at the options only: write nothing",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Examine the paths one after another."""
+    found = []
+    for path in arguments.paths:
+        if arguments.probe_s is not None and sys.stderr.isatty():
+            print(f"probing {path} for {arguments.probe_s:g} s …", file=sys.stderr)
+        found.append(examine(path, arguments.probe_s))
+    if arguments.json:
+        print(json.dumps([item.model_dump(mode="json") for item in found], indent=2))
+    else:
+        print("\n".join(map(render_examination, found)), end="")
+    return 0

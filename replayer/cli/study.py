@@ -1,0 +1,120 @@
+"""``replayer study``: published studies on targets of one's own."""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from replayer.errors import ReplayerError
+from replayer.report import Style
+from replayer.study import (
+    Order,
+    Study,
+    fill_tables,
+    load_studies,
+    load_study,
+    render_study,
+    resume_study,
+    run_study,
+)
+from replayer.study.commands import Terms
+from replayer.study.flow import announce
+from replayer.study.journal import Journal
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
+
+NAME = "study"
+HELP = "repeat a published study on targets of your own, beside the published figures"
+EXIT_INCONCLUSIVE = 4
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "study", nargs="?", metavar="NAME", help="a study's letter or name; none lists them"
+    )
+    parser.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="[NAME=]PATH",
+        help="a folder on a mount to measure; repeatable. Without any, the published tables",
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="end within 3 minutes: shorter, smaller, one round"
+    )
+    parser.add_argument(
+        "--rounds", type=int, choices=range(1, 101), metavar="N", help="turns of each target"
+    )
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="the study's folder")
+    parser.add_argument(
+        "--resume", type=Path, metavar="DIR", help="go on with an interrupted study"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--quiet", action="store_true", help="say nothing of the steps")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run, resume, show or list studies."""
+    if arguments.resume is not None:
+        if arguments.study or arguments.target:
+            message = "--resume goes on with the study and the targets that it began with"
+            raise ReplayerError(message, hint="leave the name and --target out")
+        journal, settled = resume_study(arguments.resume, quiet=arguments.quiet)
+        return _end(load_study(journal.state.study), journal, arguments, settled=settled)
+    if arguments.study is None:
+        _list_studies()
+        return 0
+    study = load_study(arguments.study)
+    if not arguments.target:
+        _show(study, None, arguments)
+        return 0
+    order = Order(
+        study=study,
+        source=_source(arguments.study, study),
+        targets=tuple(arguments.target),
+        quick=arguments.quick,
+        rounds=arguments.rounds,
+        output=arguments.output,
+        quiet=arguments.quiet,
+    )
+    journal, settled = run_study(order)
+    return _end(study, journal, arguments, settled=settled)
+
+
+def _end(study: Study, journal: Journal, arguments: argparse.Namespace, *, settled: bool) -> int:
+    _show(study, journal, arguments)
+    if settled:
+        return 0
+    print(
+        f"replayer: not all steps are done; go on with: replayer study --resume {journal.path}",
+        file=sys.stderr,
+    )
+    return EXIT_INCONCLUSIVE
+
+
+def _show(study: Study, journal: Journal | None, arguments: argparse.Namespace) -> None:
+    tables = fill_tables(study, journal)
+    if not arguments.json:
+        print(render_study(study, tables, journal, Style.of(sys.stdout)), end="")
+        return
+    document = {
+        "schema": "replayer-study-1",
+        "study": study.model_dump(exclude={"tables", "steps"}),
+        "state": None if journal is None else journal.state.model_dump(),
+        "folder": None if journal is None else str(journal.path),
+        "tables": [table.model_dump() for table in tables],
+    }
+    print(json.dumps(document, indent=2))
+
+
+def _source(word: str, study: Study) -> str:
+    return str(Path(word).absolute()) if word.endswith(".yaml") else study.name
+
+
+def _list_studies() -> None:
+    for study in load_studies():
+        terms = Terms(("target",), quick=False, rounds=None, steps=len(study.steps))
+        print(f"{study.letter}  {study.name}: {study.title}")
+        print(f"   {study.source}; one target takes {announce(study, terms)}")
+    print("\nreplayer study NAME --target PATH [--target PATH]… [--quick]", file=sys.stderr)

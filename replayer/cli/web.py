@@ -1,0 +1,30 @@
+"""``replayer web``: the web page, with every scenario to choose from."""
+
+import argparse
+
+from replayer.cli._locust import add_locust_arguments, hand_over
+from replayer.load.options import add_options, add_scenario_options
+from replayer.load.web_options import add_web_options
+
+NAME = "web"
+HELP = "Serve a web page that starts runs, shows them live and compares past ones."
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "scenario",
+        nargs="?",
+        metavar="SCENARIO",
+        help="a scenario's file or name that the form begins with",
+    )
+    add_locust_arguments(parser)
+    add_options(parser)
+    add_scenario_options(parser)
+    add_web_options(parser)
+    parser.set_defaults(web=True)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Hand over to Locust and return its exit code."""
+    return hand_over(arguments)

@@ -1,0 +1,122 @@
+"""The examination of a path: facts, guarantee, advice and probe, and how they are told."""
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+from replayer.doctor.advice import Advice, Service, advise, service_of
+from replayer.doctor.probe import Probe, run_probe, within
+from replayer.doctor.rules import PHP_ADVICE
+from replayer.measure import (
+    Frozen,
+    Guarantee,
+    MountFacts,
+    collect_facts,
+    format_bytes,
+    format_count,
+    format_time_ns,
+    guarantee_of,
+)
+
+__all__ = ["Examination", "examine", "render_examination"]
+
+LOCAL = frozenset({"memory", "device"})
+WIDTH = 100  # chosen: fits into a pasted message
+
+
+class Examination(Frozen):
+    """Everything about one path."""
+
+    mount: MountFacts
+    service: Service
+    guarantee: Guarantee
+    advice: tuple[Advice, ...]
+    php: tuple[Advice, ...]
+    """For those who run PHP from it; empty for local file systems."""
+    probe: Probe | None
+    """Null: it was not asked for."""
+
+
+def examine(path: Path, probe_s: float | None) -> Examination:
+    """Examine the mount that a folder lies on.
+
+    Args:
+        path: A folder on it.
+        probe_s: How long to probe; None makes no call but statfs.
+
+    Raises:
+        ReplayerError: The path does not exist, or its mount does not answer.
+    """
+    mount = within(path, lambda: collect_facts(path))
+    guarantee = guarantee_of(mount)
+    return Examination(
+        mount=mount,
+        service=service_of(mount),
+        guarantee=guarantee,
+        advice=advise(mount),
+        php=() if guarantee.fsync in LOCAL else PHP_ADVICE,
+        probe=None if probe_s is None else run_probe(path, probe_s),
+    )
+
+
+def render_examination(found: Examination) -> str:
+    """Render an examination as text, ending with a newline."""
+    lines = [
+        *_facts(found),
+        *_advice("advice", found.advice),
+        *_advice("if PHP (WordPress) runs from here", found.php),
+        *_probe(found.probe),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _facts(found: Examination) -> Iterator[str]:
+    mount = found.mount
+    options = ",".join(dict.fromkeys((*mount.options, *mount.super_options)))
+    kind = mount.filesystem if found.service == "other" else f"{mount.filesystem} ({found.service})"
+    yield f"{mount.path}: {kind}"
+    yield from _wrapped("mounted", f"{mount.source} on {mount.mount_point}")
+    yield from _wrapped("options", options.replace(",", ", "))
+    space = mount.space
+    inodes = f", {format_count(space.inodes_free)} inodes free" if space.inodes_total else ""
+    free = f"{format_bytes(space.bytes_free)} of {format_bytes(space.bytes_total)} free{inodes}"
+    yield from _wrapped("space", free + (", read-only" if space.read_only else ""))
+    yield from _wrapped("writes", f"{found.guarantee.says} [{found.guarantee.source}]")
+    if found.guarantee.unseen is not None:
+        yield from _wrapped("unseen", found.guarantee.unseen)
+
+
+def _advice(title: str, advice: tuple[Advice, ...]) -> Iterator[str]:
+    if not advice:
+        return
+    yield ""
+    yield title
+    for item in advice:
+        text = f"{item.setting}: {item.says} [{item.source}]"
+        yield from _wrapped(item.weight, text)
+
+
+def _probe(probe: Probe | None) -> Iterator[str]:
+    if probe is None:
+        return
+    yield ""
+    yield f"probe: one user for {probe.seconds:.3g} s; files made just before, caches as they are"
+    yield f"  {'':24}{'count':>9}{'errors':>8}{'p50':>10}{'p95':>10}{'max':>10}"
+    for op in probe.ops:
+        times = "".join(f"{format_time_ns(time):>10}" for time in (op.p50_ns, op.p95_ns, op.max_ns))
+        yield f"  {op.name:24}{format_count(op.count):>9}{format_count(op.errors):>8}{times}"
+    for call in probe.hung:
+        yield f"  hung: {call}"
+    if probe.left is not None:
+        yield f"  left behind: {probe.left} (replayer clean removes it)"
+
+
+def _wrapped(label: str, text: str) -> Iterator[str]:
+    yield from textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=f"  {label:10}",
+        subsequent_indent=" " * 12,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )

@@ -1,0 +1,42 @@
+"""fio as one more engine: its job files checked, run in a run's folder, its results recorded.
+
+fio's own processes touch the mount; nothing here does. Results go into the run folder in the forms
+that the native engine writes, and from there to every report.
+"""
+
+from replayer.engine.fio.amounts import bytes_needed, depth, processes, seconds_needed
+from replayer.engine.fio.checking import check_job_file
+from replayer.engine.fio.jobfile import JobFile, JobFileError, Section, parse_job_file
+from replayer.engine.fio.process import FioProcess, Launch, children_of
+from replayer.engine.fio.program import FioError, Program, find_fio
+from replayer.engine.fio.recorder import Gain, Recorder
+from replayer.engine.fio.snapshot import JobState, Share, Snapshot, parse_snapshot
+from replayer.engine.fio.writing import Scale, folders_of, render_job_file, scaled
+
+__all__ = [
+    "FioError",
+    "FioProcess",
+    "Gain",
+    "JobFile",
+    "JobFileError",
+    "JobState",
+    "Launch",
+    "Program",
+    "Recorder",
+    "Scale",
+    "Section",
+    "Share",
+    "Snapshot",
+    "bytes_needed",
+    "check_job_file",
+    "children_of",
+    "depth",
+    "find_fio",
+    "folders_of",
+    "parse_job_file",
+    "parse_snapshot",
+    "processes",
+    "render_job_file",
+    "scaled",
+    "seconds_needed",
+]

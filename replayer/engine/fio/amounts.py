@@ -1,0 +1,84 @@
+"""Amounts in job files, read as fio reads them: sizes in bytes, times in nanoseconds.
+
+Used to say beforehand how much room and time a file needs; fio reads the file's own words. Rules:
+fio(1), 'Parameter types' (kb_base) and 'time'.
+"""
+
+import re
+
+from replayer.engine.fio.jobfile import JobFile, Section
+
+__all__ = ["bytes_needed", "depth", "processes", "read_seconds", "read_size", "seconds_needed"]
+
+_AMOUNT = re.compile(r"(?P<number>0x[0-9a-f]+|[0-9]+)(?P<unit>[a-z]*)")
+_POWERS = {"": 0, "b": 0, **{unit: power for power, unit in enumerate("kmgtp", start=1)}}
+_SECONDS = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "": 1.0}
+_LONGER = {"m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+def read_size(text: str, base: str | None) -> int | None:
+    """Return a size in bytes; None for a share of a device or another form.
+
+    Args:
+        text: Such as ``4k`` or ``100MiB``.
+        base: ``kb_base``: with 1024, the default, k is 1,024 and KiB, by fio's rule, 1,000.
+    """
+    found = _AMOUNT.fullmatch(text.strip().lower())
+    if found is None:
+        return None
+    letter, rest = found["unit"][:1], found["unit"][1:]
+    if letter not in _POWERS or rest not in {"", "b", "i", "ib"}:
+        return None
+    # Only with the whole of KiB does fio 3.33 count the other way round; Ki is k to it.
+    factor = 1024 if (base == "1000") == (rest == "ib") else 1000
+    scale: int = factor ** _POWERS[letter]
+    return int(found["number"], 0) * scale
+
+
+def read_seconds(text: str) -> float | None:
+    """Return a time in seconds; None for another form."""
+    found = _AMOUNT.fullmatch(text.strip().lower())
+    units = {**_SECONDS, **_LONGER}
+    if found is None or found["unit"] not in units:
+        return None
+    return int(found["number"], 0) * units[found["unit"]]
+
+
+def processes(section: Section) -> int:
+    """Return how many processes a job has."""
+    return int(section.value("numjobs") or "1")
+
+
+def depth(section: Section) -> int:
+    """Return how many I/Os each process of a job has under way."""
+    return read_size(section.value("iodepth") or "1", None) or 1
+
+
+def bytes_needed(file: JobFile) -> int:
+    """Return what the files of a job file may take at most, as far as it says so."""
+    return sum(_section_bytes(section) for section in file.sections)
+
+
+def seconds_needed(file: JobFile) -> float | None:
+    """Return how long a job file runs at least; None where it ends with its work.
+
+    Jobs behind a stonewall begin when those before them have ended.
+    """
+    total = longest = 0.0
+    for section in file.sections:
+        if section.switched_on("stonewall"):
+            total, longest = total + longest, 0.0
+        own = [section.value(name) for name in ("runtime", "ramp_time", "startdelay")]
+        if own[0] is None:
+            return None
+        longest = max(longest, sum(read_seconds(text) or 0.0 for text in own if text is not None))
+    return total + longest
+
+
+def _section_bytes(section: Section) -> int:
+    base = section.value("kb_base")
+    size = read_size(section.value("size") or "0", base) or 0
+    each = read_size(section.value("filesize") or "0", base) or 0
+    own = max(size, each * (read_size(section.value("nrfiles") or "1", None) or 1))
+    # Processes that name their files share them.
+    return own * (1 if section.value("filename") is not None else processes(section))

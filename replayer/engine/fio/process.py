@@ -1,0 +1,158 @@
+"""One run of fio: started in its folder, listened to, stopped in two steps.
+
+What it prints is cut into documents and messages here and understood elsewhere. Its output is read
+by threads, so that a mount that hangs stops neither this program nor its clean-up.
+"""
+
+import ctypes
+import os
+import queue
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from replayer.engine.fio.program import FioError, Program
+
+__all__ = ["FioProcess", "Launch", "children_of"]
+
+MOST_DOCUMENTS = 64  # waiting: one a second comes, twenty a second are taken
+MOST_MESSAGES = 200  # chosen: what a person may want to read
+MOST_LINES = 4_000_000  # of one document: 4,096 jobs of about 1,000 lines
+PR_SET_PDEATHSIG = 1  # prctl(2)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How fio is started.
+
+    Attributes:
+        program: Which.
+        jobs: The job file, checked and written by this program.
+        folder: Where it works: file names are relative.
+        may_write: False adds --readonly, with which fio refuses every job that writes.
+    """
+
+    program: Program
+    jobs: Path
+    folder: Path
+    may_write: bool = True
+
+    @property
+    def words(self) -> list[str]:
+        """The command line."""
+        settings = ["--output-format=json+", "--status-interval=1", "--eta=never"]
+        guard = [] if self.may_write else ["--readonly"]
+        return [self.program.path, *settings, *guard, str(self.jobs)]
+
+
+class FioProcess:
+    """A running fio."""
+
+    def __init__(self, launch: Launch) -> None:
+        self._process = _start(launch)
+        self._documents: queue.Queue[str] = queue.Queue(MOST_DOCUMENTS)
+        self._messages: deque[str] = deque(maxlen=MOST_MESSAGES)
+        self._threads = [
+            threading.Thread(target=self._read_output, daemon=True),
+            threading.Thread(target=self._read_messages, daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    @property
+    def pid(self) -> int:
+        """Its process, which leads a group of its own."""
+        return self._process.pid
+
+    @property
+    def messages(self) -> tuple[str, ...]:
+        """What it said beside the results, the last of it."""
+        return tuple(self._messages)
+
+    def documents(self) -> Iterator[str]:
+        """Yield the documents that have come since the last call."""
+        with suppress(queue.Empty):
+            for _ in range(MOST_DOCUMENTS):
+                yield self._documents.get_nowait()
+
+    def ended(self) -> int | None:
+        """Return its exit code once all it printed was read; None while it runs."""
+        code = self._process.poll()
+        if code is None or any(thread.is_alive() for thread in self._threads):
+            return None
+        return code
+
+    def stop(self) -> None:
+        """Ask it to end its jobs and print what they did, as Ctrl-C would."""
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGINT)
+
+    def kill(self) -> None:
+        """End it and its jobs at once."""
+        # Its jobs lead sessions of their own (setsid in fio's thread_main).
+        for pid in (self.pid, *children_of(self.pid)):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _read_output(self) -> None:
+        stream = self._process.stdout
+        if stream is None:
+            return
+        lines: list[str] = []
+        for line in stream:
+            if lines or line == "{\n":
+                lines.append(line)
+                if line == "}\n" or len(lines) > MOST_LINES:
+                    self._documents.put("".join(lines))
+                    lines.clear()
+            elif line.strip():
+                self._messages.append(line.strip())
+
+    def _read_messages(self) -> None:
+        stream: IO[str] | None = self._process.stderr
+        for line in stream or ():
+            if line.strip():
+                self._messages.append(line.strip())
+
+
+def _start(launch: Launch) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(  # noqa: S603 - every word of it was made here
+            launch.words,
+            cwd=launch.folder,
+            env={**os.environ, "LC_ALL": "C"},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # Ctrl-C comes here first
+            # SIGPIPE stays ignored: when this program is killed, fio must live to end its jobs.
+            restore_signals=False,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 - it makes one system call and nothing else
+        )
+    except OSError as error:
+        message = f"{launch.program.path}: cannot be started: {error.strerror or error}"
+        raise FioError(message) from error
+
+
+def children_of(pid: int) -> tuple[int, ...]:
+    """Return the processes that a process has started, see proc_pid_task_children(5)."""
+    try:
+        return tuple(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+    except OSError:
+        return ()
+
+
+_LIBC = ctypes.CDLL(None)
+
+
+def _die_with_parent() -> None:
+    """Have the kernel end fio when this program is killed: it must not go on writing alone."""
+    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

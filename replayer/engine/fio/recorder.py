@@ -1,0 +1,196 @@
+"""Writing what fio measures into a run folder, in the forms in which the engine writes its own.
+
+fio prints sums; the difference of two is an interval, a line of histograms.hlog and a row of
+timeline.csv per op. Time is that of fio: a job's intervals cover the run time that fio states, so
+that rates are fio's. Jobs are transactions, their reads, writes, trims and fsyncs are ops.
+"""
+
+import base64
+import csv
+import errno
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from replayer.engine._native import Histogram
+from replayer.engine.fio.snapshot import JobState, Share, Snapshot
+from replayer.measure import Key, Segment, Span
+from replayer.measure.timeline import COLUMNS
+
+__all__ = ["Gain", "Recorder"]
+
+LONGEST_NS = 24 * 3600 * 10**9  # what the histograms hold
+SYNC = "fsync"
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What one op of one job did in one interval."""
+
+    key: Key
+    span: Span
+    bytes: int
+    histogram: Histogram
+
+
+@dataclass
+class _Job:
+    """What is known of a job of the fio that runs now."""
+
+    start_s: float
+    end_s: float
+    shares: Mapping[str, Share] = field(default_factory=dict)
+
+
+class Recorder:
+    """Writes histograms.hlog and timeline.csv.
+
+    Attributes:
+        begin: CLOCK_MONOTONIC in seconds: the zero of all times in the folder.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.begin = time.monotonic()
+        self._segment = Segment(0, 0, "measured")
+        self._users = 0
+        self._late: frozenset[str] = frozenset()
+        self._jobs: dict[str, _Job] = {}
+        self._log = (folder / "histograms.hlog").open("x", encoding="ascii")
+        self._timeline = (folder / "timeline.csv").open("x", encoding="utf-8", newline="")
+        self._rows = csv.writer(self._timeline, lineterminator="\n")
+        self._rows.writerow(COLUMNS)
+        self._log.write(_header())
+        self._flush()
+
+    @property
+    def now_s(self) -> float:
+        """Seconds since the begin."""
+        return time.monotonic() - self.begin
+
+    def begin_segment(self, segment: Segment, users: int, late: frozenset[str]) -> None:
+        """Begin with a new fio.
+
+        Args:
+            segment: Target and round.
+            users: Processes that work at once.
+            late: Jobs with a ramp_time: what fio says of them before the end is not kept.
+        """
+        self._segment, self._users, self._late = segment, users, late
+        self._jobs.clear()
+
+    def take(self, snapshot: Snapshot) -> list[Gain]:
+        """Record what has happened since the last snapshot."""
+        known = [job for job in snapshot.jobs if job.name not in self._late]
+        return self._record(known)
+
+    def finish(self, snapshot: Snapshot) -> list[Gain]:
+        """Record the rest, from the last thing that fio printed, with the errors."""
+        gains = self._record(snapshot.jobs)
+        for job in snapshot.jobs:
+            for gain in self._failures(job):
+                self._write(gain)
+                gains.append(gain)
+        self._flush()
+        return gains
+
+    def close(self) -> None:
+        """Close the files."""
+        self._log.close()
+        self._timeline.close()
+
+    def _record(self, jobs: "list[JobState] | tuple[JobState, ...]") -> list[Gain]:
+        gains = [gain for job in jobs for gain in self._gains(job)]
+        for gain in gains:
+            self._write(gain)
+        self._flush()
+        return gains
+
+    def _gains(self, job: JobState) -> Iterator[Gain]:
+        """Yield an interval of a job; one in which nothing ended is kept, as time has passed."""
+        if not job.runtime_ms and not any(share.count for share in job.shares.values()):
+            return
+        runtime_s = job.runtime_ms / 1000
+        known = self._jobs.get(job.name)
+        if known is None:
+            start_s = max(self.now_s - runtime_s, 0.0)
+            known = self._jobs[job.name] = _Job(start_s, start_s)
+        span = Span(known.end_s, max(known.start_s + runtime_s, known.end_s))
+        new = {op: _since(share, known.shares.get(op, Share())) for op, share in job.shares.items()}
+        if span.end_s <= span.start_s and not any(share.times for share in new.values()):
+            return
+        known.end_s, known.shares = span.end_s, job.shares
+        whole = Histogram()
+        for op, share in new.items():
+            if share.times:
+                histogram = _histogram(share.times)
+                yield Gain(self._key(job.name, op), span, share.bytes, histogram)
+                if op != SYNC:
+                    whole.add(histogram)
+        # Each I/O is what a user of the job waits for; it starts when fio issues it.
+        yield Gain(self._key(job.name, "transaction"), span, 0, whole)
+        yield Gain(self._key(job.name, "transaction.service"), span, 0, whole)
+
+    def _failures(self, job: JobState) -> Iterator[Gain]:
+        """Yield what failed; fio does not say how long that took."""
+        count = max(job.errors, 1 if job.error else 0)
+        if not count:
+            return
+        known = self._jobs.get(job.name)
+        at = self.now_s if known is None else known.end_s
+        histogram = Histogram()
+        histogram.record(0, count)
+        outcome = errno.errorcode.get(job.error, "EIO")
+        busiest = max(job.shares, key=lambda op: job.shares[op].total)
+        for op, how in ((busiest, outcome), ("transaction", "failed")):
+            key = Key(self._segment, job.name, op, how, expected=False)
+            yield Gain(key, Span(at, at), 0, histogram)
+
+    def _key(self, name: str, op: str) -> Key:
+        return Key(self._segment, name, op, "ok", expected=True)
+
+    def _write(self, gain: Gain) -> None:
+        key, span, found = gain.key, gain.span, gain.histogram
+        part = key.segment
+        place = (str(part.target), str(part.round), part.phase)
+        flag = "expected" if key.expected else "unexpected"
+        tag = "/".join((*place, quote(key.transaction, safe=""), key.op, key.outcome, flag))
+        blob = base64.b64encode(found.to_v2()).decode()
+        length = span.end_s - span.start_s
+        self._log.write(f"Tag={tag},{span.start_s:.3f},{length:.3f},{found.max / 1e6:.3f},{blob}\n")
+        figures = (found.mean, *(found.percentile(at) for at in (50.0, 95.0, 99.0)), found.max)
+        times = (f"{span.start_s:.3f}", f"{span.end_s:.3f}")
+        what = (self._users, key.transaction, key.op, key.outcome, str(key.expected).lower())
+        self._rows.writerow((*times, *place, *what, found.count, gain.bytes, *figures))
+
+    def _flush(self) -> None:
+        self._log.flush()
+        self._timeline.flush()
+
+
+def _since(now: Share, before: Share) -> Share:
+    """Return what was added; fio reads its sums while jobs add to them, so never below nothing."""
+    times = {
+        value: count - before.times.get(value, 0)
+        for value, count in now.times.items()
+        if count > before.times.get(value, 0)
+    }
+    return Share(now.total - before.total, max(now.bytes - before.bytes, 0), times)
+
+
+def _histogram(times: Mapping[int, int]) -> Histogram:
+    found = Histogram()
+    for value, count in times.items():
+        found.record(min(max(value, 1), LONGEST_NS), count)
+    return found
+
+
+def _header() -> str:
+    now_ms = time.time_ns() // 10**6  # to name the log by, as its format asks for
+    return (
+        "#[Histogram log format version 1.3]\n"
+        f"#[BaseTime: {now_ms // 1000}.{now_ms % 1000:03} (seconds since epoch)]\n"
+        "#[MaxValueDivisor: 1000000.000]\n"
+        '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"\n'
+    )

@@ -1,0 +1,97 @@
+"""Parsing what fio prints as ``json+``: the state of every job, each second and at the end.
+
+Counts are sums since the job began (or since its ramp_time ended). Histogram buckets are fio's own:
+64 for each power of two, so a time is known to 1.6 %; fio names the middle of each. Form: fio(1),
+'JSON+ output'.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["JobState", "Share", "Snapshot", "parse_snapshot"]
+
+WAYS = {"read": "read", "write": "write", "trim": "trim", "sync": "fsync"}
+"""fio's key of each direction, and the op it is kept as."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a job has done in one direction.
+
+    Attributes:
+        total: fio's own count.
+        bytes: Moved.
+        times: How many took how long: nanoseconds from submission to completion.
+    """
+
+    total: int = 0
+    bytes: int = 0
+    times: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """How many have a time."""
+        return sum(self.times.values())
+
+
+@dataclass(frozen=True)
+class JobState:
+    """One job.
+
+    Attributes:
+        name: Of its section.
+        runtime_ms: How long it has been working; 0 before it begins.
+        shares: By op.
+        error: The errno that ended it, or 0.
+        errors: I/Os that failed, where it was told to go on.
+        steady: What fio says of the steady state, if it was asked for.
+    """
+
+    name: str
+    runtime_ms: int
+    shares: Mapping[str, Share]
+    error: int
+    errors: int
+    steady: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All jobs at one moment."""
+
+    jobs: tuple[JobState, ...]
+
+
+def parse_snapshot(text: str) -> Snapshot:
+    """Parse one document.
+
+    Raises:
+        ValueError: It is none of fio's.
+    """
+    try:
+        return Snapshot(tuple(_parse_job(job) for job in json.loads(text)["jobs"]))
+    except (KeyError, TypeError, AttributeError) as error:
+        message = f"not what fio prints as json+: {error!r}"
+        raise ValueError(message) from error
+
+
+def _parse_job(job: Mapping[str, Any]) -> JobState:
+    return JobState(
+        name=str(job["jobname"]),
+        runtime_ms=max(int(job[way]["runtime"]) for way in ("read", "write", "trim")),
+        shares={op: _parse_share(job.get(way, {})) for way, op in WAYS.items()},
+        error=int(job["error"]) or int(job.get("first_error", 0)),
+        errors=int(job.get("total_err", 0)),
+        steady=job.get("steadystate"),
+    )
+
+
+def _parse_share(found: Mapping[str, Any]) -> Share:
+    bins = found.get("lat_ns", {}).get("bins", {})
+    return Share(
+        total=int(found.get("total_ios", 0)),
+        bytes=int(found.get("io_bytes", 0)),
+        times={int(value): int(count) for value, count in bins.items()},
+    )

@@ -1,0 +1,115 @@
+// The frame of a chart: canvas, axes, title, and a tip that follows the pointer.
+
+import { color, writeTime, marks } from "./scale.js";
+
+const LEFT = 62;
+const RIGHT = 10;
+const TOP = 8;
+const BOTTOM = 24;
+
+export class Frame {
+  constructor(parent, { title, height, wide }) {
+    const { make } = window.replayer;
+    this.element = make("figure", { className: wide ? "rp-wide" : "" });
+    this.heading = make("h2", { textContent: title });
+    this.legend = make("div", { className: "rp-legend" });
+    this.canvas = make("canvas", {});
+    this.canvas.setAttribute("role", "img");
+    this.tip = make("div", { className: "rp-tip", hidden: true });
+    this.height = height;
+    this.element.append(this.heading, this.legend, this.canvas, this.tip);
+    parent.append(this.element);
+    this.canvas.addEventListener("pointermove", (event) => this.point(event));
+    this.canvas.addEventListener("pointerleave", () => this.leave());
+    new ResizeObserver(() => this.redraw()).observe(this.element);
+    addEventListener("replayer-theme", () => this.redraw());
+    this.pointed = null;
+  }
+
+  // Begin a picture; gives the pen, cleared and in the size of the screen's own points.
+  begin(times) {
+    const ratio = window.devicePixelRatio || 1;
+    const width = this.canvas.clientWidth;
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(this.height * ratio);
+    this.canvas.style.height = `${this.height}px`;
+    const pen = this.canvas.getContext("2d");
+    pen.scale(ratio, ratio);
+    pen.clearRect(0, 0, width, this.height);
+    pen.font = "11px system-ui, sans-serif";
+    this.area = { left: LEFT, right: width - RIGHT, top: TOP, bottom: this.height - BOTTOM };
+    this.times = times;
+    this.from = times.length ? Math.max(times[0] - this.step(), 0) : 0;
+    this.to = times.length ? times.at(-1) : 1;
+    return pen;
+  }
+
+  step() {
+    return this.times.length > 1 ? (this.times.at(-1) - this.times[0]) / (this.times.length - 1) : 1;
+  }
+
+  x(seconds) {
+    const { left, right } = this.area;
+    return left + ((seconds - this.from) / (this.to - this.from || 1)) * (right - left);
+  }
+
+  shade(pen, measured) {
+    pen.fillStyle = color("line");
+    pen.globalAlpha = 0.45;
+    measured.forEach((counts, at) => {
+      if (counts) return;
+      const begin = this.x(at ? this.times[at - 1] : this.from);
+      pen.fillRect(begin, this.area.top, this.x(this.times[at]) - begin, this.area.bottom - this.area.top);
+    });
+    pen.globalAlpha = 1;
+  }
+
+  axes(pen, places) {
+    const { left, right, top, bottom } = this.area;
+    pen.strokeStyle = color("line");
+    pen.fillStyle = color("faint");
+    pen.lineWidth = 1;
+    pen.textAlign = "right";
+    pen.textBaseline = "middle";
+    for (const [y, text] of places) {
+      pen.beginPath();
+      pen.moveTo(left, Math.round(y) + 0.5);
+      pen.lineTo(right, Math.round(y) + 0.5);
+      pen.stroke();
+      pen.fillText(text, left - 6, y);
+    }
+    pen.textAlign = "center";
+    pen.textBaseline = "top";
+    const room = Math.max(Math.floor((right - left) / 70), 2);
+    for (const at of marks(this.from, this.to, room)) pen.fillText(writeTime(at), this.x(at), bottom + 7);
+    pen.strokeRect(left + 0.5, top + 0.5, right - left - 1, bottom - top - 1);
+  }
+
+  point(event) {
+    if (!this.times?.length) return;
+    const x = event.offsetX;
+    const seconds = this.from + ((x - this.area.left) / (this.area.right - this.area.left)) * (this.to - this.from);
+    const found = this.times.findIndex((time) => time >= seconds);
+    this.pointed = { at: found < 0 ? this.times.length - 1 : found, x, y: event.offsetY };
+    this.redraw();
+  }
+
+  leave() {
+    this.pointed = null;
+    this.tip.hidden = true;
+    this.redraw();
+  }
+
+  // Show lines of text beside the pointer, inside the figure.
+  say(lines) {
+    const { make } = window.replayer;
+    this.tip.replaceChildren(...lines.map((text) => make("div", { textContent: text })));
+    this.tip.hidden = false;
+    const right = this.pointed.x > this.canvas.clientWidth / 2;
+    const left = this.canvas.offsetLeft + this.pointed.x + (right ? -this.tip.offsetWidth - 14 : 14);
+    this.tip.style.left = `${Math.max(left, 0)}px`;
+    this.tip.style.top = `${this.canvas.offsetTop + 12}px`;
+  }
+
+  redraw() {}
+}

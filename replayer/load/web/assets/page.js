@@ -1,0 +1,201 @@
+// The bar above every page, and what Locust's own page lacks: the token of each POST, our form.
+"use strict";
+(() => {
+  const meta = (name) => document.querySelector(`meta[name="${name}"]`)?.content ?? "";
+  const now = meta("replayer");
+  const base = now.replace(/now$/, "");
+  const home = base.replace(/replayer\/$/, "");
+  const token = meta("replayer-token");
+  const bare = window.fetch.bind(window);
+
+  // Every request that changes something carries the token; no other page can read it.
+  window.fetch = (resource, options) => {
+    const request = new Request(resource, options);
+    const own = new URL(request.url).origin === location.origin;
+    if (own && request.method !== "GET") request.headers.set("X-Replayer-Token", token);
+    return bare(request);
+  };
+
+  const make = (tag, properties = {}, ...children) => {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children.filter((child) => child !== null));
+    return element;
+  };
+  const digits = (value) => Number(value.toPrecision(3)).toLocaleString("en");
+  const theme = () =>
+    localStorage.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+  const paint = () => {
+    if (document.documentElement.dataset.theme !== theme()) {
+      document.documentElement.dataset.theme = theme();
+      dispatchEvent(new Event("replayer-theme"));
+    }
+  };
+
+  const places = [
+    ["Load test", home || "/", () => !onOurs() && tab() !== "operations"],
+    ["File operations", `${home || "/"}?tab=operations`, () => !onOurs() && tab() === "operations"],
+    ["Latency", `${base}latency`, () => location.pathname.startsWith(`${base}latency`)],
+    ["Runs", `${base}runs`, () => location.pathname.startsWith(`${base}runs`)],
+    ["Traces", `${base}traces`, () => location.pathname.startsWith(`${base}traces`)],
+  ];
+  const onOurs = () => location.pathname.startsWith(base);
+  const tab = () => new URLSearchParams(location.search).get("tab");
+
+  const bar = make("div", { id: "rp-bar", className: "rp" });
+  const links = places.map(([label, href]) => make("a", { href, textContent: label }));
+  const status = make("div", { id: "rp-now" });
+  const alerts = make("div", { id: "rp-alerts" });
+  status.setAttribute("role", "status");
+  alerts.setAttribute("role", "alert");
+
+  const mark = () =>
+    places.forEach(([, , here], at) => {
+      if (here() === links[at].hasAttribute("aria-current")) return;
+      if (!here()) return links[at].removeAttribute("aria-current");
+      links[at].setAttribute("aria-current", "page");
+      links[at].scrollIntoView({ block: "nearest", inline: "center" });
+    });
+
+  const shown = {};
+  const replace = (element, children) => {
+    const text = children.map((child) => child.outerHTML ?? child).join("");
+    if (shown[element.id] === text) return;
+    shown[element.id] = text;
+    element.replaceChildren(...children);
+  };
+
+  const span = (text, className = "") => make("span", { textContent: text, className });
+  const chip = (text, kind) => {
+    const found = span(text, "rp-chip");
+    found.dataset.kind = kind;
+    return found;
+  };
+
+  const describe = ({ state, run }) => {
+    if (run === null) return [];
+    const what = `${run.scenario} on ${run.targets.join(", ")}`;
+    if (state === "stopped") {
+      const report = run.id ? make("a", { href: `${base}runs/${run.id}`, textContent: "Report" }) : null;
+      return [chip(run.outcome.toUpperCase(), run.outcome), span(what), report].filter(Boolean);
+    }
+    const parts = [chip(state === "running" ? "RUNNING" : "PREPARING", state), span(what)];
+    if (run.work) parts.push(...work(run.work));
+    else if (run.phase) parts.push(...progress(run));
+    return parts;
+  };
+  const work = ({ title, done, total, bytes }) => {
+    const of = total ? ` of ${total.toLocaleString("en")}` : "";
+    const size = bytes ? `, ${digits(bytes / 1e6)} MB` : "";
+    const text = span(`${title}: ${done.toLocaleString("en")}${of} entries${size}`);
+    return total ? [text, make("progress", { max: total, value: done })] : [text];
+  };
+  const progress = (run) => [
+    span(run.phase),
+    span(`${run.users.toLocaleString("en")} users`),
+    span(`${digits(run.rate)} transactions/s`),
+    span(`${run.errors.toLocaleString("en")} errors`, run.errors ? "rp-bad" : ""),
+    ...(run.left_s === null ? [] : [span(`${Math.ceil(run.left_s)} s left`)]),
+  ];
+
+  const alert = (text, kind, hint = "") => {
+    const found = make("div", { className: "rp-alert", textContent: text });
+    found.dataset.kind = kind;
+    if (hint) found.append(make("small", { textContent: hint }));
+    return found;
+  };
+  const complain = ({ run }) => {
+    if (run === null) return [];
+    const found = run.failure ? [alert(`The run failed: ${run.failure}`, "bad")] : [];
+    for (const { call, age_s: age } of run.hanging.slice(0, 5))
+      found.push(alert(`A call hangs: ${call}, for ${Math.floor(age)} s`, "bad"));
+    if (run.hanging.length > 5) found.push(alert(`${run.hanging.length} calls hang`, "bad"));
+    for (const { message, hint } of run.warnings) found.push(alert(message, "warn", hint));
+    return found;
+  };
+
+  const leave = make("button", { className: "rp-leave", textContent: "Log out", hidden: true });
+  leave.onclick = async () => {
+    await fetch(`${base}logout`, { method: "POST", redirect: "manual" });
+    location.assign(`${base}login`);
+  };
+
+  const look = async () => {
+    try {
+      const answer = await bare(now, { headers: { Accept: "application/json" } });
+      if (answer.status === 401) location.assign(`${base}login`);
+      const known = await answer.json();
+      leave.hidden = !known.login;
+      replace(status, describe(known));
+      replace(alerts, complain(known));
+    } catch {
+      replace(status, [chip("NO ANSWER", "failed"), span("the program has ended, or is out of reach")]);
+    }
+    setTimeout(look, 1000);
+  };
+
+  // Locust's form: its numbers follow the scenario, which says what it does.
+  const setNumber = (input, value) => {
+    if (!input) return;
+    Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(input, value);
+    input.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  let scenarios = null;
+  const learn = async () => {
+    scenarios = [];
+    scenarios = await (await bare(`${base}scenarios`)).json();
+  };
+  const dressForm = () => {
+    const select = document.querySelector('form select[name="scenario"]');
+    if (!select) return;
+    if (scenarios === null) learn().catch(() => (scenarios = null));
+    const form = select.closest("form");
+    form.dataset.scenario ||= select.value;
+    const chosen = (scenarios ?? []).find(({ name }) => name === select.value);
+    if (!chosen) return;
+    if (form.dataset.scenario !== select.value) {
+      form.dataset.scenario = select.value;
+      setNumber(form.querySelector('input[name="userCount"]'), String(chosen.users));
+      setNumber(form.querySelector('input[name="spawnRate"]'), String(chosen.spawn_rate));
+    }
+    let about = form.querySelector(".rp-about");
+    if (!about) {
+      about = make("p", { className: "rp-about" });
+      select.closest(".MuiFormControl-root").after(about);
+    }
+    if (about.textContent !== chosen.about) about.textContent = chosen.about;
+  };
+  const dressLocust = () => {
+    // A plan is made for a number of users: it cannot be changed while it runs.
+    for (const button of document.querySelectorAll("header button"))
+      if (button.textContent === "Edit") button.style.display = "none";
+    // What Locust calls the host is where the run takes place.
+    for (const label of document.querySelectorAll("header p"))
+      if (label.firstChild?.nodeValue === "Host") label.firstChild.nodeValue = "Targets";
+    // Its median has two decimals of a millisecond; the column beside it has all digits.
+    for (const cell of document.querySelectorAll("main thead th"))
+      if (cell.textContent === "Median (ms)") cell.closest("table").dataset.rpHide = cell.cellIndex + 1;
+    for (const select of document.querySelectorAll('select[name="targets"][multiple]'))
+      select.size = Math.min(select.options.length, 8);
+  };
+
+  const begin = () => {
+    const dark = make("button", { className: "rp-theme", textContent: "Light / dark" });
+    dark.onclick = () => {
+      localStorage.theme = theme() === "dark" ? "light" : "dark";
+      paint();
+    };
+    const nav = make("nav", {}, make("b", { textContent: "replayer" }), ...links);
+    if (onOurs()) nav.append(dark);
+    nav.append(leave);
+    bar.append(nav, status, alerts);
+    document.body.prepend(bar);
+    const tidy = () => (paint(), mark(), dressForm(), dressLocust());
+    tidy();
+    setInterval(tidy, 250);
+    look();
+  };
+  window.replayer = { base, make, digits, theme };
+  paint();
+  if (document.readyState === "loading") addEventListener("DOMContentLoaded", begin);
+  else begin();
+})();

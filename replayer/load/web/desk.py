@@ -1,0 +1,208 @@
+"""The desk: takes orders from the page and has one run after the other played, one at a time.
+
+A run from here is a run from the command line: same checks, same folder, same report. It is laid
+out in a greenlet, played by Locust's runner, and closed when that has stopped.
+"""
+
+import signal
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Literal
+
+import gevent
+from locust.env import Environment
+from locust.runners import STATE_STOPPED, LocalRunner
+from locust.web import WebUI
+
+from replayer.engine import Interval
+from replayer.errors import ReplayerError, in_lines, keep_bug
+from replayer.load.audience import Audience
+from replayer.load.interruption import SIGNALS, Level
+from replayer.load.options import options_of
+from replayer.load.progress import make_progress
+from replayer.load.session import Request
+from replayer.load.stage import Stage, make_request, open_stage
+from replayer.load.users import has_scenario_users
+from replayer.load.web.board import Board
+from replayer.load.web.form import Form, Order
+from replayer.load.web.series import Series
+from replayer.load.web.tally import Tally
+from replayer.measure.health import RunWarning
+
+__all__ = ["BusyError", "Desk", "Playing"]
+
+State = Literal["ready", "spawning", "running", "stopped"]
+OUTCOMES = {0: "pass", 1: "fail", 4: "inconclusive"}
+
+
+class BusyError(ReplayerError):
+    """One run at a time: two would measure each other."""
+
+
+@dataclass
+class Playing:
+    """A run and what the page shows of it; it stays until the next one.
+
+    Attributes:
+        request: What was asked for.
+        board: How far it is.
+        tally: Its file operations.
+        series: Its seconds.
+        stage: Where it is played; None while it is laid out and once it is over.
+        folder: Its run folder, once there is one.
+        outcome: How it ended; None until then.
+        failure: Why it could not go on.
+        ended_with: What was wrong with the harness, once it is over.
+    """
+
+    request: Request
+    board: Board
+    tally: Tally = field(default_factory=Tally)
+    series: Series = field(default_factory=Series)
+    stage: Stage | None = None
+    folder: Path | None = None
+    outcome: str | None = None
+    failure: str | None = None
+    ended_with: tuple[RunWarning, ...] = ()
+
+    def watch(self, interval: Interval) -> None:
+        """Take what was measured."""
+        self.tally.add(interval)
+        self.series.add(interval, self.board.take_worst(), self.tally.active)
+
+
+class Desk:
+    """Starts and stops runs.
+
+    Attributes:
+        form: What may be ordered.
+        playing: The run that goes on, or the last one.
+    """
+
+    def __init__(self, environment: Environment, web_ui: WebUI, form: Form) -> None:
+        self._environment = environment
+        self._web_ui = web_ui
+        self.form = form
+        self.playing: Playing | None = None
+        environment.host = form.host
+        signal.signal(signal.SIGINT, self._end_page)  # SIGTERM is Locust's until the first run
+
+    @property
+    def stage(self) -> Stage | None:
+        """The stage of the run that goes on."""
+        return self.playing.stage if self.playing else None
+
+    @property
+    def has_scenario_users(self) -> bool:
+        """Whether there are users for scenarios and traces, and not only those of a locustfile."""
+        return has_scenario_users(self._environment)
+
+    @property
+    def state(self) -> State:
+        """The state as Locust's page knows it."""
+        if self.playing is None:
+            return "ready"
+        if self.playing.outcome is not None:
+            return "stopped"
+        return "spawning" if self.playing.stage is None else "running"
+
+    def start(self, order: Order) -> None:
+        """Check an order and have it laid out and played; returns when it is checked.
+
+        Raises:
+            ReplayerError: A run goes on, or the order cannot be run.
+        """
+        if self.playing is not None and self.playing.outcome is None:
+            message = "a run goes on: one at a time, as two would measure each other"
+            raise BusyError(message, hint="stop it first")
+        options = options_of(self._environment)
+        options.num_users, options.spawn_rate = order.users, order.spawn_rate
+        options.run_time = order.run_time_s
+        board = Board(make_progress(quiet=order.settings.quiet))
+        audience = Audience(board, self._watch)
+        request = make_request(self._environment, order.settings, audience)
+        self.playing = Playing(request, board)
+        gevent.spawn(self._open, self.playing, audience)
+
+    def stop(self) -> None:
+        """Ask the run that goes on to end; it ends in bounded time, with what it has."""
+        if self.playing is not None and self.playing.outcome is None:
+            self.playing.request.interruption.ask()
+
+    def finish(self) -> None:
+        """Locust has stopped its users: write, judge and show the run."""
+        playing = self.playing
+        if playing is None or playing.stage is None:
+            return
+        try:
+            code = playing.stage.close()
+            playing.outcome = OUTCOMES.get(code, "failed")
+            playing.ended_with = playing.stage.warnings()
+            failure = playing.stage.conductor.failure
+            playing.failure = None if failure is None else str(failure)
+        except Exception as error:  # noqa: BLE001 - Locust would log it and go on as if all were well
+            playing.failure = keep_bug(error)
+            sys.stderr.write(f"{playing.failure}\n")
+            playing.outcome = "failed"
+        playing.stage = None
+        self._after(playing)
+
+    def leave(self) -> int:
+        """End what goes on, when the process ends; returns its exit code."""
+        if self.stage is not None:
+            self.stop()
+            self.finish()
+        playing = self.playing
+        interrupted = playing is not None and playing.request.interruption.presses > 0
+        return 4 if interrupted else 0
+
+    def _watch(self, interval: Interval) -> None:
+        if self.playing is not None:
+            self.playing.watch(interval)
+
+    def _open(self, playing: Playing, audience: Audience) -> None:
+        try:
+            stage = open_stage(playing.request, self._environment, audience)
+        except ReplayerError as error:
+            self._fail(playing, str(error), in_lines(error))
+        except Exception as error:  # noqa: BLE001 - the page must say so
+            text = keep_bug(error)
+            self._fail(playing, text, text)
+        else:
+            playing.stage, playing.folder = stage, stage.folder.path
+            self._play()
+
+    def _fail(self, playing: Playing, shown: str, said: str) -> None:
+        sys.stderr.write(f"{said}\n")
+        level = playing.request.interruption.level
+        playing.outcome = "stopped before it began" if level > Level.NONE else "failed"
+        playing.failure = shown
+        playing.request.interruption.unwatch()
+        self._after(playing)
+
+    def _play(self) -> None:
+        """Have Locust start its test."""
+        runner, options = self._environment.runner, options_of(self._environment)
+        if not isinstance(runner, LocalRunner):
+            return
+        if runner.user_count == 0:
+            runner.update_state(STATE_STOPPED)  # whatever a key pressed in the terminal has left
+        if self._environment.shape_class is not None:
+            runner.start_shape()
+        else:
+            runner.start(options.num_users, options.spawn_rate)
+
+    def _after(self, playing: Playing) -> None:
+        """Take Ctrl-C and SIGTERM as an end of the page again; one that came already counts."""
+        for number in SIGNALS:
+            signal.signal(number, self._end_page)
+        if playing.request.interruption.presses:
+            gevent.spawn(self._web_ui.stop)
+
+    def _end_page(self, _number: int, _frame: FrameType | None) -> None:
+        """End the page, and with it the process; a second press ends it as Python does."""
+        for number in SIGNALS:
+            signal.signal(number, signal.default_int_handler)
+        gevent.spawn(self._web_ui.stop)

@@ -1,0 +1,161 @@
+"""Which requests are served at all: the page may put load on mounts, so strangers may not use it.
+
+A browser sends requests for any page that is open in it. Four things keep such requests out, each
+by itself: a token in a header of every POST, which only our own page can read; the Origin, which
+must be our own; the Host, which must be a name of this machine (against names made to point here);
+and no header of ours allows another origin to read anything. What is not listed is refused.
+
+Pure but for ``install``, which ties it to the Flask application.
+"""
+
+import hmac
+import ipaddress
+import secrets
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from flask import Flask, Response, g, jsonify, request
+
+__all__ = ["INLINE_SCRIPTS", "TOKEN", "TOKEN_HEADER", "Asked", "Guard", "install", "own_names"]
+
+TOKEN_HEADER = "X-Replayer-Token"  # noqa: S105 - the name of a header
+TOKEN = "replayer.token"  # noqa: S105 - where the application keeps it
+READING = frozenset({"GET", "HEAD"})
+WRITING = frozenset(
+    {
+        *("locust.swarm", "locust.stop", "locust.reset_stats"),
+        *("replayer.login", "replayer.logout", "replayer.replay"),
+    }
+)
+"""The endpoints that take a POST; every other POST is refused, also one that a locustfile adds."""
+TOKENLESS = frozenset({"replayer.login"})
+"""Its page shows nothing before the secret is right; the Origin counts there as everywhere."""
+INLINE_SCRIPTS = "inline_scripts"
+"""Where a view leaves the digests of scripts that stand in its page itself."""
+INLINE = frozenset({"locust.stats_report"})
+"""Locust's report to download is one file, with its script inside."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What of a request decides.
+
+    Attributes:
+        method: Such as POST.
+        endpoint: Flask's name of the view; None when there is none.
+        scheme: http or https.
+        headers: By name, without regard to case.
+    """
+
+    method: str
+    endpoint: str | None
+    scheme: str
+    headers: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Guard:
+    """The rules of one process.
+
+    Attributes:
+        hosts: Names under which the page may be reached; empty: any, as a login protects it.
+        token: What a POST must bring.
+    """
+
+    hosts: frozenset[str]
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+
+    def refusal(self, asked: Asked) -> str | None:
+        """Return why a request is refused; None when it is served."""
+        host = asked.headers.get("Host", "")
+        if not self._knows(host):
+            return f"this page is not served under the name {_name_of(host)!r}"
+        if asked.method in READING:
+            return None
+        if asked.method != "POST" or asked.endpoint not in WRITING:
+            return "this cannot be set from the page"
+        return self._stranger(asked, host)
+
+    def _knows(self, host: str) -> bool:
+        return not self.hosts or _name_of(host) in self.hosts
+
+    def _stranger(self, asked: Asked, host: str) -> str | None:
+        """Return why a POST does not come from our own page; https in front of us is our own."""
+        site = asked.headers.get("Sec-Fetch-Site", "same-origin")
+        origin = asked.headers.get("Origin")
+        if site != "same-origin" or origin not in {
+            None,
+            f"{asked.scheme}://{host}",
+            f"https://{host}",
+        }:
+            return "the request comes from another page"
+        sent = asked.headers.get(TOKEN_HEADER, "").encode()
+        if asked.endpoint not in TOKENLESS and not hmac.compare_digest(sent, self.token.encode()):
+            return f"the header {TOKEN_HEADER} is missing or old: load the page again"
+        if asked.endpoint in TOKENLESS and origin is None:
+            return "a browser would say which page it comes from"
+        return None
+
+
+def own_names(web_host: str) -> frozenset[str]:
+    """Return the names of a page that listens on the loopback alone."""
+    return frozenset({"localhost", "127.0.0.1", "::1", web_host.strip("[]").lower()})
+
+
+def install(app: Flask, guard: Guard) -> None:
+    """Have every request judged first, and every answer sent with headers that keep others out."""
+    app.extensions[TOKEN] = guard.token
+    app.before_request(lambda: _judge(guard))
+    app.after_request(_protect)
+    app.wsgi_app = _Closed(app.wsgi_app)  # type: ignore[method-assign] # as Flask's manual says
+
+
+def _judge(guard: Guard) -> tuple[Response, int] | None:
+    asked = Asked(request.method, request.endpoint, request.scheme, dict(request.headers))
+    reason = guard.refusal(asked)
+    if reason is None:
+        return None
+    return jsonify({"success": False, "message": f"refused: {reason}"}), 403
+
+
+def _protect(response: Response) -> Response:
+    scripts = "'self' 'unsafe-inline'" if request.endpoint in INLINE else "'self'"
+    for known in g.get(INLINE_SCRIPTS, ()):
+        scripts += f" 'sha256-{known}'"
+    response.headers["Content-Security-Policy"] = (
+        f"default-src 'none'; script-src {scripts}; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'"
+    )
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Referrer-Policy"] = "same-origin"
+    response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+    response.headers["X-Frame-Options"] = "DENY"
+    return response
+
+
+class _Closed:
+    """Takes away what lets other origins read answers; Locust adds it to everything, last."""
+
+    def __init__(self, application: Callable[..., Iterable[bytes]]) -> None:
+        self._application = application
+
+    def __call__(
+        self, environ: dict[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
+        def start(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:  # noqa: ANN401 - PEP 3333
+            kept = [pair for pair in headers if not pair[0].lower().startswith("access-control-")]
+            return start_response(status, kept, *rest)
+
+        return self._application(environ, start)
+
+
+def _name_of(host: str) -> str:
+    """Return the name in a Host header, without its port."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        return str(ipaddress.ip_address(name)) if ":" in name else name
+    except ValueError:
+        return ""

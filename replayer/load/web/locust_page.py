@@ -1,0 +1,141 @@
+"""Locust's own page, with our form, our script and true figures: its files stay as they are.
+
+Its template is rendered by Locust; a script and a style are put into what comes out, and two of its
+views (start and stop) are ours.
+"""
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, cast
+
+from flask import Response, g, jsonify, request, url_for
+from locust.web import WebUI
+
+from replayer.load.web.answer import answer_order
+from replayer.load.web.desk import Desk
+from replayer.load.web.guard import INLINE_SCRIPTS, TOKEN
+from replayer.load.web.operations import COLUMNS, operation_rows
+
+__all__ = ["install"]
+
+HEAD_END = "</head>"
+INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
+TAB = "operations"
+
+
+def install(web_ui: WebUI, desk: Desk) -> None:
+    """Put our form, tab and script into Locust's page, and take over start and stop."""
+    app = web_ui.app
+    assert app is not None  # noqa: S101 - Locust makes it in its constructor
+    web_ui.template_args["extended_tabs"] = [{"title": "File operations", "key": TAB}]
+    web_ui.template_args["extended_tables"] = [
+        {"key": TAB, "structure": [{"key": key, "title": title} for key, title in COLUMNS]}
+    ]
+    _dress(web_ui, desk)
+    app.view_functions["locust.swarm"] = web_ui.auth_required_if_enabled(_starter(desk))
+    app.view_functions["locust.stop"] = web_ui.auth_required_if_enabled(_stopper(desk))
+    figures = cast("_Figures", app.view_functions["locust.request_stats"])
+    app.view_functions["locust.request_stats"] = _true_figures(figures, web_ui, desk)
+    token: str = app.extensions[TOKEN]
+    app.after_request(lambda response: _put_script(response, token))
+
+
+def _dress(web_ui: WebUI, desk: Desk) -> None:
+    """Have Locust's template arguments say what ours say."""
+    update: Callable[[], None] = web_ui.update_template_args
+
+    def update_ours() -> None:
+        update()
+        web_ui.template_args.update(
+            state=desk.state,
+            host=desk.form.host,
+            extra_options=desk.form.fields(),
+            override_host_warning=False,
+            missing_host_warning=False,
+            run_time=None,
+        )
+
+    web_ui.update_template_args = update_ours  # type: ignore[method-assign] # it is asked for each page
+
+
+def _starter(desk: Desk) -> Callable[[], Response]:
+    return lambda: answer_order(desk, desk.form.read)
+
+
+def _stopper(desk: Desk) -> Callable[[], Response]:
+    def stop() -> Response:
+        desk.stop()
+        return jsonify({"success": True, "message": "Test stopping"})
+
+    return stop
+
+
+class _Figures(Protocol):
+    """Locust's view of its figures, which keeps its answer for two seconds."""
+
+    def __call__(self) -> Response:
+        """Answer."""
+
+    def clear_cache(self) -> None:
+        """Forget the answer."""
+
+
+def _true_figures(view: _Figures, web_ui: WebUI, desk: Desk) -> Callable[[], Response]:
+    """Return Locust's figures as they are, with ours beside them and the run's own state."""
+
+    def request_stats() -> Response:
+        state = desk.state
+        if state != "running":
+            view.clear_cache()  # the last answer is the one that stays
+        found: dict[str, Any] = json.loads(view().get_data())
+        _set_true_times(found, web_ui)
+        playing = desk.playing
+        rows = [] if playing is None else operation_rows(playing)
+        found.update(state=state, extended_stats=[{"key": TAB, "data": rows}])
+        return jsonify(found)
+
+    return request_stats
+
+
+def _set_true_times(found: Mapping[str, Any], web_ui: WebUI) -> None:
+    """Give the shortest and longest times, which Locust rounds to whole milliseconds."""
+    runner = web_ui.environment.runner
+    if runner is None:
+        return
+    entries = {(entry.name, entry.method): entry for entry in runner.stats.entries.values()}
+    total = runner.stats.total
+    for row in found["stats"]:
+        entry = entries.get((row["name"], row["method"]), total)
+        row["min_response_time"] = _milliseconds(entry.min_response_time)
+        row["max_response_time"] = _milliseconds(entry.max_response_time)
+
+
+def _milliseconds(value: float | None) -> float:
+    return float(f"{value or 0:.4g}")
+
+
+def _put_script(response: Response, token: str) -> Response:
+    """Put our script and style into Locust's index, and let its own inline script run."""
+    if request.endpoint != "locust.index" or response.status_code != 200 or response.is_streamed:  # noqa: PLR2004 - OK
+        return response
+    page = response.get_data(as_text=True)
+    script, style = (url_for("replayer.assets", name=name) for name in ("page.js", "page.css"))
+    link = f'<link rel="stylesheet" href="{style}"><script src="{script}"></script>'
+    setting = (
+        f'<meta name="replayer" content="{url_for("replayer.overview")}">'
+        f'<meta name="replayer-token" content="{token}">'
+    )
+    if HEAD_END not in page:
+        response.set_data("This version of Locust's page is not known: the page is not shown.")
+        response.status_code = 500
+        return response
+    response.set_data(page.replace(HEAD_END, setting + link + HEAD_END, 1))
+    setattr(g, INLINE_SCRIPTS, tuple(map(_digest, INLINE.findall(page))))
+    return response
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

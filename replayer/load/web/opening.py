@@ -1,0 +1,86 @@
+"""Opening the desk in Locust's ``init`` event: form, guard, login and pages, before it listens."""
+
+import sys
+
+from flask.json.provider import DefaultJSONProvider
+from locust import stats
+from locust.env import Environment
+from locust.web import WebUI
+
+from replayer.load.options import Settings, options_of
+from replayer.load.session import DEFAULT_FOLDER
+from replayer.load.users import has_scenario_users
+from replayer.load.web import guard, locust_page, login, pages
+from replayer.load.web.desk import Desk
+from replayer.load.web.form import Form, make_form
+from replayer.load.web.offer import TASKS_ALONE, offered, read_facts
+from replayer.load.web_options import is_loopback, read_secret
+
+__all__ = ["open_desk"]
+
+DIGITS = 3
+"""Of times in Locust's tables; chosen: as many as the histograms hold."""
+SHOWN = [0.5, 0.95, 0.99]
+"""Percentiles of Locust's table; its column for the median has two decimals of a millisecond."""
+
+
+class _InOrder(DefaultJSONProvider):
+    """JSON whose keys come as they were put: ops after their transaction."""
+
+    sort_keys = False
+
+
+def open_desk(environment: Environment, web_ui: WebUI, settings: Settings) -> Desk:
+    """Make the page of a process.
+
+    Raises:
+        ReplayerError: A scenario or target cannot be meant.
+    """
+    options = options_of(environment)
+    several = has_scenario_users(environment)
+    choices = list(offered(settings, options.offer)) if several else [TASKS_ALONE]
+    form = make_form(settings, choices, str(DEFAULT_FOLDER))
+    desk = Desk(environment, web_ui, form)
+    _describe_first(environment, form)
+    stats.bucket_response_time = _round_time  # type: ignore[assignment] # its manual says so
+    stats.PERCENTILES_TO_STATISTICS = SHOWN
+    app = web_ui.app
+    assert app is not None  # noqa: S101 - Locust makes it in its constructor
+    app.debug = False
+    app.json = _InOrder(app)
+    app.jinja_env.policies["json.dumps_kwargs"] = {"sort_keys": False}  # the form's order is ours
+    hosts = frozenset() if web_ui.web_login else guard.own_names(options.web_host)
+    rules = guard.Guard(hosts)
+    guard.install(app, rules)
+    if web_ui.web_login:
+        login.install(web_ui, read_secret(options))
+    pages.install(web_ui, desk)
+    locust_page.install(web_ui, desk)
+    _announce(web_ui, options.web_base_path or "")
+    return desk
+
+
+def _describe_first(environment: Environment, form: Form) -> None:
+    """Have the form begin with the command line's numbers, or else the first scenario's."""
+    options, first = options_of(environment), read_facts(form.choices[0])
+    options.num_users = options.num_users or first.users
+    options.spawn_rate = options.spawn_rate or first.spawn_rate
+
+
+def _round_time(milliseconds: float) -> float:
+    """Round a time to three digits, where Locust would round to whole milliseconds."""
+    return float(f"{milliseconds:.{DIGITS}g}")
+
+
+def _announce(web_ui: WebUI, base: str) -> None:
+    scheme = "https" if web_ui.tls_cert and web_ui.tls_key else "http"
+    where = web_ui.host or "0.0.0.0"  # noqa: S104 - shown, not bound
+    lines = [f"replayer: the page is at {scheme}://{where}:{web_ui.port}{base}/ (Ctrl-C ends it)"]
+    if web_ui.web_login:
+        lines.append("replayer: it asks for the secret before it shows anything")
+    if web_ui.web_login and scheme == "http" and not is_loopback(web_ui.host):
+        lines.append(
+            "replayer: secret and figures cross the network unencrypted; "
+            "--tls-cert and --tls-key would change that"
+        )
+    sys.stderr.write("\n".join(lines) + "\n")

@@ -1,0 +1,150 @@
+"""The series of a run as the Latency page asks for them: what is new, of what is looked at."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from replayer.load.web.desk import Playing
+from replayer.load.web.series import BINS_PER_DECADE, Cell, Column
+from replayer.load.web.tally import WHOLE, Key
+
+__all__ = ["Look", "describe_series", "parse_look"]
+
+FIGURES = ("p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "max_ns")
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the page looks at.
+
+    Attributes:
+        target: The target's index.
+        transaction: Whose ops.
+        op: Whose heat map.
+        after: The last column that it has; -1 for none.
+    """
+
+    target: int
+    transaction: str | None
+    op: str
+    after: int
+
+
+def parse_look(sent: Mapping[str, str]) -> Look:
+    """Read what was sent; what cannot be meant is as if it had not been sent."""
+    return Look(
+        target=_number(sent.get("target", ""), 0),
+        transaction=sent.get("transaction") or None,
+        op=sent.get("op") or WHOLE,
+        after=_number(sent.get("after", ""), -1),
+    )
+
+
+def describe_series(playing: Playing | None, look: Look) -> dict[str, Any]:
+    """Return the columns that follow the one the page has, as JSON."""
+    if playing is None:
+        return {"run": None}
+    keys = sorted(playing.series.keys)
+    transaction = _transaction(keys, look)
+    columns = playing.series.after(look.after)
+    ops = [key[2] for key in keys if key[:2] == (look.target, transaction)]
+    names = [key[1] for key in keys if key[0] == look.target and key[2] == WHOLE]
+    return {
+        "run": id(playing),  # changes with each run, also before it has a folder
+        "last": columns[-1].number if columns else look.after,
+        "subjects": _subjects(playing, keys),
+        "target": look.target,
+        "transaction": transaction,
+        "op": look.op,
+        "bins_per_decade": BINS_PER_DECADE,
+        "columns": _frame(columns),
+        "lines": {op: _line(columns, (look.target, transaction, op)) for op in _ordered(ops)},
+        "throughput": {name: _rates(columns, (look.target, name, WHOLE)) for name in names},
+        "errors": _errors(columns, look.target),
+        "bytes": _bytes(columns, look.target),
+        "heat": [_heat(column, (look.target, transaction, look.op)) for column in columns],
+    }
+
+
+def _number(text: str, default: int) -> int:
+    return int(text) if text.isdecimal() else default
+
+
+def _transaction(keys: Sequence[Key], look: Look) -> str:
+    known = [key[1] for key in keys if key[0] == look.target]
+    if look.transaction in known:
+        return look.transaction
+    return known[0] if known else ""
+
+
+def _ordered(ops: Sequence[str]) -> list[str]:
+    return sorted(ops, key=lambda op: (op != WHOLE, op))
+
+
+def _subjects(playing: Playing, keys: Sequence[Key]) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": target.name,
+            "transactions": list(dict.fromkeys(key[1] for key in keys if key[0] == index)),
+        }
+        for index, target in enumerate(playing.request.targets)
+    ]
+
+
+def _frame(columns: Sequence[Column]) -> dict[str, list[Any]]:
+    return {
+        "t": [round(column.end_s, 3) for column in columns],
+        "users": [column.users for column in columns],
+        "measured": [column.measured for column in columns],
+        "hanging": [column.hanging for column in columns],
+    }
+
+
+def _line(columns: Sequence[Column], key: Key) -> dict[str, list[int | None]]:
+    cells = [column.cells.get(key) for column in columns]
+    return {name: [_figure(cell, name) for cell in cells] for name in FIGURES}
+
+
+def _figure(cell: Cell | None, name: str) -> int | None:
+    return None if cell is None else cell.times[name]
+
+
+def _rates(columns: Sequence[Column], key: Key) -> list[float | None]:
+    """Return how many ended a second: none in another target's turn, 0 while all hang."""
+    return [
+        round(column.cells[key].count / column.seconds, 3)
+        if key in column.cells and column.seconds > 0
+        else _nothing(column, key[0])
+        for column in columns
+    ]
+
+
+def _errors(columns: Sequence[Column], target: int) -> list[float | None]:
+    return [
+        sum(cell.errors for key, cell in column.cells.items() if _is_call(key, target))
+        or _nothing(column, target)
+        for column in columns
+    ]
+
+
+def _bytes(columns: Sequence[Column], target: int) -> list[float | None]:
+    return [
+        round(
+            sum(cell.bytes for key, cell in column.cells.items() if _is_call(key, target))
+            / (column.seconds or 1.0)
+        )
+        or _nothing(column, target)
+        for column in columns
+    ]
+
+
+def _nothing(column: Column, target: int) -> float | None:
+    return 0.0 if target in column.targets else None
+
+
+def _is_call(key: Key, target: int) -> bool:
+    return key[0] == target and key[2] != WHOLE
+
+
+def _heat(column: Column, key: Key) -> list[tuple[int, int]]:
+    return list(column.cells[key].heat) if key in column.cells else []

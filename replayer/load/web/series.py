@@ -1,0 +1,127 @@
+"""Seconds as the page draws them: latency, throughput, errors, users and calls that hang.
+
+A column is one interval of the engine. The latest half hour is kept; the run folder holds it all.
+Percentiles are those of the interval's own histogram; nothing is averaged.
+"""
+
+import math
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+
+from replayer.engine import Histogram, Interval, Row
+from replayer.load.web.tally import Key, is_shown, supported
+
+__all__ = ["BINS_PER_DECADE", "Cell", "Column", "Series"]
+
+MOST_COLUMNS = 1800
+"""Chosen: half an hour of seconds, as wide as a large screen has points."""
+BINS_PER_DECADE = 10
+"""Chosen: a bin of the heat map is a quarter higher than the one below it."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One op of one transaction in one interval.
+
+    Attributes:
+        times: p50_ns, p95_ns, p99_ns, p99_9_ns and max_ns of those that succeeded.
+        heat: How many fell into each bin; bin b begins at 10 ** (b / BINS_PER_DECADE) ns.
+    """
+
+    count: int
+    errors: int
+    bytes: int
+    times: dict[str, int | None]
+    heat: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One interval.
+
+    Attributes:
+        number: Counted from 0; the page asks for what follows the one it has.
+        end_s: Since the engine's begin.
+        seconds: Its length.
+        users: Users running at its end.
+        measured: Whether it counts.
+        hanging: Most calls that hung at once in it.
+        targets: Whose turn it was.
+    """
+
+    number: int
+    end_s: float
+    seconds: float
+    users: int
+    measured: bool
+    hanging: int
+    targets: frozenset[int]
+    cells: dict[Key, Cell]
+
+
+@dataclass
+class Series:
+    """The columns of a run, latest last."""
+
+    columns: deque[Column] = field(default_factory=lambda: deque(maxlen=MOST_COLUMNS))
+    keys: dict[Key, None] = field(default_factory=dict)
+    _next: int = 0
+
+    def add(self, interval: Interval, hanging: int, targets: frozenset[int]) -> None:
+        """Add an interval.
+
+        Args:
+            interval: As the engine hands it over.
+            hanging: Most calls that hung at once meanwhile.
+            targets: Whose turn it is, also when nothing ended.
+        """
+        rows = [row for row in interval.rows if is_shown(row)]
+        grouped: dict[Key, list[Row]] = {}
+        for row in rows:
+            grouped.setdefault((row.target, row.transaction, row.op), []).append(row)
+        self.keys.update(dict.fromkeys(grouped))
+        self.columns.append(
+            Column(
+                number=self._next,
+                end_s=interval.end_ns / 1e9,
+                seconds=(interval.end_ns - interval.start_ns) / 1e9,
+                users=interval.users,
+                measured=all(row.phase == "measured" for row in rows),
+                hanging=hanging,
+                targets=targets,
+                cells={key: _cell(found) for key, found in grouped.items()},
+            )
+        )
+        self._next += 1
+
+    def after(self, number: int) -> Sequence[Column]:
+        """Return the columns that follow one; -1: all that are kept."""
+        if not self.columns:
+            return ()
+        skipped = max(number + 1 - self.columns[0].number, 0)
+        return tuple(islice(self.columns, skipped, None))
+
+
+def _cell(rows: Sequence[Row]) -> Cell:
+    times, errors = Histogram(), 0
+    for row in rows:
+        if row.expected:
+            times.add(row.histogram)
+        else:
+            errors += row.histogram.count
+    return Cell(
+        count=times.count + errors,
+        errors=errors,
+        bytes=sum(row.bytes for row in rows),
+        times={**supported(times), "max_ns": times.max if times.count else None},
+        heat=_heat(times),
+    )
+
+
+def _heat(times: Histogram) -> tuple[tuple[int, int], ...]:
+    bins: Counter[int] = Counter()
+    for value_ns, count in times.buckets():
+        bins[int(math.log10(max(value_ns, 1)) * BINS_PER_DECADE)] += count
+    return tuple(sorted(bins.items()))

@@ -1,0 +1,189 @@
+"""How alike a transaction of a plan is to the requests of a trace: the mix of their calls.
+
+What is compared does not depend on how long either ran: shares of calls, of look-ups that fail,
+and of bytes that are written. Amounts stand beside them, for people. Nothing here reads a trace;
+it is given the census of one.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from replayer.plan.expectation import PATH_OPS
+from replayer.plan.summary import TransactionSummary
+
+__all__ = ["LIMIT_POINTS", "Likeness", "Row", "compare_calls"]
+
+LIMIT_POINTS = 2.0
+"""Chosen: no kind of call may be off by more than one call in fifty."""
+
+SAME: Mapping[str, str] = {
+    # Calls of traces and what plans make of them: one name for each that does the same to a mount.
+    "append": "write",
+    "pread_random": "pread",
+    "pwrite_random": "pwrite",
+    "readv": "read",
+    "writev": "write",
+    "preadv": "pread",
+    "pwritev": "pwrite",
+    "lchown": "chown",
+    "lutimens": "utimens",
+    "lock": "fcntl_lock",
+    "lgetxattr": "getxattr",
+    "fgetxattr": "getxattr",
+    "lsetxattr": "setxattr",
+    "fsetxattr": "setxattr",
+    "llistxattr": "listxattr",
+    "flistxattr": "listxattr",
+    "lremovexattr": "removexattr",
+    "fremovexattr": "removexattr",
+}
+
+NOT_IN_PLANS = frozenset(
+    (
+        *("chdir", "fcntl", "ioctl", "fadvise", "readahead", "clone", "splice", "mmap", "mknod"),
+        *("statfs", "fstatfs", "syncfs", "sync_file_range", "inherit", "close_dup", "close_exit"),
+    )
+)
+"""Ops of trace format 1 that plan format 1 has no word for: left out of the shares, and named."""
+
+READING = frozenset({"read", "pread", "copy_file_range", "sendfile", "mmap_read"})
+WRITING = frozenset({"write", "pwrite", "copy_file_range"})
+
+
+@dataclass(frozen=True)
+class Row:
+    """One share, in per cent, of the plan and of the trace."""
+
+    what: str
+    plan: float
+    trace: float
+
+    @property
+    def difference(self) -> float:
+        """Percentage points that the plan has more."""
+        return self.plan - self.trace
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """What a transaction and the requests of a trace have in common."""
+
+    transaction: str
+    requests: int
+    """Requests of the trace; 1 where it is one piece."""
+    rows: tuple[Row, ...]
+    amounts: tuple[Row, ...]
+    """Calls and bytes of one transaction and of one request; not judged."""
+    left_out: Mapping[str, float]
+    """Calls of a request that plans have no word for."""
+
+    @property
+    def largest(self) -> Row:
+        """The row that differs most."""
+        return max(self.rows, key=lambda row: abs(row.difference))
+
+    @property
+    def alike(self) -> bool:
+        """Whether no share differs by more than the limit."""
+        return abs(self.largest.difference) <= LIMIT_POINTS
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {**asdict(self), "limit_points": LIMIT_POINTS, "alike": self.alike}
+
+
+@dataclass(frozen=True)
+class _Calls:
+    """Calls by kind of one transaction or request, failing look-ups and bytes among them."""
+
+    ops: Mapping[str, float]
+    failing: float
+    read: float
+    written: float
+
+    @property
+    def total(self) -> float:
+        return sum(self.ops.values())
+
+    def share(self, count: float) -> float:
+        return 100 * count / self.total if self.total else 0.0
+
+    @property
+    def share_written(self) -> float:
+        moved = self.read + self.written
+        return 100 * self.written / moved if moved else 0.0
+
+
+def compare_calls(
+    said: TransactionSummary, census: Mapping[str, Any], without: Collection[str] = ()
+) -> Likeness:
+    """Compare what a transaction is expected to do with what a trace's requests did.
+
+    Args:
+        said: The plan's transaction.
+        census: Of a trace: ``requests`` and, for each op, ``count``, ``errors`` and ``bytes``.
+        without: Calls to leave out on both sides, such as those on an archive that lies elsewhere.
+    """
+    requests = int(census["requests"]) or 1
+    trace = _of_trace(census, requests, without)
+    plan = _of_plan(said, trace, without)
+    names = sorted({*plan.ops, *trace.ops}, key=lambda op: (-trace.ops.get(op, 0.0), op))
+    rows = [
+        Row(op, plan.share(plan.ops.get(op, 0)), trace.share(trace.ops.get(op, 0))) for op in names
+    ]
+    rows.append(Row("failing look-ups", plan.share(plan.failing), trace.share(trace.failing)))
+    rows.append(Row("bytes written of all moved", plan.share_written, trace.share_written))
+    return Likeness(
+        said.name, requests, tuple(rows), _amounts(plan, trace), _left_out(census, requests)
+    )
+
+
+def _of_plan(said: TransactionSummary, trace: _Calls, without: Collection[str]) -> _Calls:
+    """Return the plan's calls.
+
+    Engines copy and send until a call returns 0; not every application does. Such last calls, which
+    move nothing, count only as far as the trace has them.
+    """
+    ops: defaultdict[str, float] = defaultdict(float)
+    for name, count in said.ops.items():
+        op = SAME.get(name, name)
+        if op not in without:
+            least = count - said.ends.get(name, 0.0)
+            ops[op] += min(count, max(least, trace.ops.get(op, 0.0)))
+    read = said.bytes_read if READING & ops.keys() else 0.0
+    written = said.bytes_written if WRITING & ops.keys() else 0.0
+    return _Calls(ops, said.failing_lookups, read, written)
+
+
+def _of_trace(census: Mapping[str, Any], requests: int, without: Collection[str]) -> _Calls:
+    ops: defaultdict[str, float] = defaultdict(float)
+    moved: defaultdict[str, float] = defaultdict(float)
+    failing = 0.0
+    for name, found in census["ops"].items():
+        op = SAME.get(name, name)
+        if name in NOT_IN_PLANS or op in without:
+            continue
+        ops[op] += found["count"] / requests
+        moved[op] += found["bytes"] / requests
+        if op in PATH_OPS:
+            failing += sum(found["errors"].values()) / requests
+    read = sum(moved[op] for op in READING)
+    return _Calls(ops, failing, read, sum(moved[op] for op in WRITING))
+
+
+def _amounts(plan: _Calls, trace: _Calls) -> tuple[Row, ...]:
+    return (
+        Row("calls", plan.total, trace.total),
+        Row("bytes read", plan.read, trace.read),
+        Row("bytes written", plan.written, trace.written),
+    )
+
+
+def _left_out(census: Mapping[str, Any], requests: int) -> dict[str, float]:
+    return {
+        name: found["count"] / requests
+        for name, found in sorted(census["ops"].items())
+        if name in NOT_IN_PLANS
+    }

@@ -1,0 +1,134 @@
+"""Latency by size, where a run has a transaction for each of several sizes.
+
+A sweep is known by its names: at least four transactions that are alike but for a size at their
+end, such as ``write_64B`` … ``write_4MiB``.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from replayer.measure import Summary, TransactionSummary, format_time_ns
+from replayer.report.charts.frame import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    TOP,
+    Axis,
+    colour,
+    draw,
+    polyline,
+    show_time,
+)
+from replayer.report.charts.markup import Markup, tag
+from replayer.report.charts.scale import Log
+
+__all__ = ["Sweep", "draw_sweep", "find_sweeps"]
+
+FEWEST = 4  # sizes: chosen
+
+_NAME = re.compile(
+    r"(?P<stem>.*?)[-_ ]?(?P<number>\d+)[-_ ]?(?P<unit>[kmg]?i?b|[kmg])$", re.IGNORECASE
+)
+_UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The transactions of one stem.
+
+    Attributes:
+        stem: What their names have in common.
+        sizes: Size in bytes of each transaction, by its name, smallest first.
+    """
+
+    stem: str
+    sizes: Mapping[str, int]
+
+
+def find_sweeps(names: Sequence[str]) -> tuple[Sweep, ...]:
+    """Return the sweeps among transactions' names."""
+    found: dict[str, dict[str, int]] = {}
+    for name in names:
+        match = _NAME.fullmatch(name)
+        if match is not None:
+            unit = match["unit"].lower().removesuffix("b")
+            size = int(match["number"]) * _UNITS[unit]
+            found.setdefault(match["stem"], {})[name] = size
+    return tuple(
+        Sweep(stem or "size", dict(sorted(sizes.items(), key=lambda item: item[1])))
+        for stem, sizes in found.items()
+        if len(set(sizes.values())) >= FEWEST
+    )
+
+
+def draw_sweep(sweep: Sweep, summary: Summary) -> Markup | None:
+    """Draw the median of each size with its spread up to p95, a line for each target."""
+    lines = {
+        target.name: [
+            (sweep.sizes[found.name], found)
+            for found in sorted(
+                target.overall.transactions, key=lambda item: sweep.sizes.get(item.name, 0)
+            )
+            if found.name in sweep.sizes and found.latency.p50_ns
+        ]
+        for target in summary.targets
+    }
+    points = [point for line in lines.values() for point in line]
+    if not points:
+        return None
+    sizes = [max(size, 1) for size, _ in points]
+    names = {float(max(size, 1)): name for name, size in _labels(sweep).items()}
+    across = Log(min(sizes) / 1.2, max(sizes) * 1.2, LEFT, RIGHT)
+    times = [value for _, found in points for value in _low_and_high(found)]
+    up = Log(max(min(times), 1) / 1.3, max(times) * 1.3, BOTTOM, TOP)
+    marks: list[Markup] = []
+    for number, (name, line) in enumerate(lines.items()):
+        marks += _line(name, line, (across, up), colour(number))
+    return draw(
+        f"{sweep.stem}: latency by size (median; whisker to p95)",
+        Axis(across, "size", lambda size: names[size], _ticks(sizes)),
+        Axis(up, "latency", show_time),
+        marks,
+    )
+
+
+def _labels(sweep: Sweep) -> dict[str, int]:
+    """Return each size as it is written at the end of its transaction's name."""
+    found = ((_NAME.fullmatch(name), size) for name, size in sweep.sizes.items())
+    return {f"{match['number']}{match['unit']}": size for match, size in found if match}
+
+
+def _ticks(sizes: Sequence[int]) -> list[float]:
+    """Return some of the sizes, evenly, and the first and the last of them."""
+    known = sorted(set(sizes))
+    step = -(-len(known) // _MOST_TICKS)
+    return [float(size) for size in known[::step]]
+
+
+_MOST_TICKS = 7  # chosen: as many as there is room for
+
+
+def _line(
+    name: str,
+    line: Sequence[tuple[int, TransactionSummary]],
+    scales: tuple[Log, Log],
+    classes: str,
+) -> list[Markup]:
+    across, up = scales
+    marks, places = [], []
+    for size, found in line:
+        low, high = _low_and_high(found)
+        x, y = across.place(max(size, 1)), up.place(low)
+        places.append((x, y))
+        marks.append(tag("line", x1=x, y1=y, x2=x, y2=up.place(high), class_=f"whisker {classes}"))
+        tip = f"{name}, {found.name}\nmedian {format_time_ns(low)}, up to {format_time_ns(high)}"
+        marks.append(tag("circle", cx=x, cy=y, r=7, class_="hit", data_tip=tip))
+    return [polyline(places, classes), *marks]
+
+
+def _low_and_high(found: TransactionSummary) -> tuple[float, float]:
+    """Return the median, and p95 or, with few samples, the maximum."""
+    times = found.latency
+    median = float(times.p50_ns or 1)
+    return median, max(float(times.p95_ns or times.max_ns or median), median)

@@ -1,0 +1,153 @@
+"""Latency over time: median and p99 of each slot, its slowest call, and what happened.
+
+Steps and stalls are marked where they were found, rounds by a line each.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replayer.analysis import Distribution, Silence, Step
+from replayer.measure import format_duration, format_time_ns
+from replayer.report.charts.frame import BOTTOM, LEFT, RIGHT, TOP, Axis, draw, polyline, show_time
+from replayer.report.charts.markup import Markup, tag
+from replayer.report.charts.scale import Linear, Log
+
+__all__ = ["TIMELINE_KEY", "Happenings", "draw_timeline", "slot_percentile", "time_axis"]
+
+Floats = NDArray[np.float64]
+
+_LINES = ((50.0, "median", "thick"), (99.0, "p99", "dashed"), (100.0, "slowest", "thin"))
+TIMELINE_KEY = (
+    "thick: median; dashed: p99; thin: the slowest of each slot; shaded: between two rounds"
+)
+_GAP_SLOTS = 3  # slots without a sample that break a line: chosen
+
+
+@dataclass(frozen=True)
+class Happenings:
+    """What is marked on the time axis of one target."""
+
+    steps: Sequence[Step]
+    silences: Sequence[Silence]
+
+
+def draw_timeline(
+    title: str, found: Distribution, happenings: Happenings, classes: str
+) -> Markup | None:
+    """Draw one target's latency over time; None where nothing was measured."""
+    if not found.table.sum():
+        return None
+    slots = found.slots
+    across = time_axis(found)
+    lines = {name: slot_percentile(found, percent) for percent, name, _ in _LINES}
+    values = np.concatenate(list(lines.values()))
+    values = values[np.isfinite(values)]
+    up = Log(max(float(values.min()), 1) / 1.3, float(values.max()) * 1.3, BOTTOM, TOP)
+    marks = [*_happened(across, happenings), *_rounds(across, found)]
+    middles = slots.begins_s + slots.lengths_s / 2
+    for _, name, width in _LINES:
+        for part in _unbroken(lines[name], found):
+            points = [
+                (across.place(float(middles[i])), up.place(float(lines[name][i]))) for i in part
+            ]
+            # A line of no length shows as a dot, its ends being round.
+            marks.append(polyline(points if len(points) > 1 else points * 2, f"{classes} {width}"))
+    for place in np.flatnonzero(np.isfinite(lines["median"])):
+        texts = [f"{name} {format_time_ns(float(lines[name][place]))}" for _, name, _ in _LINES]
+        tip = "\n".join([f"at {format_duration(float(slots.begins_s[place]))}", *texts])
+        x, y = across.place(float(middles[place])), up.place(float(lines["median"][place]))
+        marks.append(tag("circle", cx=x, cy=y, r=7, class_="hit", data_tip=tip))
+    return draw(
+        title,
+        Axis(across, "seconds of the run", lambda value: f"{value:g}"),
+        Axis(up, "latency", show_time),
+        marks,
+    )
+
+
+def time_axis(found: Distribution) -> Linear:
+    """Return the scale from the begin of the first slot to the end of the last."""
+    slots = found.slots
+    end = float(slots.begins_s[-1] + slots.lengths_s[-1])
+    return Linear(float(slots.begins_s[0]), end, LEFT, RIGHT)
+
+
+def slot_percentile(found: Distribution, percent: float) -> Floats:
+    """Return a percentile of each slot, NaN where nothing ended in it."""
+    sums = np.cumsum(found.table, axis=1)
+    totals = sums[:, -1]
+    ranks = np.maximum(np.ceil(percent / 100 * totals * (1 - 1e-12)), 1)
+    places = np.minimum((sums < ranks[:, None]).sum(axis=1), found.bins_ns.size - 1)
+    return np.where(totals > 0, found.bins_ns[places], np.nan)
+
+
+def _unbroken(values: Floats, found: Distribution) -> Iterator[list[int]]:
+    """Yield the places of values in pieces, broken between rounds and where many are missing."""
+    piece: list[int] = []
+    rounds = found.slots.rounds
+    for place in np.flatnonzero(np.isfinite(values)):
+        if piece and (place - piece[-1] > _GAP_SLOTS or rounds[place] != rounds[piece[-1]]):
+            yield piece
+            piece = []
+        piece.append(int(place))
+    if piece:
+        yield piece
+
+
+def _happened(across: Linear, happenings: Happenings) -> Iterator[Markup]:
+    for silence in happenings.silences:
+        begin, end = across.place(silence.at_s), across.place(silence.at_s + silence.length_s)
+        tip = f"stall: nothing ended for {format_duration(silence.length_s)}"
+        width = max(end - begin, 2)
+        yield tag(
+            "rect", x=begin, y=TOP, width=width, height=BOTTOM - TOP, class_="stall", data_tip=tip
+        )
+    for x, steps in _beside(across, happenings.steps):
+        tip = "\n".join(
+            f"{step.subject}: {format_time_ns(step.before_ns)} before, "
+            f"{format_time_ns(step.after_ns)} after"
+            for step in steps
+        )
+        largest = max(steps, key=lambda step: step.factor)
+        kind = "cliff" if largest.direction == "slower" else "recovery"
+        yield tag("line", x1=x, y1=TOP, x2=x, y2=BOTTOM, class_=f"step {kind}", data_tip=tip)
+        side = "end" if x > (LEFT + RIGHT) / 2 else "start"
+        text = f"\N{MULTIPLICATION SIGN}{largest.factor:.3g} {largest.direction}"
+        shift = -4 if side == "end" else 4
+        yield tag("text", text, x=x + shift, y=TOP + 12, class_=f"mark {kind} {side}")
+
+
+def _beside(across: Linear, steps: Sequence[Step]) -> list[tuple[float, list[Step]]]:
+    """Return steps by their place; those that are drawn over each other are one."""
+    found: list[tuple[float, list[Step]]] = []
+    for step in sorted(steps, key=lambda step: step.at_s):
+        x = across.place(step.at_s)
+        if found and x - found[-1][0] < _TOUCHING:
+            found[-1][1].append(step)
+        else:
+            found.append((x, [step]))
+    return found
+
+
+_TOUCHING = 6.0  # of the picture's width of 480: chosen
+
+
+def _rounds(across: Linear, found: Distribution) -> Iterator[Markup]:
+    slots = found.slots
+    changed = np.flatnonzero(slots.rounds[1:] != slots.rounds[:-1]) + 1
+    for place in changed:
+        before = slots.begins_s[place - 1] + slots.lengths_s[place - 1]
+        begin, end = across.place(float(before)), across.place(float(slots.begins_s[place]))
+        tip = f"round {int(slots.rounds[place]) + 1} begins after it"
+        yield tag(
+            "rect",
+            x=begin,
+            y=TOP,
+            width=max(end - begin, 1),
+            height=BOTTOM - TOP,
+            class_="between",
+            data_tip=tip,
+        )

@@ -1,0 +1,203 @@
+"""Comparing targets: sides chosen, plans checked, figures ranked, and the result in sentences.
+
+Reads records and nothing else; prints nothing.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from replayer.analysis import DRAWS, find_acknowledged, read_distributions
+from replayer.errors import ReplayerError
+from replayer.measure import RunRecord, Summary, format_factor, format_time_ns, summarise
+from replayer.report.comparison import Compared, Comparison, Contender, Difference, Standing
+from replayer.report.conditions import Side, find_differences
+from replayer.report.plan_changes import plan_changes
+from replayer.report.ranking import CLAIM_ROUNDS
+from replayer.report.standings import ONE_ROUND_MARGIN, Entrant, find_standings
+from replayer.verdict import judge
+
+__all__ = ["compare"]
+
+MOST_CONTENDERS = 24  # chosen: more than a page can hold side by side
+
+Plans = Literal["same plan", "different plans"]
+
+
+def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Comparison:
+    """Compare the targets of runs.
+
+    Args:
+        records: One run with several targets, or several runs.
+        plans: Whether runs of different plans may be compared.
+
+    Raises:
+        ReplayerError: The plans differ, or there is nothing to compare with.
+    """
+    sides = _sides(records)
+    _check(records, sides, plans)
+    summaries = {id(record): summarise(record) for record in records}
+    entrants = _entrants(records, sides, summaries)
+    contenders = tuple(_contender(side, summaries[id(side.record)]) for side in sides)
+    compared = tuple(find_standings(entrants))
+    differences = find_differences(sides)
+    return Comparison(
+        plan=", ".join(dict.fromkeys(record.run.plan.name for record in records)),
+        fingerprints=tuple(dict.fromkeys(record.run.plan.fingerprint for record in records)),
+        contenders=contenders,
+        headline=tuple(_headline(compared, contenders)),
+        differences=differences,
+        compared=compared,
+        method=tuple(_method(contenders)),
+        cautions=tuple(_cautions(records, contenders, differences)),
+    )
+
+
+def _sides(records: Sequence[RunRecord]) -> list[Side]:
+    names = Counter(target.name for record in records for target in record.run.targets)
+    folders = Counter(record.folder.name for record in records)
+    sides = []
+    for record in records:
+        own = record.folder.name if folders[record.folder.name] == 1 else record.run.id
+        sides += [
+            Side(target.name if names[target.name] == 1 else f"{own}/{target.name}", record, target)
+            for target in record.run.targets
+        ]
+    return sides
+
+
+def _check(records: Sequence[RunRecord], sides: Sequence[Side], plans: Plans) -> None:
+    labels = Counter(side.label for side in sides)
+    if len(labels) < len(sides):
+        message = "the same run is named twice"
+        raise ReplayerError(message, hint="name each run folder once")
+    if not 1 < len(sides) <= MOST_CONTENDERS:
+        message = f"a comparison needs 2 to {MOST_CONTENDERS} targets, got {len(sides)}"
+        raise ReplayerError(message, hint="name several runs, or one run with several targets")
+    first = records[0]
+    other = next(
+        (each for each in records if each.run.plan.fingerprint != first.run.plan.fingerprint), None
+    )
+    if other is not None and plans == "same plan":
+        message = (
+            f"{first.folder.name} ({first.run.plan.fingerprint[:12]}) and {other.folder.name} "
+            f"({other.run.plan.fingerprint[:12]}) ran different plans: they differ in "
+            f"{plan_changes(first, other)}"
+        )
+        raise ReplayerError(message, hint="add --different-plans to compare them all the same")
+
+
+def _entrants(
+    records: Sequence[RunRecord], sides: Sequence[Side], summaries: dict[int, Summary]
+) -> list[Entrant]:
+    found = {id(record): read_distributions(record) for record in records}
+    seeds = {id(record): place for place, record in enumerate(records)}
+    return [
+        Entrant(
+            label=side.label,
+            summary=summaries[id(side.record)].targets[side.target.index],
+            distributions=found[id(side.record)],
+            seed=seeds[id(side.record)],
+        )
+        for side in sides
+    ]
+
+
+def _contender(side: Side, summary: Summary) -> Contender:
+    record = side.record
+    own = summary.targets[side.target.index]
+    acknowledged = find_acknowledged(record, summary)
+    return Contender(
+        label=side.label,
+        run=record.run.id,
+        folder=str(record.folder),
+        began=record.run.began,
+        verdict=judge(record, summary).outcome,
+        target=side.target,
+        measured_s=own.overall.measured_s,
+        rounds=len(own.rounds),
+        errors=own.overall.errors,
+        warnings=record.run.warnings,
+        acknowledged=tuple(each for each in acknowledged if each.target == side.target.name),
+    )
+
+
+def _headline(compared: Sequence[Compared], contenders: Sequence[Contender]) -> Iterator[str]:
+    """Say in a sentence each what comes out for the typical and for the slow transactions."""
+    found = [item for item in compared if item.kind == "all transactions"]
+    found = found or [item for item in compared if item.kind == "transaction"]
+    if not found:
+        yield f"nothing that all {len(contenders)} have was measured"
+        return
+    subject = found[0].subject
+    what = "the transactions of the mix" if found[0].kind == "all transactions" else subject
+    for figure, words in (("p50", "half of"), ("p95", "95 of 100 of")):
+        ranked = next((i for i in found if i.subject == subject and i.figure == figure), None)
+        if ranked is not None:
+            yield _sentence(ranked, f"{words} {what} take at most")
+
+
+def _sentence(ranked: Compared, words: str) -> str:
+    best, *others = ranked.standings
+    apart = [item for item in others if item.claim not in {"best", "no difference shown"}]
+    equal = [item.label for item in others if item not in apart]
+    text = f"{best.label}: {words} {format_time_ns(best.value)}"
+    for item in apart:
+        text += f"; {item.label}: {format_time_ns(item.value)}, {_times(item)} as long"
+    if equal:
+        text += f"; no difference is shown between {best.label} and {' and '.join(equal)}"
+    return text
+
+
+def _times(standing: Standing) -> str:
+    if standing.ratio_low is None or standing.ratio_high is None:
+        return format_factor(standing.ratio)
+    return (
+        f"{format_factor(standing.ratio)} ({standing.ratio_low:.2f} to {standing.ratio_high:.2f})"
+    )
+
+
+def _method(contenders: Sequence[Contender]) -> Iterator[str]:
+    fewest = min(contender.rounds for contender in contenders)
+    yield (
+        f"intervals hold 95 of 100 of {DRAWS} resamplings: rounds are drawn again with replacement "
+        "(for all targets of a run the same ones), and in each round blocks of neighbouring "
+        "seconds; with few rounds they are widened as Student's t is"
+    )
+    if fewest >= CLAIM_ROUNDS:
+        yield (
+            "differs: the interval of the ratio leaves out 1; of equal targets chance would say so "
+            "at most 1 time in 20, for each figure"
+        )
+    else:
+        yield (
+            f"differs, one round: with fewer than {CLAIM_ROUNDS} rounds only the spread between "
+            f"seconds is known, not that between runs; so the interval must lie beyond "
+            f"\N{MULTIPLICATION SIGN}{ONE_ROUND_MARGIN:g} (use --rounds {CLAIM_ROUNDS} or more)"
+        )
+
+
+def _cautions(
+    records: Sequence[RunRecord],
+    contenders: Sequence[Contender],
+    differences: Sequence[Difference],
+) -> Iterator[str]:
+    if len(records) > 1:
+        began = ", ".join(dict.fromkeys(contender.began for contender in contenders))
+        yield (
+            f"the runs were not made in turns but at different times ({began}): what changed on "
+            "the client, the network or the servers in between is in the figures"
+        )
+    deciding = [item.what for item in differences if item.decides]
+    if deciding:
+        yield f"the contenders differ in {', '.join(deciding)}: see the differences"
+    for contender in contenders:
+        if contender.errors:
+            yield f"{contender.label}: {contender.errors:,} errors; times are of what succeeded"
+    said: set[str] = set()
+    for record in records:
+        for warning in record.run.warnings:
+            text = f"{record.folder.name}: {warning.message}"
+            if text not in said:
+                said.add(text)
+                yield text

@@ -1,0 +1,100 @@
+"""The form of a comparison of targets, of one run or of several: ``--json`` prints it as it is.
+
+Frozen values only, version ``replayer-comparison-1``. ``compare`` makes it from records.
+"""
+
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from replayer.analysis import Acknowledged
+from replayer.measure import Frozen, Outcome, RunWarning, Target
+
+__all__ = [
+    "COMPARISON_SCHEMA",
+    "Claim",
+    "Compared",
+    "Comparison",
+    "Contender",
+    "Difference",
+    "Standing",
+]
+
+COMPARISON_SCHEMA: Literal["replayer-comparison-1"] = "replayer-comparison-1"
+Claim = Literal["best", "differs", "differs, one round", "no difference shown"]
+
+
+class Contender(Frozen):
+    """A target of a run."""
+
+    label: str
+    """The target's name, with its run's folder before it where two are alike."""
+    run: str
+    folder: str
+    began: str
+    verdict: Outcome
+    target: Target
+    measured_s: float
+    rounds: int
+    errors: int
+    warnings: tuple[RunWarning, ...]
+    acknowledged: tuple[Acknowledged, ...]
+
+
+class Difference(Frozen):
+    """Something in which the contenders differ beside what was measured."""
+
+    what: str
+    values: tuple[str, ...]
+    """One for each contender, in their order."""
+    decides: bool
+    """Whether it may make a figure what it is: a plan, a cache, a guarantee, a kernel."""
+
+
+class Standing(Frozen):
+    """One contender's place for one figure."""
+
+    label: str
+    value: float
+    ratio: float
+    """To the best value: for times above 1 is slower, for rates below 1 is fewer."""
+    ratio_low: float | None
+    """A 95 % interval of the ratio; null: too little was measured."""
+    ratio_high: float | None
+    low: float | None
+    """The lowest value of its rounds; null with fewer than two."""
+    high: float | None
+    claim: Claim
+
+
+class Compared(Frozen):
+    """One figure of all contenders that have it, best first."""
+
+    subject: str
+    kind: Literal["transaction", "op", "all transactions"]
+    """All transactions: the geometric mean over those that all have, each weighted by its share;
+    of throughputs the sum."""
+    figure: Literal["p50", "p95", "p99", "throughput"]
+    unit: Literal["ns", "per_s"]
+    better: Literal["lower", "higher"]
+    standings: tuple[Standing, ...]
+
+
+class Comparison(Frozen):
+    """Several targets beside each other."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    schema_name: Literal["replayer-comparison-1"] = Field(default=COMPARISON_SCHEMA, alias="schema")
+    plan: str
+    """Its name; with different plans, all names."""
+    fingerprints: tuple[str, ...]
+    contenders: tuple[Contender, ...]
+    headline: tuple[str, ...]
+    """What comes out, in sentences."""
+    differences: tuple[Difference, ...]
+    compared: tuple[Compared, ...]
+    method: tuple[str, ...]
+    """What was resampled, and what a claim means."""
+    cautions: tuple[str, ...]
+    """Why the figures may mislead."""

@@ -1,0 +1,112 @@
+"""A comparison as text for a terminal, and as Markdown for a pull request."""
+
+from collections.abc import Iterator, Sequence
+
+from replayer.measure import format_rate, format_time_ns
+from replayer.report.comparison import Compared, Comparison, Standing
+from replayer.report.grid import Column, lay_out_grid
+from replayer.report.markdown import escape, table_lines
+from replayer.report.style import PLAIN, Style, clean
+from replayer.report.table import heading, note, wrapped
+
+__all__ = [
+    "TITLES",
+    "render_comparison_markdown",
+    "render_comparison_table",
+    "show_interval",
+    "show_value",
+    "standing_rows",
+]
+
+TITLES = ("", "target", "value", "ratio", "95 % interval", "rounds", "")
+_NEEDS = (9, 8, 7, 6, 4, 1, 5)
+_DASH = "\N{EN DASH}"
+_TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+def render_comparison_table(comparison: Comparison, style: Style = PLAIN) -> str:
+    """Render a comparison as text, ending with a newline."""
+    lines = [
+        *(style.paint(clean(text), "heading") for text in comparison.headline),
+        *_differences(comparison, style),
+        *_ranking(comparison, style),
+        "",
+        *(line for text in comparison.method for line in note(text, style)),
+        *(line for text in comparison.cautions for line in wrapped("caution", text, 9, style)),
+    ]
+    return style.fit("\n".join(lines)) + "\n"
+
+
+def render_comparison_markdown(comparison: Comparison) -> str:
+    """Render a comparison as Markdown, ending with a newline."""
+    head, *others = comparison.headline
+    lines = [f"# {escape(head)}", *(line for text in others for line in ("", escape(text)))]
+    rows = [row for ranked in comparison.compared for row in standing_rows(ranked)]
+    lines += ["", "## Ranking", *table_lines(TITLES, "llrrrrl", rows)]
+    lines += ["", "## Differences between the contenders"]
+    titles = ("", *(contender.label for contender in comparison.contenders))
+    differing = [(item.what, *item.values) for item in comparison.differences]
+    lines += [*table_lines(titles, "l" * len(titles), differing)] if differing else ["", "None."]
+    lines += ["", *(f"- {escape(text)}" for text in (*comparison.cautions, *comparison.method))]
+    return "\n".join(lines) + "\n"
+
+
+def standing_rows(ranked: Compared) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of one figure: what, who, value, ratio, interval, rounds, claim."""
+    for standing in ranked.standings:
+        yield (
+            f"{ranked.subject} {ranked.figure}",
+            standing.label,
+            show_value(ranked, standing.value),
+            f"{_TIMES}{standing.ratio:.2f}",
+            show_interval(standing),
+            _spread(ranked, standing),
+            standing.claim,
+        )
+
+
+def show_value(ranked: Compared, value: float) -> str:
+    """Return a figure in the unit that fits."""
+    return format_time_ns(value) if ranked.unit == "ns" else format_rate(value)
+
+
+def show_interval(standing: Standing) -> str:
+    """Return the interval of a ratio; a dash where there is none."""
+    if standing.ratio_low is None or standing.ratio_high is None:
+        return _DASH
+    if standing.ratio_high > _WIDEST * standing.ratio_low:
+        return "too wide"
+    return f"{standing.ratio_low:.2f}{_DASH}{standing.ratio_high:.2f}"
+
+
+_WIDEST = 100  # chosen: such an interval says nothing but that more must be measured
+
+
+def _spread(ranked: Compared, standing: Standing) -> str:
+    if standing.low is None or standing.high is None:
+        return _DASH
+    return f"{show_value(ranked, standing.low)}{_DASH}{show_value(ranked, standing.high)}"
+
+
+def _ranking(comparison: Comparison, style: Style) -> Iterator[str]:
+    yield from heading("Ranking: ratio to the best", style)
+    rows: list[Sequence[str]] = []
+    for ranked in comparison.compared:
+        for place, row in enumerate(standing_rows(ranked)):
+            rows.append((row[0] if place == 0 else "", *row[1:]))
+    if not rows:
+        yield "nothing was measured on two of them"
+        return
+    columns = [Column(title, need) for title, need in zip(TITLES, _NEEDS, strict=True)]
+    yield from lay_out_grid(columns, rows, style).lines
+
+
+def _differences(comparison: Comparison, style: Style) -> Iterator[str]:
+    if not comparison.differences:
+        return
+    yield from heading("In what the contenders differ", style)
+    labels = [contender.label for contender in comparison.contenders]
+    for item in comparison.differences:
+        yield clean(item.what)
+        for label, value in zip(labels, item.values, strict=True):
+            yield from wrapped(f"  {label}", value, max(map(len, labels)) + 4, style)

@@ -1,0 +1,154 @@
+"""What a target costs a month, and a million page views, at the rate that was measured.
+
+Pure: prices and a summary in, amounts out. Bytes and ops are those of the application's calls: what
+the client's cache answers is no request to a server, so what is billed by use is at most this.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from pydantic import ConfigDict, Field
+
+from replayer.errors import ReplayerError
+from replayer.measure import (
+    Frozen,
+    Performance,
+    Summary,
+    TargetSummary,
+    TransactionSummary,
+    format_rate,
+)
+from replayer.report.prices import Prices, TargetPrices
+
+__all__ = ["COST_SCHEMA", "Cost", "Costs", "render_costs", "work_out"]
+
+COST_SCHEMA: Literal["replayer-cost-1"] = "replayer-cost-1"
+MONTH_S = 730 * 3600.0  # 730 hours: how cloud bills count a month
+GB = 1e9
+MILLION = 1e6
+READS = frozenset({"read", "pread", "pread_random", "mmap_read", "sendfile"})
+WRITES = frozenset({"write", "pwrite", "pwrite_random", "append"})
+BOTH = frozenset({"copy_file_range"})
+
+
+class Cost(Frozen):
+    """One target's costs."""
+
+    target: str
+    views_per_s: float
+    """Page views that succeeded, a second, as measured."""
+    views_per_month: float
+    """What it is worked out for."""
+    fixed_per_month: float
+    """Storage, and what is paid whatever is used."""
+    use_per_month: float
+    """Reads, writes and ops: at most, see the notes."""
+    per_month: float
+    per_million_views: float
+    sufficient: bool
+    """Whether the measured rate serves that many views, spread evenly over the month."""
+
+
+class Costs(Frozen):
+    """The costs of all targets that have prices, cheapest first."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    schema_name: Literal["replayer-cost-1"] = Field(default=COST_SCHEMA, alias="schema")
+    run: str
+    currency: str
+    costs: tuple[Cost, ...]
+    notes: tuple[str, ...]
+
+
+def work_out(run: str, summary: Summary, prices: Prices) -> Costs:
+    """Work out the costs of a run's targets.
+
+    Raises:
+        ReplayerError: No target has a price, or a page view is no transaction of the run.
+    """
+    known = [target for target in summary.targets if target.name in prices.targets]
+    if not known:
+        names = ", ".join(target.name for target in summary.targets)
+        message = f"no prices for the targets of this run ({names})"
+        raise ReplayerError(message, hint=f"prices are given for {', '.join(prices.targets)}")
+    costs = [_cost(target, prices) for target in known]
+    return Costs(
+        run=run,
+        currency=prices.currency,
+        costs=tuple(sorted(costs, key=lambda cost: cost.per_month)),
+        notes=tuple(_notes(summary, prices)),
+    )
+
+
+def render_costs(costs: Costs) -> str:
+    """Render costs as text, ending with a newline."""
+    lines = [f"{'target':16}{'views':>10}{'fixed':>12}{'use':>12}{'a month':>12}{'a million':>12}"]
+    lines += [
+        f"{cost.target:16}{format_rate(cost.views_per_s):>10}{cost.fixed_per_month:>12,.2f}"
+        f"{cost.use_per_month:>12,.2f}{cost.per_month:>12,.2f}{cost.per_million_views:>12,.2f}"
+        + ("" if cost.sufficient else "  too slow for that many views")
+        for cost in costs.costs
+    ]
+    views = costs.costs[0].views_per_month
+    lines += [
+        f"in {costs.currency}, for {views:,.0f} page views a month"
+        if len({cost.views_per_month for cost in costs.costs}) == 1
+        else f"in {costs.currency}, for as many page views as were measured, all month long",
+        *costs.notes,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cost(target: TargetSummary, prices: Prices) -> Cost:
+    views = _views(target, prices)
+    price = prices.targets[target.name]
+    seconds = target.overall.measured_s
+    good = sum(found.count - found.errors for found in views)
+    if not good or seconds <= 0:
+        message = f"no page view succeeded on {target.name}: there is no rate to work with"
+        raise ReplayerError(message, hint="views: names the transactions that are page views")
+    rate = good / seconds
+    month = prices.views_per_month or rate * MONTH_S
+    fixed = price.per_month + price.per_gb_month * prices.stored_gb
+    use = sum(_use(op, price) for found in views for op in found.ops) / good * month
+    return Cost(
+        target=target.name,
+        views_per_s=rate,
+        views_per_month=month,
+        fixed_per_month=fixed,
+        use_per_month=use,
+        per_month=fixed + use,
+        per_million_views=(fixed + use) / month * MILLION,
+        sufficient=rate * MONTH_S >= month,
+    )
+
+
+def _views(target: TargetSummary, prices: Prices) -> Sequence[TransactionSummary]:
+    found = target.overall.transactions
+    unknown = [name for name in prices.views if name not in {item.name for item in found}]
+    if unknown:
+        message = f"views: {unknown[0]!r} is no transaction of this run on {target.name}"
+        raise ReplayerError(message, hint=f"there are {', '.join(item.name for item in found)}")
+    return [item for item in found if not prices.views or item.name in prices.views]
+
+
+def _use(op: Performance, price: TargetPrices) -> float:
+    """Return what one op's calls of the run cost."""
+    each = price.per_million_ops.get(op.op, price.per_million_ops.get("all", 0.0))
+    moved = 0.0
+    if op.op in READS | BOTH:
+        moved += price.per_gb_read * op.bytes / GB
+    if op.op in WRITES | BOTH:
+        moved += price.per_gb_written * op.bytes / GB
+    return each * op.count / MILLION + moved
+
+
+def _notes(summary: Summary, prices: Prices) -> Iterator[str]:
+    yield (
+        "use is that of the application's calls; what the client's cache answers is not billed, so "
+        "it is at most this"
+    )
+    without = [target.name for target in summary.targets if target.name not in prices.targets]
+    if without:
+        yield f"no prices are given for {', '.join(without)}"

@@ -1,0 +1,205 @@
+"""What an analysis found, in sentences: shared by the table, the Markdown and the HTML.
+
+Worst first. Words only; what is found is worked out in the analysis.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from replayer.analysis import (
+    Acknowledged,
+    Analysis,
+    Drift,
+    FirstTouch,
+    Modes,
+    Outliers,
+    Silence,
+    Step,
+    Tail,
+)
+from replayer.measure import (
+    format_bytes,
+    format_count,
+    format_duration,
+    format_factor,
+    format_share,
+    format_time_ns,
+)
+
+__all__ = ["CLIFF_FACTOR", "Sentence", "acknowledgements", "sentences"]
+
+CLIFF_FACTOR = 2.0
+"""Chosen: a step to more than twice the latency is called a cliff."""
+
+
+AT_ONCE_S = 3.0
+"""Chosen: steps of several transactions that near to each other have one cause."""
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One finding in words.
+
+    Attributes:
+        label: What kind it is.
+        weight: ``alarm`` for what makes figures of the run as a whole misleading.
+        text: The finding.
+        short: The same for a headline.
+    """
+
+    label: str
+    weight: Literal["alarm", "note"]
+    text: str
+    short: str = ""
+
+
+def sentences(analysis: Analysis) -> Iterator[Sentence]:
+    """Yield every finding, worst first."""
+    yield from map(_steps, _at_once(analysis.steps))
+    yield from map(_silence, analysis.silences)
+    yield from map(_drift, analysis.drifts)
+    yield from map(_first_touch, analysis.first_touches)
+    yield from map(_modes, analysis.modes)
+    yield from _outliers(analysis.outliers)
+    yield from (found for tail in analysis.tails for found in _tail(tail))
+
+
+def acknowledgements(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """Yield, for each target, which transactions end with their data where."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for found in analysis.acknowledged:
+        alike.setdefault((found.target, _acknowledged(found)), []).append(found.transaction)
+    for (target, text), transactions in alike.items():
+        yield target, f"{', '.join(transactions)}: {text}"
+
+
+def _at_once(steps: Sequence[Step]) -> Iterator[list[Step]]:
+    """Yield steps that came together: of one target, one direction and one time."""
+    rest = list(steps)
+    while rest:
+        first = rest[0]
+        together = [
+            step
+            for step in rest
+            if step.target == first.target
+            and step.direction == first.direction
+            and abs(step.at_s - first.at_s) <= AT_ONCE_S
+        ]
+        rest = [step for step in rest if step not in together]
+        yield sorted(together, key=lambda step: -step.factor)
+
+
+def _steps(steps: Sequence[Step]) -> Sentence:
+    first = steps[0]
+    slower = first.direction == "slower"
+    cliff = slower and first.factor >= CLIFF_FACTOR
+    label = "cliff" if cliff else "step" if slower else "recovery"
+    moved = f", after {format_bytes(first.bytes_before)} moved" if first.bytes_before else ""
+    stays = f"for {format_duration(first.lasted_s)}"
+    if not first.settled:
+        stays += ", then the record ends: too few samples to tell whether it stays"
+    changes = "; ".join(_change(step) for step in steps)
+    return Sentence(
+        label,
+        "alarm" if slower else "note",
+        f"{first.target} became {first.direction} at {format_duration(first.at_s)} of the run "
+        f"({format_duration(first.after_s)} measured{moved}), {stays}: {changes}",
+        f"{first.target} became {first.direction} after {format_duration(first.after_s)}{moved}: "
+        f"{_change(first)}",
+    )
+
+
+def _change(step: Step) -> str:
+    with_it = f", with {', '.join(step.ops)}" if step.ops else ""
+    return (
+        f"{step.subject} from {format_time_ns(step.before_ns)} to {format_time_ns(step.after_ns)} "
+        f"({format_factor(step.factor)}, from sample {format_count(step.sample)} on{with_it})"
+    )
+
+
+def _silence(silence: Silence) -> Sentence:
+    hung = "" if silence.op is None else f"; {silence.op} of {silence.path} hung"
+    return Sentence(
+        "stall",
+        "alarm",
+        f"nothing ended on {silence.target} for {format_duration(silence.length_s)} from "
+        f"{format_duration(silence.at_s)} of the run on, where "
+        f"{format_count(round(silence.expected))} calls usually do{hung}",
+    )
+
+
+def _drift(drift: Drift) -> Sentence:
+    factor = max(drift.factor, 1 / drift.factor)
+    word = "slower" if drift.factor > 1 else "faster"
+    return Sentence(
+        "drift",
+        "alarm" if drift.factor > 1 else "note",
+        f"{drift.subject} on {drift.target} became {format_factor(factor)} {word} all along the "
+        f"{format_duration(drift.over_s)} measured: from {format_time_ns(drift.from_ns)} to "
+        f"{format_time_ns(drift.to_ns)}",
+    )
+
+
+def _first_touch(found: FirstTouch) -> Sentence:
+    times = f"{found.rounds} round{'s' * (found.rounds != 1)}"
+    return Sentence(
+        "first touch",
+        "note",
+        f"{found.subject} on {found.target} was {format_factor(found.factor)} slower in the first "
+        f"{format_duration(found.over_s)} of its {times} than after it: "
+        f"{format_time_ns(found.first_ns)}, then {format_time_ns(found.later_ns)}",
+    )
+
+
+def _modes(found: Modes) -> Sentence:
+    reading = "" if found.reading is None else f": {found.reading}"
+    return Sentence(
+        "two groups",
+        "note",
+        f"{format_share(found.fast_share)} of {found.subject} on {found.target} took about "
+        f"{format_time_ns(found.fast_ns)}, the others about {format_time_ns(found.slow_ns)}, with "
+        f"hardly any between{reading}",
+    )
+
+
+def _outliers(outliers: Sequence[Outliers]) -> Iterator[Sentence]:
+    """Yield one sentence a target."""
+    for target in dict.fromkeys(found.target for found in outliers):
+        own = [found for found in outliers if found.target == target]
+        own.sort(key=lambda found: -found.time_share)
+        parts = [
+            f"{found.subject} {format_count(found.count)} of {format_count(found.of)} "
+            f"({format_share(found.time_share)} of its time, the longest "
+            f"{format_time_ns(found.max_ns)})"
+            for found in own
+        ]
+        text = f"calls of more than 100 times the median on {target}: {', '.join(parts)}"
+        yield Sentence("outliers", "note", text)
+
+
+def _tail(tail: Tail) -> Iterator[Sentence]:
+    """Yield who is to blame, where single calls are."""
+    if tail.explained < _WORTH_BLAMING:
+        return
+    calls = ", ".join(f"{found.op} {format_count(found.calls)}" for found in tail.ops)
+    paths = "; ".join(
+        f"{found.op} of {found.path} {format_count(found.calls)} times" for found in tail.paths
+    )
+    often = f"; again and again {paths}" if paths else ""
+    yield Sentence(
+        "tail",
+        "note",
+        f"of the {format_count(tail.slow)} {tail.transaction} on {tail.target} above "
+        f"{tail.percentile} ({format_time_ns(tail.limit_ns)}), at most "
+        f"{format_share(tail.explained)} are due to single calls that took as long alone: "
+        f"{calls}{often}",
+    )
+
+
+_WORTH_BLAMING = 0.1  # chosen: single calls that explain less are not the cause
+
+
+def _acknowledged(found: Acknowledged) -> str:
+    ops = ", ".join(f"{promise.op} \N{RIGHTWARDS ARROW} {promise.place}" for promise in found.ops)
+    return f"{found.ends} ({found.says}); {ops}"

@@ -1,0 +1,16 @@
+"use strict";
+(() => {
+  const root = document.documentElement, tip = document.getElementById("tip");
+  const dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.getElementById("theme").addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; });
+  if (location.hash === "#dark" || location.hash === "#light") root.dataset.theme = location.hash.slice(1);
+  addEventListener("pointermove", event => {
+    const mark = event.target.closest ? event.target.closest("[data-tip]") : null;
+    tip.hidden = !mark;
+    if (!mark) return;
+    tip.textContent = mark.dataset.tip;
+    const box = tip.getBoundingClientRect(), edge = document.documentElement.clientWidth;
+    tip.style.left = Math.max(4, Math.min(event.clientX + 12, edge - box.width - 4)) + "px";
+    tip.style.top = Math.max(4, event.clientY - box.height - 12) + "px";
+  });
+})();

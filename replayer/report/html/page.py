@@ -1,0 +1,153 @@
+"""The page: what comes out first, then why, then everything else. One file, no network.
+
+Style and script are files of this package and go into the page; a policy in its head forbids it to
+load anything.
+"""
+
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from itertools import islice
+
+from replayer.measure import RunRecord, format_time_ns
+from replayer.report.charts import Markup, join, tag
+from replayer.report.comparing import compare
+from replayer.report.comparison import Comparison
+from replayer.report.comparison_text import TITLES, standing_rows
+from replayer.report.description import describe_verdict
+from replayer.report.findings import sentences
+from replayer.report.html.bars import legend, render_bars
+from replayer.report.html.material import Material, collect_material
+from replayer.report.html.sections import (
+    charts,
+    conditions,
+    figures,
+    findings,
+    incidents,
+    verdict,
+)
+from replayer.report.html.tables import table
+
+__all__ = ["render_html"]
+
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+
+def render_html(records: Sequence[RunRecord]) -> str:
+    """Render runs as one HTML page, ranked against each other where they ran one plan."""
+    materials = [collect_material(record) for record in records]
+    targets = sum(len(material.document.targets) for material in materials)
+    alike = len({record.run.plan.fingerprint for record in records}) == 1
+    comparison = compare(records) if targets > 1 and alike else None
+    names = ", ".join(dict.fromkeys(record.run.plan.name for record in records))
+    body = [
+        _header(names, materials, comparison),
+        *([tag("section", *_ranking(comparison))] if comparison else []),
+        *(_run(material, alone=len(materials) == 1) for material in materials),
+        *([tag("section", *_method(comparison))] if comparison else []),
+        tag("div", id="tip", hidden="hidden"),
+        tag("script", Markup(_part("page.js"))),
+    ]
+    return f"<!doctype html>\n{tag('html', _head(names), tag('body', *body), lang='en')}\n"
+
+
+def _head(names: str) -> Markup:
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", http_equiv="Content-Security-Policy", content=_POLICY),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{names} \N{EN DASH} replayer"),
+        tag("style", Markup(_part("page.css"))),
+    )
+
+
+def _part(name: str) -> str:
+    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _header(names: str, materials: Sequence[Material], comparison: Comparison | None) -> Markup:
+    headlines = comparison.headline if comparison else _headlines(materials)
+    said = [
+        tag(
+            "p",
+            tag(
+                "span",
+                item.document.verdict.outcome,
+                class_=f"badge {item.document.verdict.outcome}",
+            ),
+            f" {_sentence(item)}",
+        )
+        for item in materials
+    ]
+    return tag(
+        "header",
+        tag("button", "light / dark", id="theme", type="button"),
+        tag("h1", names),
+        *said,
+        *(tag("p", text, class_="headline") for text in headlines),
+    )
+
+
+def _headlines(materials: Sequence[Material]) -> Iterator[str]:
+    """Yield, for each run, what its most frequent transaction takes, and the worst finding."""
+    for material in materials:
+        for target in material.document.summary.targets:
+            most = max(target.overall.transactions, key=lambda item: item.count, default=None)
+            if most is not None and most.latency.p50_ns is not None:
+                slow = most.latency.p95_ns
+                tail = f", 95 of 100 at most {format_time_ns(slow)}" if slow is not None else ""
+                half = format_time_ns(most.latency.p50_ns)
+                yield f"{target.name}: half of {most.name} take at most {half}{tail}"
+        alarms = (
+            found for found in sentences(material.document.analysis) if found.weight == "alarm"
+        )
+        yield from (f"{found.label}: {found.short or found.text}" for found in islice(alarms, 1))
+
+
+def _sentence(material: Material) -> str:
+    document = material.document
+    _, _, rest = describe_verdict(document).partition("  ")
+    where = ", ".join(target.name for target in document.targets)
+    return f"{rest}. {document.load.users} users on {where}, {document.began}"
+
+
+def _ranking(comparison: Comparison) -> Iterator[Markup]:
+    yield tag("h2", "Ranking")
+    yield legend([contender.label for contender in comparison.contenders])
+    for text in comparison.cautions:
+        yield tag("p", text, class_="warning")
+    yield render_bars(comparison)
+    rows = [row for ranked in comparison.compared for row in standing_rows(ranked)]
+    yield tag(
+        "details",
+        tag("summary", "Every figure, ops too"),
+        table(TITLES, rows, "figures"),
+    )
+    if comparison.differences:
+        titles = ("", *(contender.label for contender in comparison.contenders))
+        yield tag("h3", "In what the contenders differ")
+        yield table(titles, [(item.what, *item.values) for item in comparison.differences])
+
+
+def _method(comparison: Comparison) -> Iterator[Markup]:
+    yield tag("h2", "How the ranking was made")
+    for text in comparison.method:
+        yield tag("p", text)
+
+
+def _run(material: Material, *, alone: bool) -> Markup:
+    document = material.document
+    return join(
+        None if alone else tag("h2", f"Run {material.record.folder.name}", class_="run"),
+        _section("Verdict", list(verdict(document))),
+        _section("What stands out", list(findings(document))),
+        _section("Charts", list(charts(material))),
+        _section("Figures", list(figures(document))),
+        _section("Conditions and guarantees", [conditions(document)]),
+        _section("Errors, stalls and the slowest calls", list(incidents(document))),
+    )
+
+
+def _section(title: str, parts: Sequence[Markup]) -> Markup | None:
+    return tag("section", tag("h2", title), *parts) if parts else None

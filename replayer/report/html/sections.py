@@ -1,0 +1,149 @@
+"""Sections of the page that belong to one run: findings, charts, figures, conditions."""
+
+from collections.abc import Iterator
+
+from replayer.report.charts import (
+    TIMELINE_KEY,
+    Happenings,
+    Markup,
+    draw_heatmap,
+    draw_percentiles,
+    draw_sweep,
+    draw_timeline,
+    find_sweeps,
+    tag,
+)
+from replayer.report.charts.frame import colour
+from replayer.report.description import (
+    describe_incident,
+    describe_judgement,
+    describe_run,
+    footnotes,
+)
+from replayer.report.document import Document
+from replayer.report.figures import COLUMNS, error_rows, figure_rows
+from replayer.report.findings import acknowledgements, sentences
+from replayer.report.html.bars import legend
+from replayer.report.html.material import Material
+from replayer.report.html.tables import facts, table
+
+__all__ = ["charts", "conditions", "figures", "findings", "incidents", "verdict"]
+
+_MOST_CURVES = 12  # transactions with a percentile chart of their own: chosen
+_MOST_INCIDENTS = 30  # chosen
+
+
+def verdict(document: Document) -> Iterator[Markup]:
+    """Yield the verdict: the thresholds, why it is inconclusive, and what warns."""
+    found = document.verdict
+    targets = len(document.targets)
+    items = [
+        tag(
+            "li",
+            tag("span", judgement.outcome, class_=f"badge {judgement.outcome}"),
+            " " + describe_judgement(judgement, targets),
+        )
+        for judgement in found.judgements
+    ]
+    if items:
+        yield tag("ul", *items, class_="plain")
+    notes = [*found.reasons, *([document.failure] if document.failure else [])]
+    for text in notes:
+        yield tag("p", tag("strong", "because "), text)
+    for warning in document.warnings:
+        hint = tag("em", f" {warning.hint}") if warning.hint else None
+        yield tag("p", tag("strong", "warning "), warning.message, hint, class_="warning")
+
+
+def findings(document: Document) -> Iterator[Markup]:
+    """Yield what stands out, and where written data is."""
+    found = list(sentences(document.analysis))
+    if found:
+        items = (
+            tag("li", tag("span", item.label, class_=f"badge {item.weight}"), f" {item.text}")
+            for item in found
+        )
+        yield tag("ul", *items, class_="plain")
+    else:
+        yield tag("p", "Nothing: no steps, stalls, drift or groups were found.")
+    for note in document.analysis.notes:
+        yield tag("p", note, class_="faint")
+    promises = list(acknowledgements(document.analysis))
+    if promises:
+        yield tag("h3", "Where written data is when a transaction has ended")
+        yield facts(promises)
+
+
+def charts(material: Material) -> Iterator[Markup]:
+    """Yield the charts of a run: percentiles, sweeps, then time and heat of each target."""
+    document = material.document
+    sweeps = find_sweeps(material.transactions)
+    swept = {name for sweep in sweeps for name in sweep.sizes}
+    curves = [
+        draw_percentiles(
+            name,
+            {
+                target.name: material.histogram(target.index, name)
+                for target in document.summary.targets
+            },
+        )
+        for name in material.transactions
+        if name not in swept
+    ]
+    if curves:
+        yield tag("h3", "Latency by percentile")
+        yield legend([target.name for target in document.targets])
+        yield tag("div", *curves[:_MOST_CURVES], class_="charts")
+    if sweeps:
+        yield tag("h3", "Latency by size")
+        yield legend([target.name for target in document.targets])
+        drawn = (draw_sweep(sweep, document.summary) for sweep in sweeps)
+        yield tag("div", *drawn, class_="charts")
+    yield tag("h3", "Latency over time")
+    yield tag("p", f"All transactions together. Lines: {TIMELINE_KEY}.", class_="faint")
+    yield tag("div", *_over_time(material), class_="charts")
+
+
+def _over_time(material: Material) -> Iterator[Markup | None]:
+    for number, target in enumerate(material.document.targets):
+        found = material.whole(target.index)
+        if found is None:
+            continue
+        analysis = material.document.analysis
+        happenings = Happenings(
+            steps=[step for step in analysis.steps if step.target == target.name],
+            silences=[silence for silence in analysis.silences if silence.target == target.name],
+        )
+        classes = colour(number)
+        yield draw_timeline(f"{target.name}: latency over time", found, happenings, classes)
+        yield draw_heatmap(f"{target.name}: how many took how long, and when", found, classes)
+
+
+def figures(document: Document) -> Iterator[Markup]:
+    """Yield the figures of each target: transactions with their ops; then the errors."""
+    for target in document.summary.targets:
+        yield tag("h3", target.name)
+        titles = ("", *(column.title for column in COLUMNS[1:]))
+        rows = [
+            (tag("span", row.name, class_=f"depth{row.depth}"), *row.cells)
+            for row in figure_rows(target.overall, document.load)
+        ]
+        yield table(titles, rows, "figures") if rows else tag("p", "Nothing was measured.")
+    errors = [row for target in document.summary.targets for row in error_rows(target)]
+    if errors:
+        yield tag("h3", "Errors")
+        yield table(("where", "target", "outcome", "count", "mean", "max"), errors, "figures")
+    for text in footnotes(document):
+        yield tag("p", text, class_="faint")
+
+
+def conditions(document: Document) -> Markup:
+    """Return what a reader must know to compare the figures."""
+    return facts(describe_run(document))
+
+
+def incidents(document: Document) -> Iterator[Markup]:
+    """Yield the first errors, what hung and the slowest calls."""
+    lines = [describe_incident(item) for item in document.incidents[:_MOST_INCIDENTS]]
+    if lines:
+        yield tag("pre", "\n".join(lines), tabindex="0")

@@ -1,0 +1,261 @@
+"""Standings: each figure of all contenders with its ratio to the best and how sure that is.
+
+Values are those of the full histograms; intervals come from resampling. A difference is claimed
+where the 95 % interval of the ratio leaves out 1 and both have three rounds; with fewer rounds only
+seconds can be resampled, and the interval must also stay clear of what another run might show.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from replayer.analysis import Distribution, Interval, Resampled, Subject, ratio_interval, resample
+from replayer.measure import (
+    Performance,
+    RoundSummary,
+    Statistics,
+    TargetSummary,
+    TransactionSummary,
+)
+from replayer.report.comparison import Claim, Compared, Standing
+from replayer.report.ranking import CLAIM_ROUNDS
+
+__all__ = ["FIGURES", "ONE_ROUND_MARGIN", "Entrant", "FigureName", "claim_of", "find_standings"]
+
+ONE_ROUND_MARGIN = 1.25
+"""Chosen: another run on a shared mount may well differ by a quarter."""
+
+_Entry = TransactionSummary | Performance
+_Kind = Literal["transaction", "op"]
+_AnyKind = Literal["transaction", "op", "all transactions"]
+FigureName = Literal["p50", "p95", "p99", "throughput"]
+
+
+@dataclass(frozen=True)
+class FigureKind:
+    """A figure: its name, unit, direction, percentile (None: throughput) and where it stands."""
+
+    name: FigureName
+    unit: Literal["ns", "per_s"]
+    better: Literal["lower", "higher"]
+    percent: float | None
+    of: Callable[[_Entry], float | None]
+
+
+def _times(entry: _Entry) -> Statistics:
+    return entry.latency if isinstance(entry, TransactionSummary) else entry.time
+
+
+FIGURES = (
+    FigureKind("p50", "ns", "lower", 50.0, lambda entry: _times(entry).p50_ns),
+    FigureKind("p95", "ns", "lower", 95.0, lambda entry: _times(entry).p95_ns),
+    FigureKind("p99", "ns", "lower", 99.0, lambda entry: _times(entry).p99_ns),
+    FigureKind("throughput", "per_s", "higher", None, lambda entry: entry.throughput_per_s),
+)
+ALL = "all transactions"
+_OP_FIGURES = 2  # of ops: p50 and p95
+
+
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """A contender with what was measured.
+
+    Attributes:
+        label: How it is called.
+        summary: Its figures.
+        distributions: Its distributions in time, of all targets of its run.
+        seed: Of its run, for resampling.
+    """
+
+    label: str
+    summary: TargetSummary
+    distributions: Mapping[Subject, Distribution]
+    seed: int
+
+
+_Values = tuple[float | None, ...]
+"""One for each of FIGURES."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Figures:
+    """One entrant's figures of one subject, over all rounds, in each, and resampled."""
+
+    label: str
+    count: int
+    values: _Values
+    rounds: tuple[_Values, ...]
+    resampled: Resampled | None
+
+
+def find_standings(entrants: Sequence[Entrant]) -> Iterator[Compared]:
+    """Yield every figure that at least two entrants have: all together, transactions, then ops."""
+    found = {
+        (kind, name): [each for entrant in entrants if (each := _figures(entrant, kind, name))]
+        for kind, name in _subjects(entrants)
+    }
+    everywhere = [
+        own
+        for (kind, _), own in found.items()
+        if kind == "transaction" and len(own) == len(entrants)
+    ]
+    for place in range(len(FIGURES)):
+        common = _supported(everywhere, place)
+        if len(common) > 1:
+            yield from _ranked("all transactions", _together(common), [place])
+    for (kind, name), own in found.items():
+        places = range(len(FIGURES)) if kind == "transaction" else range(_OP_FIGURES)
+        yield from _ranked(kind, own, places, name)
+
+
+def _ranked(
+    kind: _AnyKind, found: Sequence[_Figures], places: Iterable[int], name: str = ALL
+) -> Iterator[Compared]:
+    for place in places:
+        figure, compared = FIGURES[place], _compared(found, place)
+        if len(compared) > 1:
+            yield Compared(
+                subject=name,
+                kind=kind,
+                figure=figure.name,
+                unit=figure.unit,
+                better=figure.better,
+                standings=compared,
+            )
+
+
+def _supported(
+    everywhere: Sequence[Sequence[_Figures]], place: int
+) -> Sequence[Sequence[_Figures]]:
+    """Return the transactions that all entrants have this figure of, in each round if possible."""
+    whole = [own for own in everywhere if all(each.values[place] for each in own)]
+    rounds = [own for own in whole if all(values[place] for each in own for values in each.rounds)]
+    return rounds if len(rounds) > 1 else whole
+
+
+def _together(common: Sequence[Sequence[_Figures]]) -> list[_Figures]:
+    """Return the geometric means over transactions, each weighted by its share of all of them."""
+    counts = np.array([sum(each.count for each in entrants) for entrants in common], np.float64)
+    weights = counts / max(float(counts.sum()), 1.0)
+    together = []
+    for parts in zip(*common, strict=True):
+        resampled = [part.resampled for part in parts if part.resampled is not None]
+        rounds = zip(*(part.rounds for part in parts), strict=False)
+        together.append(
+            _Figures(
+                label=parts[0].label,
+                count=sum(part.count for part in parts),
+                values=_means([part.values for part in parts], weights),
+                rounds=tuple(_means(values, weights) for values in rounds),
+                resampled=_resampled(resampled, weights) if len(resampled) == len(parts) else None,
+            )
+        )
+    return together
+
+
+def _means(values: Sequence[_Values], weights: NDArray[np.float64]) -> _Values:
+    """Return the geometric means; of throughputs the sum."""
+    means: list[float | None] = []
+    for place, figure in enumerate(FIGURES):
+        own = [found for part in values if (found := part[place])]
+        if len(own) < len(values):
+            means.append(None)
+        elif figure.percent is None:
+            means.append(sum(own))
+        else:
+            means.append(float(np.exp(weights @ np.log(own))))
+    return tuple(means)
+
+
+def _resampled(parts: Sequence[Resampled], weights: NDArray[np.float64]) -> Resampled:
+    values = np.array([part.values for part in parts])
+    plain = np.array([part.plain for part in parts])
+    with np.errstate(divide="ignore"):
+        means = np.exp(np.tensordot(weights, np.log(values), 1))
+        middle = np.exp(weights @ np.log(plain))
+    for place, figure in enumerate(FIGURES):
+        if figure.percent is None:
+            means[:, place], middle[place] = values[:, :, place].sum(0), plain[:, place].sum()
+    return Resampled(means, middle, min(part.rounds for part in parts))
+
+
+def claim_of(interval: Interval | None, rounds: int) -> Claim:
+    """Say whether an interval of a ratio and so many rounds show a difference."""
+    if interval is None or rounds < 1:
+        return "no difference shown"
+    if rounds >= CLAIM_ROUNDS:
+        apart = interval.low > 1 or interval.high < 1
+        return "differs" if apart else "no difference shown"
+    apart = interval.low > ONE_ROUND_MARGIN or interval.high < 1 / ONE_ROUND_MARGIN
+    return "differs, one round" if apart else "no difference shown"
+
+
+def _subjects(entrants: Sequence[Entrant]) -> list[tuple[_Kind, str]]:
+    found: dict[tuple[_Kind, str], None] = {}
+    for entrant in entrants:
+        found.update(
+            {("transaction", each.name): None for each in entrant.summary.overall.transactions}
+        )
+    for entrant in entrants:
+        found.update({("op", each.op): None for each in entrant.summary.overall.ops})
+    return list(found)
+
+
+def _figures(entrant: Entrant, kind: _Kind, name: str) -> _Figures | None:
+    whole = _entry(entrant.summary.overall, kind, name)
+    if whole is None:
+        return None
+    each = (_entry(part, kind, name) for part in entrant.summary.rounds)
+    found = entrant.distributions.get((entrant.summary.index, kind, name))
+    percents = [figure.percent for figure in FIGURES]
+    return _Figures(
+        label=entrant.label,
+        count=whole.count,
+        values=_values(whole),
+        rounds=tuple(_values(entry) for entry in each if entry is not None),
+        resampled=None if found is None else resample(found, percents, entrant.seed),
+    )
+
+
+def _values(entry: _Entry) -> _Values:
+    return tuple(figure.of(entry) for figure in FIGURES)
+
+
+def _entry(part: RoundSummary, kind: _Kind, name: str) -> _Entry | None:
+    if kind == "transaction":
+        return next((found for found in part.transactions if found.name == name), None)
+    return next((found for found in part.ops if found.op == name), None)
+
+
+def _compared(found: Sequence[_Figures], place: int) -> tuple[Standing, ...]:
+    valued = [(value, each) for each in found if (value := each.values[place]) is not None]
+    valued.sort(key=lambda item: item[0], reverse=FIGURES[place].better == "higher")
+    return tuple(_standing(value, each, valued[0], place) for value, each in valued)
+
+
+def _standing(value: float, own: _Figures, best: tuple[float, _Figures], place: int) -> Standing:
+    rounds = [found for values in own.rounds if (found := values[place]) is not None]
+    ratio = value / best[0] if best[0] else 1.0
+    interval = None
+    if own is not best[1] and own.resampled is not None and best[1].resampled is not None:
+        interval = ratio_interval(own.resampled, best[1].resampled, place, ratio)
+    fewest = min(_supporting(own, place), _supporting(best[1], place))
+    several = len(rounds) > 1
+    return Standing(
+        label=own.label,
+        value=value,
+        ratio=ratio,
+        ratio_low=None if interval is None else interval.low,
+        ratio_high=None if interval is None else interval.high,
+        low=min(rounds) if several else None,
+        high=max(rounds) if several else None,
+        claim="best" if own is best[1] else claim_of(interval, fewest),
+    )
+
+
+def _supporting(figures: _Figures, place: int) -> int:
+    """Return in how many rounds there were samples enough for a figure."""
+    return sum(values[place] is not None for values in figures.rounds)

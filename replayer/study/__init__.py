@@ -1,0 +1,22 @@
+"""Published studies, run again on the user's targets and shown beside what was published.
+
+A study is data (``scenarios/studies``): its steps are baselines and scenarios, its tables name
+figures of their run folders. Steps run as commands of their own; nothing here measures.
+"""
+
+from replayer.study.catalogue import load_studies, load_study
+from replayer.study.flow import Order, resume_study, run_study
+from replayer.study.model import Study
+from replayer.study.results import fill_tables
+from replayer.study.table import render_study
+
+__all__ = [
+    "Order",
+    "Study",
+    "fill_tables",
+    "load_studies",
+    "load_study",
+    "render_study",
+    "resume_study",
+    "run_study",
+]

@@ -1,0 +1,97 @@
+"""The command of each step, and how long it takes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from replayer.baseline.jobs import load_jobs
+from replayer.engine.fio import seconds_needed
+from replayer.errors import ReplayerError
+from replayer.load.schedule import default_rounds
+from replayer.load.targets import parse_targets
+from replayer.scenario import load_scenario, shipped_scenarios
+from replayer.study.model import Step
+
+__all__ = ["QUICK_S", "Terms", "missing", "step_seconds", "step_words"]
+
+QUICK_S = 180.0
+"""What --quick promises."""
+QUICK_SHARE = 0.8  # chosen: of that time is planned; the rest is for a slow mount
+TURN_S = 3.0  # measured on a busy machine of two CPUs: starts a program, lays out small files
+LONGEST_QUICK_S = 15  # chosen: a minute's rate shows within as long
+
+
+@dataclass(frozen=True)
+class Terms:
+    """How a study is run.
+
+    Attributes:
+        targets: ``[NAME=]PATH`` each, absolute.
+        quick: Whether it must end within three minutes.
+        rounds: Turns of each target; None means one for one target, three for several.
+        steps: How many steps share the time.
+        quiet: Whether steps show no progress.
+    """
+
+    targets: tuple[str, ...]
+    quick: bool
+    rounds: int | None
+    steps: int
+    quiet: bool = False
+
+    @property
+    def turns(self) -> int:
+        """How many turns each target has."""
+        return 1 if self.quick else self.rounds or default_rounds(len(self.targets))
+
+    @property
+    def quick_seconds(self) -> int:
+        """How long a step measures each target with --quick."""
+        share = QUICK_S * QUICK_SHARE / (len(self.targets) * self.steps)
+        return max(1, min(int(share - TURN_S), LONGEST_QUICK_S))
+
+
+def absolute(words: Sequence[str]) -> tuple[str, ...]:
+    """Return targets with their names and absolute paths: a study may go on from elsewhere."""
+    return tuple(
+        f"{target.name}={','.join(map(str, target.paths))}" for target in parse_targets(words)
+    )
+
+
+def missing(step: Step) -> str | None:
+    """Return why a step cannot be run with this version; None if it can."""
+    if step.scenario is not None and step.scenario not in shipped_scenarios():
+        return f"this version has no scenario {step.scenario}"
+    return None
+
+
+def step_words(step: Step, terms: Terms, folder: Path) -> list[str]:
+    """Return the words of a step's command, without the program."""
+    targets = [f"--target={target}" for target in terms.targets]
+    ends = [f"--rounds={terms.turns}", f"--output={folder}", *targets]
+    quiet = ["--quiet"] if terms.quiet else []
+    further = [*quiet, *step.words, *(step.quick if terms.quick else ())]
+    if step.fio is not None:
+        if terms.quick:
+            further.append(f"--runtime={terms.quick_seconds}s")
+        return ["baseline", step.fio, *further, *ends]
+    if terms.quick:
+        further.append(f"--run-time={terms.quick_seconds}s")
+    return ["run", step.job, *further, *ends]
+
+
+def step_seconds(step: Step, terms: Terms) -> float | None:
+    """Return how long a step measures in all; None where it ends with its work."""
+    if terms.quick:
+        return float(terms.quick_seconds * len(terms.targets))
+    if step.fio is not None:
+        each = [seconds_needed(file) for file in load_jobs([step.fio])]
+        known = [seconds for seconds in each if seconds is not None]
+        turns = terms.turns * len(terms.targets)
+        return sum(known) * turns if len(known) == len(each) else None
+    try:
+        length_ns = load_scenario(step.job).duration_ns
+    except ReplayerError:
+        return None
+    # A scenario's duration is that of a target, all its rounds together.
+    return None if length_ns is None else length_ns / 1e9 * len(terms.targets)

@@ -1,0 +1,204 @@
+"""Running a study: one command after the other, stopped in time, and gone on with later.
+
+Each step is a command of this program in a process of its own: Locust runs once in a process, and
+a step that ends badly takes no other with it.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from replayer.baseline.asking import ask
+from replayer.baseline.jobs import load_jobs
+from replayer.engine.fio import find_fio
+from replayer.load.interruption import Interruption, Level
+from replayer.load.targets import check_target, parse_targets
+from replayer.measure import format_time_ns
+from replayer.study.catalogue import load_study
+from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_seconds, step_words
+from replayer.study.journal import Attempt, Journal, State, create_journal, open_journal
+from replayer.study.model import Step, Study
+
+__all__ = ["Order", "announce", "resume_study", "run_study"]
+
+PARENT = Path("replayer-studies")
+POLL_S = 0.1
+GRACE_S = 20.0  # chosen: a step removes its folders meanwhile
+QUICK_RESERVE_S = 10.0  # chosen: for the removal at the end of the last step
+
+SETTLED = frozenset({0, 1, 4})
+"""Exit codes after which a step is not tried again: it ran, whatever it proved."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What was asked for."""
+
+    study: Study
+    source: str
+    targets: tuple[str, ...]
+    quick: bool
+    rounds: int | None
+    output: Path | None
+    quiet: bool
+
+
+def run_study(order: Order) -> tuple[Journal, bool]:
+    """Run a study; return its folder, and whether every step was settled.
+
+    Raises:
+        ReplayerError: The folder or the targets cannot be used.
+    """
+    _check(order)
+    path = order.output or _new_folder()
+    state = State(
+        study=order.source,
+        targets=absolute(order.targets),
+        quick=order.quick,
+        rounds=order.rounds,
+    )
+    journal = create_journal(path.absolute(), state)
+    return journal, _play(journal, order.study, quiet=order.quiet)
+
+
+def resume_study(path: Path, *, quiet: bool) -> tuple[Journal, bool]:
+    """Go on with a study that was interrupted.
+
+    Raises:
+        ReplayerError: The folder is none of a study.
+    """
+    journal = open_journal(path)
+    return journal, _play(journal, load_study(journal.state.study), quiet=quiet)
+
+
+def announce(study: Study, terms: Terms) -> str:
+    """Say how long a study takes."""
+    if terms.quick:
+        return f"at most {format_time_ns(QUICK_S * 1e9)}"
+    each = {name: step_seconds(step, terms) for name, step in study.steps.items()}
+    known = sum(seconds for seconds in each.values() if seconds is not None)
+    open_ended = [name for name, seconds in each.items() if seconds is None]
+    text = f"at least {known / 60:.0f} min, and the time to lay out files"
+    return f"{text}; {', '.join(open_ended)}: as long as the work takes" if open_ended else text
+
+
+def _check(order: Order) -> None:
+    """Refuse before anything is made: no fio, a job that is not possible, targets that are not."""
+    steps = order.study.steps.values()
+    jobs = [step.fio for step in steps if step.fio is not None]
+    if jobs:
+        find_fio()
+    for job in jobs:
+        load_jobs([job])
+    for target in parse_targets(order.targets):
+        for path in target.paths:
+            ask(path, partial(check_target, target))
+
+
+def _new_folder() -> Path:
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
+    return PARENT / stamp
+
+
+def _play(journal: Journal, study: Study, *, quiet: bool) -> bool:
+    state = journal.state
+    terms = Terms(state.targets, state.quick, state.rounds, len(study.steps), quiet)
+    long = announce(study, terms)
+    _say(f"study {study.letter} ({study.name}): {long}; {journal.path}", quiet=quiet)
+    interruption = Interruption()
+    interruption.watch()
+    end = time.monotonic() + QUICK_S - QUICK_RESERVE_S if terms.quick else None
+    try:
+        for number, (name, step) in enumerate(study.steps.items(), start=1):
+            last = journal.last(name)
+            if last is not None and last.done:
+                continue
+            if interruption.level > Level.NONE:
+                return False
+            _say(f"step {number} of {len(study.steps)}: {name}", quiet=quiet)
+            left = len(study.steps) - number + 1
+            limit_s = None if end is None else max(end - time.monotonic(), 0.0) / left
+            attempt = _attempt(journal, (name, step), terms, interruption, limit_s)
+            journal.note(name, attempt)
+            if attempt.says is not None:
+                _say(f"  {name}: {attempt.says}", quiet=quiet)
+    finally:
+        interruption.unwatch()
+    attempts = [journal.last(name) for name in study.steps]
+    return all(attempt is not None and attempt.done for attempt in attempts)
+
+
+def _attempt(
+    journal: Journal,
+    named: tuple[str, Step],
+    terms: Terms,
+    interruption: Interruption,
+    limit_s: float | None,
+) -> Attempt:
+    """Run one step and return how it went."""
+    name, step = named
+    folder = journal.next_folder(name)
+    lacking = missing(step)
+    if lacking is not None:
+        return Attempt(folder=folder.name, done=True, says=lacking)
+    process = subprocess.Popen(  # noqa: S603 - this very program
+        [sys.executable, "-m", "replayer", *step_words(step, terms, folder), "--json"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,  # Ctrl-C comes here first
+    )
+    cut = _wait(process, interruption, limit_s)
+    code = process.returncode
+    if interruption.level > Level.NONE:
+        return Attempt(folder=folder.name, done=False, says="interrupted")
+    if cut:
+        return Attempt(folder=folder.name, done=True, says="cut short, to end in time")
+    if code in SETTLED:
+        return Attempt(folder=folder.name, done=True)
+    return Attempt(folder=folder.name, done=False, says=_reason(folder, code))
+
+
+def _wait(
+    process: subprocess.Popen[bytes], interruption: Interruption, limit_s: float | None
+) -> bool:
+    """Wait for a step, ask it to end when the time or the user's patience is over.
+
+    Returns:
+        Whether it was cut short for the time.
+    """
+    deadline = None if limit_s is None else time.monotonic() + limit_s
+    asked_at: float | None = None
+    presses = interruption.presses
+    cut = False
+    while process.poll() is None:
+        over = deadline is not None and time.monotonic() > deadline
+        if asked_at is None and (over or interruption.level > Level.NONE):
+            asked_at, cut, presses = time.monotonic(), over, interruption.presses
+            process.send_signal(signal.SIGINT)
+        elif interruption.presses > presses:
+            presses = interruption.presses
+            process.send_signal(signal.SIGINT)
+        if asked_at is not None and time.monotonic() > asked_at + GRACE_S and over:
+            process.kill()
+        time.sleep(POLL_S)
+    return cut
+
+
+def _reason(folder: Path, code: int) -> str:
+    with suppress(OSError, ValueError, KeyError):
+        failure = json.loads((folder / "run.json").read_text())["failure"]
+        if failure:
+            return str(failure)
+    return f"it ended with exit code {code}"
+
+
+def _say(text: str, *, quiet: bool) -> None:
+    if not quiet:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()

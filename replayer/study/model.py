@@ -1,0 +1,138 @@
+"""The form of a study: steps to run, tables of their figures, and what was published."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from replayer.measure import Frozen
+
+__all__ = ["Column", "Published", "Ranking", "Ratio", "Step", "Study", "Table", "Variant"]
+
+Figure = Literal["rate", "throughput", "bytes_per_s", "mean", "p50", "p95", "p99", "max", "count"]
+Unit = Literal["", "MB/s", "GiB/min", "µs", "ms", "s"]
+Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9-]*$")]
+
+
+class Step(Frozen):
+    """One command: a fio job or a scenario."""
+
+    fio: str | None = None
+    scenario: str | None = None
+    words: tuple[str, ...] = ()
+    """Further words of the command."""
+    quick: tuple[str, ...] = ()
+    """Further ones with --quick."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.fio is None) == (self.scenario is None):
+            message = "a step is either fio or scenario"
+            raise ValueError(message)
+        return self
+
+    @property
+    def job(self) -> str:
+        """What it runs, by name."""
+        return self.fio or self.scenario or ""
+
+
+class Column(Frozen):
+    """One figure of one step."""
+
+    title: str
+    step: str
+    of: str | None = None
+    """TRANSACTION or TRANSACTION/OP; null: the transaction that the step has most of."""
+    figure: Figure
+    unit: Unit = ""
+    full_only: bool = False
+    """Whether --quick makes it something else, so that it is left out there."""
+
+
+class Ranking(Frozen):
+    """What the rows are ranked by."""
+
+    column: str
+    better: Literal["lower", "higher"]
+
+
+class Ratio(Frozen):
+    """What each row is compared with."""
+
+    column: str
+    to: str
+    """A published row."""
+    better: Literal["lower", "higher"]
+
+
+class Published(Frozen):
+    """A row as it was published."""
+
+    target: str
+    values: tuple[float | None, ...]
+    stored: str | None = None
+    """Where the data of an acknowledged write was."""
+    below: tuple[str, ...] = ()
+    """Columns whose value was given as 'below' it."""
+    says: str | None = None
+    """The ratio as it was published."""
+
+
+class Variant(Frozen):
+    """A row of each target: which steps its columns are taken from."""
+
+    label: str
+    steps: dict[str, str]
+
+
+class Table(Frozen):
+    """One table: columns of figures, or every transaction of a step (``each``)."""
+
+    title: str
+    columns: tuple[Column, ...] = ()
+    variants: tuple[Variant, ...] = ()
+    rank: Ranking | None = None
+    ratio: Ratio | None = None
+    published: tuple[Published, ...] = ()
+    each: str | None = None
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        titles = [column.title for column in self.columns]
+        named = [found.column for found in (self.rank, self.ratio) if found is not None]
+        rows = [row.target for row in self.published]
+        if any(len(row.values) != len(titles) for row in self.published):
+            message = f"{self.title}: each published row has a value for each column"
+            raise ValueError(message)
+        if not {*named, *(title for row in self.published for title in row.below)} <= {*titles}:
+            message = f"{self.title}: a column is named that there is not"
+            raise ValueError(message)
+        if self.ratio is not None and self.ratio.to not in rows:
+            message = f"{self.title}: no published row is named {self.ratio.to}"
+            raise ValueError(message)
+        return self
+
+
+class Study(Frozen):
+    """A published study."""
+
+    letter: Annotated[str, Field(pattern="^[A-Z]$")]
+    name: Name
+    title: str
+    source: str
+    conditions: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    steps: dict[Name, Step]
+    tables: tuple[Table, ...]
+
+    @model_validator(mode="after")
+    def _names_its_steps(self) -> Self:
+        for table in self.tables:
+            wanted = {step for variant in table.variants for step in variant.steps.values()}
+            if not table.variants:
+                wanted = {column.step for column in table.columns}
+            wanted |= {table.each} if table.each is not None else set()
+            if not wanted <= {*self.steps}:
+                message = f"{table.title}: no step is named {', '.join(wanted - {*self.steps})}"
+                raise ValueError(message)
+        return self

@@ -1,0 +1,247 @@
+"""The tables of a study: the user's figures from the run folders, beside the published ones."""
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from replayer.baseline.promises import place_of_writes, writes
+from replayer.engine.fio import parse_job_file
+from replayer.errors import ReplayerError
+from replayer.measure import (
+    Frozen,
+    Performance,
+    RunRecord,
+    Statistics,
+    Summary,
+    TargetSummary,
+    TransactionSummary,
+    load_run,
+    summarise,
+)
+from replayer.study.journal import Journal
+from replayer.study.model import Column, Published, Study, Table
+
+__all__ = ["Filled", "Line", "Row", "fill_tables"]
+
+_UNITS = {
+    "": 1.0,
+    "MB/s": 1e-6,
+    "GiB/min": 60 / 2**30,
+    "µs": 1e-3,
+    "ms": 1e-6,
+    "s": 1e-9,
+}
+
+
+class Row(Frozen):
+    """One row: a target of the user's, or what was published."""
+
+    target: str
+    published: bool
+    values: tuple[float | None, ...]
+    below: tuple[str, ...] = ()
+    stored: str | None
+    """Where the data of an acknowledged write was; null: not known."""
+    rank: int | None = None
+    """Among all rows that have the figure."""
+    ratio: float | None = None
+    """How many times better than the row that all are compared with."""
+    says: str | None = None
+    """The ratio as it was published."""
+
+
+class Line(Frozen):
+    """One transaction of a step on one target."""
+
+    transaction: str
+    target: str
+    count: int
+    errors: int
+    mean_ns: float | None
+    p50_ns: int | None
+    p95_ns: int | None
+    max_ns: int | None
+
+
+class Filled(Frozen):
+    """A table with its rows, best first, or with its lines."""
+
+    title: str
+    columns: tuple[str, ...]
+    ratio_to: str | None
+    rows: tuple[Row, ...]
+    lines: tuple[Line, ...]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """What a step has measured."""
+
+    record: RunRecord
+    summary: Summary
+
+
+def fill_tables(study: Study, journal: Journal | None) -> tuple[Filled, ...]:
+    """Return the study's tables; without a journal, as they were published."""
+    steps = {} if journal is None else dict(_measured(study, journal))
+    quick = journal is not None and journal.state.quick
+    return tuple(_fill(table, steps, quick=quick) for table in study.tables)
+
+
+def _measured(study: Study, journal: Journal) -> Iterator[tuple[str, _Measured]]:
+    for name in study.steps:
+        attempts = journal.state.attempts.get(name, ())
+        for attempt in reversed(attempts):
+            with suppress(ReplayerError):
+                record = load_run(journal.path / attempt.folder)
+                yield name, _Measured(record, summarise(record))
+                break
+
+
+def _fill(table: Table, steps: dict[str, _Measured], *, quick: bool) -> Filled:
+    published = [_published(row) for row in table.published]
+    rows = [*published, *_own_rows(table, steps, quick=quick)]
+    lines = tuple(_lines(steps[table.each])) if table.each in steps else ()
+    return Filled(
+        title=table.title,
+        columns=tuple(column.title for column in table.columns),
+        ratio_to=None if table.ratio is None else table.ratio.to,
+        rows=tuple(_ranked(table, [_compared(table, row, rows) for row in rows])),
+        lines=lines,
+    )
+
+
+def _published(row: Published) -> Row:
+    return Row(
+        target=row.target,
+        published=True,
+        values=row.values,
+        below=row.below,
+        stored=row.stored,
+        says=row.says,
+    )
+
+
+def _own_rows(table: Table, steps: dict[str, _Measured], *, quick: bool) -> Iterator[Row]:
+    names = dict.fromkeys(
+        target.name for found in steps.values() for target in found.summary.targets
+    )
+    plain = {column.step: column.step for column in table.columns}
+    variants = [(found.label, found.steps) for found in table.variants] or [("", plain)]
+    for name in names:
+        for label, mapping in variants:
+            values = tuple(
+                _value(column, steps.get(mapping.get(column.step, "")), name)
+                if not (quick and column.full_only)
+                else None
+                for column in table.columns
+            )
+            if any(value is not None for value in values):
+                used = [steps[step] for step in mapping.values() if step in steps]
+                shown = f"{name}, {label}" if label else name
+                yield Row(target=shown, published=False, values=values, stored=_stored(used, name))
+
+
+def _value(column: Column, found: _Measured | None, name: str) -> float | None:
+    if found is None:
+        return None
+    target = next((item for item in found.summary.targets if item.name == name), None)
+    entry = None if target is None else _entry(target, column.of)
+    if entry is None or not entry.count:
+        return None
+    value = _figure(entry, column)
+    return None if value is None else value * _UNITS[column.unit]
+
+
+def _entry(target: TargetSummary, of: str | None) -> TransactionSummary | Performance | None:
+    transactions = target.overall.transactions
+    if of is None:
+        return max(transactions, key=lambda item: item.count, default=None)
+    name, _, op = of.partition("/")
+    transaction = next((item for item in transactions if item.name == name), None)
+    if transaction is None or not op:
+        return transaction
+    return next((item for item in transaction.ops if item.op == op), None)
+
+
+def _figure(entry: TransactionSummary | Performance, column: Column) -> float | None:
+    times = _times(entry)
+    figures: dict[str, float | None] = {
+        "rate": entry.rate_per_s,
+        "throughput": entry.throughput_per_s,
+        "bytes_per_s": entry.bytes_per_s,
+        "count": float(entry.count),
+        "mean": times.mean_ns,
+        "p50": times.p50_ns,
+        "p95": times.p95_ns,
+        "p99": times.p99_ns,
+        "max": times.max_ns,
+    }
+    return figures[column.figure]
+
+
+def _times(entry: TransactionSummary | Performance) -> Statistics:
+    return entry.latency if isinstance(entry, TransactionSummary) else entry.time
+
+
+def _stored(used: list[_Measured], name: str) -> str | None:
+    """Return where acknowledged writes were, from the jobs that fio ran and the mount."""
+    places: dict[str, None] = {}
+    for found in used:
+        promise = next((t.guarantee for t in found.record.run.targets if t.name == name), None)
+        try:
+            plan = json.loads((found.record.folder / "plan.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        if promise is None or plan.get("engine") != "fio":
+            continue
+        for job in plan["jobs"]:
+            for section in parse_job_file(job["text"], job["source"], {}).sections:
+                if writes(section):
+                    places[place_of_writes(section, promise)] = None
+    return ", ".join(places) or None
+
+
+def _lines(found: _Measured) -> Iterator[Line]:
+    for target in found.summary.targets:
+        for entry in target.overall.transactions:
+            yield Line(
+                transaction=entry.name,
+                target=target.name,
+                count=entry.count,
+                errors=entry.errors,
+                mean_ns=entry.latency.mean_ns,
+                p50_ns=entry.latency.p50_ns,
+                p95_ns=entry.latency.p95_ns,
+                max_ns=entry.latency.max_ns,
+            )
+
+
+def _place(table: Table, title: str) -> int:
+    return next(place for place, column in enumerate(table.columns) if column.title == title)
+
+
+def _compared(table: Table, row: Row, rows: list[Row]) -> Row:
+    """Return the row with its ratio to the one that all are compared with."""
+    if table.ratio is None:
+        return row
+    place = _place(table, table.ratio.column)
+    base = next(found for found in rows if found.target == table.ratio.to and found.published)
+    own, theirs = row.values[place], base.values[place]
+    if not own or not theirs:
+        return row
+    ratio = own / theirs if table.ratio.better == "higher" else theirs / own
+    return row.model_copy(update={"ratio": ratio})
+
+
+def _ranked(table: Table, rows: list[Row]) -> list[Row]:
+    """Return the rows with their ranks, best first; those without the figure come last."""
+    if table.rank is None:
+        return rows
+    place = _place(table, table.rank.column)
+    having = [(row.values[place], row) for row in rows]
+    known = [(value, row) for value, row in having if value is not None]
+    known.sort(key=lambda pair: pair[0], reverse=table.rank.better == "higher")
+    ranked = [row.model_copy(update={"rank": rank}) for rank, (_, row) in enumerate(known, start=1)]
+    return [*ranked, *(row for value, row in having if value is None)]

@@ -1,0 +1,132 @@
+"""A study as text: its tables, with the user's targets marked among the published rows."""
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from replayer.measure import format_count, format_time_ns
+from replayer.report import PLAIN, Style
+from replayer.report.grid import Column, lay_out_grid
+from replayer.study.journal import Journal
+from replayer.study.model import Study
+from replayer.study.results import Filled, Line, Row
+
+__all__ = ["render_study"]
+
+DASH = "\N{EN DASH}"
+_ALWAYS = 99
+MARK = "\N{BLACK RIGHT-POINTING POINTER} "
+
+
+def render_study(
+    study: Study, tables: Sequence[Filled], journal: Journal | None, style: Style = PLAIN
+) -> str:
+    """Render a study as text, ending with a newline."""
+    lines = [
+        style.paint(f"Study {study.letter}: {study.title}", "heading"),
+        *_wrapped(f"published: {study.source}", style),
+        *(line for text in study.conditions for line in _wrapped(f"  {text}", style)),
+        *(line for table in tables for line in _table(table, style)),
+        "",
+        *(line for text in _notes(study, journal) for line in _wrapped(text, style)),
+    ]
+    return style.fit("\n".join(lines)) + "\n"
+
+
+def _table(table: Filled, style: Style) -> Iterator[str]:
+    yield ""
+    yield style.paint(table.title, "heading")
+    if table.columns:
+        yield from _rows(table, style)
+    elif table.lines:
+        yield from _lines(table.lines, style)
+    else:
+        yield "  not measured"
+
+
+def _rows(table: Filled, style: Style) -> Iterator[str]:
+    stored = any(row.stored for row in table.rows)
+    ratio = f"to {table.ratio_to}"
+    titles = ["target", "rank", *table.columns]
+    titles += [ratio] if table.ratio_to else []
+    titles += ["writes are in"] if stored else []
+    cells = []
+    for row in table.rows:
+        own = "" if row.published else MARK
+        line = [f"{own}{row.target}", str(row.rank or DASH), *_values(table, row)]
+        line += [_ratio(row)] if table.ratio_to else []
+        line += [row.stored or DASH] if stored else []
+        cells.append(line)
+    # On a narrow terminal the last figures go first.
+    needs = [_ALWAYS, _ALWAYS, *range(8 + len(table.columns), 8, -1), _ALWAYS, 8]
+    columns = [Column(title, need) for title, need in zip(titles, needs, strict=False)]
+    grid = lay_out_grid(columns, cells, style)
+    yield from grid.lines
+    if grid.left_out:
+        yield from _wrapped(
+            f"no room for {', '.join(grid.left_out)}: use a wider terminal or --json", style
+        )
+
+
+def _values(table: Filled, row: Row) -> Iterator[str]:
+    for title, value in zip(table.columns, row.values, strict=True):
+        below = "< " if title in row.below else ""
+        yield DASH if value is None else f"{below}{_number(value)}"
+
+
+def _number(value: float) -> str:
+    """Three digits, and all of a whole number."""
+    if value >= 100:  # noqa: PLR2004 - three digits
+        return format_count(round(value))
+    return f"{value:.3g}"
+
+
+def _ratio(row: Row) -> str:
+    if row.says is not None:
+        return row.says
+    if row.ratio is None:
+        return DASH
+    return f"{_number(row.ratio)}x" if row.ratio >= 1 else f"1/{_number(1 / row.ratio)}"
+
+
+def _lines(lines: Sequence[Line], style: Style) -> Iterator[str]:
+    titles = ("transaction", "target", "count", "errors", "mean", "p50", "p95", "max")
+    cells = [
+        [
+            line.transaction,
+            line.target,
+            format_count(line.count),
+            format_count(line.errors),
+            *(
+                DASH if value is None else format_time_ns(value)
+                for value in (line.mean_ns, line.p50_ns, line.p95_ns, line.max_ns)
+            ),
+        ]
+        for line in sorted(lines, key=lambda line: (line.transaction, line.target))
+    ]
+    yield from lay_out_grid([Column(title, 9) for title in titles], cells, style).lines
+
+
+def _notes(study: Study, journal: Journal | None) -> Iterator[str]:
+    yield from study.notes
+    if journal is None:
+        return
+    yield f"{MARK}yours; the others as published, measured on other clients and at other times"
+    if journal.state.quick:
+        yield "--quick: shorter and smaller than what was published; for a comparison run it whole"
+    for name in study.steps:
+        attempt = journal.last(name)
+        says = "not run" if attempt is None else attempt.says
+        if says is not None:
+            yield f"{name}: {says}"
+    yield f"run folders: {journal.path}"
+
+
+def _wrapped(text: str, style: Style) -> list[str]:
+    return textwrap.wrap(
+        text,
+        max(style.width, 80),
+        initial_indent="",
+        subsequent_indent="    ",
+        break_long_words=False,
+        drop_whitespace=True,
+    )

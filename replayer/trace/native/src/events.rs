@@ -1,0 +1,175 @@
+//! Reads the table `events`, of this format and of format 1.
+
+use crate::error::TraceError;
+use crate::op::Op;
+use crate::tables::events::{Event, SPECS};
+use crate::tables::read::{Group, TableReader};
+use crate::tables::text::unescaped;
+use crate::tables::times::Gaps;
+use crate::tables::version_1;
+use serde_json::Value;
+use std::path::Path;
+
+const AGAIN: &str = "the trace is damaged: import or copy it again";
+
+/// How times are to be read.
+enum Times {
+    /// Format 1: nanoseconds, and every gap.
+    Nanoseconds,
+    /// Ticks, and gaps that do not follow from the rest.
+    Ticks { tick_ns: i64, gaps: Gaps },
+}
+
+/// Events that are being read.
+pub struct Events {
+    table: TableReader,
+    times: Times,
+}
+
+impl Events {
+    pub(crate) fn open(directory: &Path, document: &Value) -> Result<Self, TraceError> {
+        let times = times(document).ok_or_else(|| {
+            TraceError::damaged(
+                directory.join("trace.json"),
+                "names no tick of its clock",
+                AGAIN,
+            )
+        })?;
+        let specs: &[_] = match times {
+            Times::Nanoseconds => &version_1::EVENTS,
+            Times::Ticks { .. } => &SPECS,
+        };
+        Ok(Self {
+            table: TableReader::open(directory, "events", specs)?,
+            times,
+        })
+    }
+
+    /// The events of the next row group, or None after the last.
+    ///
+    /// # Errors
+    /// The table is damaged.
+    pub fn next_group(&mut self) -> Result<Option<Vec<Event>>, TraceError> {
+        let Some(group) = self.table.next_group()? else {
+            return Ok(None);
+        };
+        events(&group, &mut self.times).map(Some)
+    }
+
+    /// The events of a row group, or None where there is none of this number; their think times are not told.
+    pub(crate) fn group(&self, number: usize) -> Result<Option<Vec<Event>>, TraceError> {
+        let Some(group) = self.table.group(number)? else {
+            return Ok(None);
+        };
+        events(&group, &mut self.times.anew()).map(Some)
+    }
+
+    /// How many events each row group has.
+    pub(crate) fn group_lengths(&self) -> Vec<u64> {
+        self.table.group_lengths()
+    }
+}
+
+impl Times {
+    fn anew(&self) -> Self {
+        match self {
+            Self::Nanoseconds => Self::Nanoseconds,
+            Self::Ticks { tick_ns, .. } => Self::Ticks {
+                tick_ns: *tick_ns,
+                gaps: Gaps::default(),
+            },
+        }
+    }
+
+    /// Start, duration and think time of a row.
+    fn read(&mut self, group: &Group, row: usize, thread: u32) -> Option<(i64, Option<i64>, i64)> {
+        let (start, duration) = (group.int(1, row)?, group.int(2, row));
+        match self {
+            Self::Nanoseconds => Some((start, duration, group.int(3, row)?)),
+            Self::Ticks { tick_ns, gaps } => {
+                let start_ns = start.checked_mul(*tick_ns)?;
+                let taken = duration.map(|ticks| ticks.checked_mul(*tick_ns));
+                let duration_ns = taken.map_or(Some(None), |time| time.map(Some))?;
+                let between = u32::try_from(group.int(BETWEEN, row).unwrap_or(0)).ok()?;
+                let follows = gaps.follow(thread, start_ns, duration_ns, between);
+                Some((start_ns, duration_ns, group.int(3, row).unwrap_or(follows)))
+            }
+        }
+    }
+}
+
+/// The column `between`.
+const BETWEEN: usize = 20;
+
+fn times(document: &Value) -> Option<Times> {
+    if document.get("format").and_then(Value::as_u64) == Some(1) {
+        return Some(Times::Nanoseconds);
+    }
+    let tick = document.pointer("/clock/tick_ns").and_then(Value::as_i64);
+    let constant = |name: &str| document.get("calibration")?.get(name)?.as_i64();
+    Some(Times::Ticks {
+        tick_ns: tick.filter(|&tick| tick > 0)?,
+        gaps: Gaps::new(constant("call_ns"), constant("gap_ns")),
+    })
+}
+
+/// Read a table `events` to its end. Returns the number of events.
+pub(crate) fn count_events(table: TableReader) -> Result<usize, TraceError> {
+    let mut events = Events {
+        table,
+        times: Times::Ticks {
+            tick_ns: 1,
+            gaps: Gaps::default(),
+        },
+    };
+    let mut count = 0;
+    while let Some(group) = events.next_group()? {
+        count += group.len();
+    }
+    Ok(count)
+}
+
+fn events(group: &Group, times: &mut Times) -> Result<Vec<Event>, TraceError> {
+    let mut events = Vec::with_capacity(group.rows);
+    for row in 0..group.rows {
+        let event = event(group, row, times).ok_or_else(|| {
+            TraceError::damaged(
+                "events.parquet",
+                format!("row {row} of a group is no event"),
+                AGAIN,
+            )
+        })?;
+        events.push(event);
+    }
+    Ok(events)
+}
+
+fn event(group: &Group, row: usize, times: &mut Times) -> Option<Event> {
+    let number = |column: usize| -> Result<Option<u32>, std::num::TryFromIntError> {
+        group.int(column, row).map(u32::try_from).transpose()
+    };
+    let thread = number(0).ok()??;
+    let (start_ns, duration_ns, gap_ns) = times.read(group, row, thread)?;
+    Some(Event {
+        thread,
+        start_ns,
+        duration_ns,
+        gap_ns,
+        op: Op::from_name(group.text(4, row)?)?,
+        path: number(5).ok()?,
+        to_path: number(6).ok()?,
+        file: number(7).ok()?,
+        to_file: number(8).ok()?,
+        flags: group.int(9, row),
+        mode: group.int(10, row),
+        size: group.int(11, row),
+        offset: group.int(12, row),
+        entries: group.int(13, row),
+        uid: group.int(14, row),
+        gid: group.int(15, row),
+        atime_ns: group.int(16, row),
+        mtime_ns: group.int(17, row),
+        text: group.text(18, row).map(unescaped),
+        result: group.int(19, row)?,
+    })
+}

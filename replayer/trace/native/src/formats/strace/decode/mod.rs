@@ -1,0 +1,173 @@
+//! Which decoder reads which system call.
+#![allow(clippy::unnecessary_wraps, reason = "all decoders have one signature")]
+
+mod file;
+mod path;
+mod time;
+
+use crate::bytes::{cut, find, from, number};
+use crate::call::{Kind, Shares};
+use crate::constants::{CLONE_FILES, CLONE_FS, lenient_flags};
+use crate::formats::strace::decode::{file as on_file, path as on_path};
+use crate::formats::strace::scan::Scanned;
+use crate::formats::strace::value::{field, file, path, path_at, string};
+use rustc_hash::FxHashMap;
+
+/// Reads the arguments of one system call; None where they are not readable.
+pub(crate) type Decoder = for<'a> fn(&Scanned<'a>) -> Option<Kind<'a>>;
+
+/// A decoder for each system call that matters; the others are `Kind::Other`.
+pub(crate) fn decoders() -> FxHashMap<&'static [u8], Decoder> {
+    let lists: [&[(&str, Decoder)]; 3] = [STATE, on_path::DECODERS, on_file::DECODERS];
+    lists
+        .into_iter()
+        .flatten()
+        .map(|&(name, decoder)| (name.as_bytes(), decoder))
+        .collect()
+}
+
+#[rustfmt::skip]
+const STATE: &[(&str, Decoder)] = &[
+    ("accept", accept), ("accept4", accept),
+    ("chdir", on_path::chdir), ("chroot", chroot), ("getcwd", getcwd),
+    ("clone", spawn), ("clone2", spawn), ("clone3", spawn), ("fork", fork), ("vfork", fork),
+    ("execve", exec), ("execveat", exec_at),
+    ("wait4", reaped), ("waitpid", reaped), ("waitid", reaped_id),
+    ("umask", umask),
+    ("socket", foreign), ("epoll_create", foreign), ("epoll_create1", foreign), ("eventfd", foreign),
+    ("eventfd2", foreign), ("inotify_init", foreign), ("inotify_init1", foreign), ("signalfd4", foreign),
+    ("timerfd_create", foreign), ("memfd_create", foreign), ("io_uring_setup", foreign), ("pidfd_open", foreign),
+    ("userfaultfd", foreign), ("perf_event_open", foreign), ("fanotify_init", foreign), ("bpf", foreign),
+    ("pipe", pair), ("pipe2", pair), ("socketpair", last_pair),
+    ("io_uring_enter", |_| Some(Kind::Blind("io_uring"))),
+    ("io_submit", |_| Some(Kind::Blind("libaio"))),
+    ("msync", |_| Some(Kind::Blind("msync of mapped files"))),
+    ("unshare", |_| Some(Kind::Blind("unshare"))),
+    ("name_to_handle_at", unsupported_at), ("open_tree", unsupported_at), ("mount_setattr", unsupported_at),
+    ("inotify_add_watch", watch), ("fanotify_mark", fanotify), ("mount", mount), ("umount", unsupported_path),
+    ("umount2", unsupported_path), ("pivot_root", unsupported_path), ("swapon", unsupported_path),
+    ("swapoff", unsupported_path), ("acct", unsupported_path), ("uselib", unsupported_path),
+    ("tee", unsupported_file), ("vmsplice", unsupported_file),
+];
+
+fn accept<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Accept)
+}
+
+fn chroot<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Chroot)
+}
+
+fn getcwd<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(string(call.args.get(0)).map_or(Kind::Other, Kind::Getcwd))
+}
+
+fn spawn<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let flags = call
+        .args
+        .iter()
+        .find_map(|arg| field(arg, b"flags").or_else(|| arg.strip_prefix(b"flags=")))
+        .map_or_else(|| lenient_flags(call.args.get(0)), lenient_flags);
+    Some(Kind::Spawn(Shares {
+        files: flags & CLONE_FILES != 0,
+        cwd: flags & CLONE_FS != 0,
+    }))
+}
+
+fn fork<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Spawn(Shares::default()))
+}
+
+fn exec<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Exec {
+        path: path(call.args.get(0)),
+    })
+}
+
+fn exec_at<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Exec {
+        path: path_at(call.args.get(0), call.args.get(1)),
+    })
+}
+
+fn reaped<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Reaped)
+}
+
+/// waitid returns 0: the task stands in its third argument, which `Kind::Reaped` does not carry.
+fn reaped_id<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Other)
+}
+
+fn umask<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Umask(crate::constants::flags(call.args.get(0))?))
+}
+
+fn foreign<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Foreign(call.result.value.into_iter().collect()))
+}
+
+fn pair<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(numbers_in(call.args.get(0)))
+}
+
+fn last_pair<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(numbers_in(call.args.get(3)))
+}
+
+/// The two descriptors of `[3<pipe:[1]>, 4<pipe:[1]>]`.
+fn numbers_in<'a>(text: &[u8]) -> Kind<'a> {
+    let first = from(text, 1);
+    let second = find(first, b", ").map_or(&[][..], |at| from(first, at + 2));
+    Kind::Foreign([first, second].into_iter().filter_map(number).collect())
+}
+
+fn unsupported_at<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Unsupported {
+        path: path_at(call.args.get(0), call.args.get(1)),
+        file: None,
+    })
+}
+
+fn unsupported_path<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Unsupported {
+        path: path(call.args.get(0)),
+        file: None,
+    })
+}
+
+fn unsupported_file<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Unsupported {
+        path: None,
+        file: file(call.args.get(0)),
+    })
+}
+
+fn watch<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Unsupported {
+        path: path(call.args.get(1)),
+        file: None,
+    })
+}
+
+fn fanotify<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Unsupported {
+        path: path_at(call.args.get(3), call.args.get(4)),
+        file: None,
+    })
+}
+
+fn mount<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Unsupported {
+        path: path(call.args.get(1)),
+        file: None,
+    })
+}
+
+/// Whether arguments that no decoder could read hold no path at all: an address, NULL, or a string that strace cut.
+pub(crate) fn has_no_path(call: &Scanned<'_>) -> bool {
+    call.args
+        .iter()
+        .take(3)
+        .any(|arg| arg == b"NULL" || arg.ends_with(b"\"...") || cut(arg, 0, 2) == b"0x")
+}

@@ -1,0 +1,348 @@
+//! Calls that name files by path.
+#![allow(clippy::unnecessary_wraps, reason = "all decoders have one signature")]
+
+use crate::bytes::number;
+use crate::call::{Args, At, Kind, PathArg};
+use crate::constants::{
+    AT_EMPTY_PATH, AT_REMOVEDIR, AT_SYMLINK_NOFOLLOW, O_CREAT, O_TRUNC, flags, lenient_flags,
+};
+use crate::formats::strace::decode::Decoder;
+use crate::formats::strace::decode::time as on_time;
+use crate::formats::strace::scan::Scanned;
+use crate::formats::strace::value::{at, field, file, path, path_at, seen, string, string_start};
+use crate::op::Op;
+use std::borrow::Cow;
+
+#[rustfmt::skip]
+pub(crate) const DECODERS: &[(&str, Decoder)] = &[
+    ("open", open), ("openat", openat), ("openat2", openat2), ("creat", creat),
+    ("stat", |call| stat(call, Op::Stat)), ("stat64", |call| stat(call, Op::Stat)),
+    ("lstat", |call| stat(call, Op::Lstat)), ("lstat64", |call| stat(call, Op::Lstat)),
+    ("newfstatat", fstatat), ("fstatat64", fstatat), ("statx", statx),
+    ("access", access), ("faccessat", faccessat), ("faccessat2", faccessat),
+    ("mkdir", |call| with_mode(call, Op::Mkdir)), ("mkdirat", |call| with_mode_at(call, Op::Mkdir)),
+    ("mknod", |call| with_mode(call, Op::Mknod)), ("mknodat", |call| with_mode_at(call, Op::Mknod)),
+    ("chmod", |call| with_mode(call, Op::Chmod)), ("fchmodat", |call| with_mode_at(call, Op::Chmod)),
+    ("fchmodat2", |call| with_mode_at(call, Op::Chmod)),
+    ("rmdir", |call| plain(call, Op::Rmdir)), ("unlink", |call| plain(call, Op::Unlink)),
+    ("unlinkat", unlinkat), ("statfs", |call| plain(call, Op::Statfs)), ("statfs64", |call| plain(call, Op::Statfs)),
+    ("readlink", readlink), ("readlinkat", readlinkat),
+    ("rename", rename), ("renameat", renameat), ("renameat2", renameat),
+    ("link", link), ("linkat", linkat), ("symlink", symlink), ("symlinkat", symlinkat),
+    ("truncate", truncate), ("truncate64", truncate),
+    ("chown", |call| chown(call, Op::Chown)), ("lchown", |call| chown(call, Op::Lchown)),
+    ("chown32", |call| chown(call, Op::Chown)), ("lchown32", |call| chown(call, Op::Lchown)), ("fchownat", fchownat),
+    ("utime", on_time::utime), ("utimes", on_time::utimes), ("utimensat", on_time::utimensat), ("futimesat", on_time::futimesat),
+    ("getxattr", |call| xattr(call, Op::Getxattr)), ("lgetxattr", |call| xattr(call, Op::Lgetxattr)),
+    ("setxattr", |call| xattr(call, Op::Setxattr)), ("lsetxattr", |call| xattr(call, Op::Lsetxattr)),
+    ("removexattr", |call| xattr(call, Op::Removexattr)), ("lremovexattr", |call| xattr(call, Op::Lremovexattr)),
+    ("listxattr", |call| listxattr(call, Op::Listxattr)), ("llistxattr", |call| listxattr(call, Op::Llistxattr)),
+];
+
+pub(crate) fn on_path<'a>(op: Op, path: PathArg<'a>, args: Args<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Path { op, path, args })
+}
+
+fn opened<'a>(call: &Scanned<'a>, path: PathArg<'a>, args: Args<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Open {
+        path,
+        args,
+        shown: call.result.shown,
+    })
+}
+
+fn open<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let args = Args {
+        flags: Some(lenient_flags(call.args.get(1))),
+        mode: flags(call.args.get(2)),
+        ..Args::default()
+    };
+    opened(call, path(call.args.get(0))?, args)
+}
+
+fn openat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let args = Args {
+        flags: Some(lenient_flags(call.args.get(2))),
+        mode: flags(call.args.get(3)),
+        ..Args::default()
+    };
+    opened(call, path_at(call.args.get(0), call.args.get(1))?, args)
+}
+
+fn openat2<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let how = call.args.get(2);
+    let args = Args {
+        flags: field(how, b"flags").map(lenient_flags),
+        mode: field(how, b"mode").and_then(flags),
+        size: field(how, b"resolve")
+            .map(lenient_flags)
+            .filter(|&bits| bits != 0),
+        ..Args::default()
+    };
+    opened(call, path_at(call.args.get(0), call.args.get(1))?, args)
+}
+
+fn creat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let args = Args {
+        flags: Some(1 | O_CREAT | O_TRUNC),
+        mode: flags(call.args.get(1)),
+        ..Args::default()
+    };
+    opened(call, path(call.args.get(0))?, args)
+}
+
+fn stat<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
+    let args = Args {
+        seen: seen(call.args.get(1)),
+        ..Args::default()
+    };
+    on_path(op, path(call.args.get(0))?, args)
+}
+
+fn fstatat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    stat_at(call, lenient_flags(call.args.get(3)), call.args.get(2))
+}
+
+fn statx<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    stat_at(call, lenient_flags(call.args.get(2)), call.args.get(4))
+}
+
+fn stat_at<'a>(call: &Scanned<'a>, bits: i64, shown: &[u8]) -> Option<Kind<'a>> {
+    // What asks for fresh attributes matters on a mount; what chooses between stat and lstat is in the op.
+    let kept = bits & !(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH);
+    let args = Args {
+        flags: (kept != 0).then_some(kept),
+        seen: seen(shown),
+        ..Args::default()
+    };
+    if bits & AT_EMPTY_PATH != 0 && matches!(call.args.get(1), b"\"\"" | b"NULL") {
+        return match at(call.args.get(0))? {
+            At::File(file) => Some(Kind::File {
+                op: Op::Fstat,
+                file,
+                args,
+            }),
+            at @ At::Cwd(_) => {
+                let text = Cow::Borrowed(&b"."[..]);
+                on_path(Op::Stat, PathArg { at, text }, args)
+            }
+        };
+    }
+    let op = if bits & AT_SYMLINK_NOFOLLOW != 0 {
+        Op::Lstat
+    } else {
+        Op::Stat
+    };
+    on_path(op, path_at(call.args.get(0), call.args.get(1))?, args)
+}
+
+fn access<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let args = Args {
+        flags: flags(call.args.get(1)),
+        ..Args::default()
+    };
+    on_path(Op::Access, path(call.args.get(0))?, args)
+}
+
+fn faccessat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let bits = lenient_flags(call.args.get(3));
+    let args = Args {
+        flags: flags(call.args.get(2)),
+        mode: (bits != 0).then_some(bits),
+        ..Args::default()
+    };
+    on_path(
+        Op::Access,
+        path_at(call.args.get(0), call.args.get(1))?,
+        args,
+    )
+}
+
+pub(crate) fn chdir<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    plain(call, Op::Chdir)
+}
+
+fn plain<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
+    on_path(op, path(call.args.get(0))?, Args::default())
+}
+
+fn with_mode<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
+    let args = Args {
+        mode: flags(call.args.get(1)),
+        ..Args::default()
+    };
+    on_path(op, path(call.args.get(0))?, args)
+}
+
+fn with_mode_at<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
+    let args = Args {
+        mode: flags(call.args.get(2)),
+        ..Args::default()
+    };
+    on_path(op, path_at(call.args.get(0), call.args.get(1))?, args)
+}
+
+fn unlinkat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let op = if lenient_flags(call.args.get(2)) & AT_REMOVEDIR != 0 {
+        Op::Rmdir
+    } else {
+        Op::Unlink
+    };
+    on_path(
+        op,
+        path_at(call.args.get(0), call.args.get(1))?,
+        Args::default(),
+    )
+}
+
+fn link_args<'a>(target: &'a [u8], size: &[u8]) -> Args<'a> {
+    Args {
+        size: number(size),
+        text: string(target),
+        ..Args::default()
+    }
+}
+
+fn readlink<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let args = link_args(call.args.get(1), call.args.get(2));
+    on_path(Op::Readlink, path(call.args.get(0))?, args)
+}
+
+fn readlinkat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let args = link_args(call.args.get(2), call.args.get(3));
+    on_path(
+        Op::Readlink,
+        path_at(call.args.get(0), call.args.get(1))?,
+        args,
+    )
+}
+
+fn rename<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::TwoPaths {
+        op: Op::Rename,
+        path: path(call.args.get(0))?,
+        to: path(call.args.get(1))?,
+        args: Args::default(),
+    })
+}
+
+fn renameat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let bits = lenient_flags(call.args.get(4));
+    Some(Kind::TwoPaths {
+        op: Op::Rename,
+        path: path_at(call.args.get(0), call.args.get(1))?,
+        to: path_at(call.args.get(2), call.args.get(3))?,
+        args: Args {
+            flags: (bits != 0).then_some(bits),
+            ..Args::default()
+        },
+    })
+}
+
+fn link<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::TwoPaths {
+        op: Op::Link,
+        path: path(call.args.get(0))?,
+        to: path(call.args.get(1))?,
+        args: Args::default(),
+    })
+}
+
+fn linkat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let bits = lenient_flags(call.args.get(4));
+    Some(Kind::TwoPaths {
+        op: Op::Link,
+        path: path_at(call.args.get(0), call.args.get(1))?,
+        to: path_at(call.args.get(2), call.args.get(3))?,
+        args: Args {
+            flags: (bits != 0).then_some(bits),
+            ..Args::default()
+        },
+    })
+}
+
+fn symlink<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let args = Args {
+        text: Some(string(call.args.get(0))?),
+        ..Args::default()
+    };
+    on_path(Op::Symlink, path(call.args.get(1))?, args)
+}
+
+fn symlinkat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let args = Args {
+        text: Some(string(call.args.get(0))?),
+        ..Args::default()
+    };
+    on_path(
+        Op::Symlink,
+        path_at(call.args.get(1), call.args.get(2))?,
+        args,
+    )
+}
+
+fn truncate<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let args = Args {
+        size: number(call.args.get(1)),
+        ..Args::default()
+    };
+    on_path(Op::Truncate, path(call.args.get(0))?, args)
+}
+
+/// A user or group; -1 stays as it is.
+pub(crate) fn owner(text: &[u8]) -> Option<i64> {
+    number(text).map(|id| if id == 0xffff_ffff { -1 } else { id })
+}
+
+fn chown<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
+    let args = Args {
+        uid: owner(call.args.get(1)),
+        gid: owner(call.args.get(2)),
+        ..Args::default()
+    };
+    on_path(op, path(call.args.get(0))?, args)
+}
+
+fn fchownat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let bits = lenient_flags(call.args.get(4));
+    let args = Args {
+        uid: owner(call.args.get(2)),
+        gid: owner(call.args.get(3)),
+        ..Args::default()
+    };
+    if bits & AT_EMPTY_PATH != 0 && call.args.get(1) == b"\"\"" {
+        return Some(Kind::File {
+            op: Op::Fchown,
+            file: file(call.args.get(0))?,
+            args,
+        });
+    }
+    let op = if bits & AT_SYMLINK_NOFOLLOW != 0 {
+        Op::Lchown
+    } else {
+        Op::Chown
+    };
+    on_path(op, path_at(call.args.get(0), call.args.get(1))?, args)
+}
+
+/// `name, value, size, flags` behind a path or descriptor.
+pub(crate) fn xattr_args<'a>(call: &Scanned<'a>) -> Args<'a> {
+    Args {
+        text: string_start(call.args.get(1)),
+        size: number(call.args.get(3)),
+        flags: flags(call.args.get(4)).filter(|&bits| bits != 0),
+        ..Args::default()
+    }
+}
+
+fn xattr<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
+    on_path(op, path(call.args.get(0))?, xattr_args(call))
+}
+
+fn listxattr<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
+    let args = Args {
+        size: number(call.args.get(2)),
+        ..Args::default()
+    };
+    on_path(op, path(call.args.get(0))?, args)
+}

@@ -1,0 +1,281 @@
+//! Which paths belong to the trace: the roots, and how absolute and relative texts lead below them.
+
+mod walk;
+
+use crate::error::TraceError;
+use crate::paths::{PathId, Paths};
+use rustc_hash::FxHashMap;
+use std::rc::Rc;
+
+/// Where a path leads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Spot {
+    Inside(PathId),
+    /// An absolute path outside of the roots, without a slash at its end ("" is `/`).
+    Outside(Rc<[u8]>),
+    /// It cannot be told: the working directory is not known.
+    Unknown,
+}
+
+/// The same, without the text of what lies outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hit {
+    Inside(PathId),
+    Outside,
+    Unknown,
+    TooLong,
+}
+
+struct Root {
+    absolute: Rc<[u8]>,
+    path: PathId,
+}
+
+/// A directory that a text names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Directory {
+    Inside(PathId),
+    /// Outside of the roots, and above none of them.
+    Nowhere,
+}
+
+/// Roots, and what has been resolved so far.
+pub(crate) struct Scope {
+    pub(crate) paths: Paths,
+    roots: Vec<Root>,
+    /// Other names of roots: symlinks outside of them.
+    aliases: Vec<Root>,
+    cache: FxHashMap<Box<[u8]>, Hit>,
+    /// What the directories of texts are: most texts share theirs with others.
+    directories: FxHashMap<Box<[u8]>, Directory>,
+    scratch: Vec<u8>,
+}
+
+/// A longer text names nothing: the kernel's limit is 4,096 bytes (here with room for odd ones).
+const LONGEST_TEXT_BYTES: usize = 8 << 10;
+impl Scope {
+    /// Make the tops of the trace from absolute directories.
+    pub(crate) fn new(roots: &[Vec<u8>]) -> Result<Self, TraceError> {
+        let mut scope = Self {
+            paths: Paths::new(),
+            roots: Vec::new(),
+            aliases: Vec::new(),
+            cache: FxHashMap::default(),
+            directories: FxHashMap::default(),
+            scratch: Vec::new(),
+        };
+        for root in roots {
+            scope.add_root(root)?;
+        }
+        Ok(scope)
+    }
+
+    fn add_root(&mut self, root: &[u8]) -> Result<(), TraceError> {
+        let absolute = normal(root).filter(|text| !text.is_empty());
+        let Some(absolute) = absolute.filter(|_| root.first() == Some(&b'/')) else {
+            return Err(TraceError::asked(
+                format!(
+                    "--root must be an absolute directory below /, got {}",
+                    String::from_utf8_lossy(root)
+                ),
+                "give the directory as the traced machine named it",
+            ));
+        };
+        for other in &self.roots {
+            if is_below(&absolute, &other.absolute) || is_below(&other.absolute, &absolute) {
+                return Err(TraceError::asked(
+                    format!(
+                        "--root {} and {} lie inside each other",
+                        String::from_utf8_lossy(&other.absolute),
+                        String::from_utf8_lossy(&absolute)
+                    ),
+                    "give the outer one only",
+                ));
+            }
+        }
+        let name = self.free_top(&absolute);
+        let Some(path) = self.paths.child(PathId::TOP, &name) else {
+            return Ok(());
+        };
+        self.roots.push(Root {
+            absolute: Rc::from(absolute),
+            path,
+        });
+        Ok(())
+    }
+
+    /// Say that a symlink leads to a root: what a program names by it lies inside.
+    pub(crate) fn add_alias(&mut self, link: &[u8], root: &[u8]) -> Result<(), TraceError> {
+        let named = |text: &[u8]| normal(text).filter(|_| text.first() == Some(&b'/'));
+        let target = named(root);
+        let known = self
+            .roots
+            .iter()
+            .find(|known| target.as_deref() == Some(&*known.absolute));
+        match (known.map(|known| known.path), named(link)) {
+            (Some(path), Some(alias)) if !alias.is_empty() => {
+                self.aliases.push(Root {
+                    absolute: Rc::from(alias),
+                    path,
+                });
+                Ok(())
+            }
+            _ => Err(TraceError::asked(
+                format!(
+                    "--alias must be LINK=DIR with an absolute LINK and a root for DIR, got {}={}",
+                    String::from_utf8_lossy(link),
+                    String::from_utf8_lossy(root)
+                ),
+                "give each root with --root as well",
+            )),
+        }
+    }
+
+    /// Absolute directories that lead to a top, by whatever name.
+    pub(crate) fn entrances(&self) -> impl Iterator<Item = (&[u8], PathId)> {
+        let all = self.roots.iter().chain(&self.aliases);
+        all.map(|root| (&*root.absolute, root.path))
+    }
+
+    /// The last component of a root, with a number where two roots share it.
+    fn free_top(&mut self, absolute: &[u8]) -> Vec<u8> {
+        let last = absolute.rsplit(|&byte| byte == b'/').next();
+        let name = last.unwrap_or_default().to_vec();
+        let mut free = name.clone();
+        let mut count = 2;
+        while self
+            .roots
+            .iter()
+            .any(|root| self.paths.text(root.path) == free)
+        {
+            free.clone_from(&name);
+            free.extend_from_slice(format!("-{count}").as_bytes());
+            count += 1;
+        }
+        free
+    }
+
+    /// Absolute directory and top name of each root.
+    pub(crate) fn roots(&self) -> impl Iterator<Item = (&[u8], PathId)> {
+        self.roots.iter().map(|root| (&*root.absolute, root.path))
+    }
+}
+
+fn is_below(inner: &[u8], outer: &[u8]) -> bool {
+    inner == outer || (inner.starts_with(outer) && inner.get(outer.len()) == Some(&b'/'))
+}
+
+/// An absolute path without its leading slash, `.`, `..` and double slashes.
+pub(crate) fn normal(text: &[u8]) -> Option<Vec<u8>> {
+    if text.len() > LONGEST_TEXT_BYTES {
+        return None;
+    }
+    let mut parts: Vec<&[u8]> = Vec::new();
+    for part in text.split(|&byte| byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => {
+                parts.pop();
+            }
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join(&b'/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(roots: &[&str]) -> Scope {
+        let roots: Vec<Vec<u8>> = roots.iter().map(|root| root.as_bytes().to_vec()).collect();
+        Scope::new(&roots).unwrap()
+    }
+
+    fn text(scope: &mut Scope, base: &Spot, path: &str) -> Option<String> {
+        for _ in 0..2 {
+            // The second time it comes from the cache.
+            scope.resolve(base, path.as_bytes(), &mut |_, _| None);
+        }
+        match scope.resolve(base, path.as_bytes(), &mut |_, _| None) {
+            Hit::Inside(path) => Some(String::from_utf8(scope.paths.text(path)).unwrap()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn several_roots_are_several_tops() {
+        let mut scope = scope(&["/srv/deploy/dst", "/srv/deploy/src/", "/other/src"]);
+        let root = Spot::Outside(Rc::from(&b""[..]));
+        let deploy = Spot::Outside(Rc::from(&b"srv/deploy"[..]));
+        assert_eq!(
+            text(&mut scope, &root, "/srv/deploy/dst/a//./b").as_deref(),
+            Some("dst/a/b")
+        );
+        assert_eq!(text(&mut scope, &deploy, "src/x").as_deref(), Some("src/x"));
+        assert_eq!(
+            text(&mut scope, &deploy, "dst/../src/x").as_deref(),
+            Some("src/x")
+        );
+        assert_eq!(
+            text(&mut scope, &root, "/other/src").as_deref(),
+            Some("src-2")
+        );
+        assert_eq!(text(&mut scope, &root, "/srv/deploy"), None);
+        assert_eq!(
+            text(&mut scope, &root, "/srv/deploy/dst/../../../etc/passwd"),
+            None
+        );
+        assert_eq!(text(&mut scope, &root, "/srv/deploy/dstx"), None);
+    }
+
+    #[test]
+    fn dots_go_up_from_where_a_link_leads() {
+        let mut scope = scope(&["/r"]);
+        let top = scope.paths.child(PathId::TOP, b"r").unwrap();
+        let current = scope.paths.child(top, b"current").unwrap();
+        let releases = scope.paths.child(top, b"releases").unwrap();
+        let target = scope.paths.child(releases, b"7").unwrap();
+        let hit = scope.resolve(&Spot::Inside(top), b"current/../x", &mut |_, path| {
+            (path == current).then_some(target)
+        });
+        let Hit::Inside(path) = hit else { panic!() };
+        assert_eq!(scope.paths.text(path), b"r/releases/x");
+    }
+
+    #[test]
+    fn a_link_to_a_root_leads_into_it() {
+        let mut scope = scope(&["/srv/releases/7"]);
+        scope
+            .add_alias(b"/var/www/site", b"/srv/releases/7/")
+            .unwrap();
+        let root = Spot::Outside(Rc::from(&b""[..]));
+        let www = Spot::Outside(Rc::from(&b"var/www"[..]));
+        assert_eq!(
+            text(&mut scope, &root, "/var/www/site/a").as_deref(),
+            Some("7/a")
+        );
+        assert_eq!(text(&mut scope, &www, "site/b/c").as_deref(), Some("7/b/c"));
+        assert_eq!(
+            text(&mut scope, &root, "/srv/releases/7/a").as_deref(),
+            Some("7/a")
+        );
+        assert_eq!(text(&mut scope, &root, "/var/www/site2"), None);
+        assert!(scope.add_alias(b"/x", b"/y").is_err());
+        assert!(scope.add_alias(b"x", b"/srv/releases/7").is_err());
+    }
+
+    #[test]
+    fn roots_that_cannot_be_meant_are_refused() {
+        for roots in [
+            vec!["relative"],
+            vec!["/"],
+            vec!["/a", "/a/b"],
+            vec!["/a", "/a"],
+        ] {
+            let roots: Vec<Vec<u8>> = roots.iter().map(|root| root.as_bytes().to_vec()).collect();
+            assert!(Scope::new(&roots).is_err());
+        }
+        assert!(scope(&["/a", "/ab"]).roots().count() == 2);
+    }
+}

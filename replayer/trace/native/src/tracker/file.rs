@@ -1,0 +1,234 @@
+//! Calls on descriptors: which description they mean, what they teach, and the events they become.
+
+use crate::call::{Args, Call, FileArg, FileKind, Outcome};
+use crate::constants::{FALLOC_FL_KEEP_SIZE, LOCK_SH, LOCK_UN};
+use crate::error::TraceError;
+use crate::files::Description;
+use crate::op::{Class, Op};
+use crate::order::Access;
+use crate::paths::PathId;
+use crate::tasks::Held;
+use crate::tracker::path::mark_now;
+use crate::tracker::{Fate, On, Tracker};
+
+/// ioctls that ask a file something and can be asked again anywhere.
+const KNOWN_IOCTLS: [&[u8]; 8] = [
+    b"TCGETS",
+    b"TCGETS2",
+    b"TIOCGWINSZ",
+    b"FIONREAD",
+    b"FS_IOC_GETFLAGS",
+    b"FS_IOC_FIEMAP",
+    b"FS_IOC_FSGETXATTR",
+    b"FIGETBSZ",
+];
+
+impl Tracker {
+    /// Take a call on one descriptor.
+    pub(crate) fn on_file(
+        &mut self,
+        call: &Call<'_>,
+        op: Op,
+        file: FileArg<'_>,
+        args: &Args<'_>,
+    ) -> Result<Fate, TraceError> {
+        let id = match self.held(call.task, file) {
+            Some(Held::Inside(id)) => id,
+            Some(Held::Outside(_)) => {
+                self.counts.out_of_scope.add(call.name);
+                return Ok(Fate::Other);
+            }
+            None => {
+                self.counts.unknown_file.add(call.name);
+                return Ok(Fate::Other);
+            }
+        };
+        let text = args.text.as_deref().unwrap_or_default();
+        if op == Op::Ioctl && !KNOWN_IOCTLS.iter().any(|known| text.starts_with(known)) {
+            let name = format!("ioctl({})", String::from_utf8_lossy(text));
+            self.counts.not_representable.add(&name);
+            return Ok(Fate::Other);
+        }
+        let Some(used) = self.files.get(id).map(Used::of) else {
+            return Ok(Fate::Other);
+        };
+        if let (Op::Getdents, Some(node)) = (op, used.node) {
+            self.tree.set_kind(node, FileKind::Directory);
+        }
+        let on = On {
+            file: Some(used.slot),
+            ..On::default()
+        };
+        if op == Op::Futimens {
+            let mut written = args.clone();
+            mark_now(&mut written);
+            self.emit(call, op, on, &written)?;
+        } else {
+            self.emit(call, op, on, args)?;
+        }
+        self.order.file(
+            used.slot,
+            if op.moves() {
+                Access::Write
+            } else {
+                Access::Read
+            },
+        );
+        if let Outcome::Value(value) = call.outcome {
+            self.learn_use(op, id, used, args, value);
+        }
+        Ok(Fate::Event)
+    }
+
+    fn learn_use(&mut self, op: Op, id: u32, used: Used, args: &Args<'_>, value: i64) {
+        match op.class() {
+            Class::Mark => self.usage.changed(used.path),
+            Class::Read if op != Op::Getdents && op != Op::Mmap => {
+                self.counts.bytes_read += u64::try_from(value).unwrap_or(0);
+            }
+            Class::Write if !matches!(op, Op::Ftruncate | Op::Fallocate) => {
+                self.counts.bytes_written += u64::try_from(value).unwrap_or(0);
+            }
+            _ => {}
+        }
+        match op {
+            Op::Read | Op::Readv => {
+                self.learn_read(used, used.offset, (args.size.unwrap_or(value), value));
+                self.advance(id, value);
+            }
+            Op::Pread | Op::Preadv => {
+                self.learn_read(used, args.offset, (args.size.unwrap_or(value), value));
+            }
+            Op::Write | Op::Writev => {
+                let offset = if used.appends {
+                    used.node.map(|node| self.tree.size(node))
+                } else {
+                    used.offset
+                };
+                self.learn_write(used, offset, value);
+                self.advance(id, value);
+            }
+            Op::Pwrite | Op::Pwritev => self.learn_write(used, args.offset, value),
+            Op::Lseek => self.seek(id, value),
+            _ => self.learn_other_use(op, id, used, args),
+        }
+    }
+
+    fn learn_other_use(&mut self, op: Op, id: u32, used: Used, args: &Args<'_>) {
+        let Some(node) = used.node else {
+            return;
+        };
+        match op {
+            Op::Getdents => {
+                if let Some(node) = self.tree.node_mut(node) {
+                    node.listed = true;
+                }
+                self.order.list(node);
+            }
+            Op::Fstat => {
+                let kind = args.seen.map_or(FileKind::Unknown, |seen| seen.kind);
+                if self.tree.kind(node) == FileKind::Unknown && kind != FileKind::Unknown {
+                    self.tree.set_kind(node, kind);
+                }
+                self.learn_seen(node, args);
+            }
+            Op::Ftruncate => {
+                let size = args.size.unwrap_or(0);
+                self.order.data(node, (size, i64::MAX), Access::Write);
+                self.tree.resized(node, size);
+                self.usage.changed(used.path);
+            }
+            Op::Fallocate if args.flags.unwrap_or(0) & FALLOC_FL_KEEP_SIZE == 0 => {
+                self.learn_write(used, args.offset, args.size.unwrap_or(0));
+            }
+            Op::Flock | Op::Lock => self.learn_lock(op, id, node, args),
+            Op::Mmap => {
+                let start = args.offset.unwrap_or(0);
+                let writes = args.mode.unwrap_or(0) & 2 != 0 && args.flags.unwrap_or(0) & 1 != 0;
+                let access = if writes { Access::Write } else { Access::Read };
+                self.order.data(
+                    node,
+                    (start, start.saturating_add(args.size.unwrap_or(0))),
+                    access,
+                );
+                self.counts.blind.add("mmap");
+                if writes {
+                    self.usage.changed(used.path);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn learn_lock(&mut self, op: Op, id: u32, node: crate::tree::NodeId, args: &Args<'_>) {
+        let access = if op == Op::Flock {
+            match args.flags.unwrap_or(0) & (LOCK_UN | LOCK_SH) {
+                LOCK_SH => Access::Read,
+                _ => Access::Write,
+            }
+        } else if args.mode == Some(0) {
+            Access::Read
+        } else {
+            Access::Write
+        };
+        self.order.lock(node, access);
+        if let Some(description) = self.files.get_mut(id) {
+            description.locks = true;
+        }
+    }
+
+    pub(crate) fn learn_read(&mut self, used: Used, offset: Option<i64>, (asked, got): (i64, i64)) {
+        if let (Some(node), Some(offset)) = (used.node, offset) {
+            self.tree
+                .saw_read(node, offset, got, asked, &mut self.counts.repairs);
+            self.order
+                .data(node, (offset, offset.saturating_add(asked)), Access::Read);
+        }
+    }
+
+    pub(crate) fn learn_write(&mut self, used: Used, offset: Option<i64>, count: i64) {
+        self.usage.changed(used.path);
+        if let Some(node) = used.node {
+            // Where it is not known, it may be anywhere.
+            let span = offset.map_or((0, i64::MAX), |start| (start, start.saturating_add(count)));
+            self.order.data(node, span, Access::Write);
+            self.tree.wrote(node, offset.unwrap_or(0), count);
+        }
+    }
+
+    pub(crate) fn advance(&mut self, id: u32, count: i64) {
+        if let Some(description) = self.files.get_mut(id) {
+            description.offset = description
+                .offset
+                .map(|offset| offset.saturating_add(count));
+        }
+    }
+
+    fn seek(&mut self, id: u32, offset: i64) {
+        if let Some(description) = self.files.get_mut(id) {
+            description.offset = Some(offset);
+        }
+    }
+}
+
+/// What a call needs to know of the description it uses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Used {
+    pub(crate) slot: u32,
+    pub(crate) path: PathId,
+    pub(crate) node: Option<crate::tree::NodeId>,
+    pub(crate) offset: Option<i64>,
+    pub(crate) appends: bool,
+}
+
+impl Used {
+    pub(crate) fn of(description: &Description) -> Self {
+        Self {
+            slot: description.slot,
+            path: description.path,
+            node: description.node,
+            offset: description.offset,
+            appends: description.appends,
+        }
+    }
+}

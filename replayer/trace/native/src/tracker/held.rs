@@ -1,0 +1,114 @@
+//! What descriptors hold: as it was followed, and as the log shows it.
+
+use crate::call::{FileArg, FileKind, OnExec};
+use crate::scope::Spot;
+use crate::tasks::Held;
+use crate::tracker::Tracker;
+use crate::tree::Found;
+
+impl Tracker {
+    /// What a descriptor holds; one that the log shows but never opened was open before.
+    ///
+    /// None where nothing is known.
+    pub(crate) fn held(&mut self, task: u64, file: FileArg<'_>) -> Option<Held> {
+        let held = self.tasks.held(task, file.number);
+        let Some(shown) = file.shown else {
+            return match held {
+                // Standard input and output are seldom files of a tree.
+                None if (0..=2).contains(&file.number) => Some(Held::Outside(None)),
+                held => held,
+            };
+        };
+        match held {
+            Some(Held::Inside(id)) => {
+                let same = self
+                    .files
+                    .get(id)
+                    .is_some_and(|description| description.shown == shown);
+                if same || self.still_holds(id, file, shown) {
+                    return Some(Held::Inside(id));
+                }
+                self.counts.files_corrected += 1;
+                self.release_silently(id);
+                Some(self.adopt(task, file, shown))
+            }
+            Some(Held::Outside(absolute)) => match self.locate_shown(shown) {
+                Some(Spot::Inside(_)) => Some(self.adopt(task, file, shown)),
+                _ => Some(Held::Outside(absolute)),
+            },
+            None => Some(self.adopt(task, file, shown)),
+        }
+    }
+
+    /// Whether a description may be shown by another text than before: its file was renamed, or has no name any more.
+    fn still_holds(&mut self, id: u32, file: FileArg<'_>, shown: &[u8]) -> bool {
+        let spot = self.locate_shown(shown);
+        let Some(description) = self.files.get(id) else {
+            return false;
+        };
+        let (path, node) = (description.path, description.node);
+        let fits = match spot {
+            Some(Spot::Inside(place)) if place == path => true,
+            Some(Spot::Inside(place)) => match self.tree.find(&self.scope.paths, place, false) {
+                Found::Node(found, _) => Some(found) == node || node.is_none(),
+                _ => file.deleted,
+            },
+            // Without -y at the opening, or through a link: nothing was shown before.
+            Some(_) => file.deleted || description.shown.is_empty(),
+            None => false,
+        };
+        if fits && let Some(description) = self.files.get_mut(id) {
+            description.shown = shown.to_vec();
+        }
+        fits
+    }
+
+    /// Take a descriptor for what the log shows: it was opened before the log began, or without its knowledge.
+    fn adopt(&mut self, task: u64, file: FileArg<'_>, shown: &[u8]) -> Held {
+        let held = match self.locate_shown(shown) {
+            Some(Spot::Inside(path)) => {
+                let placed = if file.deleted {
+                    None
+                } else {
+                    let repairs = &mut self.counts.repairs;
+                    self.tree
+                        .saw(&self.scope.paths, path, true, FileKind::Unknown, repairs)
+                };
+                let node = placed.map(|(node, _)| node);
+                let id = self.files.add(path, node, shown);
+                if let Some(description) = self.files.get_mut(id) {
+                    description.offset = None;
+                    self.adopted.push((task, path, description.slot));
+                }
+                self.counts.inherited += 1;
+                Held::Inside(id)
+            }
+            Some(Spot::Outside(absolute)) => {
+                let leads = self
+                    .scope
+                    .entrances()
+                    .any(|(root, _)| root.starts_with(&absolute));
+                Held::Outside(leads.then_some(absolute))
+            }
+            _ => Held::Outside(None),
+        };
+        self.tasks
+            .hold(task, file.number, held.clone(), OnExec::Keep);
+        held
+    }
+
+    /// A descriptor was given out. If it was thought to be in use, its end was not seen.
+    pub(crate) fn hold_new(&mut self, task: u64, fd: i64, held: Held, on_exec: OnExec) {
+        if let Some(before) = self.tasks.hold(task, fd, held, on_exec) {
+            self.counts.files_corrected += 1;
+            self.release_silently(before);
+        }
+    }
+
+    pub(crate) fn release_silently(&mut self, id: u32) {
+        if let Some(description) = self.files.release(id) {
+            self.usage.closed(description.path);
+            self.order.forget_file(description.slot);
+        }
+    }
+}

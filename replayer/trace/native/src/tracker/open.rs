@@ -1,0 +1,173 @@
+//! Opens: what the descriptor that they return means from then on.
+
+use crate::call::{Args, Call, FileKind, OnExec, Outcome, PathArg};
+use crate::constants::{
+    O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_TMPFILE, O_TRUNC,
+};
+use crate::error::TraceError;
+use crate::infer::Placed;
+use crate::op::Op;
+use crate::order::Access;
+use crate::paths::PathId;
+use crate::scope::{Hit, Spot};
+use crate::tasks::Held;
+use crate::tracker::{Fate, On, Tracker};
+use crate::tree::Found;
+
+impl Tracker {
+    /// Take an open: the descriptor that it returned means something from now on.
+    pub(crate) fn open(
+        &mut self,
+        call: &Call<'_>,
+        path: &PathArg<'_>,
+        args: &Args<'_>,
+        shown: Option<&[u8]>,
+    ) -> Result<Fate, TraceError> {
+        let (mut hit, slot) = self.resolve(call.task, path);
+        if !matches!(hit, Hit::Inside(_)) {
+            // A link outside of the roots may lead into them.
+            if let Some(Spot::Inside(path)) = shown.and_then(|shown| self.locate_shown(shown)) {
+                hit = Hit::Inside(path);
+            }
+        }
+        let Hit::Inside(place) = hit else {
+            self.open_outside(call, path, args);
+            return Ok(self.drop_call(call, hit));
+        };
+        let flags = args.flags.unwrap_or(0);
+        let file = call.outcome.value().map(|_| self.files.count());
+        let on = On {
+            path: Some(place),
+            file,
+            to_file: slot,
+            ..On::default()
+        };
+        let seat = if args.mode.is_some() {
+            let mut masked = args.clone();
+            self.mask_mode(call.task, &mut masked);
+            self.emit(call, Op::Open, on, &masked)?
+        } else {
+            self.emit(call, Op::Open, on, args)?
+        };
+        if let Outcome::Error(number) = call.outcome {
+            self.learn_failure(Op::Open, place, number, flags);
+            self.order_names(seat, place, Access::Read);
+            return Ok(Fate::Event);
+        }
+        let known = self.tree.nodes.len();
+        let placed = self.learn_open(place, flags);
+        let created = flags & O_CREAT != 0 && self.tree.nodes.len() > known;
+        self.order_names(
+            seat,
+            place,
+            if created { Access::Write } else { Access::Read },
+        );
+        let node = placed.map(|(node, _)| node);
+        let id = self.files.add(place, node, shown.unwrap_or_default());
+        if let Some(description) = self.files.get_mut(id) {
+            description.appends = flags & O_APPEND != 0;
+        }
+        self.order.file(file.unwrap_or(0), Access::Write);
+        if flags & O_TRUNC != 0 && flags & O_ACCMODE != 0 {
+            if let Some(node) = node {
+                self.tree.resized(node, 0);
+                self.order.data(node, (0, i64::MAX), Access::Write);
+            }
+            self.usage.changed(place);
+        }
+        self.usage.opened(place, seat.thread);
+        let fd = call.outcome.value().unwrap_or(0);
+        self.hold_new(call.task, fd, Held::Inside(id), on_exec(flags));
+        Ok(Fate::Event)
+    }
+
+    fn open_outside(&mut self, call: &Call<'_>, path: &PathArg<'_>, args: &Args<'_>) {
+        let Some(fd) = call.outcome.value() else {
+            return;
+        };
+        let on_exec = on_exec(args.flags.unwrap_or(0));
+        let spot = self.outside_of(call.task, path);
+        let kept = match spot {
+            // Only a directory above a root can lead into it.
+            Spot::Outside(absolute) if self.leads_to_root(&absolute) => Some(absolute),
+            _ => None,
+        };
+        self.hold_new(call.task, fd, Held::Outside(kept), on_exec);
+    }
+
+    /// Where a path that leads outside of the roots leads.
+    pub(crate) fn outside_of(&mut self, task: u64, path: &PathArg<'_>) -> Spot {
+        let base = match (&path.at, path.text.first()) {
+            (_, Some(b'/')) => Spot::Unknown,
+            (crate::call::At::Cwd(_), _) => self.cwd(task),
+            (crate::call::At::File(file), _) => match self.held(task, *file) {
+                Some(Held::Outside(Some(absolute))) => Spot::Outside(absolute),
+                Some(Held::Inside(id)) => self
+                    .files
+                    .get(id)
+                    .map_or(Spot::Unknown, |description| Spot::Inside(description.path)),
+                _ => Spot::Unknown,
+            },
+        };
+        self.locate(&base, &path.text)
+    }
+
+    fn leads_to_root(&self, absolute: &[u8]) -> bool {
+        self.scope.entrances().any(|(root, _)| {
+            absolute.is_empty()
+                || root.starts_with(absolute) && root.get(absolute.len()) == Some(&b'/')
+        })
+    }
+
+    /// The mode that a creation leaves in effect.
+    pub(crate) fn mask_mode(&mut self, task: u64, args: &mut Args<'_>) {
+        let umask = self.tasks.cwd_mut(task).map_or(0, |cwd| cwd.umask);
+        args.mode = args.mode.map(|mode| mode & !umask);
+    }
+
+    /// Learn from an open that succeeded.
+    fn learn_open(&mut self, path: PathId, flags: i64) -> Option<Placed> {
+        let repairs = &mut self.counts.repairs;
+        let paths = &self.scope.paths;
+        if flags & O_TMPFILE == O_TMPFILE {
+            self.tree
+                .saw(paths, path, true, FileKind::Directory, repairs)?;
+            let node = self.tree.add(FileKind::Regular);
+            return Some((node, None));
+        }
+        let exclusive = flags & O_CREAT != 0 && flags & O_EXCL != 0;
+        let follow = !exclusive && flags & O_NOFOLLOW == 0;
+        if flags & O_CREAT != 0 {
+            let found = self.tree.find(paths, path, follow);
+            if exclusive || !matches!(found, Found::Node(..)) {
+                let placed = self.tree.made(paths, path, FileKind::Regular, repairs);
+                let doubtful = matches!(
+                    found,
+                    Found::Unknown(..) | Found::NoDirectory { known: false, .. }
+                );
+                if let (Some((node, place)), true) = (placed, doubtful) {
+                    // Without O_EXCL it may have been there: a later read can prove it.
+                    if let Some(node) = self.tree.node_mut(node).filter(|_| !exclusive) {
+                        node.doubtful_origin = place;
+                    }
+                }
+                self.usage.renewed(&self.scope.paths, path, true);
+                return placed;
+            }
+        }
+        let kind = if flags & O_DIRECTORY != 0 {
+            FileKind::Directory
+        } else {
+            FileKind::Unknown
+        };
+        self.tree.saw(paths, path, follow, kind, repairs)
+    }
+}
+
+fn on_exec(flags: i64) -> OnExec {
+    if flags & O_CLOEXEC != 0 {
+        OnExec::Close
+    } else {
+        OnExec::Keep
+    }
+}

@@ -1,0 +1,191 @@
+"""The page in a real browser: form, start, live figures, stop, report; another page's attack."""
+
+import threading
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from tests.behaviour.browser import Page, find_chromium, open_page
+from tests.behaviour.page import Server, serve
+from tests.behaviour.shell import make_shell
+
+pytestmark = pytest.mark.skipif(find_chromium() is None, reason="there is no Chromium here")
+
+ATTACK = """\
+<!doctype html><title>waiting</title>
+<form method="post" action="{url}swarm" target="answer"><input name="user_count" value="2">
+<input name="spawn_rate" value="2"><input name="scenario" value="tiny"></form>
+<iframe name="answer"></iframe>
+<script>
+(async () => {{
+  const order = {{ user_count: "2", spawn_rate: "2", scenario: "tiny", targets: "near" }};
+  const body = new URLSearchParams(order);
+  const outcomes = [];
+  for (const mode of ["cors", "no-cors"])
+    try {{
+      const answer = await fetch("{url}swarm", {{ method: "POST", body, mode }});
+      outcomes.push(answer.type === "opaque" ? "unseen" : String(answer.status));
+    }} catch {{ outcomes.push("kept out"); }}
+  try {{ outcomes.push(await (await fetch("{url}")).text()); }}
+  catch {{ outcomes.push("kept out"); }}
+  document.forms[0].submit();
+  setTimeout(() => (document.title = outcomes.join(", ")), 1000);
+}})();
+</script>
+"""
+
+CELLS = """[...document.querySelectorAll('main tbody tr')]
+  .map(row => [...row.cells].map(cell => cell.innerText))"""
+DRAWN = """[...document.querySelectorAll('figure canvas')].filter(canvas => {
+  const { width, height } = canvas;
+  const pen = canvas.getContext('2d');
+  return width > 0 && new Set(pen.getImageData(0, 0, width, height).data).size > 8;
+}).length"""
+NEWEST = "fetch('/replayer/now').then(answer => answer.json()).then(now => now.run.id)"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    shell = make_shell(tmp_path_factory.mktemp("browser"))
+    for name in ("near", "far"):
+        shell.target(name)
+    targets = ("--target", "near=near", "--target", "far=far")
+    with serve(shell, "tiny.yaml", *targets, "--rounds", "1") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with open_page(tmp_path_factory.mktemp("profile")) as found:
+        yield found
+
+
+def fits(page: Page, width: int) -> bool:
+    """Whether nothing stands out to the right: what is wide scrolls by itself."""
+    return bool(page.run(f"document.documentElement.scrollWidth <= {width}"))
+
+
+def a_past_run(server: Server) -> str:
+    """Return the id of the last run, after having one if there is none."""
+    if server.now()["run"] is None:
+        server.start(targets="near")
+    return str(server.until("stopped")["id"])
+
+
+def test_a_person_starts_watches_stops_and_reads(server: Server, page: Page) -> None:
+    page.look(1280, "light")
+    page.open(server.url)
+    page.until("""!!document.querySelector('form select[name="scenario"]')""")
+    page.until("document.querySelector('.rp-about')?.textContent.includes('files')")
+    for name in ("host", "profile"):
+        assert not page.run(f"""document.querySelector('[name="{name}"]').offsetParent""")
+    users = """document.querySelector('input[name="userCount"]').value"""
+    for scenario, count in (("kernel-untar", "1"), ("tiny", "2")):
+        page.write("scenario", scenario)
+        page.until(f"{users} == '{count}'")
+    page.write("runTime", "10m")
+    page.press("Start")
+    page.until("document.querySelector('#rp-now')?.innerText.includes('RUNNING')")
+    page.until("/look/.test(document.querySelector('main')?.innerText)")
+
+    page.press("File operations")
+    page.until("/whole transaction/.test(document.body.innerText)")
+    cells = page.run(CELLS)
+    assert {row[2] for row in cells} >= {"open", "close", "read", "whole transaction"}
+    assert all(float(row[7]) > 0 for row in cells if int(row[3]) > 0)
+
+    page.open(f"{server.url}replayer/latency")
+    page.until("document.querySelectorAll('figure canvas').length == 6")
+    page.until(f"{DRAWN} == 6")
+    page.until("document.querySelectorAll('#charts .rp-legend button').length >= 8")
+
+    page.open(server.url)
+    page.press("Stop")
+    page.until("/INCONCLUSIVE|PASS/.test(document.querySelector('#rp-now').innerText)")
+    page.press("Report")
+    page.until("/What was measured/.test(document.body.innerText)")
+    assert "the run was interrupted" in page.text()
+    assert page.complaints == []
+    assert {url for url in page.asked if not url.startswith((server.url, "data:"))} <= {
+        "about:blank"
+    }
+
+
+def test_a_second_start_from_the_page_is_a_new_run(server: Server, page: Page) -> None:
+    page.look(1280, "dark")
+    before = a_past_run(server)
+    page.open(server.url)
+    page.press("New")
+    page.until("""!!document.querySelector('form select[name="scenario"]')""")
+    page.write("runTime", "1s")
+    page.press("Start")
+    page.until(f"({NEWEST}).then(id => id && id != '{before}')")
+    run = server.until("stopped")
+    assert run["failure"] is None
+    page.open(f"{server.url}replayer/runs")
+    page.run(
+        "[...document.querySelectorAll('input[name=run]')].slice(0, 2).forEach(box => box.click())"
+    )
+    page.press("Compare 2 runs")
+    page.until("/look p50/.test(document.body.innerText)")
+    assert page.complaints == []
+
+
+def test_a_trace_is_replayed_by_a_press_of_its_button(server: Server, page: Page) -> None:
+    page.look(1280, "light")
+    page.open(f"{server.url}replayer/traces")
+    before = a_past_run(server)
+    page.until("document.readyState == 'complete' && !!document.querySelector('#rp-bar')")
+    page.write("user_count", "none")
+    press = """document.querySelector('button[value="wordpress/login"]').click()"""
+    page.run(press)
+    page.until("document.querySelector('#refused').innerText.includes('users must be')")
+    page.write("user_count", "2")
+    page.run(press)
+    page.until("location.search == '?tab=operations'")
+    page.until(f"({NEWEST}).then(id => id && id != '{before}')")
+    run = server.until("stopped")
+    assert run["failure"] is None
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_page_fits_wide_and_narrow_light_and_dark(
+    server: Server, page: Page, tmp_path: Path, width: int, scheme: str
+) -> None:
+    page.look(width, scheme)
+    for name, place in {
+        "form": "",
+        "operations": "?tab=operations",
+        "latency": "replayer/latency",
+        "runs": "replayer/runs",
+        "traces": "replayer/traces",
+    }.items():
+        page.open(server.url + place)
+        page.until("!!document.querySelector('#rp-bar nav a[aria-current]')")
+        assert fits(page, width), name
+        ground = page.run("getComputedStyle(document.querySelector('#rp-bar')).backgroundColor")
+        red = int(ground.split("(")[1].split(",")[0])
+        assert (red > 128) is (scheme == "light"), name
+        page.picture(tmp_path / f"{name}.png")
+        assert (tmp_path / f"{name}.png").stat().st_size > 5000
+    assert page.complaints == []
+
+
+def test_a_page_of_another_origin_starts_and_reads_nothing(
+    server: Server, page: Page, tmp_path: Path
+) -> None:
+    (tmp_path / "index.html").write_text(ATTACK.format(url=server.url))
+    before = server.now()
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as evil:
+        threading.Thread(target=evil.serve_forever, daemon=True).start()
+        page.open(f"http://localhost:{evil.server_port}/")
+        title = page.until("document.title != 'waiting' && document.title")
+        evil.shutdown()
+    assert title == "kept out, kept out, kept out"
+    assert (server.now()["state"], server.now()["run"]) == (before["state"], before["run"])

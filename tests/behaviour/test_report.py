@@ -1,0 +1,61 @@
+"""What is made of a real run afterwards: comparison, page, costs."""
+
+import json
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from replayer.report import comparison_schema
+from tests.behaviour.shell import Shell, make_shell
+
+PRICES = "stored_gb: 1\ntargets: {left: {per_gb_month: 1}, right: {per_month: 2}}\n"
+
+
+@pytest.fixture(scope="module")
+def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """A home with one real run on two targets in three rounds."""
+    shell = make_shell(tmp_path_factory.mktemp("home"))
+    targets = (f"{name}={shell.target(name)}" for name in ("left", "right"))
+    words = [word for target in targets for word in ("--target", target)]
+    done = shell.run("run", "tiny.yaml", *words, "-t", "2s", "-o", "out", "--json")
+    assert done.went_well, done.err
+    analysis = done.document()["analysis"]
+    assert {found["transaction"] for found in analysis["acknowledged"]} == {"save"}
+    return shell
+
+
+def test_the_targets_of_a_run_are_compared(shell: Shell) -> None:
+    done = shell.run("compare", "out", "--json")
+    assert done.code == 0, done.err
+    found = done.document()
+    jsonschema.validate(found, comparison_schema())
+    ranked = {(item["subject"], item["figure"]) for item in found["compared"]}
+    assert ranked >= {("all transactions", "p50"), ("look", "p50"), ("save", "throughput")}
+    assert ("open", "p50") in ranked
+    assert all(item["standings"][0]["claim"] == "best" for item in found["compared"])
+
+
+def test_the_page_holds_both_targets(shell: Shell) -> None:
+    done = shell.run("report", "out", "--html", "page.html")
+    assert done.code == 0, done.err
+    page = (shell.home / "page.html").read_text()
+    assert page.count("<figure>") == 2 + 2 * 2
+    assert "left" in page
+    assert "right" in page
+    assert "Where written data is" in page
+
+
+def test_costs_come_from_the_prices_that_are_given(shell: Shell) -> None:
+    (shell.home / "prices.yaml").write_text(PRICES)
+    done = shell.run("cost", "out", "--prices", "prices.yaml", "--json")
+    assert done.code == 0, done.err
+    costs = json.loads(done.out)["costs"]
+    assert {cost["target"]: cost["fixed_per_month"] for cost in costs} == {"left": 1, "right": 2}
+
+
+def test_a_folder_is_looked_over_and_left_as_it_was(shell: Shell, tmp_path: Path) -> None:
+    done = shell.run("doctor", "--no-probe", tmp_path)
+    assert done.code == 0, done.err
+    assert str(tmp_path) in done.out
+    assert list(tmp_path.iterdir()) == []

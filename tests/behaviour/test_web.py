@@ -1,0 +1,235 @@
+"""The web page over HTTP, with the real program behind it."""
+
+import fcntl
+import json
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from tests.behaviour.page import ORDER, Server, serve
+from tests.behaviour.shell import Shell, Until, make_shell
+
+LOCKS = """\
+name: locks
+about: One file that is locked again and again.
+users: {count: 1, think_time: 50ms}
+duration: 1s
+datasets:
+  files: {files: 1, sizes: 1KiB}
+mix: {hold: 1}
+transactions:
+  hold:
+    - open: {from: files, pick: uniform}
+    - flock: {kind: exclusive}
+    - close
+"""
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    made = make_shell(tmp_path_factory.mktemp("web"))
+    made.target()
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(house: Shell) -> Iterator[Server]:
+    with serve(house, "tiny.yaml", "--target", "mount=mount", "-o", "kept") as found:
+        yield found
+
+
+def test_each_start_is_a_run_of_its_own(server: Server, house: Shell) -> None:
+    names = []
+    for _ in range(2):
+        server.start()
+        run = server.until("stopped")
+        assert run["outcome"] in {"pass", "inconclusive"}, run
+        assert run["failure"] is None
+        names.append(run["id"])
+    first, second = (
+        json.loads((house.home / "kept" / name / "run.json").read_text()) for name in names
+    )
+    assert names[0] != names[1]
+    for found in (first, second):
+        assert (found["status"], found["load"]["users"], found["cache"]["asked"]) == (
+            "finished",
+            2,
+            "warm",
+        )
+        assert found["load"]["duration_s"] == 1
+    assert first["plan"]["fingerprint"] == second["plan"]["fingerprint"]
+    assert list((house.home / "mount").iterdir()) == []
+
+
+def test_locusts_figures_are_those_of_the_run_alone(server: Server, house: Shell) -> None:
+    server.start()
+    run = server.until("stopped")
+    report = json.loads((house.home / "kept" / run["id"] / "run.json").read_text())
+    (target,) = report["summary"]["targets"]
+    ours = {each["name"]: each["count"] for each in target["overall"]["transactions"]}
+    shown = json.loads(server.get("stats/requests"))
+    theirs = {row["name"]: row["num_requests"] for row in shown["stats"]}
+    assert theirs == {**ours, "Aggregated": sum(ours.values())}
+    rows = shown["extended_stats"][0]["data"]
+    ops = {
+        (transaction["name"], op["op"]): op["count"]
+        for transaction in target["overall"]["transactions"]
+        for op in transaction["ops"]
+    }
+    whole = {(name, "whole transaction"): count for name, count in ours.items()}
+    assert {(row["transaction"], row["op"]): row["count"] for row in rows} == {**ops, **whole}
+    median = next(row for row in rows if row["transaction"] == "look" and row["count"] > 20)["p50"]
+    known = next(each for each in target["overall"]["transactions"] if each["name"] == "look")
+    assert median * 1000 == pytest.approx(known["latency"]["p50_ns"], rel=0.002)
+
+
+def test_the_series_hold_every_transaction(server: Server) -> None:
+    server.start()
+    server.until("stopped")
+    found = json.loads(server.get("replayer/series?transaction=look"))
+    row = next(
+        row for row in json.loads(server.get("stats/requests"))["stats"] if row["name"] == "look"
+    )
+    assert sum(count for column in found["heat"] for _, count in column) == row["num_requests"]
+    assert list(found["lines"]) == ["transaction", "close", "open", "read"]
+    again = json.loads(server.get(f"replayer/series?transaction=look&after={found['last']}"))
+    assert again["columns"]["t"] == []
+
+
+def test_a_run_that_goes_on_is_stopped_with_what_it_has(server: Server, house: Shell) -> None:
+    server.start(run_time="10m")
+    server.until("running")
+    code, text = server.post("swarm", ORDER)
+    assert (code, json.loads(text)["success"]) == (200, False)
+    assert "one at a time" in text
+    while server.now()["run"]["phase"] is None:
+        pass
+    assert server.post("stop", {})[0] == 200
+    run = server.until("stopped")
+    report = json.loads((house.home / "kept" / run["id"] / "run.json").read_text())
+    assert (report["status"], run["outcome"]) == ("interrupted", "inconclusive")
+    assert report["summary"]["targets"][0]["overall"]["measured_s"] < 60
+    assert list((house.home / "mount").iterdir()) == []
+
+
+def test_reports_and_comparisons_are_served(server: Server) -> None:
+    names = []
+    for _ in range(2):
+        server.start()
+        names.append(server.until("stopped")["id"])
+    listed = server.get("replayer/runs")
+    assert all(f'value="{name}"' in listed for name in names)
+    assert "What was measured" in server.get(f"replayer/runs/{names[0]}")
+    document = json.loads(server.get(f"replayer/runs/{names[0]}/report.json"))
+    assert document["id"] == names[0]
+    page = server.get(f"replayer/compare?run={names[0]}&run={names[1]}")
+    assert "look p50" in page
+    assert "different plans" not in page
+
+
+def test_a_trace_is_replayed_by_several_users(server: Server, house: Shell) -> None:
+    order = {"trace": "wordpress/front-warm", "user_count": "2", "pace": "asap", "cache": "as-is"}
+    code, text = server.post("replayer/replay", {**order, "targets": "mount"})
+    assert (code, json.loads(text)["success"]) == (200, True), text
+    run = server.until("stopped")
+    assert run["failure"] is None
+    report = json.loads((house.home / "kept" / run["id"] / "run.json").read_text())
+    assert report["load"]["users"] == 2
+    overall = report["summary"]["targets"][0]["overall"]
+    assert overall["errors"] == 0
+    counts = {op["op"]: op["count"] for op in overall["ops"]}
+    assert counts["stat"] == 2 * 460
+    assert 'value="wordpress/front-warm"' in server.get("replayer/traces")
+
+
+def test_strangers_start_nothing(server: Server, house: Shell) -> None:
+    before = sorted((house.home / "kept").iterdir()) if (house.home / "kept").exists() else []
+    for headers in ({"Origin": "http://evil.example"}, {"X-Replayer-Token": "guess"}):
+        assert server.post("swarm", ORDER, **headers)[0] == 403
+    assert server.post("swarm", {**ORDER, "html_file": str(house.home / "x.html")})[0] == 403
+    assert server.post("swarm", {**ORDER, "targets": "/"})[0] == 403
+    assert server.post("user", {"user_class_name": "ScenarioUser"})[0] == 403
+    assert not (house.home / "x.html").exists()
+    assert server.now()["state"] in {"ready", "stopped"}
+    after = sorted((house.home / "kept").iterdir()) if (house.home / "kept").exists() else []
+    assert before == after
+
+
+def test_a_run_that_cannot_begin_says_why_and_another_can(server: Server, house: Shell) -> None:
+    gone = house.home / "elsewhere"
+    (house.home / "mount").rename(gone)
+    try:
+        server.start()
+        run = server.until("stopped")
+        assert "mount: " in run["failure"]
+        assert run["outcome"] == "failed"
+    finally:
+        gone.rename(house.home / "mount")
+    server.start()
+    assert server.until("stopped")["failure"] is None
+
+
+def test_a_call_that_hangs_is_shown_while_it_hangs(shell: Shell, until: Until) -> None:
+    mount = shell.target()
+    (shell.home / "locks.yaml").write_text(LOCKS)
+    with serve(shell, "locks.yaml", "--target", f"mount={mount}") as server:
+        server.start(scenario="locks", run_time="10m", user_count="1", cache="as-is")
+        server.until("running")
+        until(lambda: server.now()["run"]["phase"])
+        (file,) = (path for path in mount.glob("replayer-*/files/**/*") if path.is_file())
+        with file.open() as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            until(lambda: server.now()["run"]["hanging"])
+            (hang,) = server.now()["run"]["hanging"]
+            assert "flock" in hang["call"]
+            assert hang["age_s"] >= 5
+        until(lambda: not server.now()["run"]["hanging"])
+        until(lambda: max(json.loads(server.get("replayer/series"))["columns"]["hanging"]) == 1)
+        warnings = server.now()["run"]["warnings"]
+        assert any("left as they are" in warning["message"] for warning in warnings)
+
+
+@pytest.mark.parametrize(
+    ("state", "number"),
+    [
+        ("ready", signal.SIGINT),
+        ("ready", signal.SIGTERM),
+        ("stopped", signal.SIGINT),
+        ("stopped", signal.SIGTERM),
+        ("running", signal.SIGINT),
+    ],
+)
+def test_ctrl_c_ends_the_page_with_0_and_a_run_in_it_with_4(
+    shell: Shell, state: str, number: signal.Signals
+) -> None:
+    mount = shell.target()
+    with serve(shell, "tiny.yaml", "--target", f"mount={mount}") as server:
+        if state != "ready":
+            server.start(run_time="10m" if state == "running" else "1s")
+            server.until(state)
+        server.process.send_signal(number)
+        out, err = server.process.communicate(timeout=30)
+        assert server.process.returncode == (4 if state == "running" else 0), out + err
+        assert "Traceback" not in err
+        assert "KeyboardInterrupt" not in err
+    assert list(mount.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--web-host", "0.0.0.0"], "so a login is needed"),
+        (["--web-login"], "no secret to log in with"),
+        (["--web-login", "--web-secret-file", "short"], "must be 12 characters"),
+        (["--web-login", "--web-secret-file", "none"], "cannot be read"),
+    ],
+)
+def test_a_page_that_others_could_use_is_refused(shell: Shell, words: list[str], says: str) -> None:
+    (shell.home / "short").write_text("hunter2\n")
+    done = shell.run("web", *words)
+    assert (done.code, says in done.err, "hint: " in done.err or says.startswith("cannot")) == (
+        2,
+        True,
+        True,
+    )

@@ -1,0 +1,199 @@
+"""What scenarios predict beside what the real programs need, on the same folder.
+
+``python -m tests.bench.predicted FOLDER [--turns N] [--only NAME]…`` runs each program and the
+scenario that stands for it in turns, and prints the time of both and their ratio: tar, cp, rsync,
+rm, and PHP with its sessions. What is not installed is left out. Take a folder on the mount that
+matters; nothing of it is run by the tests.
+"""
+
+import argparse
+import json
+import lzma
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+import replayer
+from tests.bench.arena import SHARED_MEMORY
+
+MANIFESTS = Path(replayer.__file__).parent / "scenarios/manifests"
+DOCROOT = MANIFESTS / "wordpress-6.1.9.tsv.xz"
+POOL = random.Random(1).randbytes(1 << 22)  # noqa: S311 (content, not a secret)
+REQUESTS = 200
+SESSION = """
+ini_set('session.save_path', $argv[1]);
+ini_set('session.use_cookies', '0');
+ini_set('session.gc_probability', '0');
+$begin = hrtime(true);
+for ($i = 0; $i < (int) $argv[2]; $i++) {
+    session_id('bench' . $i % 10);
+    session_start(['cache_limiter' => '']);
+    $_SESSION['data'] = str_repeat(chr(65 + $i % 26), 700);
+    usleep(2000);
+    session_write_close();
+}
+echo (hrtime(true) - $begin) / 1e9 / (int) $argv[2];
+"""
+"""A page's use of its session: 700 bytes (the mean that was measured), 2 ms of work."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A program, and the transaction of a scenario that stands for it.
+
+    Attributes:
+        program: What must be installed.
+        measure: Runs the program in a folder; the seconds of one transaction.
+        scenario: Its name.
+        words: More words for ``replayer run``.
+    """
+
+    program: str
+    measure: Callable[[Path], float]
+    scenario: str
+    words: tuple[str, ...]
+
+
+def main() -> None:
+    """Run the pairs that were asked for and print a table."""
+    asked = _arguments()
+    print(f"{'program':<10} {'scenario':<28} {'program s':>10} {'scenario s':>10} {'ratio':>6}")
+    for name, pair in _pairs().items():
+        if asked.only and name not in asked.only:
+            continue
+        if shutil.which(pair.program) is None:
+            print(f"{name:<10} {pair.program} is not installed")
+            continue
+        turns = [_turn(pair, asked.folder) for _ in range(asked.turns)]
+        real, predicted = (median(times) for times in zip(*turns, strict=True))
+        ratio = median(mine / theirs for theirs, mine in turns)
+        print(f"{name:<10} {pair.scenario:<28} {real:>10.4f} {predicted:>10.4f} {ratio:>6.2f}")
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("--turns", type=int, default=3, metavar="N")
+    parser.add_argument("--only", action="append", choices=sorted(_pairs()), metavar="NAME")
+    return parser.parse_args()
+
+
+def _pairs() -> Mapping[str, Pair]:
+    return {
+        "tar": Pair("tar", _tar, "kernel-untar", _only("untar", "linux.manifest=wordpress-6.1.9")),
+        "cp": Pair("cp", _cp, "wordpress-deploy", _deployer("cp")),
+        "rsync": Pair("rsync", _rsync, "wordpress-deploy", _deployer(_rsync_transaction())),
+        "rm": Pair("rm", _rm, "rm-rf", _only("remove", "tree.manifest=wordpress-6.1.9")),
+        "php": Pair("php", _php, "php-sessions", _only("own_session", f"iterations={REQUESTS}")),
+    }
+
+
+def _only(transaction: str, *settings: str) -> tuple[str, ...]:
+    return tuple(f"--set={text}" for text in (f"mix={{{transaction}: 1}}", *settings))
+
+
+def _deployer(transaction: str) -> tuple[str, ...]:
+    role = f"roles.deployer.mix={{{transaction}: 1}}"
+    return ("--set", role, "--set", "iterations=1", "--set", "users.think_time=0s")
+
+
+def _rsync_transaction() -> str:
+    """Return the transaction of the installed version: 3.5 walks through every component."""
+    if shutil.which("rsync") is None:
+        return "rsync"
+    shown = subprocess.run(["rsync", "--version"], check=True, capture_output=True, text=True)
+    found = re.search(r"version (\d+)\.(\d+)", shown.stdout)
+    newer = found is not None and (int(found[1]), int(found[2])) >= (3, 5)
+    return "rsync_3_5" if newer else "rsync"
+
+
+def _turn(pair: Pair, folder: Path) -> tuple[float, float]:
+    """Return the seconds of the program and of the scenario."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix="predicted-") as place:
+        os.sync()
+        real = pair.measure(Path(place))
+    os.sync()
+    return real, _run_scenario(pair, folder)
+
+
+def _run_scenario(pair: Pair, folder: Path) -> float:
+    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as output:
+        run = Path(output) / "run"
+        words = [sys.executable, "-m", "replayer", "run", pair.scenario, "-u", "1", "--quiet"]
+        places = [f"--target={folder}", f"--output={run}"]
+        # Exit code 4 (inconclusive) is no failure: few samples, and one busy CPU.
+        code = subprocess.call([*words, *places, *pair.words], stdout=subprocess.DEVNULL)
+        if code not in {0, 4}:
+            message = f"{pair.scenario} failed with exit code {code}"
+            raise RuntimeError(message)
+        summary = json.loads((run / "run.json").read_text())["summary"]
+    (transaction,) = summary["targets"][0]["overall"]["transactions"]
+    return float(transaction["latency"]["mean_ns"]) / 1e9
+
+
+def _tar(place: Path) -> float:
+    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as memory:
+        _lay_out(Path(memory) / "tree")
+        tarball = f"{memory}/tree.tar"
+        subprocess.run(["tar", "-cf", tarball, "-C", f"{memory}/tree", "."], check=True)
+        return _timed(["tar", "-xf", tarball, "-C", str(place)])
+
+
+def _cp(place: Path) -> float:
+    _lay_out(place / "source")
+    return _timed(["cp", "-a", str(place / "source"), str(place / "copy")])
+
+
+def _rsync(place: Path) -> float:
+    _lay_out(place / "source")
+    return _timed(["rsync", "-a", f"{place}/source/", f"{place}/copy"])
+
+
+def _rm(place: Path) -> float:
+    _lay_out(place / "tree")
+    return _timed(["rm", "-rf", str(place / "tree")])
+
+
+def _php(place: Path) -> float:
+    words = ["php", "-r", SESSION, str(place), str(REQUESTS)]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    return float(done.stdout)
+
+
+def _timed(words: Sequence[str]) -> float:
+    os.sync()
+    begin = time.monotonic()
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic() - begin
+
+
+def _lay_out(top: Path) -> None:
+    """Make the document root that the scenarios know, with random content."""
+    top.mkdir()
+    for path, kind, size in _entries():
+        if kind == "d":
+            (top / path).mkdir(parents=True, exist_ok=True)
+            continue
+        (top / path).parent.mkdir(parents=True, exist_ok=True)
+        (top / path).write_bytes(POOL[:size])
+
+
+def _entries() -> Iterator[tuple[str, str, int]]:
+    with lzma.open(DOCROOT, "rt", encoding="utf-8") as lines:
+        next(lines)  # the header
+        for line in lines:
+            path, kind, size, *_ = line.rstrip("\n").split("\t")
+            yield path, kind, int(size)
+
+
+if __name__ == "__main__":
+    main()

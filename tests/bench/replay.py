@@ -1,0 +1,286 @@
+"""Replays: how fast, how punctual, how small, and how close to the commands that were captured.
+
+Each is measured through the command line, as a user would see it; figures come from run folders.
+"""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tests.bench.untar import make_tarball
+
+FAST_EVENTS_S = 2_000_000
+DRIFT_LIMIT = 0.001
+ERROR_LIMIT = 0.05
+RSS_LIMIT_BYTES = 500 << 20
+FRONT_PAGE = "wordpress/front-warm"
+REPLAYED = {0, 4}
+"""Exit codes of a replay that was done: 4 says that one user without pauses keeps a CPU busy."""
+LONG_BLOCK_EVENTS = 10_000
+IDENTITY = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
+
+
+@dataclass(frozen=True)
+class Speed:
+    """A trace replayed without pauses by one user.
+
+    Attributes:
+        events_s: Events a second of the time that transactions took, median of the turns.
+        events: Events of the trace.
+    """
+
+    events_s: float
+    events: int
+
+    def passes(self) -> bool:
+        return self.events_s >= FAST_EVENTS_S
+
+    def document(self) -> dict[str, object]:
+        return {**asdict(self), "passes": self.passes()}
+
+
+def front_page(arena: Path, scratch: Path, turns: int, loops: int = 40) -> Speed:
+    """Replay the warm front page again and again."""
+    rates = []
+    events = 0
+    for turn in range(turns):
+        run = replay(
+            Place(arena, scratch / f"front-{turn}"), FRONT_PAGE, "--pace=asap", f"--loops={loops}"
+        )
+        transaction = only_transaction(run)
+        events = run["replay"]["results"]["events"] // transaction["latency"]["count"]
+        rates.append(events / (transaction["service"]["mean_ns"] / 1e9))
+    return Speed(median(rates), events)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a replay works and where it writes its run folder."""
+
+    target: Path
+    output: Path
+
+
+def replay(place: Place, trace: str, *words: str) -> dict[str, Any]:
+    """Run ``replayer replay`` on one target and return its run.json.
+
+    Raises:
+        RuntimeError: It failed.
+    """
+    command = [sys.executable, "-m", "replayer", "replay", trace, "--quiet", *words]
+    command += [f"--target={place.target}", f"--output={place.output}"]
+    os.sync()
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode not in REPLAYED:
+        message = f"replay of {trace} failed: {done.stderr}{done.stdout[-2000:]}"
+        raise RuntimeError(message)
+    found: dict[str, Any] = json.loads((place.output / "run.json").read_text())
+    return found
+
+
+def only_transaction(run: dict[str, Any]) -> dict[str, Any]:
+    """Return the one transaction of the one target."""
+    (target,) = run["summary"]["targets"]
+    (transaction,) = target["overall"]["transactions"]
+    found: dict[str, Any] = transaction
+    return found
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A captured command beside its replays, on one file system.
+
+    Attributes:
+        command: What was captured.
+        untraced_s: Its time without a tracer, median.
+        closed_s: Time of its replay with the recorded pauses, median.
+        asap_s: The same without pauses: what the file system alone takes.
+        events: Events of the trace.
+    """
+
+    command: str
+    untraced_s: float
+    closed_s: float
+    asap_s: float
+    events: int
+
+    @property
+    def error(self) -> float:
+        """How far the replay with pauses is off."""
+        return self.closed_s / self.untraced_s - 1
+
+    def passes(self) -> bool:
+        return abs(self.error) <= ERROR_LIMIT
+
+    def document(self) -> dict[str, object]:
+        return {**asdict(self), "error": self.error, "passes": self.passes()}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A command to capture: its words below the folder, and what makes the folder ready for it."""
+
+    name: str
+    words: Sequence[str]
+    make_ready: Callable[[Path], None]
+
+
+def likenesses(arena: Path, scratch: Path, turns: int) -> list[Likeness]:
+    """Capture tar, cp, rsync and git in the arena, and replay them there."""
+    stage = arena / "stage"
+    source = stage / "source"
+    source.mkdir(parents=True)
+    make_tarball(stage / "source.tar", "wordpress-6.1.9")
+    subprocess.run(["tar", "-xf", "../source.tar"], cwd=source, check=True)
+    for words in (("init", "-q"), ("add", "-A"), (*IDENTITY, "commit", "-qm", "all")):
+        subprocess.run(["git", *words], cwd=source, check=True)
+    tools = [
+        Tool("tar xf", ("tar", "-xf", "source.tar", "-C", "copy"), make_copy),
+        Tool("cp -a", ("cp", "-a", "source", "copy/"), make_copy),
+        Tool("rsync -a", ("rsync", "-a", "source/", "copy/"), make_copy),
+        Tool("git status", ("git", "-C", "source", "status", "--short"), settle),
+    ]
+    try:
+        there = [tool for tool in tools if shutil.which(tool.words[0])]
+        return [likeness(tool, stage, scratch, turns) for tool in there]
+    finally:
+        shutil.rmtree(stage)
+
+
+def make_copy(stage: Path) -> None:
+    """Make an empty folder to copy into."""
+    shutil.rmtree(stage / "copy", ignore_errors=True)
+    (stage / "copy").mkdir()
+
+
+def settle(stage: Path) -> None:
+    """Bring git's index up to date, so that every run reads the same."""
+    subprocess.run(["git", "-C", str(stage / "source"), "status"], check=True, capture_output=True)
+
+
+def likeness(tool: Tool, stage: Path, scratch: Path, turns: int) -> Likeness:
+    """Time a command, capture it, replay it."""
+    trace = scratch / tool.name.replace(" ", "-")
+    tool.make_ready(stage)
+    capture = [sys.executable, "-m", "replayer", "capture", "-o", str(trace), "--root", str(stage)]
+    subprocess.run([*capture, "--", *tool.words], cwd=stage, check=True, capture_output=True)
+    times: dict[str, list[float]] = {"untraced": [], "closed": [], "asap": []}
+    events = 0
+    for turn in range(turns):
+        times["untraced"].append(untraced(tool, stage))
+        for pace in ("closed", "asap"):
+            output = scratch / f"{trace.name}-{pace}-{turn}"
+            run = replay(Place(stage.parent, output), str(trace), f"--pace={pace}")
+            times[pace].append(only_transaction(run)["latency"]["mean_ns"] / 1e9)
+            events = run["replay"]["results"]["events"]
+    untraced_s, closed_s, asap_s = (median(found) for found in times.values())
+    return Likeness(tool.name, untraced_s, closed_s, asap_s, events)
+
+
+def untraced(tool: Tool, stage: Path) -> float:
+    """Run a command and return its wall time in seconds."""
+    tool.make_ready(stage)
+    os.sync()
+    begin = time.monotonic()
+    subprocess.run(tool.words, cwd=stage, check=True, capture_output=True)
+    return time.monotonic() - begin
+
+
+@dataclass(frozen=True)
+class Punctuality:
+    """A trace stretched to a length and replayed at its recorded times.
+
+    Attributes:
+        length_s: How long it should have taken.
+        late_p50_ns: Lateness of events.
+        late_p99_ns: The same.
+        drift: How much longer the whole took, as a share of its length.
+    """
+
+    length_s: float
+    late_p50_ns: int
+    late_p99_ns: int
+    drift: float
+
+    def passes(self) -> bool:
+        return abs(self.drift) <= DRIFT_LIMIT
+
+    def document(self) -> dict[str, object]:
+        return {**asdict(self), "passes": self.passes()}
+
+
+def punctuality(arena: Path, scratch: Path, length_s: float = 60.0) -> Punctuality:
+    """Replay the warm front page at its recorded times, slowed down so that it takes so long."""
+    shown = subprocess.run(
+        [sys.executable, "-m", "replayer", "show", FRONT_PAGE, "--json"],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    span_s = json.loads(shown.stdout)["counts"]["span_ns"] / 1e9
+    speed = round(span_s / length_s, 4)
+    run = replay(Place(arena, scratch / "timed"), FRONT_PAGE, "--pace=timed", f"--speed={speed}")
+    lag = only_transaction(run)["event_lag"]
+    (target,) = run["replay"]["results"]["targets"]
+    drift = target["drift_ns"] / 1e9 / (span_s / speed)
+    return Punctuality(span_s / speed, lag["p50_ns"], lag["p99_ns"], drift)
+
+
+@dataclass(frozen=True)
+class Long:
+    """A trace too long for memory.
+
+    Attributes:
+        events: Events that were replayed.
+        rss_bytes: The most memory that the process had.
+        events_s: Events a second.
+    """
+
+    events: int
+    rss_bytes: int
+    events_s: float
+
+    def passes(self) -> bool:
+        return self.rss_bytes <= RSS_LIMIT_BYTES
+
+    def document(self) -> dict[str, object]:
+        return {**asdict(self), "passes": self.passes()}
+
+
+def long_trace(arena: Path, scratch: Path, events: int) -> Long:
+    """Make a trace of so many events by repetition, and replay it without pauses."""
+    log, trace = arena / "long.iolog", arena / "long-trace"
+    write_long_log(log, events)
+    importing = [sys.executable, "-m", "replayer", "import", str(log), "-o", str(trace)]
+    subprocess.run([*importing, "--root", "/data"], check=True, capture_output=True)
+    log.unlink()
+    run = replay(Place(arena, scratch / "long"), str(trace), "--pace=asap")
+    # Of the largest child so far, the import among them: the replay had no more.
+    rss_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+    shutil.rmtree(trace)
+    transaction = only_transaction(run)
+    played = run["replay"]["results"]["events"]
+    return Long(played, rss_bytes, played / (transaction["service"]["mean_ns"] / 1e9))
+
+
+def write_long_log(log: Path, events: int) -> None:
+    """Write a log of fio's kind in which one file is opened, read and written in turns, closed."""
+    name = "/data/file"
+    lines = [f"{name} open"]
+    for at in range((LONG_BLOCK_EVENTS - 2) // 2):
+        lines += [f"{name} read {at % 64 * 4096} 4096", f"{name} write {at % 64 * 4096} 4096"]
+    lines.append(f"{name} close")
+    block = ("\n".join(lines) + "\n").encode()
+    with log.open("wb") as file:
+        file.write(f"fio version 2 iolog\n{name} add\n".encode())
+        for _ in range(events // LONG_BLOCK_EVENTS):
+            file.write(block)

@@ -1,0 +1,227 @@
+"""What is found in whole run folders whose truth is known."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from replayer import measure
+from replayer.analysis import Analysis, analyse, find_split
+from replayer.measure import Histogram
+from replayer.report.findings import acknowledgements, sentences
+from tests.unit.runs import RunWriter, encode, make_run, make_target
+
+NFS: dict[str, Any] = {"filesystem": "nfs4", "super_options": ("rw", "vers=4.1")}
+
+
+def found_in(
+    writer: RunWriter, events: Sequence[Mapping[str, Any]] = (), **changes: object
+) -> Analysis:
+    record = measure.load_run(writer.write(make_run(**changes), events))
+    return analyse(record, measure.summarise(record))
+
+
+def noisy(seed: int, level: float, size: int) -> list[int]:
+    random = np.random.default_rng(seed)
+    return [int(value) for value in level * random.lognormal(sigma=0.1, size=size)]
+
+
+def write_stream(path: Path) -> RunWriter:
+    """Study E as it would be recorded: 1.1 GB each time, 9.8 s, and 4,019 s from the 327th on."""
+    writer, begin = RunWriter(path), 0.0
+    for number, time in enumerate([*noisy(327, 9.8e9, 326), 4_019_000_000_000]):
+        begin += time / 1e9
+        span = (begin - min(time / 1e9, 1.0), begin)
+        writer.transaction("stream", [time], "0/0", span)
+        writer.record("0/0/measured/stream/write/ok/expected", [time // 1000], span, 1_100_000_000)
+        assert number < 327
+    return writer
+
+
+def test_the_published_cliff_is_reported_with_its_iteration_factor_and_bytes(
+    tmp_path: Path,
+) -> None:
+    found = found_in(write_stream(tmp_path), targets=(make_target(name="efs", **NFS),))
+    (step,) = found.steps
+    assert (step.subject, step.target, step.direction) == ("stream", "efs", "slower")
+    assert step.sample == 327
+    assert step.factor == pytest.approx(410, rel=0.02)
+    assert step.after_s == pytest.approx(326 * 9.8, rel=0.02)
+    assert step.bytes_before == 326 * 1_100_000_000
+    assert step.ops == ("write",)
+    (sentence,) = [item for item in sentences(found) if item.label == "cliff"]
+    assert sentence.weight == "alarm"
+    assert "from sample 327 on" in sentence.text
+    assert "after 359 GB moved" in sentence.text
+    assert "too few samples to tell whether it stays" in sentence.text
+
+
+def test_a_steady_run_stands_out_in_nothing(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for second in range(60):
+        times = noisy(second, 1e6, 40)
+        span = (second, second + 1)
+        writer.transaction("page", times, "0/0", span)
+        writer.record("0/0/measured/page/read/ok/expected", [time // 2 for time in times], span)
+    found = found_in(writer)
+    assert [item.text for item in sentences(found)] == []
+    assert found.notes == ()
+    assert found.acknowledged == ()
+
+
+def test_a_run_too_short_to_tell_says_so(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("page", [10**6] * 20)
+    (note,) = found_in(writer).notes
+    assert note.startswith("too short to look for steps and drift: 1 interval")
+
+
+def test_a_stall_is_found_with_the_call_that_hung(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for second in (*range(10), *range(17, 30)):
+        span = (second, second + 1)
+        writer.record("0/0/measured/page/read/ok/expected", noisy(second, 1e6, 100), span)
+    hung = {"t_s": 15.0, "kind": "stall", "user": 1, "target": 0, "transaction": "page",
+            "op": "read", "path": "docroot/b.jpg", "age_ns": 5_000_000_000}  # fmt: skip
+    (silence,) = found_in(writer, [hung]).silences
+    assert (silence.at_s, silence.length_s) == (10, 7)
+    assert silence.expected == pytest.approx(700)
+    assert (silence.op, silence.path) == ("read", "docroot/b.jpg")
+
+
+def test_a_pause_of_users_who_think_is_no_stall(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for second in range(0, 60, 4):
+        writer.transaction("page", [10**6], "0/0", (second, second + 1))
+    assert found_in(writer).silences == ()
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_slow_begin_of_each_round_is_found(tmp_path: Path, rounds: int) -> None:
+    writer = RunWriter(tmp_path)
+    for number in range(rounds):
+        for second in range(30):
+            begin = number * 60 + second
+            level = 1e6 * (8 if second == 0 else 1)
+            writer.transaction("page", noisy(begin, level, 20), f"0/{number}", (begin, begin + 1))
+    (touch,) = found_in(writer).first_touches
+    assert touch.factor == pytest.approx(8, rel=0.1)
+    assert touch.rounds == rounds
+
+
+def test_a_cache_and_a_server_are_two_groups(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for second in range(20):
+        times = noisy(second, 3e3, 70) + noisy(second + 100, 6e5, 30)
+        writer.record("0/0/measured/page/read/ok/expected", times, (second, second + 1))
+    (group,) = found_in(writer, targets=(make_target(name="nfs", **NFS),)).modes
+    assert group.fast_share == pytest.approx(0.7, abs=0.01)
+    assert group.fast_ns == pytest.approx(3e3, rel=0.1)
+    assert group.slow_ns == pytest.approx(6e5, rel=0.1)
+    assert group.reading == "as fast as this client's memory, and as slow as the server"
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.3, 1.0, 2.0])
+def test_one_group_stays_one_however_wide_it_is(spread: float) -> None:
+    for seed in range(30):
+        random = np.random.default_rng(seed)
+        times = 1e5 * random.lognormal(sigma=spread, size=2_000)
+        assert find_split(Histogram.from_v2(encode(int(time) + 1 for time in times))) is None
+
+
+def test_few_samples_are_no_groups() -> None:
+    times = [1_000] * 40 + [1_000_000] * 40
+    assert find_split(Histogram.from_v2(encode(times))) is None
+
+
+def test_the_tail_is_laid_to_the_op_and_the_path_that_made_it(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    usual, slow = noisy(1, 1e6, 960), noisy(2, 5e7, 40)
+    writer.transaction("page", usual + slow)
+    writer.record("0/0/measured/page/read/ok/expected", [time // 2 for time in usual])
+    writer.record("0/0/measured/page/open/ok/expected", [time // 4 for time in usual] + slow)
+    events = [
+        {"t_s": 1.0, "kind": "slow", "user": 0, "target": 0, "transaction": "page", "op": "open",
+         "path": path, "outcome": "ok", "service_ns": 90_000_000}
+        for path in ("style.css",) * 4 + ("a", "b")
+    ]  # fmt: skip
+    (tail,) = found_in(writer, events).tails
+    assert tail.percentile == "p99"
+    assert [found.op for found in tail.ops] == ["open"]
+    assert tail.explained == 1
+    assert [(found.path, found.calls) for found in tail.paths] == [("style.css", 4)]
+
+
+def test_few_calls_that_take_much_of_the_time_are_outliers(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.record("0/0/measured/page/read/ok/expected", [10_000] * 990 + [10_000_000] * 10)
+    (found,) = found_in(writer).outliers
+    assert (found.count, found.of) == (10, 1_000)
+    assert found.time_share == pytest.approx(0.91, abs=0.01)
+
+
+def save(path: Path, *extra: str) -> RunWriter:
+    writer = RunWriter(path)
+    writer.transaction("save", [10**6] * 30)
+    for op in ("open", "write", *extra, "close"):
+        writer.record(f"0/0/measured/save/{op}/ok/expected", [10**4] * 30)
+    return writer
+
+
+@pytest.mark.parametrize(
+    ("mount", "extra", "ends"),
+    [
+        ({}, (), "client cache"),
+        ({}, ("fsync",), "device"),
+        (NFS, (), "server"),
+        ({"filesystem": "tmpfs"}, ("fsync",), "memory"),
+        ({"filesystem": "unheard-of"}, (), "unknown"),
+    ],
+)
+def test_each_writing_transaction_says_where_its_data_is(
+    tmp_path: Path, mount: dict[str, Any], extra: tuple[str, ...], ends: str
+) -> None:
+    target = make_target(**mount)
+    found = found_in(save(tmp_path, *extra), targets=(target,))
+    (promise,) = found.acknowledged
+    assert promise.ends == ends
+    assert {item.op: item.place for item in promise.ops}["write"] == target.guarantee.write
+    assert [label for label, _ in acknowledgements(found)] == ["local"]
+
+
+@pytest.mark.parametrize(("flags", "place"), [(0o1, "client cache"), (0o4010001, "device")])
+def test_synchronous_opens_are_read_from_the_plan(tmp_path: Path, flags: int, place: str) -> None:
+    steps = [{"do": "repeat", "steps": [{"do": "call", "op": "open", "flags": flags}]}]
+    folder = save(tmp_path).write(make_run())
+    (folder / "plan.json").write_text(
+        json.dumps({"transactions": [{"name": "save", "steps": steps}]})
+    )
+    record = measure.load_run(folder)
+    (promise,) = analyse(record, measure.summarise(record)).acknowledged
+    assert promise.ends == place
+
+
+@pytest.mark.parametrize("plan", ["", "[]", '{"transactions": 7}', '{"jobs": []}'])
+def test_a_plan_of_another_kind_is_no_error(tmp_path: Path, plan: str) -> None:
+    folder = save(tmp_path).write(make_run())
+    (folder / "plan.json").write_text(plan)
+    record = measure.load_run(folder)
+    assert analyse(record, measure.summarise(record)).acknowledged
+
+
+def test_a_step_of_an_op_alone_is_told_only_when_the_op_weighs(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for second in range(60):
+        span, scale = (second, second + 1), 20 if second >= 30 else 1
+        writer.record("0/0/measured/-/read/ok/expected", noisy(second, 1e6, 50), span)
+        writer.record("0/0/measured/-/stat/ok/expected", noisy(second + 100, 1e3 * scale, 50), span)
+    assert found_in(writer).steps == ()
+
+
+def test_in_an_empty_run_nothing_is_found(tmp_path: Path) -> None:
+    found = found_in(RunWriter(tmp_path))
+    assert list(sentences(found)) == []
+    assert list(acknowledgements(found)) == []

@@ -1,0 +1,54 @@
+"""When a fio that does not end is given up, on a clock of the test's own."""
+
+import pytest
+
+from replayer.baseline import turn
+from replayer.engine import fio
+
+
+class Clock:
+    """A clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr("time.monotonic", made.monotonic)
+    return made
+
+
+def patience(text: str) -> turn.Patience:
+    file = fio.check_job_file(fio.parse_job_file(text, "x.fio", {}), None)
+    return turn.Patience(file, fio.seconds_needed(file))
+
+
+def test_a_job_with_a_run_time_is_over_two_minutes_after_it(clock: Clock) -> None:
+    waiting = patience("[a]\nruntime=10\nsize=1m\n")
+    waiting.note([])
+    clock.now += 10 + turn.LATE_S
+    assert not waiting.is_over()
+    clock.now += 1
+    assert waiting.is_over()
+
+
+def test_laying_out_may_take_as_long_as_a_slow_mount_needs(clock: Clock) -> None:
+    waiting = patience("[a]\nruntime=10\nsize=100m\n")
+    clock.now += 100
+    assert not waiting.is_over()
+    clock.now += turn.LATE_S + 6
+    assert waiting.is_over()
+
+
+def test_a_job_without_a_run_time_is_over_when_nothing_ends_any_more(clock: Clock) -> None:
+    waiting = patience("[a]\nsize=1m\n")
+    waiting.note([])
+    clock.now += turn.SILENT_S
+    assert not waiting.is_over()
+    clock.now += 1
+    assert waiting.is_over()

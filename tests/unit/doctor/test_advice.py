@@ -1,0 +1,92 @@
+"""Advice from facts alone; each piece names its source."""
+
+from typing import Any
+
+import pytest
+
+from replayer.doctor import Advice, advise
+from replayer.doctor.rules import PHP_ADVICE
+from tests.unit.runs import make_mount
+
+EFS = "fs-0123456789abcdef0.efs.eu-west-1.amazonaws.com:/"
+FSX = "fs-0123456789abcdef0.fsx.eu-west-1.amazonaws.com:/fsx/"
+RECOMMENDED = (
+    "vers=4.1", "rsize=1048576", "wsize=1048576", "hard", "noresvport", "proto=tcp", "timeo=600",
+    "retrans=2",
+)  # fmt: skip
+
+
+def advice_on(
+    *options: str, source: str = "10.0.0.1:/export", kind: str = "nfs4"
+) -> dict[str, Advice]:
+    facts: dict[str, Any] = {"filesystem": kind, "source": source, "options": ("rw",)}
+    return {item.setting: item for item in advise(make_mount(**facts, super_options=options))}
+
+
+@pytest.mark.parametrize(
+    ("option", "weight"),
+    [
+        ("soft", "warning"),
+        ("noac", "warning"),
+        ("sync", "warning"),
+        ("nocto", "warning"),
+        ("lookupcache=none", "warning"),
+        ("lookupcache=pos", "consider"),
+        ("rsize=32768", "consider"),
+        ("nconnect=8", "good"),
+        ("noatime", "good"),
+    ],
+)
+def test_an_option_of_nfs_is_judged(option: str, weight: str) -> None:
+    assert advice_on(option)[option].weight == weight
+    assert option not in advice_on()
+
+
+def test_a_plain_nfs_mount_is_told_of_connections_attributes_and_the_export() -> None:
+    assert list(advice_on("vers=4.2", "hard", "proto=tcp")) == [
+        "actimeo",
+        "nconnect",
+        "sync or async export",
+    ]
+
+
+def test_actimeo_0_is_what_the_kernel_shows_it_as() -> None:
+    shown = ("acregmin=0", "acregmax=0", "acdirmin=0", "acdirmax=0")
+    assert advice_on(*shown)["actimeo=0"].weight == "warning"
+    assert "actimeo" not in advice_on(*shown)
+
+
+def test_a_long_actimeo_needs_no_advice() -> None:
+    assert "actimeo" not in advice_on("acregmin=60", "acregmax=60")
+
+
+def test_efs_as_its_helper_mounts_it_is_good() -> None:
+    found = advice_on(*RECOMMENDED, source=EFS)
+    assert found["mount helper"].weight == "good"
+    assert not [item for item in found.values() if item.weight == "warning"]
+    assert "BurstCreditBalance" in found["throughput mode"].says
+    assert {"nconnect", "sync or async export"} & set(found) == set()
+
+
+def test_efs_mounted_otherwise_is_told_what_is_recommended() -> None:
+    found = advice_on("vers=4.0", "timeo=150", "retrans=2", source=EFS)
+    assert "timeo is 150, 600 is recommended" in found["mount helper"].says
+    assert "noresvport" in found["mount helper"].says
+    assert found["vers=4.0"].weight == "warning"
+
+
+def test_fsx_is_told_what_its_exports_default_to() -> None:
+    assert "sync is the default" in advice_on(source=FSX)["sync or async export"].says
+
+
+def test_a_local_disk_is_judged_by_its_own_rules() -> None:
+    assert list(advice_on("strictatime", kind="ext4")) == ["strictatime"]
+    assert advice_on("relatime", kind="xfs") == {}
+    assert advice_on("soft", kind="unheard-of") == {}
+
+
+def test_all_advice_names_its_source_and_warnings_come_first() -> None:
+    found = list(advice_on("soft", "noac", "lookupcache=none", "nconnect=4").values())
+    assert all(item.source for item in (*found, *PHP_ADVICE))
+    weights = [item.weight for item in found]
+    assert weights == sorted(weights, key=["warning", "consider", "ask", "good"].index)

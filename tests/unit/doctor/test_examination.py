@@ -1,0 +1,67 @@
+"""The examination of real folders: facts, a real probe, and nothing left behind."""
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+from replayer.cli import main
+from replayer.doctor import examine, render_examination, run_probe
+from replayer.doctor.probe import within
+from replayer.errors import ReplayerError
+
+
+def test_a_probe_times_every_call_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("keep me")
+    found = run_probe(tmp_path, 0.3)
+    assert [op.name for op in found.ops] == [
+        "stat of a file", "stat of a missing name", "list of 64 files", "open of a file",
+        "read of 4 KiB", "create", "write of 4 KiB", "fsync", "close after it", "unlink",
+    ]  # fmt: skip
+    assert all(op.count > 0 and op.errors == 0 for op in found.ops)
+    assert all(0 < op.p50_ns <= op.p95_ns <= op.max_ns for op in found.ops)
+    assert found.hung == ()
+    assert found.left is None
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_an_examination_says_what_is_mounted_and_what_a_write_is_worth(tmp_path: Path) -> None:
+    found = examine(tmp_path, None)
+    text = render_examination(found)
+    assert found.probe is None
+    assert str(tmp_path) in text
+    assert found.mount.filesystem in text
+    assert found.guarantee.source in " ".join(text.split())
+
+
+def test_without_a_probe_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = tmp_path.stat().st_mtime_ns
+    assert main(["doctor", "--no-probe", "--json", str(tmp_path)]) == 0
+    assert tmp_path.stat().st_mtime_ns == before
+    (found,) = json.loads(capsys.readouterr().out)
+    assert found["mount"]["path"] == str(tmp_path)
+    assert found["probe"] is None
+
+
+@pytest.mark.parametrize("path", ["/", "/proc", "/sys"])
+def test_the_system_is_no_place_for_a_probe(path: str) -> None:
+    with pytest.raises(ReplayerError, match="no target"):
+        run_probe(Path(path), 0.1)
+
+
+def test_what_does_not_exist_is_refused_in_two_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["doctor", str(tmp_path / "nowhere")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_a_mount_that_does_not_answer_is_given_up_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("replayer.doctor.probe.ANSWER_S", 0.05)
+    with pytest.raises(ReplayerError, match=r"did not answer within 0\.05 s"):
+        within(tmp_path, lambda: time.sleep(1))

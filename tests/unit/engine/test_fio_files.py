@@ -1,0 +1,98 @@
+"""Job files: what passes, what is refused with file and line, and what fio is given."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from replayer.engine import fio
+
+GOLDEN = Path(__file__).parents[2] / "golden/fio"
+ENVIRONMENT = {"SIZE": "64m", "HOME": "/root"}
+
+
+def check(text: str, name: str = "x.fio") -> fio.JobFile:
+    return fio.check_job_file(fio.parse_job_file(text, name, ENVIRONMENT), None)
+
+
+@pytest.mark.parametrize("path", sorted((GOLDEN / "accepted").glob("*.fio")), ids=lambda p: p.stem)
+def test_a_file_in_the_manner_of_fios_examples_is_accepted(path: Path) -> None:
+    assert check(path.read_text()).sections
+
+
+@pytest.mark.parametrize("path", sorted((GOLDEN / "refused").glob("*.fio")), ids=lambda p: p.stem)
+def test_a_file_that_could_lead_outside_is_refused_with_its_line(path: Path) -> None:
+    text = path.read_text()
+    found = re.search(r"; refused in line (\d+): (.*)", text)
+    assert found is not None
+    with pytest.raises(fio.JobFileError) as refusal:
+        check(text, "x.fio")
+    assert str(refusal.value).startswith(f"x.fio:{found[1]}: ")
+    assert found[2] in str(refusal.value)
+    assert refusal.value.exit_code == 2
+
+
+@pytest.mark.parametrize("path", sorted((GOLDEN / "accepted").glob("*.fio")), ids=lambda p: p.stem)
+def test_what_is_written_reads_back_as_what_was_checked(path: Path) -> None:
+    file = check(path.read_text())
+    again = fio.parse_job_file(fio.render_job_file(file, None), "again", {})
+    assert [section.name for section in again.sections] == [s.name for s in file.sections]
+    for written, checked in zip(again.sections, file.sections, strict=True):
+        pairs = [(option.name, option.value) for option in written.options]
+        assert pairs[: len(checked.options)] == [(o.name, o.value) for o in checked.options]
+
+
+def test_options_of_global_sections_come_before_those_of_the_job() -> None:
+    (job,) = check("[global]\nbs=4k\n[a]\nbs=8k\nsize=1m\n").sections
+    assert job.value("bs") == "8k"
+
+
+def test_the_command_line_replaces_size_and_runtime_of_every_job() -> None:
+    file = check("[a]\nsize=4g\nio_size=8g\nruntime=60\n[b]\nsize=1g\n")
+    scaled = fio.scaled(file, fio.Scale(size_bytes=1 << 20, runtime_s=2.5, seed=7))
+    for section in scaled.sections:
+        assert section.value("size") == str(1 << 20)
+        assert section.value("io_size") is None
+        assert section.value("runtime") == "2500ms"
+        assert section.value("randseed") == "7"
+
+
+@pytest.mark.parametrize(
+    ("text", "needed"),
+    [
+        ("[a]\nsize=4k\n", 4096),
+        ("[a]\nsize=4KiB\n", 4000),  # as fio: with kb_base=1024 it is the other way round
+        ("[a]\nsize=4Ki\n", 4096),
+        ("[a]\nsize=4kb\n", 4096),
+        ("[a]\nkb_base=1000\nsize=4k\n", 4000),
+        ("[a]\nkb_base=1000\nsize=4KiB\n", 4096),
+        ("[a]\nsize=1m\nnumjobs=3\n", 3 << 20),
+        ("[a]\nsize=1m\nnumjobs=3\nfilename=one\n", 1 << 20),
+        ("[a]\nfilesize=4k\nnrfiles=10\n", 40960),
+        ("[a]\nsize=10%\n", 0),
+    ],
+)
+def test_the_room_that_jobs_need_is_counted_as_fio_reads_sizes(text: str, needed: int) -> None:
+    assert fio.bytes_needed(check(text)) == needed
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("[a]\nruntime=3\n[b]\nruntime=5s\n", 5.0),
+        ("[a]\nruntime=3\n[b]\nstonewall\nruntime=2m\nramp_time=1\n", 124.0),
+        ("[a]\nruntime=3\n[b]\nsize=1m\n", None),
+    ],
+)
+def test_the_time_of_a_file_counts_stonewalls_one_after_the_other(
+    text: str, seconds: float | None
+) -> None:
+    assert fio.seconds_needed(check(text)) == seconds
+
+
+def test_a_device_that_the_user_named_may_stand_in_the_file_and_no_other() -> None:
+    parsed = fio.parse_job_file("[a]\nrw=read\nfilename=/dev/vdz\n", "x.fio", {})
+    checked = fio.check_job_file(parsed, Path("/dev/vdz"))
+    assert "filename=/dev/vdz" in fio.render_job_file(checked, Path("/dev/vdz")).splitlines()
+    with pytest.raises(fio.JobFileError, match="is not the target"):
+        fio.check_job_file(parsed, Path("/dev/vdy"))

@@ -1,0 +1,40 @@
+"""Transactions that ran one after the other: each has the rate of its own time."""
+
+from pathlib import Path
+
+import pytest
+
+from replayer import measure
+from replayer.measure.hlog import Span, covered_s
+from tests.unit.runs import RunWriter, make_load, make_run
+
+
+def test_seconds_that_lie_in_several_spans_count_once() -> None:
+    assert covered_s([Span(4, 6), Span(0, 1), Span(5, 8), Span(1, 2)]) == 6
+    assert covered_s([Span(0, 9), Span(1, 2)]) == 9
+    assert covered_s([]) == 0
+
+
+@pytest.mark.parametrize(("order", "rates"), [("in turn", (50, 25)), ("together", (10, 10))])
+def test_the_rate_is_of_the_time_in_which_a_transaction_ran(
+    tmp_path: Path, order: str, rates: tuple[float, float]
+) -> None:
+    writer = RunWriter(tmp_path / "run")
+    writer.transaction("first", [1000] * 100, span=(0, 2))
+    # Between the two, the other target had its turn.
+    writer.transaction("second", [1000] * 100, span=(6, 10))
+    run = make_run(load=make_load(order=order))
+    (target,) = measure.summarise(measure.load_run(writer.write(run))).targets
+    assert tuple(found.rate_per_s for found in target.overall.transactions) == rates
+    assert target.overall.measured_s == (6 if order == "in turn" else 10)
+
+
+def test_rounds_of_jobs_in_turn_add_up(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path / "run")
+    for number, begin in ((0, 0), (1, 20)):
+        writer.transaction("first", [1000] * 30, place=f"0/{number}", span=(begin, begin + 3))
+    run = make_run(load=make_load(order="in turn", rounds=2))
+    (target,) = measure.summarise(measure.load_run(writer.write(run))).targets
+    assert [part.transactions[0].rate_per_s for part in target.rounds] == [10, 10]
+    assert target.overall.transactions[0].rate_per_s == 10
+    assert target.overall.measured_s == 6

@@ -1,0 +1,162 @@
+"""Transactions of shipped scenarios make the calls that the recorded applications made."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replayer.plan import compile_plan, describe_plan
+from replayer.plan.likeness import LIMIT_POINTS, compare_calls
+from replayer.plan.summary import TransactionSummary
+from replayer.scenario import load_scenario
+from replayer.trace import load_census
+
+TRACES = Path(__file__).parents[3] / "traces"
+
+MODELLED = [
+    ("wordpress-pages", "front_page", "wordpress/front-warm", "/"),
+    ("wordpress-pages", "front_page_revalidated", "wordpress/front-revalidate", "/"),
+    ("wordpress-pages", "front_page_cold", "wordpress/front-cold", "/"),
+    ("wordpress-pages", "classic_page", "wordpress/front-classic-theme", "/"),
+    ("wordpress-pages", "single_post", "wordpress/single-post", "single post"),
+    ("wordpress-pages", "login", "wordpress/login", None),
+    ("wordpress-pages", "dashboard", "wordpress/dashboard", "dashboard"),
+    ("wordpress-pages", "cached_page", "wordpress/page-cache-hit", "post"),
+    ("wordpress-pages", "uncached_page", "wordpress/page-cache-miss", "post"),
+    ("wordpress-uploads", "upload", "wordpress/upload", "upload"),
+    (
+        "wordpress-update",
+        "plugin_install_only",
+        "wordpress/plugin-install",
+        "plugin upload+install",
+    ),
+    ("wordpress-update", "plugin_delete_only", "wordpress/plugin-delete", "delete plugin (ajax)"),
+    ("wordpress-update", "theme_install_only", "wordpress/theme-install", "theme upload+install"),
+    ("wordpress-deploy", "cp", "wordpress/deploy-cp", None),
+    ("wordpress-deploy", "rsync_3_5", "wordpress/deploy-rsync", None),
+    ("php-sessions", "own_session", "php/sessions", None),
+    ("kernel-untar", "untar", "linux/untar", None),
+]
+ELSEWHERE = {
+    "kernel-untar": {"read"}
+}  # the archive of the trace; the scenario's is not on the mount
+
+
+@cache
+def said(scenario: str) -> dict[str, TransactionSummary]:
+    summary = describe_plan(compile_plan(load_scenario(scenario)))
+    return {found.name: found for found in summary.transactions}
+
+
+@pytest.mark.parametrize(("scenario", "transaction", "trace", "label"), MODELLED)
+def test_no_share_of_calls_is_off_by_more_than_two_points(
+    scenario: str, transaction: str, trace: str, label: str | None
+) -> None:
+    census = load_census(TRACES / trace, label)
+    without = ELSEWHERE.get(scenario, set())
+    found = compare_calls(said(scenario)[transaction], census, without)
+    over = [row for row in found.rows if abs(row.difference) > LIMIT_POINTS]
+    assert over == []
+    assert found.alike
+
+
+@pytest.mark.parametrize(("scenario", "transaction", "trace", "label"), MODELLED)
+def test_a_transaction_has_as_many_calls_as_a_request(
+    scenario: str, transaction: str, trace: str, label: str | None
+) -> None:
+    if scenario == "kernel-untar":
+        pytest.skip("the trace is of a seventh of the scenario's tree")
+    if transaction == "login":
+        pytest.skip("the form and the log-in: two requests")
+    found = compare_calls(said(scenario)[transaction], load_census(TRACES / trace, label))
+    calls = found.amounts[0]
+    assert calls.plan == pytest.approx(calls.trace, rel=0.05)
+
+
+def test_every_shipped_trace_has_a_transaction_that_is_held_against_it() -> None:
+    shipped = {
+        f"{path.parent.parent.name}/{path.parent.name}" for path in TRACES.glob("*/*/*.json")
+    }
+    assert shipped == {trace for _, _, trace, _ in MODELLED}
+
+
+def test_another_page_is_not_alike() -> None:
+    census = load_census(TRACES / "wordpress/front-warm", "/")
+    found = compare_calls(said("wordpress-pages")["login"], census)
+    assert not found.alike
+    assert found.largest.what == "access"
+
+
+def transaction(ops: dict[str, float]) -> TransactionSummary:
+    return TransactionSummary(
+        name="x",
+        share=1,
+        ops=ops,
+        ops_total=sum(ops.values()),
+        ends={},
+        failing_lookups=0,
+        bytes_read=0,
+        bytes_written=0,
+        files_created=0,
+        files_removed=0,
+        think_ns=0,
+    )
+
+
+def census(ops: dict[str, dict[str, Any]], requests: int = 0) -> dict[str, Any]:
+    empty: dict[str, Any] = {"count": 0, "errors": {}, "bytes": 0}
+    return {"requests": requests, "ops": {op: {**empty, **found} for op, found in ops.items()}}
+
+
+def rows(said: TransactionSummary, seen: dict[str, Any]) -> dict[str, tuple[float, float]]:
+    return {row.what: (row.plan, row.trace) for row in compare_calls(said, seen).rows}
+
+
+def test_shares_are_those_of_one_request() -> None:
+    seen = census({"stat": {"count": 30}, "read": {"count": 10}}, requests=10)
+    found = compare_calls(transaction({"stat": 3, "read": 1}), seen)
+    assert found.alike
+    assert [(row.plan, row.trace) for row in found.amounts] == [(4, 4), (0, 0), (0, 0)]
+
+
+def test_calls_that_do_the_same_are_compared_as_one() -> None:
+    seen = census({"lutimens": {"count": 1}, "writev": {"count": 1}, "lock": {"count": 2}})
+    found = rows(transaction({"utimens": 1, "append": 1, "fcntl_lock": 2}), seen)
+    shares = [found[op] for op in ("utimens", "write", "fcntl_lock")]
+    assert shares == [(25, 25), (25, 25), (50, 50)]
+
+
+def test_calls_that_plans_have_no_word_for_are_named_and_not_counted() -> None:
+    seen = census({"stat": {"count": 2}, "chdir": {"count": 8}}, requests=2)
+    found = compare_calls(transaction({"stat": 1}), seen)
+    assert (found.left_out, found.alike) == ({"chdir": 4}, True)
+
+
+def test_only_names_that_are_missing_are_failing_look_ups() -> None:
+    seen = census(
+        {
+            "open": {"count": 5, "errors": {"ENOENT": 1}},
+            "getxattr": {"count": 5, "errors": {"ENODATA": 5}},
+        }
+    )
+    found = rows(replace(transaction({"open": 5, "getxattr": 5}), failing_lookups=1), seen)
+    assert found["failing look-ups"] == (10, 10)
+
+
+def test_calls_that_only_find_the_end_count_as_far_as_the_trace_has_them() -> None:
+    plan = replace(transaction({"sendfile": 20, "open": 10}), ends={"sendfile": 10})
+    for traced in (10, 15, 20):
+        seen = census({"sendfile": {"count": traced}, "open": {"count": 10}})
+        assert compare_calls(plan, seen).alike
+    for traced in (5, 40):
+        seen = census({"sendfile": {"count": traced}, "open": {"count": 10}})
+        assert not compare_calls(plan, seen).alike
+
+
+def test_calls_can_be_left_out_on_both_sides() -> None:
+    seen = census({"write": {"count": 5, "bytes": 50}, "read": {"count": 5, "bytes": 50}})
+    plan = replace(transaction({"write": 5}), bytes_written=50)
+    found = [compare_calls(plan, seen, without).alike for without in ((), {"read"})]
+    assert found == [False, True]

@@ -1,0 +1,239 @@
+"""Comparisons of targets whose truth is known, of one run and of several."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import numpy as np
+import pytest
+
+from replayer import measure, report
+from replayer.analysis import read_distributions, resample
+from replayer.cli import main
+from replayer.errors import ReplayerError
+from replayer.measure import RunRecord
+from tests.unit.runs import RunWriter, make_load, make_run, make_target
+
+Levels = Sequence[float]
+
+
+def write_run(folder: Path, levels: Levels, rounds: int = 3, **changes: Any) -> Path:  # noqa: ANN401
+    """A run: one target a level (mean latency in ns), some seconds in turns, two transactions."""
+    writer, begin = RunWriter(folder), 0
+    for number in range(rounds):
+        for target, level in enumerate(levels):
+            for second in range(8):
+                random = np.random.default_rng([number, target, second, *folder.name.encode()])
+                span, place = (begin + second, begin + second + 1), f"{target}/{number}"
+                for name, scale in (("page", 1), ("login", 4)):
+                    times = scale * level * random.lognormal(sigma=0.3, size=60)
+                    writer.transaction(name, [int(time) for time in times], place, span)
+                    tag = f"{place}/measured/{name}/read/ok/expected"
+                    writer.record(tag, [int(time / 2) for time in times], span)
+            begin += 10
+    targets = tuple(make_target(index, f"t{index}") for index in range(len(levels)))
+    facts = {"targets": targets, "load": make_load(rounds=rounds), "id": folder.name, **changes}
+    return writer.write(make_run(**facts))
+
+
+def load(folder: Path) -> RunRecord:
+    return measure.load_run(folder)
+
+
+def claims(comparison: report.Comparison) -> dict[tuple[str, str], str]:
+    return {(item.subject, item.figure): item.standings[1].claim for item in comparison.compared}
+
+
+@pytest.fixture(scope="module")
+def threefold(tmp_path_factory: pytest.TempPathFactory) -> report.Comparison:
+    folder = write_run(tmp_path_factory.mktemp("runs") / "one", [1e6, 3e6])
+    return report.compare([load(folder)])
+
+
+def test_a_threefold_difference_is_found_with_its_ratio(threefold: report.Comparison) -> None:
+    for item in threefold.compared:
+        if item.unit == "ns":
+            assert [standing.label for standing in item.standings] == ["t0", "t1"]
+            second = item.standings[1]
+            assert second.ratio == pytest.approx(3, rel=0.15)
+            assert second.ratio_low is not None
+            assert second.ratio_high is not None
+            assert second.ratio_low < second.ratio < second.ratio_high
+            assert second.claim == "differs"
+
+
+def test_equal_throughput_is_no_difference(threefold: report.Comparison) -> None:
+    found = claims(threefold)
+    assert found["page", "throughput"] == "no difference shown"
+    assert found["all transactions", "throughput"] == "no difference shown"
+
+
+def test_all_transactions_are_their_geometric_mean(threefold: report.Comparison) -> None:
+    medians = {
+        item.subject: item.standings[0].value
+        for item in threefold.compared
+        if item.figure == "p50" and item.kind != "op"
+    }
+    middle = np.sqrt(medians["page"] * medians["login"])
+    assert medians["all transactions"] == pytest.approx(middle)
+
+
+def test_the_headline_says_it_in_a_sentence(threefold: report.Comparison) -> None:
+    first = threefold.headline[0]
+    assert first.startswith("t0: half of the transactions of the mix take at most 2.0")
+    assert "as long" in first
+
+
+def test_equal_targets_are_rarely_called_different(tmp_path: Path) -> None:
+    wrong = total = 0
+    for seed in range(4):
+        folder = write_run(tmp_path / f"run{seed}", [1e6, 1e6])
+        found = claims(report.compare([load(folder)]))
+        total += len(found)
+        wrong += sum(claim != "no difference shown" for claim in found.values())
+    assert total > 40
+    assert wrong <= total // 10
+
+
+def test_with_one_round_a_small_difference_is_not_claimed_and_a_large_one_is(
+    tmp_path: Path,
+) -> None:
+    small = report.compare([load(write_run(tmp_path / "small", [1e6, 1.2e6], rounds=1))])
+    large = report.compare([load(write_run(tmp_path / "large", [1e6, 3e6], rounds=1))])
+    assert claims(small)["page", "p50"] == "no difference shown"
+    assert claims(large)["page", "p50"] == "differs, one round"
+    assert "use --rounds 3" in " ".join(large.method)
+
+
+def test_two_runs_of_one_plan_are_compared_and_named_after_their_folders(tmp_path: Path) -> None:
+    folders = [write_run(tmp_path / name, [level]) for name, level in (("efs", 5e6), ("zfs", 1e6))]
+    found = report.compare([load(folder) for folder in folders])
+    assert [contender.label for contender in found.contenders] == ["efs/t0", "zfs/t0"]
+    assert found.compared[0].standings[0].label == "zfs/t0"
+    assert any("not made in turns" in caution for caution in found.cautions)
+
+
+def test_the_same_runs_give_the_same_intervals(tmp_path: Path) -> None:
+    record = load(write_run(tmp_path / "run", [1e6, 2e6]))
+    assert report.compare([record]) == report.compare([record])
+
+
+def other_plan() -> measure.PlanFacts:
+    return measure.PlanFacts(
+        name="pages", fingerprint="f" * 64, seed=2, scenario="scenarios/pages.yaml"
+    )
+
+
+@pytest.fixture
+def unlike(tmp_path: Path) -> list[Path]:
+    """Two runs of different plans."""
+    left = write_run(tmp_path / "left", [1e6])
+    right = write_run(tmp_path / "right", [1e6], plan=other_plan())
+    for folder, seed in ((left, 1), (right, 2)):
+        pace = {"kind": "closed", "think": {"const": 7 * seed}}
+        (folder / "plan.json").write_text(json.dumps({"seed": seed, "users": 4, "pace": pace}))
+    return [left, right]
+
+
+def test_different_plans_are_refused_and_their_differences_named(unlike: list[Path]) -> None:
+    with pytest.raises(ReplayerError) as caught:
+        report.compare([load(folder) for folder in unlike])
+    assert "seed (1 and 2)" in str(caught.value)
+    assert 'pace.think ({"const": 7} and {"const": 14})' in str(caught.value)
+    assert "users" not in str(caught.value)
+    assert "--different-plans" in caught.value.hint
+
+
+def test_different_plans_are_compared_when_told_to_and_the_difference_is_shown(
+    unlike: list[Path],
+) -> None:
+    found = report.compare([load(folder) for folder in unlike], "different plans")
+    shown = {item.what: item.values for item in found.differences}
+    assert shown["seed"] == ("1", "2")
+    assert len(found.fingerprints) == 2
+
+
+def test_differences_in_mount_kernel_cache_and_users_are_named(tmp_path: Path) -> None:
+    left = load(write_run(tmp_path / "left", [1e6]))
+    machine = left.run.machine.model_copy(update={"kernel": "Linux 5.14.0"})
+    nfs = make_target(0, "t0", filesystem="nfs4", super_options=("rw", "vers=4.1", "sync"))
+    changes: dict[str, Any] = {
+        "machine": machine,
+        "targets": (nfs,),
+        "load": make_load(users=16, rounds=3),
+        "cache": measure.CacheFacts(asked="cold", procedure="caches dropped"),
+    }
+    right = load(write_run(tmp_path / "right", [1e6], **changes))
+    found = {item.what: item for item in report.compare([left, right]).differences}
+    assert found["mount options"].values == ("none beside the common", "vers=4.1,sync")
+    assert found["kernel"].values == ("Linux 6.18.0", "Linux 5.14.0")
+    assert found["users"].values == ("4", "16")
+    assert found["cache"].values == ("as-is", "cold")
+    assert found["acknowledged at"].decides
+    assert not found["file system"].decides
+
+
+def test_one_target_alone_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReplayerError, match="needs 2 to 24 targets, got 1"):
+        report.compare([load(write_run(tmp_path / "run", [1e6]))])
+
+
+def test_the_same_run_twice_is_refused(tmp_path: Path) -> None:
+    record = load(write_run(tmp_path / "run", [1e6]))
+    with pytest.raises(ReplayerError, match="named twice"):
+        report.compare([record, record])
+
+
+def test_a_comparison_keeps_to_its_schema(threefold: report.Comparison) -> None:
+    schema = report.comparison_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(json.loads(report.render_comparison_json(threefold)), schema)
+    again = report.Comparison.model_validate_json(report.render_comparison_json(threefold))
+    assert again == threefold
+
+
+def test_every_standing_is_in_the_table_and_in_the_markdown(threefold: report.Comparison) -> None:
+    for text in (
+        report.render_comparison_table(threefold),
+        report.render_comparison_markdown(threefold),
+    ):
+        for item in threefold.compared:
+            assert f"{item.subject} {item.figure}" in text
+        assert text.count("best") >= len(threefold.compared)
+
+
+def test_runs_that_measured_nothing_are_compared_without_a_claim(tmp_path: Path) -> None:
+    run = make_run(targets=(make_target(), make_target(1, "nfs")))
+    found = report.compare([load(RunWriter(tmp_path).write(run))])
+    assert found.compared == ()
+    assert "nothing" in found.headline[0]
+    assert "nothing was measured" in report.render_comparison_table(found)
+
+
+def test_resampling_centres_on_what_was_measured(tmp_path: Path) -> None:
+    found = read_distributions(load(write_run(tmp_path / "run", [1e6])))[0, "transaction", "page"]
+    drawn = resample(found, (50.0, 95.0, None), 1)
+    assert np.median(drawn.values, axis=0) == pytest.approx(drawn.plain, rel=0.05)
+    assert drawn.plain[0] == pytest.approx(1e6, rel=0.05)
+    assert drawn.plain[2] == pytest.approx(60, rel=0.05)
+
+
+@pytest.mark.parametrize("form", ["table", "json", "markdown"])
+def test_the_command_prints_each_form(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str
+) -> None:
+    folder = write_run(tmp_path / "run", [1e6, 3e6])
+    assert main(["compare", str(folder), "--format", form]) == 0
+    said = capsys.readouterr().out
+    assert "t1" in said
+    assert ("| page p50 |" in said) == (form == "markdown")
+
+
+def test_the_command_refuses_with_exit_code_2(
+    unlike: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *map(str, unlike)]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
+    assert main(["compare", "--different-plans", *map(str, unlike)]) == 0

@@ -1,0 +1,102 @@
+"""Costs from made-up prices, worked out by hand beside."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from replayer import measure, report
+from replayer.cli import main
+from replayer.errors import ReplayerError
+from tests.unit.runs import RunWriter, make_run, make_target
+
+PRICES = """\
+currency: EUR
+stored_gb: 100
+targets:
+  local:
+    per_month: 10
+    per_gb_month: 0.5
+    per_gb_read: 2
+    per_gb_written: 4
+    per_million_ops: {open: 3, all: 1}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Ten seconds of 20 page views a second, each with an open, 1 MB read and 0.5 MB written."""
+    writer = RunWriter(tmp_path / "run")
+    span = (0, 10)
+    writer.transaction("page", [10**6] * 200, "0/0", span)
+    tag = "0/0/measured/page"
+    writer.record(f"{tag}/open/ok/expected", [1000] * 200, span)
+    writer.record(f"{tag}/read/ok/expected", [1000] * 200, span, 200 * 10**6)
+    writer.record(f"{tag}/write/ok/expected", [1000] * 200, span, 100 * 10**6)
+    writer.transaction("other", [10**6] * 100, "0/0", span)
+    targets = (make_target(), make_target(1, "free"))
+    return writer.write(make_run(targets=targets))
+
+
+def costs_of(folder: Path, text: str) -> report.Costs:
+    file = folder / "prices.yaml"
+    file.write_text(text)
+    record = measure.load_run(folder)
+    return report.work_out(record.run.id, measure.summarise(record), report.load_prices(file))
+
+
+def test_a_month_and_a_million_views_are_worked_out(folder: Path) -> None:
+    (cost,) = costs_of(folder, PRICES + "views: [page]\nviews_per_month: 4000000\n").costs
+    assert cost.views_per_s == 20
+    assert cost.fixed_per_month == 10 + 100 * 0.5
+    each = 2 * 1e-3 + 4 * 0.5e-3 + (3 + 1 + 1) / 1e6  # read, written, and three ops
+    assert cost.use_per_month == pytest.approx(each * 4e6)
+    assert cost.per_month == pytest.approx(60 + each * 4e6)
+    assert cost.per_million_views == pytest.approx((60 + each * 4e6) / 4)
+    assert cost.sufficient
+
+
+def test_without_a_number_of_views_the_measured_rate_goes_on_all_month(folder: Path) -> None:
+    (cost,) = costs_of(folder, PRICES + "views: [page]\n").costs
+    assert cost.views_per_month == pytest.approx(20 * 730 * 3600)
+
+
+def test_all_transactions_are_views_unless_some_are_named(folder: Path) -> None:
+    (cost,) = costs_of(folder, PRICES).costs
+    assert cost.views_per_s == 30
+
+
+def test_a_rate_that_does_not_serve_the_views_is_said_so(folder: Path) -> None:
+    costs = costs_of(folder, PRICES + "views_per_month: 1000000000\n")
+    assert not costs.costs[0].sufficient
+    assert "too slow for that many views" in report.render_costs(costs)
+
+
+def test_targets_without_prices_are_named(folder: Path) -> None:
+    assert "no prices are given for free" in costs_of(folder, PRICES).notes
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (PRICES.replace("stored_gb: 100", "stored_gb: -1"), "stored_gb must be at least"),
+        (PRICES.replace("per_month", "per_monht", 1), "unknown key per_monht"),
+        (PRICES.replace("local:", "elsewhere:"), "no prices for the targets of this run"),
+        (PRICES + "views: [pgae]\n", "views: 'pgae' is no transaction"),
+        ("[]", "must be a mapping"),
+    ],
+)
+def test_mistakes_in_prices_are_refused(folder: Path, text: str, says: str) -> None:
+    with pytest.raises(ReplayerError, match=says):
+        costs_of(folder, text)
+
+
+def test_the_command_prints_a_table_and_json(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "prices.yaml"
+    file.write_text(PRICES)
+    assert main(["cost", str(folder), "--prices", str(file)]) == 0
+    assert "in EUR" in capsys.readouterr().out
+    assert main(["cost", str(folder), "--prices", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["schema"] == "replayer-cost-1"

@@ -1,0 +1,212 @@
+"""The HTML page: its structure, not its looks."""
+
+import html
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from replayer import measure, report
+from replayer.cli import main
+from replayer.measure import Histogram
+from replayer.report.charts import draw_percentiles, find_sweeps, tag
+from replayer.report.charts.scale import Linear, Log
+from tests.unit.analysis.test_findings import noisy, write_stream
+from tests.unit.report.test_comparison import write_run
+from tests.unit.runs import RunWriter, encode, make_run, make_target
+
+VOID = {"meta", "br", "line", "rect", "circle", "path", "polyline"}
+
+
+class Page(HTMLParser):
+    """Reads a page: elements, texts, and whether what opens closes in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.counts: Counter[str] = Counter()
+        self.attributes: list[tuple[str, str]] = []
+        self.headings: list[str] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.counts[tag] += 1
+        self.attributes += [(name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.counts[tag] += 1
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] not in {"style", "script"}:
+            self.texts.append(data)
+        if self.open and self.open[-1] == "h2":
+            self.headings.append(data)
+
+    def values(self, name: str) -> list[str]:
+        return [value for key, value in self.attributes if key == name]
+
+
+def page_of(*folders: Path) -> Page:
+    page = Page(report.render_html([measure.load_run(folder) for folder in folders]))
+    assert page.open == []
+    return page
+
+
+@pytest.fixture(scope="module")
+def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("runs") / "one", [1e6, 3e6])
+
+
+def test_the_sections_come_in_the_order_in_which_a_reader_asks(ranked: Path) -> None:
+    assert page_of(ranked).headings == [
+        "Ranking",
+        "What stands out",
+        "Charts",
+        "Figures",
+        "Conditions and guarantees",
+        "How the ranking was made",
+    ]
+
+
+def test_the_page_needs_no_network_and_forbids_itself_one(ranked: Path) -> None:
+    text = report.render_html([measure.load_run(ranked)])
+    page = Page(text)
+    assert {"link", "img", "iframe", "object"} & set(page.counts) == set()
+    assert page.values("src") == page.values("href") == []
+    assert not re.search(r"url\(|@import|https?://", text)
+    assert any(value.startswith("default-src 'none'") for value in page.values("content"))
+
+
+def test_a_page_is_light_and_dark_and_small(ranked: Path) -> None:
+    text = report.render_html([measure.load_run(ranked)])
+    assert "prefers-color-scheme: dark" in text
+    assert 'id="theme"' in text
+    assert "@media print" in text
+    assert len(text) < 3_000_000
+
+
+def test_each_target_has_a_line_in_each_percentile_chart(ranked: Path) -> None:
+    page = page_of(ranked)
+    tips = page.values("data-tip")
+    for target in ("t0", "t1"):
+        assert any(tip.startswith(f"{target}\np9") for tip in tips)
+    assert page.counts["figure"] == 2 + 2 * 2  # two transactions; time and heat of two targets
+    assert page.counts["figcaption"] == page.counts["figure"]
+
+
+def test_every_op_of_every_target_is_in_the_figures(ranked: Path) -> None:
+    texts = page_of(ranked).texts
+    assert texts.count("page") >= 3
+    assert sum(text == "read" for text in texts) == 4  # of two transactions on two targets
+
+
+def test_bars_are_as_long_as_their_values(ranked: Path) -> None:
+    text = report.render_html([measure.load_run(ranked)])
+    bars = re.findall(r'<svg viewBox="0 0 100 10".*?<rect [^>]*width="([\d.]+)"', text)
+    best, worst = sorted(map(float, bars[:2]))
+    assert worst == 100
+    assert best == pytest.approx(100 / 3, rel=0.15)
+
+
+def test_a_cliff_is_in_the_head_of_the_page_and_in_the_chart(tmp_path: Path) -> None:
+    page = page_of(write_stream(tmp_path / "run").write(make_run()))
+    said = " ".join(page.texts)
+    assert "cliff: local became slower after 3,2" in said
+    assert any("cliff" in value and "step" in value for value in page.values("class"))
+    assert re.search(r"\N{MULTIPLICATION SIGN}4\d\d slower", said)
+
+
+def test_a_size_sweep_is_one_chart_and_not_one_for_each_size(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path / "run")
+    for place, size in enumerate(("64B", "4KiB", "1MiB", "4MiB")):
+        writer.transaction(f"write_{size}", noisy(place, 1e5 * 4**place, 50))
+    page = page_of(writer.write(make_run()))
+    assert "write: latency by size (median; whisker to p95)" in page.texts
+    assert {"64B", "4KiB", "1MiB", "4MiB"} <= set(page.texts)
+    assert page.counts["figure"] == 3
+
+
+def test_sweeps_are_known_by_their_names() -> None:
+    names = ["page", "write_64B", "write_1KiB", "write_1MiB", "write_4MiB", "read-1k", "read-2k"]
+    (sweep,) = find_sweeps(names)
+    assert sweep.stem == "write"
+    assert list(sweep.sizes.values()) == [64, 1 << 10, 1 << 20, 4 << 20]
+    assert find_sweeps(["page1", "page2", "page3", "page4"]) == ()
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    name = "<script>alert(1)</script>\x1b[31m\"'&"
+    writer = RunWriter(tmp_path / "run")
+    writer.transaction(name, noisy(1, 1e6, 50))
+    folder = writer.write(make_run(targets=(make_target(name=name),)))
+    text = report.render_html([measure.load_run(folder)])
+    assert "<script>alert" not in text
+    assert "\x1b" not in text
+    assert html.escape("<script>alert(1)</script>") in text
+    page = Page(text)
+    assert page.open == []
+    assert page.counts["script"] == 1
+
+
+def test_runs_of_different_plans_stand_beside_each_other_unranked(tmp_path: Path) -> None:
+    plan = measure.PlanFacts(name="other", fingerprint="f" * 64, seed=2, scenario="other.yaml")
+    left, right = write_run(tmp_path / "a", [1e6]), write_run(tmp_path / "b", [1e6], plan=plan)
+    headings = page_of(left, right).headings
+    assert "Ranking" not in headings
+    assert headings.count("Figures") == 2
+
+
+def test_an_empty_run_has_a_page(tmp_path: Path) -> None:
+    page = page_of(RunWriter(tmp_path / "run").write(make_run(status="running", health=None)))
+    assert "Nothing was measured." in page.texts
+
+
+def test_the_command_writes_a_new_file_and_overwrites_none(
+    ranked: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "report.html"
+    assert main(["report", str(ranked), "--html", str(file)]) == 0
+    assert file.read_text().startswith("<!doctype html>")
+    assert main(["report", str(ranked), "--html", str(file)]) == 2
+    assert "File exists" in capsys.readouterr().err
+
+
+def test_a_percentile_line_passes_through_the_percentiles() -> None:
+    times = noisy(5, 1e6, 10_000)
+    drawn = draw_percentiles("page", {"disk": Histogram.from_v2(encode(times))})
+    assert drawn is not None
+    found = dict(re.findall(r"(p9\d(?:\.\d+)?): ([\d.]+) ms", drawn))
+    ranked_times = sorted(times)
+    for percent, value in found.items():
+        place = min(int(float(percent[1:]) / 100 * len(times)), len(times) - 1)
+        assert float(value) == pytest.approx(ranked_times[place] / 1e6, rel=0.02)
+    assert len(found) > 5
+
+
+def test_scales_place_ends_at_ends_and_name_round_values() -> None:
+    log = Log(1e3, 1e6, 200, 0)
+    assert (log.place(1e3), log.place(1e6), log.place(1)) == (200, 0, 200)
+    assert log.ticks() == [1e3, 1e4, 1e5, 1e6]
+    assert Log(1e3, 1e4, 0, 1).ticks() == [1e3, 2e3, 5e3, 1e4]
+    assert Linear(0, 60, 0, 1).ticks() == [0, 10, 20, 30, 40, 50, 60]
+    assert 4 <= len(Linear(3.3, 17.9, 0, 1).ticks()) <= 8
+    assert Linear(5, 5, 0, 1).ticks() == [5]
+
+
+def test_elements_escape_what_is_text_and_keep_what_is_markup() -> None:
+    inner = tag("b", "1 < 2")
+    assert tag("p", inner, " & ", class_='"x"') == (
+        '<p class="&quot;x&quot;"><b>1 &lt; 2</b> &amp; </p>'
+    )
+    assert tag("line", x1=1.23456789) == '<line x1="1.23457"/>'
+    assert tag("div") == "<div></div>"

@@ -1,0 +1,100 @@
+"""The shipped studies: their jobs, their published figures, ranks and ratios."""
+
+import pytest
+
+from replayer.baseline import shipped_jobs
+from replayer.baseline.jobs import load_jobs
+from replayer.engine import fio
+from replayer.errors import ReplayerError
+from replayer.study import fill_tables, load_studies, load_study, render_study
+from replayer.study.commands import QUICK_S, QUICK_SHARE, TURN_S, Terms, step_seconds
+from replayer.study.results import Filled
+
+LETTERS = ["A", "B", "C", "D", "E"]
+
+
+def tables(letter: str) -> dict[str, Filled]:
+    return {table.title: table for table in fill_tables(load_study(letter), None)}
+
+
+def ranks(table: Filled) -> list[tuple[int | None, str]]:
+    return [(row.rank, row.target) for row in table.rows]
+
+
+def test_there_are_the_five_studies() -> None:
+    assert [study.letter for study in load_studies()] == LETTERS
+
+
+@pytest.mark.parametrize("letter", LETTERS)
+def test_a_study_is_found_by_letter_and_by_name(letter: str) -> None:
+    study = load_study(letter)
+    assert load_study(letter.lower()) == study
+    assert load_study(study.name) == study
+
+
+@pytest.mark.parametrize("letter", LETTERS)
+def test_the_fio_jobs_of_a_study_are_shipped(letter: str) -> None:
+    jobs = {step.fio for step in load_study(letter).steps.values() if step.fio is not None}
+    assert jobs <= {*shipped_jobs()}
+
+
+@pytest.mark.parametrize("name", [*shipped_jobs()])
+def test_a_shipped_job_passes_its_checks_and_ends_by_time(name: str) -> None:
+    (file,) = load_jobs([name])
+    assert [section.name for section in file.sections] == [name]
+    assert fio.seconds_needed(file) == 60
+    assert fio.bytes_needed(file) > 0
+
+
+def test_the_ranks_of_study_a_are_the_published_ones() -> None:
+    cache, _, upload = tables("A").values()
+    assert ranks(cache) == [(1, "FSx for OpenZFS"), (2, "EBS gp3"), (3, "EFS")]
+    assert ranks(upload) == [(1, "EFS"), (2, "FSx for OpenZFS"), (3, "EBS gp3")]
+    assert list(cache.rows[0].values) == [84.2, 20600, 36.1, 8823, 29423]
+    assert list(upload.rows[0].values)[:2] == [512, 488]
+
+
+def test_the_ratios_of_study_c_are_the_published_ones() -> None:
+    (table,) = tables("C").values()
+    said = {row.target: row.says for row in table.rows if row.says is not None}
+    assert said == {
+        "ObjectiveFS cold": "1x",
+        "ObjectiveFS warm disk cache": "13x",
+        "ObjectiveFS warm memory cache": "81x",
+    }
+    ratios = {row.target: row.ratio for row in table.rows}
+    assert ratios["EFS"] == 1
+    assert ratios["ObjectiveFS warm disk cache"] == pytest.approx(13.5)
+    assert ratios["ObjectiveFS warm memory cache"] == pytest.approx(81)
+
+
+def test_the_ratio_of_study_e_is_the_published_one() -> None:
+    first = next(iter(tables("E").values()))
+    (efs,) = (row for row in first.rows if row.target == "EFS")
+    assert efs.ratio is not None
+    assert 1 / efs.ratio == pytest.approx(35.3, abs=0.1)
+    assert efs.says == "1/35"
+
+
+@pytest.mark.parametrize("letter", LETTERS)
+def test_a_study_is_shown_without_a_target(letter: str) -> None:
+    study = load_study(letter)
+    text = render_study(study, fill_tables(study, None), None)
+    assert study.title in text
+    assert study.source in text
+
+
+@pytest.mark.parametrize("letter", LETTERS)
+@pytest.mark.parametrize("targets", [1, 2, 5])
+def test_a_quick_study_measures_for_less_than_it_may_take(letter: str, targets: int) -> None:
+    study = load_study(letter)
+    terms = Terms(("t",) * targets, quick=True, rounds=None, steps=len(study.steps))
+    seconds = [step_seconds(step, terms) or 0.0 for step in study.steps.values()]
+    assert min(seconds) > 0
+    assert sum(seconds) + TURN_S * targets * len(seconds) <= QUICK_S * QUICK_SHARE
+
+
+def test_an_unknown_study_is_refused_with_the_nearest() -> None:
+    with pytest.raises(ReplayerError) as refusal:
+        load_study("cloud-iop")
+    assert "did you mean 'cloud-iops'?" in refusal.value.hint
