@@ -37,6 +37,7 @@ def test_all_families_are_there() -> None:
         "web-server",
         "wordpress-deploy",
         "wordpress-pages",
+        "wordpress-replay",
         "wordpress-update",
         "wordpress-uploads",
         "write-100mb-files",
