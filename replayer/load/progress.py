@@ -236,7 +236,7 @@ def _headline(tick: Tick) -> str:
     if tick.left_s is not None:
         parts.append(f"{max(tick.left_s, 0):.0f} s left")
     if tick.done_share is not None:
-        parts.append(f"{min(tick.done_share, 1):.0%} of the events")
+        parts.append(f"{min(tick.done_share, 1):.0%} of the events done")
     return ", ".join(parts)
 
 
