@@ -2,6 +2,7 @@
 
 use crate::error::TraceError;
 use crate::op::Op;
+use crate::tables::column::Spec;
 use crate::tables::events::{Event, SPECS};
 use crate::tables::read::{Group, TableReader};
 use crate::tables::text::unescaped;
@@ -13,7 +14,8 @@ use std::path::Path;
 const AGAIN: &str = "the trace is damaged: import or copy it again";
 
 /// How times are to be read.
-enum Times {
+#[derive(Debug, Clone)]
+pub(crate) enum Times {
     /// Format 1: nanoseconds, and every gap.
     Nanoseconds,
     /// Ticks, and gaps that do not follow from the rest.
@@ -28,19 +30,9 @@ pub struct Events {
 
 impl Events {
     pub(crate) fn open(directory: &Path, document: &Value) -> Result<Self, TraceError> {
-        let times = times(document).ok_or_else(|| {
-            TraceError::damaged(
-                directory.join("trace.json"),
-                "names no tick of its clock",
-                AGAIN,
-            )
-        })?;
-        let specs: &[_] = match times {
-            Times::Nanoseconds => &version_1::EVENTS,
-            Times::Ticks { .. } => &SPECS,
-        };
+        let times = Times::of(directory, document)?;
         Ok(Self {
-            table: TableReader::open(directory, "events", specs)?,
+            table: TableReader::open(directory, "events", times.specs())?,
             times,
         })
     }
@@ -70,7 +62,35 @@ impl Events {
     }
 }
 
+/// When an event was, as its row tells it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told {
+    pub(crate) start: i64,
+    pub(crate) duration: Option<i64>,
+    pub(crate) gap: Option<i64>,
+    pub(crate) between: Option<i64>,
+}
+
 impl Times {
+    /// How the times of a trace are to be read.
+    pub(crate) fn of(directory: &Path, document: &Value) -> Result<Self, TraceError> {
+        times(document).ok_or_else(|| {
+            TraceError::damaged(
+                directory.join("trace.json"),
+                "names no tick of its clock",
+                AGAIN,
+            )
+        })
+    }
+
+    /// The columns of the table.
+    pub(crate) fn specs(&self) -> &'static [Spec] {
+        match self {
+            Self::Nanoseconds => &version_1::EVENTS,
+            Self::Ticks { .. } => &SPECS,
+        }
+    }
+
     fn anew(&self) -> Self {
         match self {
             Self::Nanoseconds => Self::Nanoseconds,
@@ -82,24 +102,23 @@ impl Times {
     }
 
     /// Start, duration and think time of a row.
-    fn read(&mut self, group: &Group, row: usize, thread: u32) -> Option<(i64, Option<i64>, i64)> {
-        let (start, duration) = (group.int(1, row)?, group.int(2, row));
+    pub(crate) fn read(&mut self, told: Told, thread: u32) -> Option<(i64, Option<i64>, i64)> {
         match self {
-            Self::Nanoseconds => Some((start, duration, group.int(3, row)?)),
+            Self::Nanoseconds => Some((told.start, told.duration, told.gap.unwrap_or(0))),
             Self::Ticks { tick_ns, gaps } => {
-                let start_ns = start.checked_mul(*tick_ns)?;
-                let taken = duration.map(|ticks| ticks.checked_mul(*tick_ns));
+                let start_ns = told.start.checked_mul(*tick_ns)?;
+                let taken = told.duration.map(|ticks| ticks.checked_mul(*tick_ns));
                 let duration_ns = taken.map_or(Some(None), |time| time.map(Some))?;
-                let between = u32::try_from(group.int(BETWEEN, row).unwrap_or(0)).ok()?;
+                let between = u32::try_from(told.between.unwrap_or(0)).ok()?;
                 let follows = gaps.follow(thread, start_ns, duration_ns, between);
-                Some((start_ns, duration_ns, group.int(3, row).unwrap_or(follows)))
+                Some((start_ns, duration_ns, told.gap.unwrap_or(follows)))
             }
         }
     }
 }
 
 /// The column `between`.
-const BETWEEN: usize = 20;
+pub(crate) const BETWEEN: usize = 20;
 
 fn times(document: &Value) -> Option<Times> {
     if document.get("format").and_then(Value::as_u64) == Some(1) {
@@ -149,7 +168,13 @@ fn event(group: &Group, row: usize, times: &mut Times) -> Option<Event> {
         group.int(column, row).map(u32::try_from).transpose()
     };
     let thread = number(0).ok()??;
-    let (start_ns, duration_ns, gap_ns) = times.read(group, row, thread)?;
+    let told = Told {
+        start: group.int(1, row)?,
+        duration: group.int(2, row),
+        gap: group.int(3, row),
+        between: group.int(BETWEEN, row),
+    };
+    let (start_ns, duration_ns, gap_ns) = times.read(told, thread)?;
     Some(Event {
         thread,
         start_ns,

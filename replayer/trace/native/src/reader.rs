@@ -1,7 +1,7 @@
 //! Opens a trace folder: nothing of it is believed before its version and its checksums are right.
 
 use crate::error::TraceError;
-use crate::events::{Events, count_events};
+use crate::events::{Events, Times, count_events};
 use crate::folder::{FORMAT_VERSION, NO_CHECKSUM, TABLES, checksum, document_checksum};
 use crate::tables::column::Spec;
 use crate::tables::events::SPECS as EVENTS;
@@ -65,6 +65,11 @@ impl Trace {
     #[must_use]
     pub fn document(&self) -> &str {
         &self.text
+    }
+
+    /// How the times of its events are to be read.
+    pub(crate) fn times(&self) -> Result<Times, TraceError> {
+        Times::of(&self.directory, &self.document)
     }
 
     /// Its events, a row group at a time.

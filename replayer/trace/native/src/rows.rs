@@ -4,6 +4,7 @@
 
 use crate::error::TraceError;
 use crate::tables::column::{Kind, Spec};
+use crate::tables::read::places;
 use bytes::Bytes;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
@@ -96,24 +97,17 @@ impl OpenTable {
         let reader = guarded(&self.path, || {
             SerializedFileReader::new(self.source.clone())
         })?;
-        let schema = reader.metadata().file_metadata().schema_descr();
-        let fits = schema.num_columns() == specs.len()
-            && schema.columns().iter().zip(specs).all(|(column, spec)| {
-                column.name() == spec.name
-                    && column.physical_type() == spec.physical()
-                    && column.max_rep_level() == 0
-                    && column.max_def_level() == i16::from(spec.nullable)
-            });
-        if !fits {
+        let Some(places) = places(&reader, specs) else {
             return Err(damaged(
                 &self.path,
-                "its columns are not those of trace format 1",
+                "its columns are not those that the format of the trace asks for",
             ));
-        }
+        };
         Ok(Rows {
             path: self.path.clone(),
             reader,
             wanted,
+            places,
             batches: specs.iter().map(|spec| Batch::new(*spec)).collect(),
             columns: Vec::new(),
             next_group: 0,
@@ -229,6 +223,8 @@ pub(crate) struct Rows {
     path: PathBuf,
     reader: SerializedFileReader<Positioned>,
     wanted: u32,
+    /// Where the file has each column, if it has it.
+    places: Vec<Option<usize>>,
     batches: Vec<Batch>,
     columns: Vec<Option<ColumnReader>>,
     next_group: usize,
@@ -281,11 +277,12 @@ impl Rows {
         self.left_in_group = self.rows_of_next()?;
         let group = guarded(&self.path, || self.reader.get_row_group(self.next_group))?;
         self.columns.clear();
-        for index in 0..self.batches.len() {
-            let column = if self.wanted & 1 << index == 0 {
-                None
-            } else {
-                Some(guarded(&self.path, || group.get_column_reader(index))?)
+        for (number, place) in self.places.iter().enumerate() {
+            let column = match place {
+                Some(index) if self.wanted & 1 << number != 0 => {
+                    Some(guarded(&self.path, || group.get_column_reader(*index))?)
+                }
+                _ => None,
             };
             self.columns.push(column);
         }

@@ -1,10 +1,11 @@
 //! Events, edges and requests of a trace, row by row, in constant memory: what replaying reads.
 
 use crate::error::TraceError;
+use crate::events::{BETWEEN, Times, Told};
 use crate::op::Op;
 use crate::reader::{RequestPiece, Trace};
 use crate::rows::{OpenTable, Rows};
-use crate::tables::events::{Event, SPECS as EVENTS};
+use crate::tables::events::Event;
 use crate::tables::text::unescaped;
 use crate::tables::{edges, requests};
 use rustc_hash::FxHashMap;
@@ -21,6 +22,7 @@ pub struct Streams {
     events: OpenTable,
     edges: OpenTable,
     requests: OpenTable,
+    times: Times,
 }
 
 impl Streams {
@@ -28,11 +30,12 @@ impl Streams {
     ///
     /// # Errors
     /// A table cannot be opened.
-    pub fn open(_checked: &Trace, directory: &Path) -> Result<Self, TraceError> {
+    pub fn open(checked: &Trace, directory: &Path) -> Result<Self, TraceError> {
         Ok(Self {
             events: OpenTable::open(directory, "events")?,
             edges: OpenTable::open(directory, "edges")?,
             requests: OpenTable::open(directory, "requests")?,
+            times: checked.times()?,
         })
     }
 
@@ -41,9 +44,9 @@ impl Streams {
     /// # Errors
     /// The table is damaged.
     pub fn events(&self, from: u64) -> Result<EventRows, TraceError> {
-        let mut rows = self.events.rows(&EVENTS, u32::MAX)?;
+        let mut rows = self.events.rows(self.times.specs(), u32::MAX)?;
         rows.skip_to(from)?;
-        Ok(EventRows::over(rows))
+        Ok(EventRows::over(rows, self.times.clone()))
     }
 
     /// All events with their threads, ops, paths, files, flags and results; every other column is null, or 0.
@@ -51,7 +54,8 @@ impl Streams {
     /// # Errors
     /// The table is damaged.
     pub fn names(&self) -> Result<EventRows, TraceError> {
-        Ok(EventRows::over(self.events.rows(&EVENTS, NAMES)?))
+        let rows = self.events.rows(self.times.specs(), NAMES)?;
+        Ok(EventRows::over(rows, self.times.clone()))
     }
 
     /// Which event waits for which, by event.
@@ -89,15 +93,17 @@ impl Trace {
 /// Events that are being read.
 pub struct EventRows {
     rows: Rows,
+    times: Times,
     /// Ops by where their names lie, good for one batch: names of a dictionary are not compared again.
     ops: FxHashMap<(usize, usize), Op>,
     batch: u64,
 }
 
 impl EventRows {
-    fn over(rows: Rows) -> Self {
+    fn over(rows: Rows, times: Times) -> Self {
         Self {
             rows,
+            times,
             ops: FxHashMap::default(),
             batch: 0,
         }
@@ -134,9 +140,13 @@ impl EventRows {
 
     fn event(&mut self) -> Option<Event> {
         let thread = number(self.rows.int(0)?)?;
-        let start_ns = self.rows.int(1).unwrap_or(0);
-        let duration_ns = self.rows.int(2);
-        let gap_ns = self.rows.int(3).unwrap_or(0);
+        let told = Told {
+            start: self.rows.int(1).unwrap_or(0),
+            duration: self.rows.int(2),
+            gap: self.rows.int(3),
+            between: self.rows.int(BETWEEN),
+        };
+        let (start_ns, duration_ns, gap_ns) = self.times.read(told, thread)?;
         let op = self.op()?;
         let rows = &mut self.rows;
         let mut optional = |column| match rows.int(column) {

@@ -173,7 +173,7 @@ fn damaged(path: &Path, message: &str) -> TraceError {
 }
 
 /// Where a file has each column; None where it has others, or lacks one that must have values.
-fn places(reader: &dyn FileReader, specs: &[Spec]) -> Option<Vec<Option<usize>>> {
+pub(crate) fn places(reader: &dyn FileReader, specs: &[Spec]) -> Option<Vec<Option<usize>>> {
     let schema = reader.metadata().file_metadata().schema_descr();
     let fits = |column: &ColumnDescriptor, spec: &Spec| {
         column.physical_type() == spec.physical()
