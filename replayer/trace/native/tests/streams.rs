@@ -5,7 +5,11 @@
     reason = "a test says what is wrong by failing"
 )]
 
+mod common;
+
+use common::asked;
 use replayer_trace::{Streams, Trace};
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 fn shipped() -> Vec<PathBuf> {
@@ -63,4 +67,30 @@ fn streams_and_groups_tell_the_same() {
         }
         assert_eq!(requests.next_piece().unwrap(), None);
     }
+}
+
+#[test]
+fn a_reader_that_begins_at_a_later_row_group_tells_the_same_think_times() {
+    // Two threads, and more events than a row group holds.
+    let mut log = String::new();
+    for at in 0..140_000_u64 {
+        let (task, time) = (1 + at % 2, at * 50);
+        writeln!(
+            log,
+            "{task} 17952229{:02}.{:06} lseek(7</r/a>, {at}, SEEK_SET) = {at} <0.000003>",
+            77 + time / 1_000_000,
+            time % 1_000_000
+        )
+        .unwrap();
+    }
+    let imported = asked(log).import();
+    let streams = Streams::open(&imported.trace, &imported.folder()).unwrap();
+    let mut stream = streams.events(139_000).unwrap();
+    let mut compared = 0;
+    while let Some((row, event)) = stream.next_event().unwrap() {
+        let whole = imported.events.get(usize::try_from(row).unwrap());
+        assert_eq!(Some(&event), whole, "row {row}");
+        compared += 1;
+    }
+    assert!((1_000..20_000).contains(&compared), "{compared}");
 }

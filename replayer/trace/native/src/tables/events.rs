@@ -9,6 +9,7 @@ use crate::tables::text::escaped_whole;
 use crate::tables::times::{Gaps, Ticks};
 use crate::tables::write::{GROUP_ROWS, Sink, TableWriter};
 use parquet::data_type::ByteArray;
+use rustc_hash::FxHashSet;
 
 /// One row. FORMAT.md says what each column means for each op.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -120,6 +121,8 @@ struct Times {
     stretch: Stretch,
     ticks: Ticks,
     gaps: Gaps,
+    /// Threads that the row group has had an event of.
+    met: FxHashSet<u32>,
 }
 
 /// What a finished table says of itself.
@@ -249,6 +252,8 @@ impl EventWriter {
         let times = self
             .times
             .get_or_insert_with(|| Times::of(waiting, &self.asked));
+        let is_first_group = self.first_waiting == 0;
+        times.met.clear();
         if let [_, start, duration, gap, op, .., result, between] = &mut self.table.columns[..] {
             for row in waiting {
                 let (start_ticks, start_ns) = times.ticks.count(row.start_ns);
@@ -259,9 +264,11 @@ impl EventWriter {
                         .gaps
                         .follow(row.thread, start_ns, taken.map(|(_, time)| time), others);
                 let known = times.stretch.gap(row.sample);
+                // Whoever begins to read at this group does not know when the thread's last event ended.
+                let begins = times.met.insert(row.thread) && !is_first_group;
                 start.push(Some(start_ticks));
                 duration.push(taken.map(|(ticks, _)| ticks));
-                gap.push(Some(known).filter(|&known| known != follows));
+                gap.push(Some(known).filter(|&known| begins || known != follows));
                 op.push_text(self.ops.get(usize::from(row.op as u8)).cloned());
                 result.push(Some(row.result));
                 between.push(Some(i64::from(others.min(MOST_BETWEEN))).filter(|&count| count > 0));
@@ -306,6 +313,7 @@ impl Times {
             gaps: Gaps::new(stretch.call_ns, stretch.gap_ns),
             stretch,
             ticks,
+            met: FxHashSet::default(),
         }
     }
 }
