@@ -4,9 +4,10 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from replayer.doctor.advice import Advice, Service, advise, service_of
+from replayer.doctor.advice import Advice, Service
+from replayer.doctor.php import PHP_ADVICE
 from replayer.doctor.probe import Probe, run_probe, within
-from replayer.doctor.rules import PHP_ADVICE
+from replayer.doctor.rules import advise, service_of
 from replayer.measure import (
     Frozen,
     Guarantee,

@@ -22,12 +22,20 @@ from replayer.report.description import (
 )
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows
-from replayer.report.findings import acknowledgements, sentences
+from replayer.report.findings import acknowledgements, nothing_found, sentences
 from replayer.report.html.bars import legend
 from replayer.report.html.material import Material
 from replayer.report.html.tables import facts, table
 
-__all__ = ["charts", "conditions", "figures", "findings", "incidents", "verdict"]
+__all__ = [
+    "charts",
+    "conditions",
+    "figures",
+    "findings",
+    "incidents",
+    "promises",
+    "verdict",
+]
 
 _MOST_CURVES = 12  # transactions with a percentile chart of their own: chosen
 _MOST_INCIDENTS = 30  # chosen
@@ -56,7 +64,7 @@ def verdict(document: Document) -> Iterator[Markup]:
 
 
 def findings(document: Document) -> Iterator[Markup]:
-    """Yield what stands out, and where written data is."""
+    """Yield what stands out, and what could not be looked for."""
     found = list(sentences(document.analysis))
     if found:
         items = (
@@ -65,13 +73,17 @@ def findings(document: Document) -> Iterator[Markup]:
         )
         yield tag("ul", *items, class_="plain")
     else:
-        yield tag("p", "Nothing: no steps, stalls, drift or groups were found.")
+        yield tag("p", nothing_found(document.analysis))
     for note in document.analysis.notes:
         yield tag("p", note, class_="faint")
-    promises = list(acknowledgements(document.analysis))
-    if promises:
-        yield tag("h3", "Where written data is when a transaction has ended")
-        yield facts(promises)
+
+
+def promises(document: Document) -> Iterator[Markup]:
+    """Yield where written data is, for each target; nothing where nothing is written."""
+    found = list(acknowledgements(document.analysis))
+    if found:
+        yield tag("p", "Where written data is when a transaction has ended:", class_="faint")
+        yield facts(found)
 
 
 def charts(material: Material) -> Iterator[Markup]:
