@@ -21,7 +21,7 @@ from replayer.load.interruption import Interruption, Level
 from replayer.load.targets import check_target, parse_targets
 from replayer.measure import format_time_ns
 from replayer.study.catalogue import load_study
-from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_seconds, step_words
+from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_length, step_words
 from replayer.study.journal import Attempt, Journal, State, create_journal, open_journal
 from replayer.study.model import Step, Study
 
@@ -81,11 +81,19 @@ def announce(study: Study, terms: Terms) -> str:
     """Say how long a study takes."""
     if terms.quick:
         return f"at most {format_time_ns(QUICK_S * 1e9)}"
-    each = {name: step_seconds(step, terms) for name, step in study.steps.items()}
-    known = sum(seconds for seconds in each.values() if seconds is not None)
-    open_ended = [name for name, seconds in each.items() if seconds is None]
-    text = f"at least {known / 60:.0f} min, and the time to lay out files"
+    each = {name: step_length(step, terms) for name, step in study.steps.items()}
+    least = sum(length.least_s for length in each.values())
+    most = sum(
+        length.least_s if length.most_s is None else length.most_s for length in each.values()
+    )
+    text = f"{_minutes(least, most)}, and the time to lay out files"
+    open_ended = [name for name, length in each.items() if length.most_s is None]
     return f"{text}; {', '.join(open_ended)}: as long as the work takes" if open_ended else text
+
+
+def _minutes(least_s: float, most_s: float) -> str:
+    least, most = round(least_s / 60), round(most_s / 60)
+    return f"{most} min" if least == most else f"{least} to {most} min"
 
 
 def _check(order: Order) -> None:
