@@ -54,7 +54,7 @@ def _name(series: Series, names: Mapping[int, str]) -> str:
 def _sentences(
     searches: Sequence[tuple[str, int]], counts: Mapping[str, int], unit: str
 ) -> Iterator[str]:
-    """Yield a sentence for each set of subjects that lack data, with all searches that lack them."""
+    """Yield a sentence for each set of subjects that lack data, with the searches it is for."""
     lacking: dict[tuple[str, ...], list[str]] = {}
     for search, needed in searches:
         short = tuple(name for name, count in counts.items() if count < needed)

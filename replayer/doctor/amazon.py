@@ -66,7 +66,7 @@ AMAZON_RULES: tuple[Rule, ...] = (
             "ask",
             "sync or async export",
             "an export with async answers before data is on stable storage: faster, but a crash of "
-            "the server can lose or corrupt it. On FSx for OpenZFS sync is the default of an export",
+            "the server can lose or corrupt it. On FSx for OpenZFS sync is an export's default",
             "exports(5), options sync and async; Amazon FSx API Reference, "
             "OpenZFSClientConfiguration",
         ),

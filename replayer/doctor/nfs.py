@@ -57,9 +57,7 @@ def _connections(options: Options, _: Service) -> Advice | None:
     source = "nfs(5), option nconnect"
     if options.number("nconnect") is not None:
         says = "several connections to the server share the load"
-        return Advice(
-            weight="good", setting=options.shown("nconnect"), says=says, source=source
-        )
+        return Advice(weight="good", setting=options.shown("nconnect"), says=says, source=source)
     says = (
         "all requests share one TCP connection; nconnect=2 to 16 opens several, which may help "
         "where one of them does not fill the network (measure both: replayer compare)"

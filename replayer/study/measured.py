@@ -1,4 +1,4 @@
-"""What the steps of a study have measured, and what stands out in it: read from their run folders."""
+"""What the steps of a study have measured, from their run folders, and what stands out in it."""
 
 from collections.abc import Iterator
 from contextlib import suppress

@@ -12,8 +12,10 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from statistics import median, quantiles
+from typing import Self
 
 from replayer import engine
 from replayer.plan import compile_plan
@@ -143,7 +145,9 @@ class Agreement:
         return all(abs(ratio[1] - 1) <= LIMIT for ratio in (self.iops, self.p99))
 
     def row(self) -> str:
-        shown = (f"{low:.2f} {mid:.3f} {high:.2f}" for low, mid, high in (self.iops, self.p50, self.p99))
+        shown = (
+            f"{low:.2f} {mid:.3f} {high:.2f}" for low, mid, high in (self.iops, self.p50, self.p99)
+        )
         own = f"{self.native.between_ns:>8,.0f} {self.fio.between_ns:>8,.0f}"
         times = f"{self.native.p99_ns / 1e3:>9,.1f} {self.fio.p99_ns / 1e3:>9,.1f}"
         rates = f"{self.native.iops:>9,.0f} {self.fio.iops:>9,.0f}"
@@ -174,15 +178,20 @@ def agreements(arena: str, folder: Path, record: Path, turns: int) -> Iterator[A
     for pattern in PATTERNS:
         place = folder / pattern.name
         place.mkdir()
-        pairs = []
         with Native(pattern, place, record) as native:
-            for turn in range(turns):
-                order = (native.measure, lambda: measure_fio(pattern, place))
-                first, second = (order if turn % 2 == 0 else order[::-1])
-                readings = first(), second()
-                pairs.append(readings if turn % 2 == 0 else readings[::-1])
+            pairs = [_pair(native, pattern, place, turn) for turn in range(turns)]
         shutil.rmtree(place)
         yield _agreement(arena, pattern, pairs)
+
+
+def _pair(
+    native: "Native", pattern: Pattern, place: Path, turn: int
+) -> tuple["Reading", "Reading"]:
+    """Let both measure, each of them first in every second turn."""
+    if turn % 2:
+        theirs = measure_fio(pattern, place)
+        return native.measure(), theirs
+    return native.measure(), measure_fio(pattern, place)
 
 
 class Native:
@@ -194,7 +203,7 @@ class Native:
         self._plan = compile_plan(parse_scenario(_scenario(pattern), pattern.name))
         self._sandbox = engine.Sandbox.create(str(folder), f"bench-{pattern.name}", "{}")
 
-    def __enter__(self) -> "Native":
+    def __enter__(self) -> Self:
         self._ready = engine.Plan(self._plan.document())
         self._sandbox.lay_out(self._ready, THREADS).result()
         return self
@@ -293,9 +302,7 @@ transactions:
 """
 
 
-def _agreement(
-    arena: str, pattern: Pattern, pairs: Sequence[tuple[Reading, Reading]]
-) -> Agreement:
+def _agreement(arena: str, pattern: Pattern, pairs: Sequence[tuple[Reading, Reading]]) -> Agreement:
     native, fio = zip(*pairs, strict=True)
     return Agreement(
         arena=arena,
@@ -323,9 +330,7 @@ def _ratio(ratios: Sequence[float]) -> tuple[float, float, float]:
 def _noise(*series: Sequence[Reading]) -> float:
     """Return how far p99 of one and the same tool goes apart between neighbouring turns."""
     ratios = [
-        after.p99_ns / before.p99_ns
-        for readings in series
-        for before, after in zip(readings, readings[1:], strict=False)
+        after.p99_ns / before.p99_ns for readings in series for before, after in pairwise(readings)
     ]
     low, _, high = quantiles(ratios, n=4)
     return (high - low) / 2

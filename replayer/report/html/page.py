@@ -135,7 +135,7 @@ def _run(material: Material, *, alone: bool) -> Markup:
         None if alone else tag("h2", f"Run {material.record.folder.name}", class_="run"),
         _section("Verdict", list(verdict(document))),
         _section("What stands out", list(findings(document))),
-        _section("What ‘written’ meant", list(promises(document))),
+        _section("What a write was worth", list(promises(document))),
         _section("Charts", list(charts(material))),
         _section("Figures", list(figures(document))),
         _section("Conditions", [conditions(document)]),

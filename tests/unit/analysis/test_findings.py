@@ -76,11 +76,15 @@ def test_a_run_too_short_to_tell_says_what_it_cannot_tell(tmp_path: Path) -> Non
     writer = RunWriter(tmp_path)
     writer.transaction("page", [10**6] * 20)
     assert found_in(writer).notes == (
-        "not enough data to look for cliffs and other steps (16 needed), drift (30 needed): "
-        "page has 1 intervals with samples",
+        (
+            "not enough data to look for cliffs and other steps (16 needed), drift (30 needed): "
+            "page has 1 intervals with samples"
+        ),
         "not enough data to look for slow begins (5 needed): page has 1 intervals in a round",
-        "not enough data to look for two groups of times (100 needed), outliers and what made the "
-        "slowest slow (100 needed): page has 20 samples",
+        (
+            "not enough data to look for two groups of times (100 needed), outliers and what made "
+            "the slowest slow (100 needed): page has 20 samples"
+        ),
     )
 
 
