@@ -59,8 +59,8 @@ def _sentences(
     for search, needed in searches:
         short = tuple(name for name, count in counts.items() if count < needed)
         if short:
-            lacking.setdefault(short, []).append(f"{search} ({needed} needed)")
+            lacking.setdefault(short, []).append(f"{search} ({needed} {unit})")
     for short, what in lacking.items():
         named = ", ".join(f"{name} has {counts[name]:,}" for name in short[:MOST_NAMED])
         more = f" and {len(short) - MOST_NAMED} more have too few" * (len(short) > MOST_NAMED)
-        yield f"not enough data to look for {', '.join(what)}: {named}{more} {unit}"
+        yield f"not enough data to look for {', '.join(what)}: {named}{more}"

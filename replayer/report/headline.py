@@ -21,15 +21,16 @@ def say_verdict(document: Document) -> str:
     if verdict.outcome == "fail":
         missed = [found for found in judged if found.outcome == "fail"]
         first = describe_judgement(missed[0], len(document.targets))
-        how = f"{len(missed)} of {len(judged)} limits are missed, the first of them {first}"
-        return f"No: {how}"
+        are = "is" if len(missed) == 1 else "are"
+        how = f"{len(missed)} of {len(judged)} limits {are} missed, the first of them {first}"
+        return f"Not good enough: {how}"
     if verdict.outcome == "inconclusive":
         open_ones = [found.says for found in judged if found.outcome == "inconclusive"]
         why = next(iter((*verdict.reasons, *open_ones)), "too little was measured")
         return f"Do not decide by this run: {why}"
     if not judged:
         return "Nothing speaks against these figures; no limits were set that could be missed"
-    return f"Yes: every limit that was set is kept ({len(judged)} of {len(judged)})"
+    return f"Good enough: every limit that was set is kept ({len(judged)} of {len(judged)})"
 
 
 def say_figures(document: Document) -> Iterator[str]:

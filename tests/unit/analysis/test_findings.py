@@ -77,13 +77,13 @@ def test_a_run_too_short_to_tell_says_what_it_cannot_tell(tmp_path: Path) -> Non
     writer.transaction("page", [10**6] * 20)
     assert found_in(writer).notes == (
         (
-            "not enough data to look for cliffs and other steps (16 needed), drift (30 needed): "
-            "page has 1 intervals with samples"
+            "not enough data to look for cliffs and other steps (16 intervals with samples), "
+            "drift (30 intervals with samples): page has 1"
         ),
-        "not enough data to look for slow begins (5 needed): page has 1 intervals in a round",
+        "not enough data to look for slow begins (5 intervals in a round): page has 1",
         (
-            "not enough data to look for two groups of times (100 needed), outliers and what made "
-            "the slowest slow (100 needed): page has 20 samples"
+            "not enough data to look for two groups of times (100 samples), outliers and what made "
+            "the slowest slow (100 samples): page has 20"
         ),
     )
 
@@ -96,7 +96,7 @@ def test_only_what_has_too_few_data_is_named(tmp_path: Path) -> None:
         if second < 20:
             writer.transaction("login", noisy(second, 1e6, 10), "0/0", span)
     assert found_in(writer).notes == (
-        "not enough data to look for drift (30 needed): login has 20 intervals with samples",
+        "not enough data to look for drift (30 intervals with samples): login has 20",
     )
 
 

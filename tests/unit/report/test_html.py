@@ -165,7 +165,9 @@ def test_the_head_says_the_verdict_for_somebody_who_decides(tmp_path: Path) -> N
     stated = (measure.StatedThreshold(text="page.p50 < 1us", source="here"),)
     folder = write_run(tmp_path / "run", [1e6, 3e6], thresholds=stated)
     said = " ".join(page_of(folder).texts)
-    assert "No: 2 of 2 limits are missed, the first of them page.p50 < 1us on t0" in said
+    assert (
+        "Not good enough: 2 of 2 limits are missed, the first of them page.p50 < 1us on t0" in said
+    )
     kept = write_run(tmp_path / "kept", [1e6])
     assert "Nothing speaks against these figures" in " ".join(page_of(kept).texts)
 
@@ -184,7 +186,7 @@ def test_too_few_data_are_said_instead_of_a_guess(tmp_path: Path) -> None:
     writer.transaction("page", noisy(1, 1e6, 50))
     said = " ".join(page_of(writer.write(make_run())).texts)
     assert "Nothing that the data are enough for." in said
-    assert "not enough data to look for cliffs and other steps (16 needed)" in said
+    assert "not enough data to look for cliffs and other steps (16 intervals" in said
 
 
 def test_runs_of_different_plans_are_ranked_when_told_to(tmp_path: Path) -> None:
