@@ -24,7 +24,7 @@ from replayer.report.html.sections import (
     promises,
     verdict,
 )
-from replayer.report.html.tables import table
+from replayer.report.html.tables import badge, table
 from replayer.report.plan_changes import same_work
 
 __all__ = ["render_html"]
@@ -76,16 +76,14 @@ def _header(names: str, materials: Sequence[Material], comparison: Comparison | 
     alarms = (text for item in materials for text in say_alarms(item.document))
     headlines = (*(comparison.headline if comparison else figures), *alarms)
     said = [
-        tag(
-            "p",
+        join(
             tag(
-                "span",
-                item.document.verdict.outcome,
-                class_=f"badge {item.document.verdict.outcome}",
+                "p",
+                badge(item.document.verdict.outcome),
+                f" {say_verdict(item.document)}.",
+                class_="verdict",
             ),
-            f" {say_verdict(item.document)}.",
-            tag("span", f" {_sentence(item)}", class_="faint"),
-            class_="verdict",
+            tag("p", _sentence(item), class_="faint"),
         )
         for item in materials
     ]

@@ -39,6 +39,7 @@ __all__ = [
 
 _MOST_CURVES = 12  # transactions with a percentile chart of their own: chosen
 _MOST_INCIDENTS = 30  # chosen
+_MOST_OPEN = 8  # findings that are shown at once, worst first: chosen, the others unfold
 
 
 def verdict(document: Document) -> Iterator[Markup]:
@@ -67,11 +68,15 @@ def findings(document: Document) -> Iterator[Markup]:
     """Yield what stands out, and what could not be looked for."""
     found = list(sentences(document.analysis))
     if found:
-        items = (
+        items = [
             tag("li", tag("span", item.label, class_=f"badge {item.weight}"), f" {item.text}")
             for item in found
-        )
-        yield tag("ul", *items, class_="plain")
+        ]
+        yield tag("ul", *items[:_MOST_OPEN], class_="plain")
+        folded = items[_MOST_OPEN:]
+        if folded:
+            more = tag("ul", *folded, class_="plain")
+            yield tag("details", tag("summary", f"{len(folded)} more"), more)
     else:
         yield tag("p", nothing_found(document.analysis))
     for note in document.analysis.notes:
