@@ -236,7 +236,8 @@ def _histograms(machine: engine.Engine) -> dict[str, engine.Histogram]:
         if not row.expected:
             message = f"{row.op} ended with {row.outcome}"
             raise RuntimeError(message)
-        if row.op.startswith(("pread", "pwrite", "write")) and row.outcome == "ok":
+        timed = row.op.startswith(("pread", "pwrite", "write")) and row.outcome == "ok"
+        if timed and row.phase == "measured":
             found.setdefault(row.op, engine.Histogram()).add(row.histogram)
     return found
 
