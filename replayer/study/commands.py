@@ -13,7 +13,16 @@ from replayer.load.targets import parse_targets
 from replayer.scenario import load_scenario, shipped_scenarios
 from replayer.study.model import Step
 
-__all__ = ["QUICK_S", "Length", "Terms", "missing", "step_length", "step_words"]
+__all__ = [
+    "LONGEST_QUICK_S",
+    "QUICK_S",
+    "TURN_S",
+    "Length",
+    "Terms",
+    "missing",
+    "step_length",
+    "step_words",
+]
 
 QUICK_S = 180.0
 """What --quick promises."""
@@ -40,6 +49,7 @@ class Terms:
         rounds: Turns of each target; None means one for one target, three for several.
         steps: How many steps share the time.
         quiet: Whether steps show no progress.
+        seconds: How long a quick step measures each target; None: an even share of the time.
     """
 
     targets: tuple[str, ...]
@@ -47,6 +57,7 @@ class Terms:
     rounds: int | None
     steps: int
     quiet: bool = False
+    seconds: int | None = None
 
     @property
     def turns(self) -> int:
@@ -56,6 +67,8 @@ class Terms:
     @property
     def quick_seconds(self) -> int:
         """How long a step measures each target with --quick."""
+        if self.seconds is not None:
+            return self.seconds
         share = QUICK_S * QUICK_SHARE / (len(self.targets) * self.steps)
         return max(1, min(int(share - TURN_S), LONGEST_QUICK_S))
 
