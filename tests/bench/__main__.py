@@ -105,11 +105,13 @@ def _run_fio(options: argparse.Namespace) -> object:
 
 def _run_agree(options: argparse.Namespace) -> object:
     documents = []
-    print("\nengine and fio on the same patterns (ratios engine / fio: quartile, median, quartile)")
+    print(
+        "\nengine and fio on the same patterns (ratios engine / fio: best turns; quartiles of pairs)"
+    )
     print(agreement.HEADER)
     for name in options.arena:
         with arena.ARENAS[name]() as folder:
-            for found in agreement.agreements(name, folder, options.scratch, options.turns):
+            for found in agreement.agreements(name, folder, options.scratch, SHORT * options.turns):
                 print(found.row(), flush=True)
                 documents.append(found.document())
     return documents
