@@ -28,9 +28,14 @@ def say_verdict(document: Document) -> str:
         open_ones = [found.says for found in judged if found.outcome == "inconclusive"]
         why = next(iter((*verdict.reasons, *open_ones)), "too little was measured")
         return f"Do not decide by this run: {why}"
+    kept = f"every limit that was set is kept ({len(judged)} of {len(judged)})"
+    alarm = next(say_alarms(document), None)
+    if alarm is not None:
+        limits = kept if judged else "no limits were set"
+        return f"Look closer before you decide: {limits}, but there was a {alarm}"
     if not judged:
         return "Nothing speaks against these figures; no limits were set that could be missed"
-    return f"Good enough: every limit that was set is kept ({len(judged)} of {len(judged)})"
+    return f"Good enough: {kept}"
 
 
 def say_figures(document: Document) -> Iterator[str]:

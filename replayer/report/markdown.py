@@ -47,7 +47,8 @@ def render_markdown(document: Document) -> str:
 def _headlines(document: Document) -> Iterator[str]:
     yield f"{say_verdict(document)}."
     yield from say_figures(document)
-    yield from say_alarms(document)
+    if document.verdict.outcome != "pass":  # else the verdict says it already
+        yield from say_alarms(document)
 
 
 def _notes(document: Document) -> Iterator[str]:

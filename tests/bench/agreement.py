@@ -228,9 +228,8 @@ class Native:
             while machine.running_users() < self._pattern.users:
                 time.sleep(POLL_S)
             machine.begin_segment(0, 0, round(RAMP_S * 1e9))
-            time.sleep(RAMP_S)
-            begin = time.monotonic_ns()
-            time.sleep(SECONDS)
+            begin = time.monotonic_ns() + round(RAMP_S * 1e9)
+            time.sleep(RAMP_S + SECONDS)
             machine.end_segment(GRACE_NS)
             elapsed_ns = time.monotonic_ns() - begin
             found = _histograms(machine)

@@ -73,7 +73,12 @@ def _part(name: str) -> str:
 
 def _header(names: str, materials: Sequence[Material], comparison: Comparison | None) -> Markup:
     figures = (text for item in materials for text in say_figures(item.document))
-    alarms = (text for item in materials for text in say_alarms(item.document))
+    alarms = (
+        text
+        for item in materials
+        for text in say_alarms(item.document)
+        if item.document.verdict.outcome != "pass"  # its verdict says it already
+    )
     headlines = (*(comparison.headline if comparison else figures), *alarms)
     said = [
         join(
