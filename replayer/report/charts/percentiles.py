@@ -25,12 +25,16 @@ from replayer.report.charts.scale import Log
 __all__ = ["draw_percentiles"]
 
 _POINTS = 48  # of a line: chosen
+_MANY_LINES = (
+    8  # chosen: of more lines than that each has half the points, so that pages stay small
+)
 _SAMPLES_ABOVE = 1.0  # a percentile is drawn while one sample is expected above it
 
 
 def draw_percentiles(title: str, histograms: Mapping[str, Histogram]) -> Markup | None:
     """Draw one line for each name; None if none has two samples."""
-    lines = {name: _points(found) for name, found in histograms.items() if found.count > 1}
+    number = _POINTS if len(histograms) <= _MANY_LINES else _POINTS // 2
+    lines = {name: _points(found, number) for name, found in histograms.items() if found.count > 1}
     if not lines:
         return None
     values = [value for points in lines.values() for _, value in points]
@@ -65,10 +69,10 @@ def _ticks(most: float) -> list[float]:
 _CROWDED = 2_000.0  # chosen: by eye, at the width of a telephone
 
 
-def _points(histogram: Histogram) -> list[tuple[float, int]]:
+def _points(histogram: Histogram, number: int) -> list[tuple[float, int]]:
     """Return 1 / (1 - p) and the value there, from the fastest to the last that is supported."""
     last = max(histogram.count / _SAMPLES_ABOVE, 1.0)
-    inverses = np.geomspace(1.0, last, _POINTS)
+    inverses = np.geomspace(1.0, last, number)
     return [
         (float(inverse), histogram.percentile(max(100 * (1 - 1 / inverse), 0)))
         for inverse in inverses

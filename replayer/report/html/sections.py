@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 _MOST_CURVES = 12  # transactions with a percentile chart of their own: chosen
+_MOST_OVER_TIME = 12  # targets with charts over time: chosen, so that pages stay small
 _MOST_INCIDENTS = 30  # chosen
 _MOST_OPEN = 8  # findings that are shown at once, worst first: chosen, the others unfold
 
@@ -119,10 +120,13 @@ def charts(material: Material) -> Iterator[Markup]:
     yield tag("h3", "Latency over time")
     yield tag("p", f"All transactions together. Lines: {TIMELINE_KEY}.", class_="faint")
     yield tag("div", *_over_time(material), class_="charts")
+    more = len(document.targets) - _MOST_OVER_TIME
+    if more > 0:
+        yield tag("p", f"{more} more targets are in the figures only.", class_="faint")
 
 
 def _over_time(material: Material) -> Iterator[Markup | None]:
-    for number, target in enumerate(material.document.targets):
+    for number, target in enumerate(material.document.targets[:_MOST_OVER_TIME]):
         found = material.whole(target.index)
         if found is None:
             continue
