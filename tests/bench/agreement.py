@@ -292,8 +292,9 @@ def _words(pattern: Pattern) -> Iterator[str]:
     # Threads, as the engine's: each process of fio is a session of its own, and where sessions
     # share the CPUs (sched_autogroup) sixteen of them get sixteen shares of a busy machine.
     yield "--thread"
-    # Its twin's file is in the page cache: it was just laid out.
-    yield from ("--fallocate=none", "--invalidate=0", "--pre_read=0")
+    # Its twin's file is in the page cache: it was just laid out. fio drops what it lays out.
+    cached = "direct" not in pattern.options and "read" in pattern.op
+    yield from ("--fallocate=none", "--invalidate=0", f"--pre_read={int(cached)}")
     yield from (f"--{name}={value}" for name, value in pattern.options.items())
 
 
