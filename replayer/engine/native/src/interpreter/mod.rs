@@ -117,6 +117,8 @@ pub(crate) struct Interpreter<'a, K> {
     /// By transaction and op; see `floor`.
     floors: &'a [AtomicU64],
     slots: [Slot<'a>; ALL_SLOTS],
+    /// The dataset whose directory the text of a slot begins with.
+    begun: [Option<u16>; ALL_SLOTS],
     /// The slots that were bound or opened since the transaction began, a bit each.
     used: u32,
     stream: Stream,
@@ -154,6 +156,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             journal,
             floors: setting.recorder.slow_floors(),
             slots: std::array::from_fn(|_| Slot::default()),
+            begun: [None; ALL_SLOTS],
             used: 0,
             stream: Stream::of_ops(program.seed, round, pulse.user),
             round,
