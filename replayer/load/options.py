@@ -5,12 +5,13 @@ those here are added to its parser. What was chosen goes on to the conductor as 
 """
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from replayer.errors import ReplayerError
 from replayer.load.replay_options import ReplaySettings, replay_words_of
+from replayer.report import ReportFiles
 
 if TYPE_CHECKING:  # importing Locust patches the standard library: not for the command line
     from locust.env import Environment
@@ -18,9 +19,11 @@ if TYPE_CHECKING:  # importing Locust patches the standard library: not for the 
 __all__ = [
     "CacheState",
     "Settings",
+    "add_junit_option",
     "add_options",
     "add_scenario_options",
     "options_of",
+    "read_report_files",
     "words_of",
 ]
 
@@ -57,6 +60,7 @@ class Settings:
         runs: Where new run folders are made; None means ./replayer-runs.
         thresholds: Limits beside the scenario's own.
         results: What is printed on stdout at the end.
+        files: Where the report goes beside that.
         quiet: Whether progress is left out.
     """
 
@@ -74,6 +78,7 @@ class Settings:
     runs: Path | None = None
     thresholds: tuple[str, ...] = ()
     results: Results = "tables"
+    files: ReportFiles = field(default_factory=ReportFiles)
     quiet: bool = False
 
     @classmethod
@@ -93,6 +98,7 @@ class Settings:
             output=Path(parsed.output) if parsed.output else None,
             thresholds=tuple(parsed.threshold),
             results=cast("Results", parsed.results),
+            files=read_report_files(parsed),
             quiet=parsed.quiet,
         )
 
@@ -135,6 +141,8 @@ def words_of(settings: Settings) -> list[str]:
         "--seed": settings.seed,
         "--output": settings.output,
         "--results": settings.results,
+        "--report-html": settings.files.html,
+        "--junit": settings.files.junit,
     }
     lists = {
         "--target": settings.targets,
@@ -206,7 +214,26 @@ def _add_result_options(parser: _Parser) -> None:
         metavar="LIMIT",
         help="a limit to judge, such as 'front_page.p95 < 200ms'; repeatable",
     )
+    parser.add_argument(
+        "--report-html",
+        metavar="FILE",
+        help="write the report as one HTML page with charts to a new file",
+    )
+    add_junit_option(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def add_junit_option(parser: _Parser) -> None:
+    """Declare the report for pipelines."""
+    parser.add_argument(
+        "--junit", metavar="FILE", help="write the verdict as JUnit XML to a new file"
+    )
+
+
+def read_report_files(parsed: argparse.Namespace) -> ReportFiles:
+    """Pick the files of the report out of a parsed command line."""
+    html, junit = parsed.report_html, parsed.junit
+    return ReportFiles(Path(html) if html else None, Path(junit) if junit else None)
 
 
 def _read_rounds(text: str) -> int:

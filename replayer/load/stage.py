@@ -170,8 +170,11 @@ class Stage:
         """Show the results, and return the exit code that they call for."""
         request = self._session.request
         folder = self._session.chronicle.folder
-        code = show_results(folder, request.settings.results)
-        failure = self.conductor.failure
+        code, failure = EXIT_INCONCLUSIVE, self.conductor.failure
+        try:
+            code = show_results(folder, request.settings.results, request.settings.files)
+        except ReplayerError as error:
+            failure = failure or error
         if failure is not None:
             _say(in_lines(failure))
             return failure.exit_code
@@ -187,6 +190,7 @@ def make_request(environment: Environment, settings: Settings, audience: Audienc
     Raises:
         ReplayerError: It cannot be run.
     """
+    settings.files.check()
     targets = chosen_targets(settings)
     rounds = settings.rounds or _rounds(environment, len(targets))
     workload = _make_workload(environment, settings, rounds)

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.bench import arena, contenders, crowd, overhead, race, replay, untar
+from tests.bench import agreement, arena, contenders, crowd, overhead, race, replay, untar
 
 SHORT = 3
 """Turns of a race for one of the longer measurements (chosen)."""
-PARTS = ("c", "fio", "null", "hub", "crowd", "untar", "replay")
+PARTS = ("c", "fio", "agree", "null", "hub", "crowd", "untar", "replay")
 
 
 class Judged(Protocol):
@@ -103,6 +103,18 @@ def _run_fio(options: argparse.Namespace) -> object:
     return _races(options, lambda place, users: race.race_fio(place, users, SHORT * options.turns))
 
 
+def _run_agree(options: argparse.Namespace) -> object:
+    documents = []
+    print("\nengine and fio on the same patterns (ratios: best turns; quartiles of pairs)")
+    print(agreement.HEADER)
+    for name in options.arena:
+        with arena.ARENAS[name]() as folder:
+            for found in agreement.agreements(name, folder, options.scratch, SHORT * options.turns):
+                print(found.row(), flush=True)
+                documents.append(found.document())
+    return documents
+
+
 def _run_null(options: argparse.Namespace) -> object:
     with arena.tmpfs() as folder:
         null = overhead.null_target(folder, options.turns)
@@ -189,6 +201,7 @@ def _word(*, passes: bool) -> str:
 RUNNERS: dict[str, Callable[[argparse.Namespace], object]] = {
     "c": _run_c,
     "fio": _run_fio,
+    "agree": _run_agree,
     "null": _run_null,
     "hub": _run_hub,
     "crowd": _run_crowd,
