@@ -5,6 +5,7 @@ import logging
 import sys
 
 from replayer.load import LOCUSTFILE
+from replayer.load.fleet_options import fleet_words
 from replayer.load.options import DEFAULT_STOP_TIMEOUT_S, Settings, words_of
 from replayer.load.web_options import web_words
 
@@ -71,4 +72,5 @@ def _locust_words(arguments: argparse.Namespace) -> list[str]:
     given = [f"{name}={value}" for name, value in values.items() if value is not None]
     quiet = [] if arguments.loglevel else ["--skip-log-setup"]
     mode = web_words(arguments) if getattr(arguments, "web", False) else ["--headless"]
-    return [*mode, "--only-summary", *quiet, *given]
+    several = fleet_words(arguments) if hasattr(arguments, "processes") else []
+    return [*mode, "--only-summary", *quiet, *given, *several]

@@ -16,10 +16,10 @@ from locust.env import Environment
 from locust.runners import STATE_STOPPED, LocalRunner
 from locust.web import WebUI
 
-from replayer.engine import Interval
 from replayer.errors import ReplayerError, in_lines, keep_bug
 from replayer.load.audience import Audience
 from replayer.load.interruption import SIGNALS, Level
+from replayer.load.measured import MeasuredInterval
 from replayer.load.options import options_of
 from replayer.load.progress import make_progress
 from replayer.load.session import Request
@@ -67,7 +67,7 @@ class Playing:
     failure: str | None = None
     ended_with: tuple[RunWarning, ...] = ()
 
-    def watch(self, interval: Interval) -> None:
+    def watch(self, interval: MeasuredInterval) -> None:
         """Take what was measured."""
         self.tally.add(interval)
         self.series.add(interval, self.board.take_worst(), self.tally.active)
@@ -158,7 +158,7 @@ class Desk:
         interrupted = playing is not None and playing.request.interruption.presses > 0
         return 4 if interrupted else 0
 
-    def _watch(self, interval: Interval) -> None:
+    def _watch(self, interval: MeasuredInterval) -> None:
         if self.playing is not None:
             self.playing.watch(interval)
 

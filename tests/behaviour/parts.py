@@ -1,0 +1,82 @@
+"""Several processes of one run, and what each of them counted."""
+
+import socket
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from replayer.measure import Histogram, Key, RunRecord, load_run
+from tests.behaviour.shell import Process, Shell
+
+Buckets = dict[Key, dict[int, int]]
+
+COUNTED = """\
+name: counted
+about: A fixed number of transactions a user, on shared and on private files.
+users: {count: 7, think_time: 1ms}
+iterations: 60
+datasets:
+  files: {files: 40, sizes: 2KiB}
+  work: {directory: true, per: user}
+mix: {look: 3, save: 1, miss: 1}
+transactions:
+  look:
+    - open: {from: files, pick: {zipf: 1.1}}
+    - read: {size: 4KiB}
+    - close
+  save:
+    - open: {in: work, name: "note_{seq}", flags: [create, excl, wronly]}
+    - write: {size: 2KiB}
+    - fsync
+    - close
+  miss:
+    - stat: {in: work, name: "nothing_{seq}", expect: ENOENT}
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def workers(
+    shell: Shell, port: int, lines: Sequence[Sequence[str | Path]], host: str = "127.0.0.1"
+) -> Iterator[list[Process]]:
+    """Start workers; those that are left at the end are killed."""
+    found = [
+        shell.start(*words, "--worker", "--master-host", host, "--master-port", str(port))
+        for words in lines
+    ]
+    try:
+        yield found
+    finally:
+        for process in found:
+            if process.poll() is None:
+                process.kill()
+            process.communicate(timeout=20)
+
+
+def counts(record: RunRecord) -> Counter[tuple[str, str, str]]:
+    """Return how often each op of each transaction ended in each way."""
+    found: Counter[tuple[str, str, str]] = Counter()
+    for key, histogram in record.log.histograms.items():
+        found[key.transaction, key.op, key.outcome] += histogram.count
+    return found
+
+
+def buckets(records: Sequence[RunRecord]) -> Buckets:
+    """Return the counts of every bucket of every key, of all records together."""
+    keys = {key for record in records for key in record.log.histograms}
+    found = {}
+    for key in keys:
+        parts = [record.log.histograms.get(key) for record in records]
+        whole = Histogram.merged([part for part in parts if part is not None])
+        found[key] = dict(zip(whole.indices.tolist(), whole.counts.tolist(), strict=True))
+    return found
+
+
+def parts_of(home: Path) -> list[RunRecord]:
+    return [load_run(path) for path in sorted((home / "replayer-runs" / "parts").iterdir())]
