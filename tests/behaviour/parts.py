@@ -1,8 +1,9 @@
 """Several processes of one run, and what each of them counted."""
 
 import socket
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -41,6 +42,14 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
+def wait_for(is_so: Callable[[], object]) -> None:
+    """Wait until something is so; several processes start slowly on a busy machine."""
+    deadline = time.monotonic() + 150
+    while not is_so():
+        assert time.monotonic() < deadline, "it has not come to be so within 150 s"
+        time.sleep(0.05)
+
+
 @contextmanager
 def workers(
     shell: Shell, port: int, lines: Sequence[Sequence[str | Path]], host: str = "127.0.0.1"
@@ -56,7 +65,8 @@ def workers(
         for process in found:
             if process.poll() is None:
                 process.kill()
-            process.communicate(timeout=20)
+            if process.stdout is not None and not process.stdout.closed:
+                process.communicate(timeout=20)
 
 
 def counts(record: RunRecord) -> Counter[tuple[str, str, str]]:

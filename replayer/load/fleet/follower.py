@@ -71,7 +71,8 @@ class Follower:
     def close(self) -> int:
         """Leave in order, and return the exit code."""
         if self._over is None:
-            self._leave("was ended", 0)
+            self._leave("the master ended it", 0)
+            self._clean_up()
         return self._code
 
     def end_process(self) -> None:
@@ -190,7 +191,9 @@ class Follower:
             self._quit("this worker was ended by its user", 4)
         elif self._timeout_s is not None and silent_s > self._timeout_s and self._over is None:
             text = f"the master gave no sign of life for {self._timeout_s:g} s"
-            self._quit(text, EXIT_ENVIRONMENT)
+            self._leave(text, EXIT_ENVIRONMENT)
+            self._clean_up()
+            gevent.spawn(self._runner.quit)
 
     def _state(self) -> State:
         return State() if self._part is None else self._part.state()
@@ -210,6 +213,7 @@ class Follower:
         self._code = 2
         if self._part is not None:
             self._part.abandon(why)
+            self._part.remove_own()
         self._say(f"the master gave up: {why}")
         gevent.spawn_later(BEAT_S, self._runner.quit)
 
@@ -218,9 +222,13 @@ class Follower:
         part = self._part
         if part is None or part.is_over:
             return
-        leavings = part.abandon(why)
+        part.abandon(why)
         self._say(f"{why}; its part is in {part.folder}", always=True)
-        for line in leavings.left:
+
+    def _clean_up(self) -> None:
+        """Nobody else will: remove what this worker made."""
+        left = () if self._part is None else self._part.remove_own()
+        for line in left:
             self._say(line, always=True)
 
     def _send(self, kind: str, data: dict[str, Any]) -> None:

@@ -170,6 +170,7 @@ def _open(environment: Environment, request: Request, agreement: Agreement) -> L
         minutes.begin()
         _make_engines(muster, chronicle)
         band.check_losses()
+        muster.begin()
         for worker in muster.living:
             _set_clock(muster, worker, minutes.begin_ns)
     except BaseException as error:

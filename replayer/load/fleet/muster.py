@@ -23,6 +23,7 @@ __all__ = ["LostWorkerError", "Muster", "Worker"]
 
 POLL_S = 0.02  # chosen: begins of workers are then apart by less than an interval's fiftieth
 SAY_EVERY_S = 5.0
+PREPARING_S = 60.0  # chosen: compiling a large scenario keeps a busy machine for some seconds
 
 
 class LostWorkerError(ReplayerError):
@@ -89,6 +90,7 @@ class Muster:
         self._runner = runner
         self._interruption = interruption
         self._timeout_s = timeout_s
+        self._patience_s = max(timeout_s, PREPARING_S)
         self._hellos: dict[str, Mapping[str, Any]] = {}
         self._tickets = itertools.count(1)
         self._answers: dict[tuple[int, str], Mapping[str, Any]] = {}
@@ -191,12 +193,16 @@ class Muster:
         for worker in self.workers if workers is None else workers:
             self._send(wire.ORDER, {"ticket": 0, "do": do, "told": {}}, worker)
 
+    def begin(self) -> None:
+        """Workers have nothing more to do that keeps them from giving signs of life."""
+        self._patience_s = self._timeout_s
+
     def look(self) -> None:
         """See who has given no sign of life for too long."""
         now = time.monotonic()
         for worker in self.living:
-            if now - worker.heard_s > self._timeout_s:
-                self._lose(worker, f"gave no sign of life for {self._timeout_s:g} s")
+            if now - worker.heard_s > self._patience_s:
+                self._lose(worker, f"gave no sign of life for {self._patience_s:g} s")
 
     def dismiss(self, why: str, within_s: float) -> None:
         """Tell all that there will be no run, and wait until they have removed what they made."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import gevent
 from locust.env import Environment
 from locust.runners import WorkerRunner
 
@@ -27,7 +28,7 @@ from replayer.load.ground import Ground, Works
 from replayer.load.options import options_of
 from replayer.load.replays import load_plan, read_results
 from replayer.load.schedule import Segment
-from replayer.load.session import OVERHEAD_OPS, Leavings, Request, Session, check_targets, put_away
+from replayer.load.session import OVERHEAD_OPS, Request, Session, check_targets, put_away
 from replayer.load.threads import call_in_thread
 from replayer.load.troupe import Troupe
 from replayer.measure.facts import collect_machine
@@ -36,6 +37,9 @@ from replayer.plan import describe_plan
 
 __all__ = ["Part", "Terms"]
 
+REMOVALS = 10
+AGAIN_S = 1.0
+"""Chosen: workers find out within a second of each other that their master is gone."""
 PARTS = PARENT / "parts"
 """Where workers keep their own run folders unless a person says otherwise."""
 
@@ -257,8 +261,8 @@ class Part:
         if self._session is not None:
             self._session.engine.interrupt()
 
-    def abandon(self, why: str) -> Leavings:
-        """End a part that has no master any more; what this worker made it removes."""
+    def abandon(self, why: str) -> None:
+        """End this part before the run is over; results so far are in its own folder."""
         if self._troupe is not None and not self._closed:
             self._troupe.close()
         if self._chronicle is not None and not self._closed:
@@ -266,23 +270,23 @@ class Part:
                 health = None if self._troupe is None else self._troupe.health()
                 self._chronicle.end(Ending("failed", health=health, failure=why))
         self._closed = True
-        return self._remove_own() if self._is_to_be_removed else Leavings((), ())
+
+    def remove_own(self) -> tuple[str, ...]:
+        """Remove the folders that this worker made, when no master will order it.
+
+        Other workers may be at work there for a moment longer: it is tried again for a while.
+
+        Returns:
+            What is left, in lines.
+        """
+        mine = [ground for ground in self._grounds if ground.made_here and ground.sandboxes]
+        if not self._is_to_be_removed or self.hung:
+            return ()
+        return tuple(line for ground in mine for line in _remove_patiently(ground))
 
     @property
     def _is_to_be_removed(self) -> bool:
         return not self.request.settings.keep and not self.request.settings.reuse
-
-    def _remove_own(self) -> Leavings:
-        """Remove the folders that this worker made."""
-        left = []
-        for ground in self._grounds:
-            if ground.made_here and ground.sandboxes and not self.hung:
-                try:
-                    ground.remove()
-                except ReplayerError as error:
-                    where = ground.sandboxes[0].path
-                    left.append(f"left behind ({error}): replayer clean {where} removes it")
-        return Leavings((), tuple(left))
 
     def _refusal(self) -> dict[str, Any] | None:
         try:
@@ -321,3 +325,17 @@ class Part:
     def _playing(self) -> Session:
         assert self._session is not None  # noqa: S101 - the master orders engine first
         return self._session
+
+
+def _remove_patiently(ground: Ground) -> list[str]:
+    where = ground.sandboxes[0].path
+    for last in (False,) * REMOVALS + (True,):
+        try:
+            ground.remove()
+        except ReplayerError as error:
+            if last:
+                return [f"left behind ({error}): replayer clean {where} removes it"]
+            gevent.sleep(AGAIN_S)
+        else:
+            break
+    return []
