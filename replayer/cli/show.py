@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from replayer.measure.units import format_bytes, format_count, format_time_ns
-from replayer.trace import load_trace
+from replayer.trace import find_trace, load_trace
 
 __all__ = ["HELP", "NAME", "add_arguments", "render_trace", "run"]
 
@@ -20,17 +20,21 @@ MOST_REQUESTS = 12
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("trace", type=Path, metavar="TRACE", help="folder of a trace")
+    parser.add_argument(
+        "trace",
+        metavar="TRACE",
+        help="folder of a trace, or the name of a shipped one such as wordpress/front-warm",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the trace's checksums and show it."""
-    trace = load_trace(arguments.trace)
+    trace = load_trace(find_trace(arguments.trace, Path.cwd()))
     if arguments.json:
         print(json.dumps(trace, indent=2))
     else:
-        print("\n".join(render_trace(trace, str(arguments.trace))))
+        print("\n".join(render_trace(trace, arguments.trace)))
     return 0
 
 

@@ -36,7 +36,11 @@ def call_within(seconds: float, call: Callable[[], R], what: str) -> R:
     Raises:
         TimeoutError: It has not returned; its thread is left behind.
     """
-    result = get_hub().threadpool.spawn(_caught, call)
+    hub = get_hub()
+    # The loop's time stands still while we work without waiting (compiling a long trace does):
+    # without this, a timer that is set then is over at once.
+    hub.loop.update_now()
+    result = hub.threadpool.spawn(_caught, call)
     if not gevent.wait([result], timeout=seconds):
         _hung.append(what)
         message = f"{what} has not answered within {seconds:g} s"

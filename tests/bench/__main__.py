@@ -149,13 +149,15 @@ def _run_untar(options: argparse.Namespace) -> object:
 def _run_replay(options: argparse.Namespace) -> object:
     with arena.tmpfs() as folder:
         speed = replay.front_page(folder, options.scratch, options.turns)
+        rate = f"{speed.events_s:,.0f} events/s"
+        print(f"\nfront page without pauses: {rate}: {_passes(speed)}", flush=True)
         timed = replay.punctuality(folder, options.scratch)
+        late = f"late p50 {timed.late_p50_ns:,} ns, p99 {timed.late_p99_ns:,} ns"
+        print(f"timed, {timed.length_s:.0f} s: {late}, drift {timed.drift:.4%}:", end=" ")
+        print(_passes(timed), flush=True)
         long = replay.long_trace(folder, options.scratch, options.events)
-    print(f"\nfront page without pauses: {speed.events_s:,.0f} events/s: {_passes(speed)}")
-    late = f"late p50 {timed.late_p50_ns:,} ns, p99 {timed.late_p99_ns:,} ns"
-    print(f"timed, {timed.length_s:.0f} s: {late}, drift {timed.drift:.4%}: {_passes(timed)}")
-    memory = f"{long.rss_bytes / 2**20:,.0f} MiB, {long.events_s:,.0f} events/s"
-    print(f"{long.events:,} events: {memory}: {_passes(long)}")
+        memory = f"{long.rss_bytes / 2**20:,.0f} MiB, {long.events_s:,.0f} events/s"
+        print(f"{long.events:,} events: {memory}: {_passes(long)}", flush=True)
     likenesses = {name: _likenesses(options, name) for name in options.arena}
     return {
         **{each: found.document() for each, found in (("speed", speed), ("timed", timed))},

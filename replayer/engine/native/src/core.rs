@@ -5,7 +5,7 @@ use crate::interpreter::{FailedOp, Finished, Setting};
 use crate::lock::hold;
 use crate::ops::{op_name, outcome_name};
 use crate::pulse::{Doing, Pulse};
-use crate::record_event::Hang;
+use crate::record::event::Hang;
 use crate::sys::{Doorbell, Folder};
 use crossbeam_queue::ArrayQueue;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

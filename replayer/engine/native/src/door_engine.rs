@@ -7,7 +7,7 @@ use crate::engine;
 use crate::error::Error;
 use crate::options::Options;
 use crate::overhead::overhead_ns;
-use crate::record_python::{Interval, Row};
+use crate::record::{Interval, Row};
 use crate::replay::order::check_order;
 use crate::sys::Folder;
 use pyo3::prelude::*;

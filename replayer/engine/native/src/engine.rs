@@ -13,8 +13,8 @@ use crate::pace::Arrivals;
 use crate::plan::{Command, parse_command};
 use crate::program::Program;
 use crate::pulse::{CUT, STOP};
+use crate::record::event::Event;
 use crate::record::{IntervalData, Recorder, RowData};
-use crate::record_event::Event;
 use crate::replay::play::Ledger;
 use crate::sys::{
     Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal, open_sink,

@@ -8,7 +8,7 @@ use crate::lock::hold;
 use crate::ops::{Op, outcome_of_errno};
 use crate::pace::{Paced, Pacer};
 use crate::pulse::{CUT, Pulse, STOP};
-use crate::record_event::Event;
+use crate::record::event::Event;
 use crate::replay::play::Band;
 use crate::sleep::sleep_until;
 use crate::sys::{

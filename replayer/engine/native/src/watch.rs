@@ -4,7 +4,7 @@ use crate::clock::now_ns;
 use crate::core::Core;
 use crate::crowd::NAG;
 use crate::pulse::{CUT, Doing, Pulse};
-use crate::record_event::Event;
+use crate::record::event::Event;
 use crate::sys::wake_thread;
 use std::collections::HashMap;
 use std::io;

@@ -2,9 +2,9 @@
 
 use crate::ops::{self, Op};
 use crate::pulse::{ABANDONED, Pulse};
+use crate::record::event::{Event, SlowSample};
+use crate::record::shard::Shard;
 use crate::record::{Recorder, Sample};
-use crate::record_event::{Event, SlowSample};
-use crate::record_shard::Shard;
 use std::sync::Arc;
 
 /// Samples of one batch; chosen: 1.5 KiB a user.

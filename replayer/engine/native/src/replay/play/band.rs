@@ -12,7 +12,7 @@ use crate::interpreter::{Halt, Journal, Setting};
 use crate::ops::{Op, outcome_of_errno};
 use crate::program::{Replay, ReplayPace};
 use crate::pulse::{ABANDONED, Mate, Pulse};
-use crate::record_event::Event;
+use crate::record::event::Event;
 use crate::replay::names::Names;
 use crate::replay::reel::Reel;
 use crate::sys::replayed::close;

@@ -8,7 +8,7 @@ use crate::crowd::{NAG, interrupt};
 use crate::interpreter::{Halt, Journal, Setting};
 use crate::lock::hold;
 use crate::pulse::{ABANDONED, Pulse};
-use crate::record_event::Event;
+use crate::record::event::Event;
 use crate::sys::{Folder, Places, own_folder_state, prepare_thread, thread_id};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};

@@ -10,7 +10,7 @@ use crate::interpreter::{Halt, Journal, Setting};
 use crate::ops::{KINDS, OK, Op, outcome_of_errno};
 use crate::program::ReplayPace;
 use crate::pulse::{Place, Pulse};
-use crate::record_event::Event;
+use crate::record::event::Event;
 use crate::replay::reel::{Chunk, Cue, PathId};
 use crate::sys::replayed::Listing;
 use crate::sys::{Answer, Places, Scratch};

@@ -6,7 +6,7 @@ use super::player::{Act, Ended, Played, Player};
 use crate::clock::now_ns;
 use crate::interpreter::Halt;
 use crate::ops::{DIVERGED, OK};
-use crate::record_event::{Divergence, Event};
+use crate::record::event::{Divergence, Event};
 use crate::replay::reel::{Cue, Recorded};
 use crate::sys::Places;
 use rustix::io::Errno;

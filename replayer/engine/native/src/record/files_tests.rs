@@ -4,7 +4,7 @@ use super::tests::{STAT, hour, stat};
 use super::*;
 use crate::histogram;
 use crate::ops::LAG;
-use crate::record_event::Hang;
+use crate::record::event::Hang;
 use base64::Engine as _;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::path::Path;

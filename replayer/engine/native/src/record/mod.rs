@@ -3,14 +3,28 @@
 //! Samples go from a user's batch into a shard; the recorder's thread merges the shards into intervals
 //! and totals, writes them into the record directory and queues them for the Python door.
 
+pub(crate) mod event;
+mod files;
+mod hlog;
+mod model;
+pub(crate) mod names;
+mod python;
+pub(crate) mod shard;
+pub(crate) mod slow;
+pub(crate) mod state;
+mod timeline;
+
+pub(crate) use model::{IntervalData, Phase, RowData, Sample, Segment};
+pub(crate) use python::{Interval, Row};
+
 use crate::clock;
 use crate::lock::hold;
-use crate::record_event::{Event, Journal, SlowSample};
-use crate::record_files::Files;
-use crate::record_names::Names;
-use crate::record_shard::Shard;
-use crate::record_slow::SlowBoard;
-use crate::record_state::{Segment, State};
+use event::{Event, Journal, SlowSample};
+use files::Files;
+use names::Names;
+use shard::Shard;
+use slow::SlowBoard;
+use state::State;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -22,19 +36,6 @@ use std::time::Duration;
 const QUEUED_INTERVALS: usize = 600;
 /// The thread looks at the shards at least this often, so that a long interval overflows no count.
 const LONGEST_WAIT_NS: u64 = 1_000_000_000;
-
-/// One timed op, or one of the three times of a transaction.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sample {
-    pub(crate) ns: u64,
-    pub(crate) bytes: u64,
-    pub(crate) transaction: u16,
-    /// An op's number, or `ops::TRANSACTION`, `SERVICE`, `LAG`.
-    pub(crate) op: u8,
-    /// As in `ops`.
-    pub(crate) outcome: u8,
-    pub(crate) expected: bool,
-}
 
 /// What a recorder needs to know and to call.
 pub(crate) struct RecorderConfig {
@@ -50,49 +51,6 @@ pub(crate) struct RecorderConfig {
     pub(crate) users: Box<dyn Fn() -> u32 + Send + Sync>,
     /// Called (by the recorder's thread or a boundary's caller) when an interval was queued.
     pub(crate) doorbell: Box<dyn Fn() + Send + Sync>,
-}
-
-/// What was measured of one key.
-#[derive(Clone, Debug)]
-pub(crate) struct RowData {
-    pub(crate) target: u16,
-    pub(crate) round: u16,
-    pub(crate) phase: Phase,
-    pub(crate) transaction: Arc<str>,
-    pub(crate) op: &'static str,
-    pub(crate) outcome: &'static str,
-    pub(crate) expected: bool,
-    pub(crate) bytes: u64,
-    /// Compressed V2 form.
-    pub(crate) histogram: Arc<[u8]>,
-}
-
-/// `warm-up` or `measured`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
-    WarmUp,
-    Measured,
-}
-
-impl Phase {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::WarmUp => "warm-up",
-            Self::Measured => "measured",
-        }
-    }
-}
-
-/// One interval, ready for the Python door.
-#[derive(Clone, Debug)]
-pub(crate) struct IntervalData {
-    pub(crate) start_ns: u64,
-    pub(crate) end_ns: u64,
-    pub(crate) users: u32,
-    pub(crate) target: u16,
-    pub(crate) round: u16,
-    pub(crate) phase: Phase,
-    pub(crate) rows: Vec<RowData>,
 }
 
 /// What the recorder's thread and its callers share.
@@ -372,9 +330,7 @@ fn shard_count() -> usize {
 }
 
 #[cfg(test)]
-#[path = "record_tests.rs"]
 mod tests;
 
 #[cfg(test)]
-#[path = "record_files_tests.rs"]
 mod files_tests;

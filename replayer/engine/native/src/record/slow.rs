@@ -2,8 +2,7 @@
 
 use crate::lock::hold;
 use crate::ops::KINDS;
-use crate::record::Phase;
-use crate::record_state::Segment;
+use crate::record::model::{Phase, Segment};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};

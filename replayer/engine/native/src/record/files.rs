@@ -1,6 +1,6 @@
 //! The files of the record directory: appended to, a whole interval with one write, readable after kill -9.
 
-use crate::{hlog, timeline};
+use crate::record::{hlog, timeline};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::io;

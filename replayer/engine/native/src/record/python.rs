@@ -1,7 +1,7 @@
 //! Rows and intervals of the Python door.
 
 use crate::histogram_python::Histogram;
-use crate::record::{IntervalData, RowData};
+use crate::record::model::{IntervalData, RowData};
 use pyo3::prelude::*;
 
 /// What was measured of one key in one interval.

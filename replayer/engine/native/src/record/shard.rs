@@ -6,7 +6,7 @@
 use crate::histogram::Counts;
 use crate::lock::hold;
 use crate::ops::{KINDS, OK};
-use crate::record::Sample;
+use crate::record::model::Sample;
 use std::sync::Mutex;
 
 /// What a sample is counted under, within a segment.

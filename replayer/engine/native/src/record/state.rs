@@ -1,25 +1,15 @@
 //! The running interval and the totals: where drained samples are merged, and how they become rows.
 
 use crate::histogram::{self, Packer};
-use crate::hlog::{self, Span};
 use crate::ops::{op_name, outcome_name};
-use crate::record::{IntervalData, Phase, RowData};
-use crate::record_files::Files;
-use crate::record_names::Names;
-use crate::record_shard::{Cell, Series, Shard, Table};
-use crate::timeline;
+use crate::record::files::Files;
+use crate::record::hlog::{self, Span};
+use crate::record::model::{IntervalData, Phase, RowData, Segment};
+use crate::record::names::Names;
+use crate::record::shard::{Cell, Series, Shard, Table};
+use crate::record::timeline;
 use hdrhistogram::Histogram as Hdr;
 use std::collections::{BTreeMap, VecDeque};
-
-/// What samples belong to.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Segment {
-    pub(crate) target: u16,
-    pub(crate) round: u16,
-    pub(crate) phase: Phase,
-    /// False before the first, and from the end of one to the begin of the next.
-    pub(crate) open: bool,
-}
 
 /// A series on a target: what is told apart within a phase.
 type Key = (u16, Series);

@@ -1,7 +1,7 @@
 //! timeline.csv: one line per key and interval, for people and spreadsheets.
 
-use crate::hlog::{Span, seconds};
-use crate::record::RowData;
+use crate::record::hlog::{Span, seconds};
+use crate::record::model::RowData;
 use hdrhistogram::Histogram as Hdr;
 use std::borrow::Cow;
 use std::fmt::Write as _;

@@ -1,9 +1,9 @@
 //! Events: what is worth a line of its own in events.jsonl.
 
 use crate::ops::{op_name, outcome_name};
-use crate::record_names::Names;
-pub(crate) use crate::record_slow::SlowSample;
-use crate::record_state::Segment;
+use crate::record::model::Segment;
+use crate::record::names::Names;
+pub(crate) use crate::record::slow::SlowSample;
 use crate::replay::play::Example;
 use serde_json::Value;
 use std::collections::BTreeMap;
