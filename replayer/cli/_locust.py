@@ -68,6 +68,7 @@ def _locust_words(arguments: argparse.Namespace) -> list[str]:
         "--csv": arguments.csv,
         "--html": arguments.html,
         "--loglevel": arguments.loglevel,
+        "--metrics": getattr(arguments, "metrics", None),
     }
     given = [f"{name}={value}" for name, value in values.items() if value is not None]
     quiet = [] if arguments.loglevel else ["--skip-log-setup"]

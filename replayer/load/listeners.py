@@ -14,9 +14,11 @@ from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
 from replayer.errors import EXIT_BUG, ReplayerError, in_lines, keep_bug
-from replayer.load.audience import at_the_terminal
+from replayer.load.audience import Audience, at_the_terminal
 from replayer.load.fleet import Follower, Leader, open_follower, open_leader
 from replayer.load.fleet_options import add_fleet_options, arrange_modes
+from replayer.load.metrics import Meter, serve_metrics
+from replayer.load.metrics_options import add_metrics_option, read_address
 from replayer.load.options import (
     DEFAULT_STOP_TIMEOUT_S,
     Settings,
@@ -67,6 +69,7 @@ def _add_arguments(parser: Any, **_: object) -> None:  # noqa: ANN401 - configar
     add_replay_options(parser)
     add_page_options(parser)
     add_fleet_options(parser)
+    add_metrics_option(parser)
     parser.set_defaults(stop_timeout=str(DEFAULT_STOP_TIMEOUT_S), web_host=LOOPBACK)
     _refuse_modes_of(parser)
 
@@ -102,17 +105,29 @@ def _open(environment: Environment, web_ui: "WebUI | None", settings: Settings) 
     if web_ui is not None:
         from replayer.load.web import open_desk  # noqa: PLC0415 - see above
 
-        _desks[environment] = open_desk(environment, web_ui, settings)
+        desk = _desks[environment] = open_desk(environment, web_ui, settings)
+        if (address := read_address(options_of(environment))) is not None:
+            serve_metrics(desk.meter, address)
         return
     if isinstance(environment.runner, WorkerRunner):
         _followers[environment] = open_follower(environment, settings)
         return
-    audience = at_the_terminal(quiet=settings.quiet)
+    audience = _listened_to(at_the_terminal(quiet=settings.quiet), environment)
     if isinstance(environment.runner, MasterRunner):
         _stages[environment] = open_leader(environment, settings, audience)
         return
     request = make_request(environment, settings, audience)
     _stages[environment] = open_stage(request, environment, audience)
+
+
+def _listened_to(audience: Audience, environment: Environment) -> Audience:
+    """Have the figures served, if they shall be."""
+    address = read_address(options_of(environment))
+    if address is None:
+        return audience
+    meter = Meter()
+    serve_metrics(meter, address)
+    return meter.follow(audience)
 
 
 def _stage_of(environment: Environment) -> Stage | Leader | None:
