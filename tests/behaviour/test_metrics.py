@@ -38,7 +38,7 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str
 
     def counts() -> bool:
         try:
-            return "replayer_io_bytes_total" in fetch()
+            return "replayer_io_bytes_total{" in fetch()
         except requests.ConnectionError:
             return False
 
