@@ -52,13 +52,14 @@ def wait_for(is_so: Callable[[], object]) -> None:
 
 @contextmanager
 def workers(
-    shell: Shell, port: int, lines: Sequence[Sequence[str | Path]], host: str = "127.0.0.1"
+    shell: Shell,
+    port: int,
+    lines: Sequence[Sequence[str | Path]],
+    program: tuple[str, ...] = ("-m", "replayer"),
 ) -> Iterator[list[Process]]:
     """Start workers; those that are left at the end are killed."""
-    found = [
-        shell.start(*words, "--worker", "--master-host", host, "--master-port", str(port))
-        for words in lines
-    ]
+    where = ("--master-host", "127.0.0.1", "--master-port", str(port))
+    found = [shell.start(*words, "--worker", *where, program=program) for words in lines]
     try:
         yield found
     finally:

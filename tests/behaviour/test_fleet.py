@@ -1,11 +1,14 @@
 """One run on several processes: the same calls, no collision, and every count in the sum."""
 
+import json
+
 import pytest
 
 from replayer.measure import load_run
 from tests.behaviour.parts import COUNTED, buckets, counts, free_port, parts_of, workers
 from tests.behaviour.shell import Done, Shell
 
+LOCUST = ("-m", "locust")
 USERS = 7
 TRANSACTIONS = 60
 
@@ -52,3 +55,64 @@ def test_the_same_calls_are_made_by_one_process_by_two_and_by_a_master_with_thre
     assert list(mount.iterdir()) == []
     assert [client.users for client in records["three"].run.clients] == [3, 2, 2]
     assert len({part.run.process.pid for part in parts}) == 3
+
+
+def test_locusts_own_command_line_leads_and_works_through_mount_points_of_its_own(
+    counted: Shell,
+) -> None:
+    packaged = counted.run("locustfile").out.strip()
+    mount = counted.target()
+    aliases = [counted.home / f"alias{number}" for number in range(2)]
+    for alias in aliases:
+        alias.symlink_to(mount)
+    port = free_port()
+    lines = [
+        ("-f", locustfile, "--target", f"here={alias}", "-o", alias.name.replace("alias", "part"))
+        for alias, locustfile in zip(aliases, (packaged, "-"), strict=True)
+    ]
+    with workers(counted, port, lines, program=LOCUST) as processes:
+        done = counted.run(
+            *("-f", packaged, "--master", "--headless", "--expect-workers", "2", "-o", "out"),
+            *("--scenario", "counted.yaml", "--json", "--skip-log", "--results", "none"),
+            *("--master-bind-host", "127.0.0.1", "--master-bind-port", str(port)),
+            program=LOCUST,
+        )
+        assert [process.wait(20) for process in processes] == [0, 0]
+    record = load_run(counted.home / "out")
+    told = {entry["name"]: entry["num_requests"] for entry in json.loads(done.out)}
+    held = {name: n for (name, op, _), n in counts(record).items() if op == "transaction"}
+    assert told == held
+    assert sum(held.values()) == USERS * TRANSACTIONS
+    assert {paths for client in record.run.clients for paths in client.paths} == {
+        (str(alias),) for alias in aliases
+    }
+    assert list(mount.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("scenario", "name", "says"),
+    [
+        ("counted.yaml", "there", "its targets are named there, the run's here"),
+        ("tiny.yaml", "here", "tiny.yaml: its plan is"),
+    ],
+)
+def test_a_worker_that_would_do_something_else_is_refused_with_a_line(
+    counted: Shell, scenario: str, name: str, says: str
+) -> None:
+    mount = counted.target()
+    port = free_port()
+    lines = [
+        ("run", "counted.yaml", "--target", f"here={mount}"),
+        ("run", scenario, "--target", f"{name}={mount}"),
+    ]
+    with workers(counted, port, lines) as processes:
+        done = counted.run(
+            *("run", "counted.yaml", "--master", "--expect-workers", "2"),
+            *("--target", f"here={mount}"),
+            *("--master-bind-host", "127.0.0.1", "--master-bind-port", str(port)),
+        )
+        assert done.code == 2
+        assert says in done.err
+        assert "Traceback" not in done.err
+        assert [process.wait(20) for process in processes] == [2, 2]
+    assert list(mount.iterdir()) == []
