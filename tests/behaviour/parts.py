@@ -1,10 +1,14 @@
 """Several processes of one run, and what each of them counted."""
 
+import os
+import shutil
 import socket
+import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from replayer.measure import Histogram, Key, RunRecord, load_run
@@ -29,7 +33,6 @@ transactions:
   save:
     - open: {in: work, name: "note_{seq}", flags: [create, excl, wronly]}
     - write: {size: 2KiB}
-    - fsync
     - close
   miss:
     - stat: {in: work, name: "nothing_{seq}", expect: ENOENT}
@@ -50,16 +53,34 @@ def wait_for(is_so: Callable[[], object]) -> None:
         time.sleep(0.05)
 
 
+@dataclass(frozen=True)
+class Meeting:
+    """Where master and workers meet: on the loopback, or each worker in a network of its own."""
+
+    host: str = "127.0.0.1"
+    port: int = field(default_factory=free_port)
+    within: tuple[tuple[str, ...], ...] = ()
+
+    @property
+    def of_master(self) -> tuple[str, ...]:
+        """What a master is told."""
+        return ("--master-bind-host", self.host, "--master-bind-port", str(self.port))
+
+
 @contextmanager
 def workers(
     shell: Shell,
-    port: int,
+    meeting: Meeting,
     lines: Sequence[Sequence[str | Path]],
     program: tuple[str, ...] = ("-m", "replayer"),
 ) -> Iterator[list[Process]]:
     """Start workers; those that are left at the end are killed."""
-    where = ("--master-host", "127.0.0.1", "--master-port", str(port))
-    found = [shell.start(*words, "--worker", *where, program=program) for words in lines]
+    where = ("--master-host", meeting.host, "--master-port", str(meeting.port))
+    places = meeting.within or ((),) * len(lines)
+    found = [
+        shell.start(*words, "--worker", *where, program=program, within=within)
+        for words, within in zip(lines, places, strict=True)
+    ]
     try:
         yield found
     finally:
@@ -68,6 +89,42 @@ def workers(
                 process.kill()
             if process.stdout is not None and not process.stdout.closed:
                 process.communicate(timeout=20)
+
+
+@contextmanager
+def networks(count: int) -> Iterator[Meeting]:
+    """Give each worker a network of its own, joined by a bridge; the loopback without root."""
+    name = f"rp{os.getpid() % 100_000}"
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        yield Meeting()
+        return
+    try:
+        _ip("link", "add", name, "type", "bridge")
+        _ip("addr", "add", "10.98.0.1/24", "dev", name)
+        _ip("link", "set", name, "up")
+        for number in range(count):
+            _join(f"{name}-{number}", name, f"10.98.0.{number + 2}/24")
+        within = tuple(("ip", "netns", "exec", f"{name}-{number}") for number in range(count))
+        yield Meeting("10.98.0.1", within=within)
+    finally:
+        for number in range(count):
+            subprocess.run(
+                ["ip", "netns", "del", f"{name}-{number}"], check=False, stderr=subprocess.DEVNULL
+            )
+        subprocess.run(["ip", "link", "del", name], check=False, stderr=subprocess.DEVNULL)
+
+
+def _join(namespace: str, bridge: str, address: str) -> None:
+    _ip("netns", "add", namespace)
+    _ip("link", "add", namespace, "type", "veth", "peer", "name", "eth0", "netns", namespace)
+    _ip("link", "set", namespace, "master", bridge)
+    _ip("link", "set", namespace, "up")
+    _ip("-n", namespace, "addr", "add", address, "dev", "eth0")
+    _ip("-n", namespace, "link", "set", "eth0", "up")
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True, capture_output=True)
 
 
 def counts(record: RunRecord) -> Counter[tuple[str, str, str]]:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from replayer.measure import load_run
-from tests.behaviour.parts import COUNTED, buckets, counts, free_port, parts_of, workers
+from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, networks, parts_of, workers
 from tests.behaviour.shell import Done, Shell
 
 LOCUST = ("-m", "locust")
@@ -32,12 +32,11 @@ def test_the_same_calls_are_made_by_one_process_by_two_and_by_a_master_with_thre
     assert finished(alone), alone.err
     two = counted.run("run", *where, "--processes", "2", "-o", "two")
     assert finished(two), two.err
-    port = free_port()
     lines = [("run", *where, "-o", f"part{number}") for number in range(3)]
-    with workers(counted, port, lines) as processes:
+    with networks(3) as meeting, workers(counted, meeting, lines) as processes:
         three = counted.run(
             *("run", "counted.yaml", "--master", "--expect-workers", "3", "-o", "three"),
-            *("--master-bind-host", "127.0.0.1", "--master-bind-port", str(port)),
+            *meeting.of_master,
         )
         assert finished(three), three.err
         assert [process.wait(20) for process in processes] == [0, 0, 0]
@@ -65,16 +64,16 @@ def test_locusts_own_command_line_leads_and_works_through_mount_points_of_its_ow
     aliases = [counted.home / f"alias{number}" for number in range(2)]
     for alias in aliases:
         alias.symlink_to(mount)
-    port = free_port()
+    meeting = Meeting()
     lines = [
         ("-f", locustfile, "--target", f"here={alias}", "-o", alias.name.replace("alias", "part"))
         for alias, locustfile in zip(aliases, (packaged, "-"), strict=True)
     ]
-    with workers(counted, port, lines, program=LOCUST) as processes:
+    with workers(counted, meeting, lines, program=LOCUST) as processes:
         done = counted.run(
             *("-f", packaged, "--master", "--headless", "--expect-workers", "2", "-o", "out"),
             *("--scenario", "counted.yaml", "--json", "--skip-log", "--results", "none"),
-            *("--master-bind-host", "127.0.0.1", "--master-bind-port", str(port)),
+            *meeting.of_master,
             program=LOCUST,
         )
         assert [process.wait(20) for process in processes] == [0, 0]
@@ -100,16 +99,16 @@ def test_a_worker_that_would_do_something_else_is_refused_with_a_line(
     counted: Shell, scenario: str, name: str, says: str
 ) -> None:
     mount = counted.target()
-    port = free_port()
+    meeting = Meeting()
     lines = [
         ("run", "counted.yaml", "--target", f"here={mount}"),
         ("run", scenario, "--target", f"{name}={mount}"),
     ]
-    with workers(counted, port, lines) as processes:
+    with workers(counted, meeting, lines) as processes:
         done = counted.run(
             *("run", "counted.yaml", "--master", "--expect-workers", "2"),
             *("--target", f"here={mount}"),
-            *("--master-bind-host", "127.0.0.1", "--master-bind-port", str(port)),
+            *meeting.of_master,
         )
         assert done.code == 2
         assert says in done.err

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from replayer.measure import load_run
-from tests.behaviour.parts import COUNTED, buckets, counts, free_port, wait_for, workers
+from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, wait_for, workers
 from tests.behaviour.shell import Done, Process, Shell
 
 BOUND = ("--worker-timeout", "3")
@@ -34,15 +34,15 @@ def led(shell: Shell, *more: str, count: int = 2) -> Iterator[tuple[Process, lis
     """Start a master and its workers on one target."""
     (shell.home / "counted.yaml").write_text(COUNTED.replace("iterations: 60", "duration: 5m"))
     mount = shell.target()
-    port = free_port()
+    meeting = Meeting()
     lines = [
         ("run", "counted.yaml", "--target", f"here={mount}", "--quiet", "-o", f"part{number}")
         for number in range(count)
     ]
-    with workers(shell, port, lines) as processes:
+    with workers(shell, meeting, lines) as processes:
         master = shell.start(
             *("run", "counted.yaml", "--master", "--expect-workers", str(count), "-o", "out"),
-            *("--master-bind-host", "127.0.0.1", "--master-bind-port", str(port)),
+            *meeting.of_master,
             *(*BOUND, *more),
         )
         try:

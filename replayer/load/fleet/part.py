@@ -148,6 +148,7 @@ class Part:
             works.plan,
             [ground.sandboxes for ground in self._grounds],
             record=str(chronicle.folder.path),
+            turn=(self._terms.number, self._terms.workers),
         )
         self._session = Session(
             request=self.request,
