@@ -55,12 +55,14 @@ class Ground:
         works: Plan, progress and interruption.
         sandboxes: The folder through each mount point; empty while the mount is taken away.
         fresh: Whether it holds what the plan lays out, and nothing else.
+        made_here: Whether this process made the folder.
     """
 
     target: Target
     works: Works
     sandboxes: list[Sandbox] = field(default_factory=list)
     fresh: bool = False
+    made_here: bool = False
     _used: bool = False
 
     def create(self, run: str, note: str) -> None:
@@ -71,8 +73,20 @@ class Ground:
         """
         first, *others = self.target.paths
         self.sandboxes = [_ask(first, lambda: Sandbox.create(str(first), run, note))]
+        self.made_here = True
         for path in others:
-            self.sandboxes.append(self._find(path / Path(self.sandboxes[0].path).name))
+            folder = path / Path(self.sandboxes[0].path).name
+            self.sandboxes.append(self._find(folder, str(first)))
+
+    def join(self, name: str) -> None:
+        """Find a folder that another worker made on the same target.
+
+        Raises:
+            ReplayerError: A mount point of this machine does not show it.
+        """
+        where = "the same target by another worker"
+        self.sandboxes = [self._find(path / name, where) for path in self.target.paths]
+        self._used = True  # whoever lays it out from here wipes it first
 
     def open(self, folders: Sequence[Path]) -> None:
         """Open a folder that is there already, through each mount point.
@@ -157,7 +171,7 @@ class Ground:
         self._result(task)
         self.sandboxes.clear()
 
-    def _find(self, folder: Path) -> Sandbox:
+    def _find(self, folder: Path, made_in: str) -> Sandbox:
         """Wait until another mount point shows the folder."""
         waited = 0.0
         while True:
@@ -165,9 +179,7 @@ class Ground:
                 return _ask(folder, lambda: Sandbox.open(str(folder)))
             except ReplayerError as error:
                 if waited >= SHOWN_S:
-                    message = (
-                        f"{folder.parent}: does not show what is made in {self.target.paths[0]}"
-                    )
+                    message = f"{folder.parent}: does not show what is made in {made_in}"
                     hint = "the paths of one target are mount points of the same export"
                     raise MountError(message, hint=hint) from error
             gevent.sleep(POLL_S)

@@ -9,7 +9,7 @@ use crate::interactive::{self, Inbox, Order};
 use crate::interpreter::Setting;
 use crate::lock::hold;
 use crate::options::Options;
-use crate::pace::Arrivals;
+use crate::pace::{Arrivals, Turn};
 use crate::plan::{Command, parse_command};
 use crate::program::Program;
 use crate::pulse::{CUT, STOP};
@@ -38,6 +38,7 @@ pub(crate) struct Engine {
     core: Arc<Core>,
     begin_epoch_ns: u64,
     stuck_after_ns: u64,
+    turn: Turn,
     watcher: Watcher,
     inboxes: Mutex<HashMap<u32, Arc<Inbox>>>,
     tickets: AtomicU64,
@@ -99,6 +100,7 @@ impl Engine {
             core,
             begin_epoch_ns,
             stuck_after_ns: options.stuck_after_ns,
+            turn: options.turn,
             watcher,
             inboxes: Mutex::default(),
             tickets: AtomicU64::new(0),
@@ -138,7 +140,7 @@ impl Engine {
         let opened = self.core.crowd.open(
             || self.recorder().begin_segment(target, round, warm_up_ns),
             (target, round),
-            |begin_ns| Arrivals::new(&program.pace, program.seed, round, begin_ns),
+            |begin_ns| Arrivals::new(&program.pace, program.seed, round, begin_ns, self.turn),
         );
         if !opened {
             return Err(Error::state("a segment is open, or the engine is closed"));
