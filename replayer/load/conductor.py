@@ -91,7 +91,8 @@ class Conductor:
     def _lead(self) -> None:
         try:
             for segment in self._session.request.schedule:
-                if self._is_ending():
+                # Those who hang can take no part in another turn, and would be missed there.
+                if self._is_ending() or self.given_up:
                     break
                 self._play(segment)
             self._settle()

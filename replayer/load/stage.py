@@ -10,6 +10,7 @@ from gevent import Greenlet
 from locust.env import Environment
 
 from replayer.errors import ReplayerError, in_lines
+from replayer.keeper import give_up_on, hung_calls, leave_now
 from replayer.load import sessions
 from replayer.load.answers import Mailbox
 from replayer.load.audience import Audience
@@ -28,7 +29,7 @@ from replayer.load.schedule import Segment, default_rounds, make_schedule
 from replayer.load.session import Request, Session, chosen_targets, open_session, put_away
 from replayer.load.sessions import Crew
 from replayer.load.targets import explain
-from replayer.load.threads import call_in_thread, hung_calls
+from replayer.load.threads import call_in_thread
 from replayer.load.users import has_python_users, has_scenario_users
 from replayer.load.workload import Load, Workload, make_workload
 from replayer.measure.facts import collect_machine
@@ -101,6 +102,7 @@ class Stage:
             self._code = self._show()
         finally:
             leavings = put_away(self._session, hung=self._hung)
+            self._hung = self._hung or len(hung_calls()) > self._hung_before
             request.progress.close()
             request.interruption.unwatch()
             self._statistics.release()
@@ -115,14 +117,14 @@ class Stage:
     def end_process(self) -> None:
         """Leave at once when threads hang in the kernel; the interpreter would wait for them."""
         if self._hung:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(self._code)
+            leave_now(self._code)
 
     def _close_engine(self) -> None:
         """End all threads, then carry what they left."""
         stuck = call_in_thread(self._session.engine.close)
         self.conductor.given_up += stuck
+        for hung in self.conductor.given_up:
+            give_up_on(f"{hung.op} {hung.path}")
         self._hung = bool(self.conductor.given_up) or len(hung_calls()) > self._hung_before
         self._courier.finish()
         if self._carrier is not None:
@@ -201,6 +203,7 @@ def make_request(environment: Environment, settings: Settings, audience: Audienc
         schedule=_make_schedule(environment, workload, len(targets), rounds),
         progress=audience.progress,
         interruption=interruption,
+        stop_timeout_s=float(environment.stop_timeout),
     )
 
 
