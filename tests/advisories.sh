@@ -13,7 +13,11 @@ audit() {
     shift
     log=$(mktemp)
     if "$@" >"$log" 2>&1; then
-        echo "$name: nothing found"
+        if grep -q 'could not be audited' "$log"; then
+            echo "$name: skipped, its database cannot be reached"
+        else
+            echo "$name: nothing found"
+        fi
     elif grep -Eqi "$UNREACHABLE" "$log" && ! grep -Eq 'error\[|Found [0-9]+ known' "$log"; then
         echo "$name: skipped, its database cannot be reached"
     else
@@ -30,8 +34,8 @@ main() {
     if command -v cargo-deny >/dev/null; then
         for manifest in "$@"; do
             # Licences, sources and bans need no database; advisories do.
-            audit "cargo-deny, $manifest" cargo deny --manifest-path "$manifest" --locked check --config "$config" bans licenses sources
-            audit "cargo-deny advisories, $manifest" cargo deny --manifest-path "$manifest" --locked check --config "$config" advisories
+            audit "cargo-deny, $manifest" cargo deny --manifest-path "$manifest" --locked --config "$config" check bans licenses sources
+            audit "cargo-deny advisories, $manifest" cargo deny --manifest-path "$manifest" --locked --config "$config" check advisories
         done
     else
         echo "cargo-deny is not installed: skipped"
