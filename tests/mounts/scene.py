@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -96,7 +96,7 @@ class Scene:
         while not is_so():
             assert self.process.poll() is None, f"it ended before {what}:\n{self.said}"
             assert time.monotonic() < deadline, f"not within {PATIENCE_S} s: {what}\n{self.said}"
-            time.sleep(0.02)
+            time.sleep(0.002)
 
     def wait_until_measuring(self) -> None:
         """Wait until users work, and a little more."""
@@ -112,6 +112,18 @@ class Scene:
         self.wait(lambda: words in self.said, f"it says {words!r}")
         self._reported_s = time.monotonic() - self._happened
         return self._reported_s
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the process that works while something is done to its mount."""
+        assert self.process is not None
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        (worker,) = map(int, children.read_text().split())
+        os.kill(worker, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(worker, signal.SIGCONT)
 
     def happens(self) -> None:
         """Remember when the fault happened."""

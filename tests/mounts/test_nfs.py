@@ -31,7 +31,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401 - J
     folder = tmp_path_factory.mktemp("guest")
     places = {REFERENCE: ("/dev/shm/reference",), **MOUNTS}  # noqa: S108 - the guest's own
     mounts = [f"--mount={name}={','.join(paths)}" for name, paths in places.items()]
-    words = (sys.executable, "-m", "tests.mounts.play", "--output", folder / "played", *mounts)
+    words = (sys.executable, "-m", "tests.mounts.play", f"--output={folder}/played", *mounts)
     try:
         boot(folder).run(*words, *CHOSEN, limit_s=LIMIT_S)
     except CannotError as error:

@@ -50,10 +50,11 @@ def kind_of(scene: Scene) -> str:
 def test_space_that_ends_while_laying_out_ends_the_run_and_what_was_made_is_removed(
     scene: Scene,
 ) -> None:
-    scene.begin("look.yaml", "--set", "files.files=1500", "--set", "files.sizes=16KiB")
+    scene.begin("look.yaml", "--set", "files.files=8000", "--set", "files.sizes=4KiB")
     scene.wait_until_laying_out()
+    with scene.held():
+        fill(scene.mount / "filler")
     scene.happens()
-    fill(scene.mount / "filler")
     ending = scene.end()
     assert ending.code == 3, ending.said
     assert "there is no space left" in ending.said

@@ -31,7 +31,7 @@ def fingerprint(folder: Path) -> Tree:
     for name in (".", *list(found)):
         path = folder / name
         status = path.lstat()
-        attributes = [] if path.is_symlink() else sorted(os.listxattr(path))
+        attributes = [] if path.is_symlink() else _attributes(path)
         facts = (status.st_uid, status.st_gid, status.st_mtime_ns, status.st_ctime_ns)
         found[name] = f"{found.get(name, '')} {facts} {status.st_nlink} {attributes}"
     return found
@@ -43,6 +43,14 @@ def differences(one: Tree, other: Tree) -> list[str]:
     shown = [f"{name}: {one.get(name)} | {other.get(name)}" for name in names[:MOST_SHOWN]]
     rest = len(names) - len(shown)
     return [*shown, f"and {rest} more"] if rest else shown
+
+
+def _attributes(path: Path) -> list[str]:
+    """The names of extended attributes, where the file system has them."""
+    try:
+        return sorted(os.listxattr(path))
+    except OSError:
+        return []
 
 
 def _entry(path: Path) -> str:
