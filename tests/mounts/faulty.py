@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-import fuse  # type: ignore[import-untyped,import-not-found,unused-ignore] # of the system's Python
+import fusepy as fuse  # type: ignore[import-untyped,import-not-found,unused-ignore] # Debian
 
 STATUS = (
     *("st_atime", "st_ctime", "st_gid", "st_mode", "st_mtime", "st_nlink", "st_size", "st_uid"),

@@ -51,7 +51,7 @@ def passing(stack: ExitStack, home: Path) -> Passing:
 
 def _need_package() -> None:
     try:
-        call(PYTHON, "-c", "import fuse")
+        call(PYTHON, "-c", "import fusepy")
     except CannotError:
         call("apt-get", "install", "-y", "-qq", "--no-install-recommends", PACKAGE)
 

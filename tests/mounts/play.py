@@ -21,6 +21,7 @@ from tests.mounts.tree import Tree, tree_of
 __all__ = ["Outcome", "Played", "play"]
 
 LIMIT_S = 280
+Mounts = Mapping[str, Sequence[Path]]
 RUNS_WELL = {0, 4}  # 4: too short for a verdict, or the machine is busy
 
 
@@ -56,7 +57,7 @@ class Played:
     mounts: dict[str, Outcome]
 
 
-def play(piece: Piece, mounts: Mapping[str, Sequence[Path]], home: Path) -> Played:
+def play(piece: Piece, mounts: Mounts, home: Path) -> Played:
     """Play a piece in one run, each mount in its turn."""
     home.mkdir(parents=True, exist_ok=True)
     targets = [f"--target={name}={','.join(map(str, paths))}" for name, paths in mounts.items()]
@@ -72,21 +73,21 @@ def play(piece: Piece, mounts: Mapping[str, Sequence[Path]], home: Path) -> Play
     )
     try:
         document = json.loads(done.stdout) if done.stdout else None
-        outcomes = {} if document is None else _outcomes(document)
+        outcomes = {} if document is None else _outcomes(document, mounts)
     finally:
         for paths in mounts.values():
             _remove(paths[0])
     return Played(done.returncode, done.stderr[-2000:], outcomes)
 
 
-def _outcomes(document: Any) -> dict[str, Outcome]:  # noqa: ANN401 - JSON
+def _outcomes(document: Any, mounts: Mounts) -> dict[str, Outcome]:  # noqa: ANN401 - JSON
     found = {}
-    for target, summary in zip(document["targets"], document["summary"]["targets"], strict=True):
-        folder = Path(target["paths"][0], f"replayer-{document['id']}")
-        found[target["name"]] = Outcome(
+    for summary in document["summary"]["targets"]:
+        folder = Path(mounts[summary["name"]][0], f"replayer-{document['id']}")
+        found[summary["name"]] = Outcome(
             calls=_calls(summary["overall"]),
             errors=summary["overall"]["errors"],
-            diverged=_diverged(document, target["index"]),
+            diverged=_diverged(document, summary["index"]),
             tree=tree_of(folder),
         )
     return found

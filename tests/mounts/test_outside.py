@@ -39,8 +39,9 @@ transactions:
     - write: {size: 2KiB, expect: [any]}
     - close: {expect: [any]}
     - mkdir: {in: work, name: "inner-{user}-{seq}", expect: [any]}
-    - rename: {in: work, name: "secret", to: "secret-{user}-{seq}", expect: [any]}
-    - unlink: {in: work, name: "secret-{user}-{seq}", expect: [any]}
+    - bind: {in: work, name: "secret-{user}-{seq}", as: moved}
+    - rename: {in: work, name: "secret", to: moved, expect: [any]}
+    - unlink: {path: moved, expect: [any]}
 """
 
 
