@@ -40,7 +40,8 @@ def _scenario(
 
 def _of_two_clients(name: str, *settings: str, rounds: int = 1) -> Piece:
     """Return a scenario whose outcomes depend on when one client sees what another does."""
-    return Piece(name, _short(name, *settings, users=2, rounds=rounds), exact=False)
+    words = _short(name, *settings, users=2, rounds=rounds)
+    return Piece(name, words, quick=False, exact=False)
 
 
 SCENARIOS: Sequence[Piece] = (

@@ -121,7 +121,10 @@ mod tests {
         posts.at("create", b"files/a");
         let hanging = posts.hanging(Duration::ZERO);
         assert_eq!(hanging.len(), 1);
-        assert_eq!((hanging[0].op, &*hanging[0].path), ("create", "/mnt/replayer-x/files/a"));
+        assert_eq!(
+            (hanging[0].op, &*hanging[0].path),
+            ("create", "/mnt/replayer-x/files/a")
+        );
         assert!(posts.hanging(Duration::from_secs(3600)).is_empty());
         posts.at("unlink", b"");
         assert_eq!(posts.hanging(Duration::ZERO)[0].path, "/mnt/replayer-x");
@@ -137,10 +140,18 @@ mod tests {
         std::thread::scope(|scope| {
             scope.spawn(|| posts.at("create", b"new"));
         });
-        let paths: Vec<_> = posts.hanging(Duration::ZERO).into_iter().map(|hang| hang.path).collect();
+        let paths: Vec<_> = posts
+            .hanging(Duration::ZERO)
+            .into_iter()
+            .map(|hang| hang.path)
+            .collect();
         assert_eq!(paths, ["/old", "/new"]);
         Posts::goes_on();
-        let paths: Vec<_> = posts.hanging(Duration::ZERO).into_iter().map(|hang| hang.path).collect();
+        let paths: Vec<_> = posts
+            .hanging(Duration::ZERO)
+            .into_iter()
+            .map(|hang| hang.path)
+            .collect();
         assert_eq!(paths, ["/new", "/old"]);
     }
 }
