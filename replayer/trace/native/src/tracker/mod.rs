@@ -22,7 +22,7 @@ use crate::order::{Order, Reason, Seat};
 use crate::paths::PathId;
 use crate::requests::Requests;
 use crate::scope::{Hit, Scope, Spot};
-use crate::stretch::Sample;
+use crate::stretch::{Class, Sample};
 use crate::tables::edges::EdgeWriter;
 use crate::tables::events::{EventWriter, Row};
 use crate::tasks::{Held, Tasks};
@@ -84,13 +84,44 @@ impl Tracker {
             self.counts.halves.add(call.name);
             return Ok(());
         }
+        self.gauge_before(call);
         let fate = self.dispatch(call)?;
-        if fate == Fate::Other
-            && let Some(task) = self.tasks.get_mut(call.task)
-        {
-            task.others = task.others.saturating_add(1);
-        }
+        self.gauge_after(call, fate);
         Ok(())
+    }
+
+    /// The gap before a call shows what the tracer needs after the one before.
+    fn gauge_before(&mut self, call: &Call<'_>) {
+        let Some(gauge) = self.events.gauge() else {
+            return;
+        };
+        let last = self
+            .tasks
+            .get_mut(call.task)
+            .and_then(|task| task.last_call.take());
+        if let (Some((class, end_ns)), Some(start_ns)) = (last, call.start_ns) {
+            gauge.after(class, start_ns.saturating_sub(end_ns));
+        }
+    }
+
+    fn gauge_after(&mut self, call: &Call<'_>, fate: Fate) {
+        let Some(task) = self.tasks.get_mut(call.task) else {
+            return;
+        };
+        if fate == Fate::Other {
+            task.others = task.others.saturating_add(1).saturating_add(call.meanwhile);
+        }
+        let Some(gauge) = self.events.gauge() else {
+            return;
+        };
+        let class = match (fate, task.last_op) {
+            (Fate::Event, Some(op)) => {
+                gauge.took(op, call.duration_ns);
+                Class::of_event(op, !call.outcome.is_ok())
+            }
+            _ => gauge.class_of_other(call.name),
+        };
+        task.last_call = call.end_ns().map(|end_ns| (class, end_ns));
     }
 
     fn dispatch(&mut self, call: &Call<'_>) -> Result<Fate, TraceError> {
@@ -142,7 +173,7 @@ impl Tracker {
         let row = self.events.next_row();
         let [path, to_path] =
             [on.path, on.to_path].map(|path| path.map(|path| self.scope.paths.row(path)));
-        let (seat, sample) = self.take_seat(call, row);
+        let (seat, sample) = self.take_seat(call, op, row);
         let result = match call.outcome {
             Outcome::Value(_) if op == Op::Open => 0,
             Outcome::Value(value) => value,
@@ -185,6 +216,7 @@ impl Tracker {
             name: "inherit",
             start_ns: call.start_ns,
             duration_ns: Some(0),
+            meanwhile: 0,
             outcome: Outcome::Value(0),
             kind: Kind::Other,
         };
@@ -203,7 +235,7 @@ impl Tracker {
     }
 
     /// The thread of an event, its raw gap, and its place in the order.
-    fn take_seat(&mut self, call: &Call<'_>, row: u64) -> (Seat, Sample) {
+    fn take_seat(&mut self, call: &Call<'_>, op: Op, row: u64) -> (Seat, Sample) {
         let free = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
         let first_ns = self.first_ns;
         let Some(task) = self.tasks.get_mut(call.task) else {
@@ -221,6 +253,7 @@ impl Tracker {
             others: task.others,
         };
         task.others = 0;
+        task.last_op = Some(op);
         task.last_end_ns = call.end_ns();
         let mut causes: Vec<(Seat, Reason)> = task
             .reaped

@@ -30,7 +30,7 @@ impl Tracker {
             }
             Kind::Spawn(shares) => {
                 self.meet(call.task);
-                self.tasks.begin_spawn(call.task, *shares);
+                self.tasks.begin_spawn(call.task, *shares, call.start_ns);
             }
             Kind::Accept => self.requests.finish(call.task),
             _ => {}
@@ -109,6 +109,7 @@ impl Tracker {
                     name: call.name,
                     start_ns: call.start_ns,
                     duration_ns: Some(0),
+                    meanwhile: 0,
                     outcome: Outcome::Value(0),
                     kind: Kind::Other,
                 };
@@ -280,6 +281,7 @@ impl Tracker {
             name: "exit",
             start_ns: time_ns,
             duration_ns: Some(0),
+            meanwhile: 0,
             outcome: Outcome::Value(0),
             kind: Kind::Other,
         };
