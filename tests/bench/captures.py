@@ -1,7 +1,7 @@
 """``python -m tests.bench.captures FOLDER [-o TRACES]``: import raw captures, and print what became of them.
 
-A raw capture is a log ``NAME.strace.xz`` with ``NAME.json`` beside it (roots, working directories,
-requests) and perhaps ``NAME.tree.tsv.xz`` (the files before). The table names every call below the
+A raw capture is a log ``NAME.strace.xz`` (or .log.xz, .txt.xz, .iolog), perhaps with ``NAME.json``
+beside it (roots, working directories, requests) and ``NAME.tree.tsv.xz`` (the files before). The table names every call below the
 roots that could not be represented; the last line is the sum.
 """
 
@@ -16,11 +16,13 @@ from typing import Any
 from replayer.trace import ImportOptions, import_trace
 from replayer.trace.windows import Window
 
-SUFFIX = ".strace.xz"
+SUFFIXES = (".strace.xz", ".log.xz", ".txt.xz", ".iolog")
+USUAL_ROOTS = ("/srv", "/var", "/tmp", "/home", "/root", "/opt", "/usr", "/etc")
+"""Of a log with nothing beside it (chosen: what programs work on)."""
 SHARE_LIMIT = 0.999
 """Of the calls below the roots so many must be representable."""
 HEADER = (
-    f"{'capture':<32}{'lines':>9}{'strange':>9}{'calls':>9}{'replayable':>12}{'events':>9}"
+    f"{'capture':<40}{'lines':>11}{'strange':>9}{'calls':>11}{'replayable':>12}{'events':>11}"
     f"{'B/event':>9}"
 )
 
@@ -66,21 +68,27 @@ class Fate:
     def row(self, name: str) -> str:
         each = self.table_bytes / self.events if self.events else 0.0
         return (
-            f"{name:<32}{self.lines:>9,}{self.strange:>9,}{self.calls:>9,}{self.share:>12.4%}"
-            f"{self.events:>9,}{each:>9.1f}"
+            f"{name[:38]:<40}{self.lines:>11,}{self.strange:>9,}{self.calls:>11,}{self.share:>12.4%}"
+            f"{self.events:>11,}{each:>9.1f}"
         )
+
+
+def name_of(log: Path) -> str:
+    """Name a capture after its log."""
+    (suffix,) = (each for each in SUFFIXES if log.name.endswith(each))
+    return log.name.removesuffix(suffix)
 
 
 def import_capture(log: Path, target: Path) -> dict[str, Any]:
     """Import a raw capture with what lies beside it; return the trace's trace.json."""
-    name = log.name.removesuffix(SUFFIX)
+    name = name_of(log)
     beside = log.with_name(f"{name}.json")
     known: dict[str, Any] = json.loads(beside.read_text()) if beside.exists() else {}
     tree = log.with_name(f"{name}.tree.tsv.xz")
-    roots = [*known.get("subject_roots", []), *known.get("extra_roots", [])] or ["/"]
+    roots = [*known.get("subject_roots", []), *known.get("extra_roots", [])] or USUAL_ROOTS
     options = ImportOptions(
         roots=[Path(root) for root in roots],
-        format="strace",
+        format="fio-iolog" if log.suffix == ".iolog" else "strace",
         manifest=tree if tree.exists() else None,
         directories=list(_directories(known)),
         windows=[
@@ -120,8 +128,10 @@ def main() -> None:
     print(HEADER)
     total = Fate()
     with tempfile.TemporaryDirectory() as scratch:
-        for log in sorted(options.folder.glob(f"*{SUFFIX}")):
-            target = (options.output or Path(scratch)) / log.name.removesuffix(SUFFIX)
+        for log in sorted(options.folder.rglob("*")):
+            if not log.name.endswith(SUFFIXES):
+                continue
+            target = (options.output or Path(scratch)) / name_of(log)
             fate = fate_of(import_capture(log, target))
             total.add(fate)
             print(fate.row(target.name), flush=True)

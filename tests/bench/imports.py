@@ -21,7 +21,7 @@ class Reading:
     """Logs of strace, not compressed, imported by one thread.
 
     Attributes:
-        lines_s: Lines a second of a log of a million lines, median of the turns.
+        lines_s: Lines a second of processor time, of a log of a million lines, median of the turns.
         long_lines_s: Of one that is ten times as long, once.
         rss_bytes: The most memory that the import of the short one had.
         long_rss_bytes: Of the long one.
@@ -92,16 +92,16 @@ import json, resource, sys, time
 from pathlib import Path
 from replayer.trace import ImportOptions, import_trace
 options = ImportOptions(roots=[Path("/srv/www")], format="strace")
-begin = time.perf_counter()
+begin = time.process_time()
 counts = import_trace([Path(sys.argv[1])], Path(sys.argv[2]), options)["counts"]
-took = time.perf_counter() - begin
+took = time.process_time() - begin
 rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 print(json.dumps([took, rss, counts["lines"], counts["lines_not_understood"]]))
 """
 
 
 def _import(log: Path, trace: Path) -> tuple[float, int]:
-    """Import in a process of its own; return seconds and the most memory."""
+    """Import in a process of its own; return seconds of processor time and the most memory."""
     words = [sys.executable, "-c", CHILD, str(log), str(trace)]
     done = subprocess.run(words, check=True, capture_output=True, text=True)
     took_s, rss, _, strange = json.loads(done.stdout)

@@ -2,11 +2,11 @@
 
 use crate::error::TraceError;
 use crate::op::Op;
+use crate::stretch::Costs;
 use crate::tables::column::Spec;
 use crate::tables::events::{Event, SPECS};
 use crate::tables::read::{Group, TableReader};
 use crate::tables::text::unescaped;
-use crate::stretch::Costs;
 use crate::tables::times::{Gaps, Seen};
 use crate::tables::version_1;
 use serde_json::Value;

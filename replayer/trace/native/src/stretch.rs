@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 pub(crate) struct Sample {
     /// None where the log has no clock, or nothing came before.
     pub(crate) gap_ns: Option<i64>,
-    /// Traced calls in between that are no events, and those of others while one of these waited: each was stretched as well.
+    /// Traced calls in between, of this thread that are no events, and of others: the tracer serves one at a time.
     pub(crate) others: u32,
 }
 
@@ -106,6 +106,15 @@ impl Class {
     }
 }
 
+/// A task's last call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LastCall {
+    pub(crate) class: Class,
+    pub(crate) end_ns: i64,
+    /// Calls of the whole log that had ended then.
+    pub(crate) calls: u64,
+}
+
 #[derive(Debug, Default)]
 struct Pool {
     count: usize,
@@ -133,7 +142,9 @@ impl Pool {
         }
         let own = self.gaps.iter().filter(|&&gap| gap < OUTLIER * low);
         let (count, sum) = own.fold((0, 0_i64), |(count, sum), gap| (count + 1, sum + gap));
-        (sum / i64::max(count, 1)).checked_mul(1000).map(|mean| mean / low)
+        (sum / i64::max(count, 1))
+            .checked_mul(1000)
+            .map(|mean| mean / low)
     }
 }
 
@@ -208,7 +219,8 @@ impl Gauge {
         match (asked.call_ns, low, asked.probed) {
             (Some(asked), _, _) => (Some(asked), "given".to_owned()),
             (_, Some(low), _) => {
-                let method = format!("the 5 % quantile of {count} in this trace, less {CHEAP_NS} ns");
+                let method =
+                    format!("the 5 % quantile of {count} in this trace, less {CHEAP_NS} ns");
                 (Some((low - CHEAP_NS).clamp(0, MOST_NS)), method)
             }
             (_, None, Some((call_ns, _))) => (Some(call_ns), asked.method.clone()),
@@ -225,7 +237,9 @@ impl Gauge {
         let count: usize = self.pools.iter().map(|pool| pool.count).sum();
         if known.is_empty() || count < QUANTILE {
             costs.gap_ns = asked.probed.map(|(_, gap_ns)| gap_ns);
-            return costs.gap_ns.map_or_else(|| too_few(count), |_| asked.method.clone());
+            return costs
+                .gap_ns
+                .map_or_else(|| too_few(count), |_| asked.method.clone());
         }
         let others = known.iter().filter(|(class, _)| *class >= 2 * OPS);
         let mean_of_others = self.mean(others);
@@ -247,13 +261,19 @@ impl Gauge {
         let lows: Vec<(usize, i64)> = lows
             .filter_map(|(class, low)| Some((class, low?)))
             .collect();
-        let well_known = lows.iter().filter(|(class, _)| self.count(*class) >= QUANTILE);
+        let well_known = lows
+            .iter()
+            .filter(|(class, _)| self.count(*class) >= QUANTILE);
         let cheapest = well_known.map(|(_, low)| *low).min();
-        let most = cheapest.map_or(MOST_NS, |low| (low.saturating_mul(WIDEST) / 100).min(MOST_NS));
+        let most = cheapest.map_or(MOST_NS, |low| {
+            (low.saturating_mul(WIDEST) / 100).min(MOST_NS)
+        });
         let spread = self.pools.iter().filter_map(Pool::spread).min();
         let spread = spread.unwrap_or(USUAL_SPREAD).clamp(1000, WIDEST_SPREAD);
         let cost = |low: i64| (low.min(most) - CHEAP_NS).max(0) * spread / 1000;
-        lows.into_iter().map(|(class, low)| (class, cost(low))).collect()
+        lows.into_iter()
+            .map(|(class, low)| (class, cost(low)))
+            .collect()
     }
 
     fn count(&self, class: usize) -> usize {
@@ -263,7 +283,10 @@ impl Gauge {
     fn mean<'a>(&self, known: impl Iterator<Item = &'a (usize, i64)>) -> Option<i64> {
         let (count, sum) = known.fold((0_i64, 0_i64), |(count, sum), &(class, ns)| {
             let calls = i64::try_from(self.count(class)).unwrap_or(i64::MAX);
-            (count.saturating_add(calls), sum.saturating_add(calls.saturating_mul(ns)))
+            (
+                count.saturating_add(calls),
+                sum.saturating_add(calls.saturating_mul(ns)),
+            )
         });
         sum.checked_div(count)
     }
@@ -276,7 +299,10 @@ fn too_few(count: usize) -> String {
 fn low_quantile(mut values: Vec<i64>, fewest: usize) -> Option<i64> {
     values.sort_unstable();
     let enough = values.len() >= fewest;
-    values.get(values.len() / QUANTILE).copied().filter(|_| enough)
+    values
+        .get(values.len() / QUANTILE)
+        .copied()
+        .filter(|_| enough)
 }
 
 #[cfg(test)]
@@ -313,7 +339,10 @@ mod tests {
     fn the_mean_of_what_spreads_least_is_taken_off() {
         let mut gauge = Gauge::new();
         for at in 0..100 {
-            gauge.after(Class::of_event(Op::Read, false), if at < 90 { 10_150 } else { 20_150 });
+            gauge.after(
+                Class::of_event(Op::Read, false),
+                if at < 90 { 10_150 } else { 20_150 },
+            );
             gauge.after(OPEN, 10_150 + at * 1_000);
         }
         let costs = gauge.costs(&Stretch::unknown());

@@ -6,7 +6,7 @@ use crate::call::{OnExec, Shares};
 use crate::op::Op;
 use crate::order::Seat;
 use crate::scope::Spot;
-use crate::stretch::Class;
+use crate::stretch::LastCall;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -68,10 +68,9 @@ pub(crate) struct Task {
     pub(crate) last_end_ns: Option<i64>,
     /// What its last event did.
     pub(crate) last_op: Option<Op>,
-    /// Traced calls since then that are no events, and those of others while it waited in these.
-    pub(crate) others: u32,
-    /// What its last call was, and when it ended.
-    pub(crate) last_call: Option<(Class, i64)>,
+    /// Calls of the whole log that had ended when its last event did, or when it was spawned.
+    pub(crate) calls_then: u64,
+    pub(crate) last_call: Option<LastCall>,
     /// A close that was told when it was entered, and its event's row if it became one.
     pub(crate) early: Option<Early>,
     /// A clone that has not returned yet.
@@ -156,7 +155,7 @@ impl Tasks {
                 thread: None,
                 last_end_ns: None,
                 last_op: None,
-                others: 0,
+                calls_then: 0,
                 last_call: None,
                 early: None,
                 spawning: None,

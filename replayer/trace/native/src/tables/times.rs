@@ -180,14 +180,29 @@ mod tests {
         let gap = gaps.follow(seen(0, 9_000, 0, 1));
         let (raw_ns, added_ns) = (3_500, 2_000 + 100);
         let own_ns = raw_ns - added_ns;
-        assert_eq!(gap, Gap { raw_ns, added_ns, own_ns });
+        assert_eq!(
+            gap,
+            Gap {
+                raw_ns,
+                added_ns,
+                own_ns
+            }
+        );
     }
 
     #[test]
     fn what_the_tracer_adds_depends_on_the_call_before() {
         let mut gaps = Gaps::new(costs());
-        for (op, failed, own_ns) in [(Op::Open, false, 8_000), (Op::Open, true, 9_500), (Op::Inherit, false, 10_000)] {
-            gaps.follow(Seen { op, failed, ..seen(0, 0, 0, 0) });
+        for (op, failed, own_ns) in [
+            (Op::Open, false, 8_000),
+            (Op::Open, true, 9_500),
+            (Op::Inherit, false, 10_000),
+        ] {
+            gaps.follow(Seen {
+                op,
+                failed,
+                ..seen(0, 0, 0, 0)
+            });
             gaps.settle(0);
             assert_eq!(gaps.follow(seen(0, 10_000, 0, 0)).own_ns, own_ns);
             gaps.settle(0);

@@ -6,6 +6,7 @@
 
 mod copy;
 mod file;
+mod gauge;
 mod held;
 mod open;
 mod pair;
@@ -22,7 +23,7 @@ use crate::order::{Order, Reason, Seat};
 use crate::paths::PathId;
 use crate::requests::Requests;
 use crate::scope::{Hit, Scope, Spot};
-use crate::stretch::{Class, Sample};
+use crate::stretch::Sample;
 use crate::tables::edges::EdgeWriter;
 use crate::tables::events::{EventWriter, Row};
 use crate::tasks::{Held, Tasks};
@@ -90,40 +91,6 @@ impl Tracker {
         Ok(())
     }
 
-    /// The gap before a call shows what the tracer needs after the one before.
-    fn gauge_before(&mut self, call: &Call<'_>) {
-        let Some(gauge) = self.events.gauge() else {
-            return;
-        };
-        let last = self
-            .tasks
-            .get_mut(call.task)
-            .and_then(|task| task.last_call.take());
-        if let (Some((class, end_ns)), Some(start_ns)) = (last, call.start_ns) {
-            gauge.after(class, start_ns.saturating_sub(end_ns));
-        }
-    }
-
-    fn gauge_after(&mut self, call: &Call<'_>, fate: Fate) {
-        let Some(task) = self.tasks.get_mut(call.task) else {
-            return;
-        };
-        if fate == Fate::Other {
-            task.others = task.others.saturating_add(1).saturating_add(call.meanwhile);
-        }
-        let Some(gauge) = self.events.gauge() else {
-            return;
-        };
-        let class = match (fate, task.last_op) {
-            (Fate::Event, Some(op)) => {
-                gauge.took(op, call.duration_ns);
-                Class::of_event(op, !call.outcome.is_ok())
-            }
-            _ => gauge.class_of_other(call.name),
-        };
-        task.last_call = call.end_ns().map(|end_ns| (class, end_ns));
-    }
-
     fn dispatch(&mut self, call: &Call<'_>) -> Result<Fate, TraceError> {
         match &call.kind {
             Kind::Open { path, args, shown } => self.open(call, path, args, *shown),
@@ -154,7 +121,11 @@ impl Tracker {
         if self.tasks.get(task).is_some() {
             return;
         }
-        for description in self.tasks.adopted(task).into_iter().flatten() {
+        let adopted = self.tasks.adopted(task);
+        if let Some(child) = self.tasks.get_mut(task).filter(|_| adopted.is_some()) {
+            child.calls_then = self.counts.calls;
+        }
+        for description in adopted.into_iter().flatten() {
             self.files.hold(description);
         }
     }
@@ -248,11 +219,13 @@ impl Tracker {
             .start_ns
             .zip(before)
             .map(|(start, end)| start.saturating_sub(end));
+        let own = u64::from(call.meanwhile) + 1;
+        let others = self.counts.calls.saturating_sub(task.calls_then + own);
         let sample = Sample {
             gap_ns: gap_ns.map(|gap| gap.max(0)),
-            others: task.others,
+            others: u32::try_from(others).unwrap_or(u32::MAX),
         };
-        task.others = 0;
+        task.calls_then = self.counts.calls;
         task.last_op = Some(op);
         task.last_end_ns = call.end_ns();
         let mut causes: Vec<(Seat, Reason)> = task

@@ -48,6 +48,7 @@ impl Tracker {
                 return Ok(Fate::Other);
             };
             task.last_end_ns = call.start_ns.map(|_| end_ns);
+            task.calls_then = self.counts.calls;
             let result = match call.outcome {
                 Outcome::Error(number) => -i64::from(number),
                 Outcome::Value(_) | Outcome::Unknown => 0,
@@ -237,7 +238,10 @@ impl Tracker {
         }
         let begin = call.end_ns();
         if let Some(task) = child.and_then(|child| self.tasks.get_mut(child)) {
-            task.last_end_ns = task.last_end_ns.or(begin);
+            if task.last_end_ns.is_none() {
+                task.last_end_ns = begin;
+                task.calls_then = self.counts.calls;
+            }
         }
     }
 

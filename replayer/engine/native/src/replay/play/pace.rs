@@ -34,10 +34,9 @@ impl Pause {
         let own_ns = last_ns
             .saturating_add(gap_ns)
             .saturating_sub(self.behind_ns);
-        let foreign_ns = self
-            .held_up
-            .take()
-            .map_or(0, |(from_ns, to_ns)| to_ns.saturating_sub(from_ns.max(own_ns)));
+        let foreign_ns = self.held_up.take().map_or(0, |(from_ns, to_ns)| {
+            to_ns.saturating_sub(from_ns.max(own_ns))
+        });
         let due_ns = own_ns.saturating_add(foreign_ns);
         self.planned_ns = Some(due_ns);
         due_ns
