@@ -102,6 +102,11 @@ class _Walker:
                 self.tally.think_ns += times * self.draw(step["time"]).mean
             case "replay":
                 self.replay(step, times)
+            case "until" | "await":  # one look, at least
+                self.tally.ops[step["do"]] += times
+                self.block(step.get("steps", ()), times)
+            case "signal":
+                pass
             case _:
                 self.call(step, times)
 

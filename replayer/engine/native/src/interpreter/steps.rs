@@ -46,6 +46,12 @@ impl<K: Places> Interpreter<'_, K> {
                 self.think(time_ns)
             }
             Step::Replay(replay) => self.replay(replay),
+            Step::Signal(number) => {
+                self.give(*number);
+                Ok(())
+            }
+            Step::Await(step) => self.wait_for(step),
+            Step::Until(step) => self.until(step),
         }
     }
 
