@@ -105,27 +105,32 @@ def _check_step(scenario: Scenario, key: Key, step: StepPart) -> None:
 
 def _check_signals(scenario: Scenario) -> None:
     """Check that what is waited for is given somewhere, and that there are not too many."""
-    given: dict[str, None] = {}
-    wanted: list[tuple[Key, str]] = []
-    for group in ("transactions", "sequences"):
-        for name, steps in getattr(scenario, group).items():
-            for key, step in walk_steps(steps, (group, name)):
-                match step:
-                    case Signal():
-                        given[step.signal] = None
-                    case Await():
-                        wanted.append(((*key, "await"), step.signal))
-                    case Until(since=str(signal)):
-                        wanted.append(((*key, "until", "since"), signal))
-                    case _:
-                        pass
-    for key, signal in wanted:
-        if signal not in given:
-            hint = nearest_hint(signal, given, kind="signals")
-            raise refuse(scenario, key, f"waits for {signal}, a signal that no step gives", hint)
+    every = [
+        (key, step)
+        for group in ("transactions", "sequences")
+        for name, steps in getattr(scenario, group).items()
+        for key, step in walk_steps(steps, (group, name))
+    ]
+    given = {step.signal: None for _, step in every if isinstance(step, Signal)}
+    for key, step in every:
+        wanted = _awaited(step)
+        if wanted is not None and wanted not in given:
+            hint = nearest_hint(wanted, given, kind="signals")
+            message = f"waits for {wanted}, a signal that no step gives"
+            raise refuse(scenario, (*key, step.do), message, hint)
     if len(given) > MAX_SIGNALS:
         message = f"give {len(given)} signals, more than {MAX_SIGNALS}"
         raise refuse(scenario, ("transactions",), message)
+
+
+def _awaited(step: StepPart) -> str | None:
+    match step:
+        case Await(signal=name):
+            return name
+        case Until(since=name):
+            return name
+        case _:
+            return None
 
 
 def places_of(step: StepPart, key: Key) -> list[tuple[Key, Place]]:

@@ -62,9 +62,9 @@ from replayer.scenario.replay_steps import Replay
 from replayer.scenario.units import Count, show_value
 
 __all__ = [
+    "LOOKS",
     "STEPS",
     "Access",
-    "LOOKS",
     "Append",
     "Await",
     "Bind",

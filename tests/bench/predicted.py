@@ -66,7 +66,8 @@ class Pair:
 def main() -> None:
     """Run the pairs that were asked for and print a table."""
     asked = _arguments()
-    print(f"{'program':<10} {'scenario':<28} {'program s':>10} {'scenario s':>10} {'ratio':>6}")
+    heads = f"{'program s':>10} {'scenario s':>10} {'ratio':>6} {'lowest':>7} {'highest':>7}"
+    print(f"{'program':<10} {'scenario':<18} {heads}")
     for name, pair in _pairs().items():
         if asked.only and name not in asked.only:
             continue
@@ -75,14 +76,17 @@ def main() -> None:
             continue
         turns = [_turn(pair, asked.folder) for _ in range(asked.turns)]
         real, predicted = (median(times) for times in zip(*turns, strict=True))
-        ratio = median(mine / theirs for theirs, mine in turns)
-        print(f"{name:<10} {pair.scenario:<28} {real:>10.4f} {predicted:>10.4f} {ratio:>6.2f}")
+        ratios = sorted(mine / theirs for theirs, mine in turns)
+        spread = f"{median(ratios):>6.2f} {ratios[0]:>7.2f} {ratios[-1]:>7.2f}"
+        print(
+            f"{name:<10} {pair.scenario:<18} {real:>10.4f} {predicted:>10.4f} {spread}", flush=True
+        )
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, metavar="FOLDER")
-    parser.add_argument("--turns", type=int, default=3, metavar="N")
+    parser.add_argument("--turns", type=int, default=5, metavar="N")
     parser.add_argument("--only", action="append", choices=sorted(_pairs()), metavar="NAME")
     return parser.parse_args()
 
@@ -129,6 +133,7 @@ def _run_scenario(pair: Pair, folder: Path) -> float:
     with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as output:
         run = Path(output) / "run"
         words = [sys.executable, "-m", "replayer", "run", pair.scenario, "-u", "1", "--quiet"]
+        words += ["--cache", "warm"]
         places = [f"--target={folder}", f"--output={run}"]
         # Exit code 4 (inconclusive) is no failure: few samples, and one busy CPU.
         code = subprocess.call([*words, *places, *pair.words], stdout=subprocess.DEVNULL)

@@ -10,6 +10,7 @@ from tests.property.ops import (
     AT,
     FILES,
     LISTS,
+    LOOSE,
     O_CREAT,
     O_DIRECTORY,
     O_RDWR,

@@ -61,9 +61,7 @@ def run_plan(
         round_number: The round that the users' streams are those of.
     """
     signals: dict[int, int] = {}
-    users = {
-        number: User(document, number, round_number, signals) for number in sorted(set(turns))
-    }
+    users = {number: User(document, number, round_number, signals) for number in sorted(set(turns))}
     run = ReferenceRun()
     with _inside(folder):
         for number in turns:

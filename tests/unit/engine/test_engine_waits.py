@@ -30,7 +30,11 @@ def give(signal: int) -> Step:
 def pair(drafts: Drafts, first: list[Step], second: list[Step], **changes: object) -> Plan:
     """A plan in which user 0 does one thing and user 1 the other."""
     transactions = [{"name": "first", "steps": first}, {"name": "second", "steps": second}]
-    roles: dict[str, Any] = {"transactions": transactions, "mix": [1, 0], "roles": [[1, [1, 0]], [1, [0, 1]]]}
+    roles: dict[str, Any] = {
+        "transactions": transactions,
+        "mix": [1, 0],
+        "roles": [[1, [1, 0]], [1, [0, 1]]],
+    }
     return drafts.plan([], users=2, **{**roles, **changes})
 
 
