@@ -1,6 +1,7 @@
 """Users who wait for each other: by signals, and by looking until something is seen."""
 
 import time
+from collections import Counter
 from typing import Any
 
 from replayer.engine import Engine, Plan, Sandbox
@@ -39,11 +40,19 @@ def pair(drafts: Drafts, first: list[Step], second: list[Step], **changes: objec
 
 
 def outcomes(engine: Engine, op: str) -> dict[str, int]:
-    return {row.outcome: row.histogram.count for row in engine.totals() if row.op == op}
+    counts: Counter[str] = Counter()
+    for row in engine.totals():
+        counts[row.outcome] += row.histogram.count * (row.op == op)
+    return dict(+counts)
 
 
-def run_both(engine: Engine, wait: Until) -> None:
-    for user in range(2):
+def prepared(plan: Plan, make: Make, sandbox: Sandbox) -> Engine:
+    sandbox.lay_out(plan, 1).result()
+    return make(plan, sandbox)
+
+
+def run_users(engine: Engine, users: int, wait: Until) -> None:
+    for user in range(users):
         engine.start_user(user)
     engine.begin_segment(0, 0, 0)
     wait(lambda: engine.busy_users() == 0)
@@ -56,8 +65,8 @@ def test_a_change_is_timed_from_its_signal_to_the_look_that_saw_it(
     late = {"do": "think", "time": {"const": LATE}}
     changes = [wait_for(0), late, drafts.name(0, "new"), drafts.open_new(0), give(1)]
     looks = [drafts.name(0, "new"), give(0), looking([drafts.call("stat", path=0)], since=1)]
-    engine = make(pair(drafts, changes, looks), sandbox)
-    run_both(engine, until)
+    engine = prepared(pair(drafts, changes, looks), make, sandbox)
+    run_users(engine, 2, until)
     assert outcomes(engine, "transaction") == {"ok": 2}
     assert outcomes(engine, "until") == {"ok": 1}
     looked = outcomes(engine, "stat")
@@ -86,11 +95,8 @@ def test_a_look_closes_what_it_opened(
         drafts.call("fstat", file=1),
         drafts.call("fstat", file=0, expect=("EBADF",)),
     ]
-    engine = make(drafts.plan(steps), sandbox)
-    engine.start_user(0)
-    engine.begin_segment(0, 0, 0)
-    until(lambda: engine.busy_users() == 0)
-    engine.end_segment(0)
+    engine = prepared(drafts.plan(steps), make, sandbox)
+    run_users(engine, 1, until)
     assert outcomes(engine, "transaction") == {"ok": 1}
     assert outcomes(engine, "until") == {"UNMET": 1}
     assert outcomes(engine, "open") == outcomes(engine, "close")
@@ -101,11 +107,8 @@ def test_what_is_never_seen_fails_the_transaction(
     drafts: Drafts, make: Make, sandbox: Sandbox, until: Until
 ) -> None:
     steps = [drafts.name(0, "gone"), looking([drafts.call("stat", path=0)], limit_ns=3 * EVERY)]
-    engine = make(drafts.plan(steps), sandbox)
-    engine.start_user(0)
-    engine.begin_segment(0, 0, 0)
-    until(lambda: engine.busy_users() == 0)
-    engine.end_segment(0)
+    engine = prepared(drafts.plan(steps), make, sandbox)
+    run_users(engine, 1, until)
     assert outcomes(engine, "transaction") == {"failed": 1}
     (row,) = [row for row in engine.totals() if row.op == "until"]
     assert (row.outcome, row.expected) == ("UNMET", False)
@@ -119,8 +122,8 @@ def test_users_stay_in_step_for_many_transactions(
     changes = [wait_for(0), name, drafts.open_new(0), give(1)]
     gone = drafts.call("stat", path=0, expect=("ENOENT",))
     looks = [name, gone, give(0), wait_for(1), drafts.call("stat", path=0)]
-    engine = make(pair(drafts, changes, looks, stop=stop), sandbox)
-    run_both(engine, until)
+    engine = prepared(pair(drafts, changes, looks, stop=stop), make, sandbox)
+    run_users(engine, 2, until)
     assert outcomes(engine, "transaction") == {"ok": 400}
     assert outcomes(engine, "await") == {"ok": 400}
 
@@ -128,10 +131,12 @@ def test_users_stay_in_step_for_many_transactions(
 def test_the_end_of_a_segment_ends_the_waiting(
     drafts: Drafts, make: Make, sandbox: Sandbox, until: Until
 ) -> None:
-    engine = make(drafts.plan([wait_for(0)]), sandbox)
+    engine = prepared(
+        drafts.plan([drafts.name(0, "a"), drafts.call("stat", path=0), wait_for(0)]), make, sandbox
+    )
     engine.start_user(0)
     engine.begin_segment(0, 0, 0)
-    until(lambda: engine.busy_users() == 1)
+    until(lambda: outcomes(engine, "stat"))
     begin = time.monotonic()
     assert engine.end_segment(20 * SECOND) == []
     assert time.monotonic() - begin < 10  # of the 20 s that transactions have to end

@@ -77,12 +77,7 @@ impl Signals {
     }
 
     /// Wait until a signal is given, for this transaction or a later one; false when the time or the reason to wait is over.
-    pub(crate) fn wait(
-        &self,
-        signal: Signal,
-        deadline_ns: u64,
-        woken: impl Fn() -> bool,
-    ) -> bool {
+    pub(crate) fn wait(&self, signal: Signal, deadline_ns: u64, woken: impl Fn() -> bool) -> bool {
         let mut board = hold(&self.board);
         loop {
             let given = board.get(usize::from(signal.number));

@@ -13,16 +13,16 @@ use crate::sys::Places;
 impl<K: Places> Interpreter<'_, K> {
     /// Tell the others that this transaction has come so far.
     pub(super) fn give(&self, number: u8) {
-        self.setting.signals.give(self.own(number));
+        self.setting.signals.give(self.signal_of(number));
     }
 
     /// Wait for the signal of another user's transaction with the same number.
     pub(super) fn wait_for(&mut self, step: &Await) -> Result<(), Halt> {
         let limit_ns = self.draw(step.limit);
         self.journal.flush();
-        let (pulse, begin_ns) = (self.pulse, now_ns());
-        let signal = self.own(step.signal);
-        let woken = || pulse.is_cut() || self.is_stopping();
+        let (pulse, segment, begin_ns) = (self.pulse, self.segment, now_ns());
+        let signal = self.signal_of(step.signal);
+        let woken = || pulse.is_cut() || segment.is_some_and(Segment::is_stopping);
         let deadline_ns = begin_ns.saturating_add(limit_ns);
         let given = pulse.rest(|| self.setting.signals.wait(signal, deadline_ns, woken));
         let end_ns = now_ns();
@@ -66,7 +66,7 @@ impl<K: Places> Interpreter<'_, K> {
 
     /// When a signal was given; what is seen before that is seen at once.
     fn given_ns(&self, number: u8, end_ns: u64) -> u64 {
-        let time_ns = self.setting.signals.time_of(self.own(number));
+        let time_ns = self.setting.signals.time_of(self.signal_of(number));
         time_ns.unwrap_or(end_ns)
     }
 
@@ -130,15 +130,11 @@ impl<K: Places> Interpreter<'_, K> {
     }
 
     /// A signal, for this transaction.
-    fn own(&self, number: u8) -> Signal {
+    fn signal_of(&self, number: u8) -> Signal {
         Signal {
             number,
             segment_ns: self.segment.map_or(0, |segment| segment.begin_ns),
             seq: self.seq,
         }
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.segment.is_some_and(Segment::is_stopping)
     }
 }
