@@ -9,7 +9,6 @@ matters; nothing of it is run by the tests.
 import argparse
 import errno
 import json
-import lzma
 import os
 import random
 import re
@@ -18,20 +17,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 
 import replayer
+from replayer.scenario.manifests import Entry, load_manifest, part_of
 from tests.bench.arena import SHARED_MEMORY
 
 MANIFESTS = Path(replayer.__file__).parent / "scenarios/manifests"
 DOCROOT = MANIFESTS / "wordpress-6.1.9.tsv.xz"
 POOL = random.Random(1).randbytes(1 << 22)  # noqa: S311 (content, not a secret)
+PART = 25
+"""Per cent of the document root's directories (chosen: seconds on a mount that syncs each file)."""
 REQUESTS = 200
 SOMEBODY = (33, 33)  # www-data of Debian
-COPY = ("docroot.manifest=wordpress-6.1.9", "iterations=1")
 SESSION = """
 ini_set('session.save_path', $argv[1]);
 ini_set('session.use_cookies', '0');
@@ -112,11 +113,11 @@ def _arguments() -> argparse.Namespace:
 
 def _pairs() -> Mapping[str, Pair]:
     return {
-        "tar": Pair("tar", _tar, "kernel-untar", _only("untar", "linux.manifest=wordpress-6.1.9")),
+        "tar": Pair("tar", _tar, "kernel-untar", _only("untar", *_tree("linux"))),
         "cp": Pair("cp", _cp, "wordpress-deploy", _deployer("cp")),
         "rsync": Pair("rsync", _rsync, "wordpress-deploy", _deployer(_rsync_transaction())),
-        "rm": Pair("rm", _rm, "rm-rf", _only("remove", "tree.manifest=wordpress-6.1.9")),
-        "copy": Pair("cp", _copy, "docroot-copy", _only("copy", *COPY)),
+        "rm": Pair("rm", _rm, "rm-rf", _only("remove", *_tree("tree"))),
+        "copy": Pair("cp", _copy, "docroot-copy", _only("copy", *_tree("docroot"), "iterations=1")),
         "php": Pair("php", _php, "php-sessions", _only("shared_session", f"iterations={REQUESTS}")),
     }
 
@@ -125,9 +126,14 @@ def _only(transaction: str, *settings: str) -> tuple[str, ...]:
     return tuple(f"--set={text}" for text in (f"mix={{{transaction}: 1}}", *settings))
 
 
+def _tree(dataset: str) -> tuple[str, str]:
+    return f"{dataset}.manifest=wordpress-6.1.9", f"{dataset}.part={PART}%"
+
+
 def _deployer(transaction: str) -> tuple[str, ...]:
     role = f"roles.deployer.mix={{{transaction}: 1}}"
-    return ("--set", role, "--set", "iterations=1", "--set", "users.think_time=0s")
+    parts = (f"--set={name}.part={PART}%" for name in ("release", "site"))
+    return ("--set", role, "--set", "iterations=1", "--set", "users.think_time=0s", *parts)
 
 
 def _rsync_transaction() -> str:
@@ -228,20 +234,15 @@ def _timed(words: Sequence[str]) -> Measured:
 def _lay_out(top: Path) -> None:
     """Make the document root that the scenarios know, with random content."""
     top.mkdir()
-    for path, kind, size in _entries():
-        if kind == "d":
-            (top / path).mkdir(parents=True, exist_ok=True)
-            continue
-        (top / path).parent.mkdir(parents=True, exist_ok=True)
-        (top / path).write_bytes(POOL[:size])
+    for entry in _entries():
+        if entry.type == "d":
+            (top / entry.path).mkdir(parents=True)
+        else:
+            (top / entry.path).write_bytes(POOL[: entry.size])
 
 
-def _entries() -> Iterator[tuple[str, str, int]]:
-    with lzma.open(DOCROOT, "rt", encoding="utf-8") as lines:
-        next(lines)  # the header
-        for line in lines:
-            path, kind, size, *_ = line.rstrip("\n").split("\t")
-            yield path, kind, int(size)
+def _entries() -> tuple[Entry, ...]:
+    return part_of(load_manifest(DOCROOT), PART)
 
 
 if __name__ == "__main__":
