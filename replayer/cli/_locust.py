@@ -5,6 +5,7 @@ import logging
 import sys
 
 from replayer.load import LOCUSTFILE
+from replayer.load.fleet_options import fleet_words
 from replayer.load.options import DEFAULT_STOP_TIMEOUT_S, Settings, words_of
 from replayer.load.web_options import web_words
 
@@ -71,8 +72,10 @@ def _locust_words(arguments: argparse.Namespace) -> list[str]:
         "--stop-timeout": arguments.stop_timeout,
         "--csv": arguments.csv,
         "--loglevel": arguments.loglevel,
+        "--metrics": getattr(arguments, "metrics", None),
     }
     given = [f"{name}={value}" for name, value in values.items() if value is not None]
     quiet = [] if arguments.loglevel else ["--skip-log-setup"]
     mode = web_words(arguments) if getattr(arguments, "web", False) else ["--headless"]
-    return [*mode, "--only-summary", *quiet, *given]
+    several = fleet_words(arguments) if hasattr(arguments, "processes") else []
+    return [*mode, "--only-summary", *quiet, *given, *several]

@@ -3,6 +3,8 @@
 import argparse
 
 from replayer.cli._locust import add_locust_arguments, hand_over
+from replayer.load.fleet_options import add_fleet_options, add_locusts_fleet_options
+from replayer.load.metrics_options import add_metrics_option
 from replayer.load.options import add_options
 from replayer.load.replay_options import add_replay_options
 
@@ -20,6 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_replay_options(parser)
     add_locust_arguments(parser)
     add_options(parser)
+    add_locusts_fleet_options(parser)
+    add_fleet_options(parser)
+    add_metrics_option(parser)
     parser.set_defaults(scenario=None, changes=[])
 
 

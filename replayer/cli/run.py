@@ -3,6 +3,8 @@
 import argparse
 
 from replayer.cli._locust import add_locust_arguments, hand_over
+from replayer.load.fleet_options import add_fleet_options, add_locusts_fleet_options
+from replayer.load.metrics_options import add_metrics_option
 from replayer.load.options import add_options, add_scenario_options
 from replayer.load.web_options import add_web_options
 
@@ -18,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--web", action="store_true", help="serve a web page that starts and shows runs"
     )
     add_options(parser)
+    add_locusts_fleet_options(parser)
+    add_fleet_options(parser)
+    add_metrics_option(parser)
     add_scenario_options(parser)
     add_web_options(parser)
 

@@ -3,6 +3,7 @@
 import argparse
 
 from replayer.cli._locust import add_locust_arguments, hand_over
+from replayer.load.metrics_options import add_metrics_option
 from replayer.load.options import add_options, add_scenario_options
 from replayer.load.web_options import add_web_options
 
@@ -20,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_locust_arguments(parser)
     add_options(parser)
+    add_metrics_option(parser)
     add_scenario_options(parser)
     add_web_options(parser)
     parser.set_defaults(web=True)

@@ -6,7 +6,7 @@ A run on the command line has a terminal alone; one that the page started has th
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from replayer.engine import Interval
+from replayer.load.measured import MeasuredInterval
 from replayer.load.progress import Progress, make_progress
 
 __all__ = ["Audience", "at_the_terminal"]
@@ -22,7 +22,7 @@ class Audience:
     """
 
     progress: Progress
-    watch: Callable[[Interval], None]
+    watch: Callable[[MeasuredInterval], None]
 
 
 def at_the_terminal(*, quiet: bool) -> Audience:

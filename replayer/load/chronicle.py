@@ -18,8 +18,9 @@ from replayer.load.replays import describe_replay
 from replayer.load.targets import Target
 from replayer.load.workload import Workload
 from replayer.measure import Replay
+from replayer.measure.clients import Client
 from replayer.measure.clock import utc_text
-from replayer.measure.facts import collect_machine
+from replayer.measure.facts import MachineFacts, collect_machine
 from replayer.measure.health import Health, LoadFacts, RunWarning
 from replayer.measure.run import (
     CacheFacts,
@@ -30,9 +31,10 @@ from replayer.measure.run import (
     finish,
     this_process,
 )
+from replayer.measure.run import Target as TargetFacts
 from replayer.measure.runfolder import RunFolder
 
-__all__ = ["Chronicle", "Ending", "load_facts", "marker_note"]
+__all__ = ["Chronicle", "Ending", "describe_targets", "load_facts", "marker_note"]
 
 NS_PER_S = 1e9
 
@@ -63,13 +65,23 @@ class Chronicle:
 
     def begin(self, targets: Sequence[Target], rounds: int, procedure: Procedure) -> None:
         """Write what is known before anything runs."""
+        self.begin_with(describe_targets(targets), rounds, procedure.words, collect_machine())
+
+    def begin_with(
+        self,
+        targets: tuple[TargetFacts, ...],
+        rounds: int,
+        procedure: str,
+        machine: MachineFacts,
+    ) -> None:
+        """Write the same of targets and a machine that were described elsewhere."""
         work = self._workload
         self._run = Run(
             id=self.folder.id,
             command=tuple(sys.argv),
             began=utc_text(),
             process=this_process(),
-            machine=collect_machine(),
+            machine=machine,
             plan=PlanFacts(
                 name=work.plan.name,
                 fingerprint=work.plan.fingerprint,
@@ -77,11 +89,8 @@ class Chronicle:
                 scenario=work.source,
             ),
             load=load_facts(work, rounds),
-            cache=CacheFacts(asked=work.cache, procedure=procedure.words),
-            targets=tuple(
-                collect_target(index, target.name, target.paths, confinement())
-                for index, target in enumerate(targets)
-            ),
+            cache=CacheFacts(asked=work.cache, procedure=procedure),
+            targets=targets,
             thresholds=tuple(
                 StatedThreshold(text=text, source=source) for text, source in work.thresholds
             ),
@@ -114,7 +123,7 @@ class Chronicle:
                 health=ending.health,
                 failure=ending.failure,
                 extra=ending.warnings,
-            )
+            ).model_copy(update={"clients": ending.clients})
             self.folder.write_run(self._run)
 
 
@@ -127,12 +136,22 @@ class Ending:
         health: What the harness suffered; None if nothing ran.
         failure: Why it failed, in a line.
         warnings: What a reader of the figures must know beside that.
+        clients: Who measured, where it was several.
     """
 
     status: Literal["finished", "interrupted", "failed"]
     health: Health | None = None
     failure: str | None = None
     warnings: tuple[RunWarning, ...] = ()
+    clients: tuple[Client, ...] = ()
+
+
+def describe_targets(targets: Sequence[Target]) -> tuple[TargetFacts, ...]:
+    """Return what run.json says of targets, as this machine sees them."""
+    return tuple(
+        collect_target(index, target.name, target.paths, confinement())
+        for index, target in enumerate(targets)
+    )
 
 
 def load_facts(work: Workload, rounds: int) -> LoadFacts:

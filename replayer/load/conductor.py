@@ -5,35 +5,27 @@ the users and stops them; when they work, on which target and for how long is de
 """
 
 import time
-from collections.abc import Callable
 
 import gevent
 from gevent import Greenlet
 from gevent.event import Event
 from locust import stats
 from locust.env import Environment
-from locust.runners import LocalRunner
+from locust.runners import WorkerRunner
 
-from replayer.engine import Stuck
 from replayer.errors import EXIT_BUG, ReplayerError, keep_bug
-from replayer.load.doorbell import Courier
-from replayer.load.gauge import Gauge
+from replayer.load.band import POLL_S, Band
 from replayer.load.interruption import Level
-from replayer.load.ledger import Ledger, is_transaction
 from replayer.load.options import options_of
-from replayer.load.progress import Hang, Tick
-from replayer.load.roster import Roster
+from replayer.load.progress import Tick
 from replayer.load.schedule import Segment
-from replayer.load.session import Session
-from replayer.load.threads import call_in_thread
+from replayer.load.session import Request
 from replayer.load.users import has_python_users
 
-__all__ = ["Band", "Conductor"]
+__all__ = ["Conductor"]
 
-POLL_S = 0.05
 FOREVER_NS = 2**62  # a warm-up that only measure() ends
 THREADS_S = 60.0  # chosen: ten thousand threads start within a few seconds on a busy machine
-SETTLE_S = 5.0  # chosen: the recorder hands over an interval within its own length
 NS_PER_S = 1_000_000_000
 
 
@@ -43,26 +35,15 @@ class BugError(ReplayerError):
     exit_code = EXIT_BUG
 
 
-class Band:
-    """Who plays along: the users' numbers, what is measured of them, and who carries it."""
-
-    def __init__(self, roster: Roster, ledger: Ledger, courier: Courier, gauge: Gauge) -> None:
-        self.roster = roster
-        self.ledger = ledger
-        self.courier = courier
-        self.gauge = gauge
-
-
 class Conductor:
-    """Leads one session.
+    """Leads one run.
 
     Attributes:
         failure: Why it could not go on, if so.
-        given_up: Users that hang in the kernel.
     """
 
-    def __init__(self, session: Session, environment: Environment, band: Band) -> None:
-        self._session = session
+    def __init__(self, request: Request, environment: Environment, band: Band) -> None:
+        self._request = request
         self._environment = environment
         self._band = band
         self._everyone = Event()
@@ -70,7 +51,6 @@ class Conductor:
         self._calls_before = 0
         self._greenlet: Greenlet[[], None] | None = None
         self.failure: ReplayerError | None = None
-        self.given_up: list[Stuck] = []
 
     def start(self) -> None:
         """Begin, when Locust begins its test."""
@@ -90,55 +70,55 @@ class Conductor:
 
     def _lead(self) -> None:
         try:
-            for segment in self._session.request.schedule:
-                if self._is_ending():
-                    break
-                self._play(segment)
-            self._settle()
+            self._play_all()
         except ReplayerError as error:
             self.failure = error
         except Exception as error:  # noqa: BLE001 - a bug must end the run, not hang it
             self.failure = BugError(keep_bug(error))
+        try:
+            self._band.settle()
+        except ReplayerError as error:
+            self.failure = self.failure or error
+        except Exception as error:  # noqa: BLE001 - see above
+            self.failure = BugError(keep_bug(error))
         self._leave()
 
+    def _play_all(self) -> None:
+        self._band.check()
+        for segment in self._request.schedule:
+            # Those who hang can take no part in another turn, and would be missed there.
+            if self._is_ending() or self._band.stuck_users():
+                break
+            self._play(segment)
+
     def _play(self, segment: Segment) -> None:
-        self._prepare(segment)
-        engine, ramped = self._session.engine, self._ramps_under_load()
+        self._band.prepare(segment)
+        ramped = self._ramps_under_load()
         self._calls_before = self._band.ledger.calls
         if not ramped:
             self._wait_for_users(segment)
-        warm_up_ns = self._session.request.workload.warm_up_ns
-        engine.begin_segment(segment.target, segment.round, FOREVER_NS if ramped else warm_up_ns)
+        warm_up_ns = self._request.workload.warm_up_ns
+        self._band.begin(segment, FOREVER_NS if ramped else warm_up_ns)
         try:
             if ramped:
                 self._wait_for_users(segment)
             self._wait(segment, "warm-up", warm_up_ns)
             if ramped and not self._is_ending():
-                engine.measure()
-            self._band.gauge.open()
+                self._band.end_warm_up()
+            self._band.open_gauge()
             self._wait(segment, "measured", segment.duration_ns)
-            self._band.roster.check()
+            self._band.check()
         finally:
-            self._band.gauge.close()
+            self._band.close_gauge()
             self._stop_python_users(segment)
-            grace_ns = int(self._environment.stop_timeout * NS_PER_S)
-            self.given_up += call_in_thread(engine.end_segment, grace_ns)
-            self._band.roster.give_up(stuck.user for stuck in self.given_up)
+            self._band.end(int(self._environment.stop_timeout * NS_PER_S))
 
     def _stop_python_users(self, segment: Segment) -> None:
         """Have Locust stop its users before the last segment ends: the engine cannot stop tasks."""
         if self._stop_wanted or not has_python_users(self._environment):
             return
-        runner = self._environment.runner
-        last = segment is self._session.request.schedule[-1] or self._is_ending()
-        if last and isinstance(runner, LocalRunner):
-            runner.stop()
-
-    def _prepare(self, segment: Segment) -> None:
-        ground = self._session.grounds[segment.target]
-        ground.lay_out()
-        self._session.procedure.prepare(ground)
-        ground.fresh = not self._session.restless
+        if segment is self._request.schedule[-1] or self._is_ending():
+            self._band.stop_users()
 
     def _ramps_under_load(self) -> bool:
         """Whether users work while others still arrive.
@@ -147,8 +127,8 @@ class Conductor:
         must be like the others. Ended by transactions: no, the first users would be done before
         the clock starts.
         """
-        by_time = self._session.request.workload.transactions_per_user is None
-        return by_time and len(self._session.request.schedule) == 1
+        by_time = self._request.workload.transactions_per_user is None
+        return by_time and len(self._request.schedule) == 1
 
     def _wait_for_users(self, segment: Segment) -> None:
         if self._environment.shape_class is not None:
@@ -156,15 +136,11 @@ class Conductor:
         while not self._everyone.is_set() and not self._is_ending():
             self._look(segment, "users arrive", None)
         deadline = time.monotonic() + THREADS_S
-        while self._session.engine.running_users() < self._users_of_locust():
+        while self._band.running_users() < self._band.expected_users():
             if self._is_ending() or time.monotonic() > deadline:
                 break
             self._look(segment, "users arrive", None)
-        self._band.roster.check()
-
-    def _users_of_locust(self) -> int:
-        runner = self._environment.runner
-        return runner.user_count if runner is not None else 0
+        self._band.check()
 
     def _wait(self, segment: Segment, phase: str, length_ns: int | None) -> None:
         begin = time.monotonic()
@@ -176,47 +152,35 @@ class Conductor:
             self._look(segment, phase, left_s)
 
     def _are_done(self) -> bool:
-        by_count = self._session.request.workload.transactions_per_user is not None
-        return by_count and self._session.engine.busy_users() == 0
+        by_count = self._request.workload.transactions_per_user is not None
+        return by_count and self._band.busy_users() == 0
 
     def _look(self, segment: Segment, phase: str, left_s: float | None) -> None:
         """Show how things are, and sleep a little."""
-        names = tuple(ground.target.name for ground in self._session.grounds)
-        rounds = self._session.request.rounds
+        self._band.watch()
+        names = self._band.targets
+        rounds = self._request.rounds
         turn = f"round {segment.round + 1} of {rounds}, " if rounds > 1 else ""
         tick = Tick(
             phase=f"{turn}{names[segment.target]}, {phase}",
-            users=self._session.engine.running_users(),
+            users=self._band.running_users(),
             left_s=left_s,
             ledger=self._band.ledger,
             targets=names,
-            hanging=tuple(_hang(stuck) for stuck in self._session.engine.stuck()),
+            hanging=self._band.hanging(),
             done_share=self._done_share(),
         )
-        self._session.request.progress.tick(tick)
+        self._request.progress.tick(tick)
         gevent.sleep(POLL_S if left_s is None else max(min(POLL_S, left_s), 0))
 
     def _done_share(self) -> float | None:
         """Return how much of a segment of whole traces is done, as of the last interval."""
-        events = self._session.request.workload.events
+        events = self._request.workload.events
         done = self._band.ledger.calls - self._calls_before
         return done / events if events else None
 
     def _is_ending(self) -> bool:
-        return self._stop_wanted or self._session.request.interruption.level > Level.NONE
-
-    def _settle(self) -> None:
-        """Carry the last interval, so that Locust writes what the engine counted."""
-        rows = self._session.engine.totals()
-        wanted = sum(row.histogram.count for row in rows if is_transaction(row))
-        _poll(self._has_counted(wanted), SETTLE_S)
-
-    def _has_counted(self, wanted: int) -> Callable[[], bool]:
-        def look() -> bool:
-            self._band.courier.carry()
-            return self._band.ledger.count >= wanted
-
-        return look
+        return self._stop_wanted or self._request.interruption.level > Level.NONE
 
     def _leave(self) -> None:
         """End Locust's test, unless it is Locust that is ending; with a page, others may follow."""
@@ -224,20 +188,9 @@ class Conductor:
         if options.csv_prefix:
             gevent.sleep(stats.CSV_STATS_INTERVAL_SEC + POLL_S)
         runner = self._environment.runner
-        if self._stop_wanted or not isinstance(runner, LocalRunner):
+        if self._stop_wanted or runner is None or isinstance(runner, WorkerRunner):
             return
         if options.headless:
             runner.quit()
         else:
             runner.stop()
-
-
-def _poll(is_done: Callable[[], bool], seconds: float) -> None:
-    """Look again and again until it is done, for so long at most."""
-    deadline = time.monotonic() + seconds
-    while not is_done() and time.monotonic() < deadline:
-        gevent.sleep(POLL_S)
-
-
-def _hang(stuck: Stuck) -> Hang:
-    return Hang(f"user {stuck.user}, {stuck.op} {stuck.path}", stuck.age_ns / 1e9)

@@ -14,9 +14,10 @@ from gevent.event import Event
 from gevent.hub import get_hub
 from locust import User
 
-from replayer.engine import Engine, Interval, Transaction
+from replayer.engine import Engine, Transaction
 from replayer.load.answers import Mailbox
 from replayer.load.locust_statistics import Statistics
+from replayer.load.measured import MeasuredInterval
 from replayer.load.roster import Roster
 
 __all__ = ["Courier", "Doorbell"]
@@ -71,12 +72,12 @@ class Courier:
         self._engine = engine
         self._doorbell = doorbell
         self._statistics = statistics
-        self._takers: list[Callable[[Interval], None]] = [statistics.merge]
+        self._takers: list[Callable[[MeasuredInterval], None]] = []
         self.dropped = 0
         self._watched = False
         self._over = False
 
-    def hand_to(self, taker: Callable[[Interval], None]) -> None:
+    def hand_to(self, taker: Callable[[MeasuredInterval], None]) -> None:
         """Hand every interval to one more."""
         self._takers.append(taker)
 

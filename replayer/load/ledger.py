@@ -7,7 +7,8 @@ interval.
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-from replayer.engine import Histogram, Interval, Row
+from replayer.engine import Histogram
+from replayer.load.measured import MeasuredInterval, MeasuredRow
 
 __all__ = ["Ledger", "Line", "is_transaction"]
 
@@ -15,7 +16,7 @@ RECENT_INTERVALS = 5  # chosen: rates over about as many seconds follow the load
 COUNTED = frozenset({"ok", "failed"})
 
 
-def is_transaction(row: Row) -> bool:
+def is_transaction(row: MeasuredRow) -> bool:
     """Whether a row counts whole transactions that ended by themselves in a measured phase."""
     return row.op == "transaction" and row.phase == "measured" and row.outcome in COUNTED
 
@@ -45,7 +46,7 @@ class Ledger:
         default_factory=lambda: deque(maxlen=RECENT_INTERVALS)
     )
 
-    def add(self, interval: Interval) -> None:
+    def add(self, interval: MeasuredInterval) -> None:
         """Add what one interval holds."""
         done = 0
         for row in interval.rows:
@@ -77,7 +78,7 @@ class Ledger:
         """Measured transactions so far."""
         return sum(line.histogram.count for line in self.lines.values())
 
-    def _add_row(self, row: Row) -> None:
+    def _add_row(self, row: MeasuredRow) -> None:
         if is_transaction(row):
             line = self.lines.setdefault((row.target, row.transaction), Line())
             line.histogram.add(row.histogram)

@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from locust import events, runners
 from locust.env import Environment
+from locust.runners import MasterRunner, WorkerRunner
 
 from replayer.errors import EXIT_BUG, ReplayerError, in_lines, keep_bug
-from replayer.load.audience import at_the_terminal
+from replayer.load.audience import Audience, at_the_terminal
+from replayer.load.fleet import Follower, Leader, open_follower, open_leader
+from replayer.load.fleet_options import add_fleet_options, arrange_modes
+from replayer.load.metrics import Meter, serve_metrics
+from replayer.load.metrics_options import add_metrics_option, read_address
 from replayer.load.options import (
     DEFAULT_STOP_TIMEOUT_S,
     Settings,
@@ -32,7 +37,8 @@ if TYPE_CHECKING:  # Locust's web server is not for headless runs
 
 __all__ = ["register"]
 
-_stages: dict[Environment, Stage] = {}
+_stages: dict[Environment, Stage | Leader] = {}
+_followers: dict[Environment, Follower] = {}
 _desks: "dict[Environment, Desk]" = {}
 
 
@@ -62,6 +68,8 @@ def _add_arguments(parser: Any, **_: object) -> None:  # noqa: ANN401 - configar
     add_scenario_options(parser)
     add_replay_options(parser)
     add_page_options(parser)
+    add_fleet_options(parser)
+    add_metrics_option(parser)
     parser.set_defaults(stop_timeout=str(DEFAULT_STOP_TIMEOUT_S), web_host=LOOPBACK)
     _refuse_modes_of(parser)
 
@@ -97,28 +105,39 @@ def _open(environment: Environment, web_ui: "WebUI | None", settings: Settings) 
     if web_ui is not None:
         from replayer.load.web import open_desk  # noqa: PLC0415 - see above
 
-        _desks[environment] = open_desk(environment, web_ui, settings)
+        desk = _desks[environment] = open_desk(environment, web_ui, settings)
+        if (address := read_address(options_of(environment))) is not None:
+            serve_metrics(desk.meter, address)
         return
-    audience = at_the_terminal(quiet=settings.quiet)
+    if isinstance(environment.runner, WorkerRunner):
+        _followers[environment] = open_follower(environment, settings)
+        return
+    audience = _listened_to(at_the_terminal(quiet=settings.quiet), environment)
+    if isinstance(environment.runner, MasterRunner):
+        _stages[environment] = open_leader(environment, settings, audience)
+        return
     request = make_request(environment, settings, audience)
     _stages[environment] = open_stage(request, environment, audience)
 
 
-def _stage_of(environment: Environment) -> Stage | None:
+def _listened_to(audience: Audience, environment: Environment) -> Audience:
+    """Have the figures served, if they shall be."""
+    address = read_address(options_of(environment))
+    if address is None:
+        return audience
+    meter = Meter()
+    serve_metrics(meter, address)
+    return meter.follow(audience)
+
+
+def _stage_of(environment: Environment) -> Stage | Leader | None:
     desk = _desks.get(environment)
     return _stages.get(environment) if desk is None else desk.stage
 
 
 def _refuse_modes(options: argparse.Namespace) -> None:
-    for chosen, name in (
-        (options.master, "--master"),
-        (options.worker, "--worker"),
-        (options.processes, "--processes"),
-    ):
-        if chosen:
-            message = f"{name}: runs on several processes are not possible yet"
-            raise ReplayerError(message, hint="run without it: users are native threads")
-    if not options.headless:
+    arrange_modes(options)
+    if not options.headless and not options.worker:
         check_web_options(options)
 
 
@@ -150,11 +169,17 @@ def _finish_run(environment: Environment, **_: object) -> None:
 
 def _end(environment: Environment, **_: object) -> None:
     stage, desk = _stages.pop(environment, None), _desks.pop(environment, None)
+    follower = _followers.pop(environment, None)
     try:
         if stage is not None:
             environment.process_exit_code = stage.close()
         elif desk is not None:
             environment.process_exit_code = desk.leave()
+        elif follower is not None:
+            environment.process_exit_code = follower.close()
+    except ReplayerError as error:
+        print(in_lines(error), file=sys.stderr)
+        environment.process_exit_code = error.exit_code
     except Exception as error:  # noqa: BLE001 - Locust would log a traceback and exit with 0
         print(keep_bug(error), file=sys.stderr)
         environment.process_exit_code = EXIT_BUG

@@ -11,8 +11,9 @@ from typing import Any
 from locust import stats
 from locust.env import Environment
 
-from replayer.engine import Interval, Row, Transaction
+from replayer.engine import Transaction
 from replayer.load.ledger import is_transaction
+from replayer.load.measured import MeasuredInterval, MeasuredRow
 
 __all__ = ["METHOD", "Statistics"]
 
@@ -55,7 +56,7 @@ class Statistics:
         """Whether request events have listeners beside Locust's own."""
         return any(handler is not self._own for handler in _handlers(self._environment))
 
-    def merge(self, interval: Interval) -> None:
+    def merge(self, interval: MeasuredInterval) -> None:
         """Add what one interval measured."""
         second = (self._begin_epoch_ns + interval.end_ns) // NS_PER_S
         for row in interval.rows:
@@ -81,13 +82,13 @@ class Statistics:
             user=user,
         )
 
-    def _merge_transactions(self, row: Row, second: int) -> None:
+    def _merge_transactions(self, row: MeasuredRow, second: int) -> None:
         recorded = self._environment.stats
         entry = self._make_entry(row, second)
         recorded.entries[entry.name, METHOD].extend(entry)
         recorded.total.extend(entry)
 
-    def _make_entry(self, row: Row, second: int) -> stats.StatsEntry:
+    def _make_entry(self, row: MeasuredRow, second: int) -> stats.StatsEntry:
         histogram = row.histogram
         entry = stats.StatsEntry(
             self._environment.stats, self.name_of(row.target, row.transaction), METHOD
@@ -108,7 +109,7 @@ class Statistics:
             entry.response_times[stats.bucket_response_time(value_ns / NS_PER_MS)] += count
         return entry
 
-    def _merge_error(self, row: Row, second: int) -> None:
+    def _merge_error(self, row: MeasuredRow, second: int) -> None:
         errors = self._environment.stats.errors
         name = self.name_of(row.target, row.transaction)
         text = f"{row.op}: {row.outcome}"
@@ -119,7 +120,7 @@ class Statistics:
         error.last_seen = float(second)
 
 
-def _is_whole(row: Row) -> bool:
+def _is_whole(row: MeasuredRow) -> bool:
     op: str = row.op
     return op.startswith("transaction")
 

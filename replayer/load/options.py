@@ -28,6 +28,7 @@ __all__ = [
 ]
 
 CacheState = Literal["as-is", "cold", "warm"]
+Keep = Literal["laid-out", "used"]
 Results = Literal["tables", "json", "none"]
 
 DEFAULT_STOP_TIMEOUT_S = 10  # chosen: long for a transaction, short for a person who waits
@@ -54,7 +55,7 @@ class Settings:
         rounds: Turns of each target; None means one for one target, three for several.
         seed: Overrides the scenario's.
         changes: ``KEY=VALUE`` each, laid over the scenario.
-        keep: Leave the laid-out folders for another run.
+        keep: Leave the folders: laid out for another run, or as the users left them.
         reuse: ``[NAME=]FOLDER[,FOLDER…]`` each, kept by an earlier run, instead of targets.
         output: The run folder; None means a new one under ``runs``.
         runs: Where new run folders are made; None means ./replayer-runs.
@@ -72,7 +73,7 @@ class Settings:
     rounds: int | None = None
     seed: int | None = None
     changes: tuple[str, ...] = ()
-    keep: bool = False
+    keep: Keep | None = None
     reuse: tuple[str, ...] = ()
     output: Path | None = None
     runs: Path | None = None
@@ -93,7 +94,7 @@ class Settings:
             rounds=parsed.rounds,
             seed=parsed.seed,
             changes=tuple(parsed.changes),
-            keep=parsed.keep,
+            keep=cast("Keep | None", parsed.keep),
             reuse=tuple(parsed.reuse),
             output=Path(parsed.output) if parsed.output else None,
             thresholds=tuple(parsed.threshold),
@@ -150,7 +151,11 @@ def words_of(settings: Settings) -> list[str]:
         "--set": settings.changes,
         "--threshold": settings.thresholds,
     }
-    switches = {"--keep": settings.keep, "--quiet": settings.quiet}
+    switches = {
+        "--keep": settings.keep == "laid-out",
+        "--keep-used": settings.keep == "used",
+        "--quiet": settings.quiet,
+    }
     return [
         *(() if settings.replay is None else replay_words_of(settings.replay)),
         *(f"{name}={text}" for name, text in texts.items() if text is not None),
@@ -176,7 +181,17 @@ def _add_target_options(parser: _Parser) -> None:
         help="run in a folder that an earlier run kept (--keep), after checking it; repeatable",
     )
     parser.add_argument(
-        "--keep", action="store_true", help="leave the laid-out folders there for --reuse"
+        "--keep",
+        action="store_const",
+        const="laid-out",
+        help="leave the folders there, laid out anew, for --reuse",
+    )
+    parser.add_argument(
+        "--keep-used",
+        dest="keep",
+        action="store_const",
+        const="used",
+        help="leave the folders there as the users left them, to be looked at",
     )
 
 

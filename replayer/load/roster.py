@@ -5,7 +5,7 @@ works on its own. A number is free again when its thread has ended.
 """
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -51,11 +51,17 @@ class Seat:
 
 
 class Roster:
-    """The seats of a run."""
+    """The seats of a run.
 
-    def __init__(self, engine: UserEngine, capacity: int) -> None:
+    Args:
+        engine: Whose users they are.
+        numbers: The users that are seated here, ascending; others may be seated by other workers.
+        capacity: How many users the plan is made for.
+    """
+
+    def __init__(self, engine: UserEngine, numbers: Sequence[int], capacity: int) -> None:
         self._engine = engine
-        self._free = list(range(capacity))
+        self._free = list(numbers)
         self._seats: dict[int, Seat] = {}
         self.capacity = capacity
         self.refusals: list[ReplayerError] = []

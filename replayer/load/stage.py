@@ -1,38 +1,29 @@
 """One run on Locust's stage: built in its ``init`` event, played, taken down when it quits."""
 
 import atexit
-import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-import gevent
-from gevent import Greenlet
 from locust.env import Environment
 
 from replayer.errors import ReplayerError, in_lines
-from replayer.load import sessions
-from replayer.load.answers import Mailbox
+from replayer.keeper import leave_now
 from replayer.load.audience import Audience
 from replayer.load.chronicle import Ending, load_facts
-from replayer.load.conductor import Band, Conductor
-from replayer.load.doorbell import Courier, Doorbell
-from replayer.load.gauge import Gauge
+from replayer.load.conductor import Conductor
 from replayer.load.interruption import Interruption, Level
-from replayer.load.ledger import Ledger
-from replayer.load.locust_statistics import Statistics
 from replayer.load.options import Settings, options_of
 from replayer.load.replays import read_order, read_results
 from replayer.load.results import check_thresholds, show_results
-from replayer.load.roster import Roster
 from replayer.load.schedule import Segment, default_rounds, make_schedule
 from replayer.load.session import Request, Session, chosen_targets, open_session, put_away
-from replayer.load.sessions import Crew
-from replayer.load.targets import explain
-from replayer.load.threads import call_in_thread, hung_calls
+from replayer.load.targets import Target
+from replayer.load.troupe import Troupe
 from replayer.load.users import has_python_users, has_scenario_users
 from replayer.load.workload import Load, Workload, make_workload
 from replayer.measure.facts import collect_machine
-from replayer.measure.health import Health, RunWarning, health_warnings
+from replayer.measure.health import RunWarning, health_warnings
 from replayer.measure.runfolder import RunFolder
 
 __all__ = ["Stage", "make_request", "open_stage"]
@@ -47,24 +38,11 @@ class Stage:
 
     def __init__(self, session: Session, environment: Environment, audience: Audience) -> None:
         self._session = session
-        engine = session.engine
-        names = tuple(ground.target.name for ground in session.grounds)
-        self._roster = Roster(engine, session.request.workload.plan.users)
-        self._ledger = Ledger()
-        self._statistics = Statistics(environment, engine.begin_epoch_ns, names)
-        mailbox = Mailbox(engine)
-        self._doorbell = Doorbell(engine, self._roster, mailbox)
-        self._courier = Courier(engine, self._doorbell, self._statistics)
-        self._courier.hand_to(self._ledger.add)
-        self._courier.hand_to(audience.watch)
-        self._gauge = Gauge(engine, session.overhead_ns)
-        band = Band(self._roster, self._ledger, self._courier, self._gauge)
-        self.conductor = Conductor(session, environment, band)
-        sessions.join(environment, Crew(engine, self._roster, mailbox, len(names)))
-        self._carrier: Greenlet[[], None] | None = None
+        self._troupe = Troupe(session, environment, range(session.request.workload.plan.users))
+        self._troupe.courier.hand_to(self._troupe.statistics.merge)
+        self._troupe.courier.hand_to(audience.watch)
+        self.conductor = Conductor(session.request, environment, self._troupe.band)
         self._code = 0
-        self._hung = False
-        self._hung_before = len(hung_calls())
 
     def start(self) -> None:
         """Locust begins its test: the users come."""
@@ -72,9 +50,7 @@ class Stage:
         interruption = self._session.request.interruption
         interruption.watch()
         interruption.on_urgent(self._session.engine.interrupt)
-        self._doorbell.start()
-        self._courier.watch()
-        self._carrier = gevent.spawn(self._courier.run)
+        self._troupe.start()
         self.conductor.start()
 
     @property
@@ -86,25 +62,26 @@ class Stage:
         """Return what is wrong with the harness until now, worst first."""
         request = self._session.request
         load = load_facts(request.workload, request.rounds)
-        return health_warnings(self._health(), load, collect_machine())
+        return health_warnings(self._troupe.health(), load, collect_machine())
 
     def close(self) -> int:
         """Write and show the results, remove the folders, and return the exit code."""
         request = self._session.request
         self.conductor.finish()
-        self._close_engine()
-        self._check_record()
+        self._troupe.close()
+        # A run whose record could not be written whole has failed.
+        self.conductor.failure = self.conductor.failure or self._troupe.record_failure()
         request.progress.close()
         try:
             self._take_replay()
             self._session.chronicle.end(self._make_ending())
             self._code = self._show()
         finally:
-            leavings = put_away(self._session, hung=self._hung)
+            leavings = put_away(self._session, hung=self._troupe.hung)
             request.progress.close()
             request.interruption.unwatch()
-            self._statistics.release()
-            if not self._hung:
+            self._troupe.statistics.release()
+            if not self._troupe.hung:
                 atexit.unregister(self.end_process)  # it has nothing to do, and would keep the run
         if leavings.left and not self._code:
             self._code = EXIT_ENVIRONMENT
@@ -114,29 +91,8 @@ class Stage:
 
     def end_process(self) -> None:
         """Leave at once when threads hang in the kernel; the interpreter would wait for them."""
-        if self._hung:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(self._code)
-
-    def _close_engine(self) -> None:
-        """End all threads, then carry what they left."""
-        stuck = call_in_thread(self._session.engine.close)
-        self.conductor.given_up += stuck
-        self._hung = bool(self.conductor.given_up) or len(hung_calls()) > self._hung_before
-        self._courier.finish()
-        if self._carrier is not None:
-            self._carrier.join()
-        self._courier.carry()
-        self._doorbell.stop()
-
-    def _check_record(self) -> None:
-        """A run whose record could not be written whole has failed."""
-        error = self._session.engine.record_error()
-        if error is not None and self.conductor.failure is None:
-            name, number = error
-            path = self._session.chronicle.folder.path / name
-            self.conductor.failure = explain(path, OSError(number, os.strerror(number)))
+        if self._troupe.hung:
+            leave_now(self._code)
 
     def _take_replay(self) -> None:
         """Keep how far replays agreed with their traces."""
@@ -158,13 +114,9 @@ class Stage:
         interrupted = self._session.request.interruption.level > Level.NONE
         return Ending(
             status="failed" if failure else "interrupted" if interrupted else "finished",
-            health=self._health(),
+            health=self._troupe.health(),
             failure=None if failure is None else str(failure),
         )
-
-    def _health(self) -> Health:
-        given_up = len({stuck.user for stuck in self.conductor.given_up})
-        return self._gauge.health(given_up, self._courier.dropped)
 
     def _show(self) -> int:
         """Show the results, and return the exit code that they call for."""
@@ -184,19 +136,33 @@ class Stage:
         return code
 
 
-def make_request(environment: Environment, settings: Settings, audience: Audience) -> Request:
+def make_request(
+    environment: Environment,
+    settings: Settings,
+    audience: Audience,
+    targets: Sequence[Target] | None = None,
+    interruption: Interruption | None = None,
+) -> Request:
     """Compile what is asked for, and check it as far as that needs no mount.
+
+    Args:
+        environment: Locust's.
+        settings: What is asked for.
+        audience: Who is told.
+        targets: Where, if not as the settings say.
+        interruption: Who may end it, if someone watches already.
 
     Raises:
         ReplayerError: It cannot be run.
     """
     settings.files.check()
-    targets = chosen_targets(settings)
+    targets = tuple(chosen_targets(settings) if targets is None else targets)
     rounds = settings.rounds or _rounds(environment, len(targets))
     workload = _make_workload(environment, settings, rounds)
     check_thresholds(workload, targets)
-    interruption = Interruption()
-    interruption.watch()
+    if interruption is None:
+        interruption = Interruption()
+        interruption.watch()
     return Request(
         settings=settings,
         workload=workload,
@@ -205,6 +171,7 @@ def make_request(environment: Environment, settings: Settings, audience: Audienc
         schedule=_make_schedule(environment, workload, len(targets), rounds),
         progress=audience.progress,
         interruption=interruption,
+        stop_timeout_s=float(environment.stop_timeout),
     )
 
 

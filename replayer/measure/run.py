@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from replayer.measure.clients import Client
 from replayer.measure.clock import utc_text
 from replayer.measure.facts import MachineFacts, MountFacts, collect_facts
 from replayer.measure.frozen import Frozen
@@ -120,6 +121,8 @@ class Run(Frozen):
     warnings: tuple[RunWarning, ...] = ()
     failure: str | None = None
     """Why it failed, in a line."""
+    clients: tuple[Client, ...] = ()
+    """Who measured, where it was several processes; empty: the process above."""
     summary: Summary | None = None
     """For other programs; replayer itself always works it out again from the histograms."""
     verdict: Outcome | None = None

@@ -40,6 +40,7 @@ def compose(record: RunRecord) -> Document:
         cache=run.cache,
         targets=run.targets,
         machine=run.machine,
+        clients=run.clients,
         health=run.health,
         replay=run.replay,
         warnings=(

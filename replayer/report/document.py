@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field
 from replayer.analysis import Analysis
 from replayer.measure import (
     CacheFacts,
+    Client,
     Frozen,
     Health,
     LoadFacts,
@@ -98,6 +99,8 @@ class Document(Frozen):
     cache: CacheFacts
     targets: tuple[Target, ...]
     machine: MachineFacts
+    clients: tuple[Client, ...]
+    """Who measured, where it was several processes; empty: one."""
     health: Health | None
     replay: Replay | None
     """Null when no trace was replayed."""

@@ -55,10 +55,15 @@ class Shell:
 
     home: Path
 
-    def start(self, *words: str | Path, program: tuple[str, ...] = ("-m", "replayer")) -> Process:
-        """Start the program."""
+    def start(
+        self,
+        *words: str | Path,
+        program: tuple[str, ...] = ("-m", "replayer"),
+        within: tuple[str, ...] = (),
+    ) -> Process:
+        """Start the program, by another one if it is to be within something."""
         return subprocess.Popen(
-            [sys.executable, *program, *map(str, words)],
+            [*within, sys.executable, *program, *map(str, words)],
             cwd=self.home,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

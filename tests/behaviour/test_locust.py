@@ -138,10 +138,12 @@ def test_locusts_json_holds_what_the_engine_counted(shell: Shell, packaged: str)
     assert theirs == ours
 
 
-@pytest.mark.parametrize("mode", ["--master", "--worker", "--processes=2"])
-def test_several_processes_are_refused_with_a_line(shell: Shell, packaged: str, mode: str) -> None:
-    done = shell.run("-f", packaged, "--headless", mode, "--scenario", "tiny.yaml", program=LOCUST)
-    assert "not possible yet" in done.err
+@pytest.mark.parametrize("mode", ["--master", "--processes=2"])
+def test_a_master_with_a_web_page_is_refused_with_a_line(
+    shell: Shell, packaged: str, mode: str
+) -> None:
+    done = shell.run("-f", packaged, mode, "--scenario", "tiny.yaml", program=LOCUST)
+    assert "several processes goes without the web page" in done.err
     assert done.code == 2
 
 

@@ -10,11 +10,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.bench import agreement, arena, contenders, crowd, overhead, race, replay, untar
+from tests.bench import (
+    agreement,
+    arena,
+    contenders,
+    crowd,
+    imports,
+    overhead,
+    race,
+    replay,
+    untar,
+)
 
 SHORT = 3
 """Turns of a race for one of the longer measurements (chosen)."""
-PARTS = ("c", "fio", "agree", "null", "hub", "crowd", "untar", "replay")
+PARTS = ("c", "fio", "agree", "null", "hub", "crowd", "untar", "import", "replay")
 
 
 class Judged(Protocol):
@@ -158,6 +168,15 @@ def _run_untar(options: argparse.Namespace) -> object:
     return documents
 
 
+def _run_import(options: argparse.Namespace) -> object:
+    with arena.tmpfs() as folder:
+        found = imports.reading(folder, options.turns)
+    print(f"\nimport of strace's text: {found.lines_s:,.0f} lines/s: {_passes(found)}")
+    sizes = f"{found.rss_bytes / 2**20:,.0f} MiB, {found.long_rss_bytes / 2**20:,.0f} MiB"
+    print(f"  memory {sizes} for ten times as many lines ({found.long_lines_s:,.0f} lines/s)")
+    return found.document()
+
+
 def _run_replay(options: argparse.Namespace) -> object:
     with arena.tmpfs() as folder:
         speed = replay.front_page(folder, options.scratch, options.turns)
@@ -206,6 +225,7 @@ RUNNERS: dict[str, Callable[[argparse.Namespace], object]] = {
     "hub": _run_hub,
     "crowd": _run_crowd,
     "untar": _run_untar,
+    "import": _run_import,
     "replay": _run_replay,
 }
 

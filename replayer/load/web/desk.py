@@ -16,10 +16,11 @@ from locust.env import Environment
 from locust.runners import STATE_STOPPED, LocalRunner
 from locust.web import WebUI
 
-from replayer.engine import Interval
 from replayer.errors import ReplayerError, in_lines, keep_bug
 from replayer.load.audience import Audience
 from replayer.load.interruption import SIGNALS, Level
+from replayer.load.measured import MeasuredInterval
+from replayer.load.metrics import Meter
 from replayer.load.options import options_of
 from replayer.load.progress import make_progress
 from replayer.load.session import Request
@@ -67,7 +68,7 @@ class Playing:
     failure: str | None = None
     ended_with: tuple[RunWarning, ...] = ()
 
-    def watch(self, interval: Interval) -> None:
+    def watch(self, interval: MeasuredInterval) -> None:
         """Take what was measured."""
         self.tally.add(interval)
         self.series.add(interval, self.board.take_worst(), self.tally.active)
@@ -79,6 +80,7 @@ class Desk:
     Attributes:
         form: What may be ordered.
         playing: The run that goes on, or the last one.
+        meter: Figures of all runs, for those who fetch them.
     """
 
     def __init__(self, environment: Environment, web_ui: WebUI, form: Form) -> None:
@@ -86,6 +88,7 @@ class Desk:
         self._web_ui = web_ui
         self.form = form
         self.playing: Playing | None = None
+        self.meter = Meter()
         environment.host = form.host
         signal.signal(signal.SIGINT, self._end_page)  # SIGTERM is Locust's until the first run
 
@@ -121,7 +124,7 @@ class Desk:
         options.num_users, options.spawn_rate = order.users, order.spawn_rate
         options.run_time = order.run_time_s
         board = Board(make_progress(quiet=order.settings.quiet))
-        audience = Audience(board, self._watch)
+        audience = self.meter.follow(Audience(board, self._watch))
         request = make_request(self._environment, order.settings, audience)
         self.playing = Playing(request, board)
         gevent.spawn(self._open, self.playing, audience)
@@ -158,7 +161,7 @@ class Desk:
         interrupted = playing is not None and playing.request.interruption.presses > 0
         return 4 if interrupted else 0
 
-    def _watch(self, interval: Interval) -> None:
+    def _watch(self, interval: MeasuredInterval) -> None:
         if self.playing is not None:
             self.playing.watch(interval)
 

@@ -20,6 +20,7 @@ from locust.web import WebUI
 from werkzeug.exceptions import HTTPException
 
 from replayer.errors import ReplayerError
+from replayer.load.metrics import PATH, render_metrics
 from replayer.load.threads import call_in_thread
 from replayer.load.web import login
 from replayer.load.web.desk import Desk
@@ -47,7 +48,19 @@ def install(web_ui: WebUI, desk: Desk) -> None:
     add_library(blueprint, desk)
     base = app.blueprints["locust"].url_prefix or ""
     app.register_blueprint(blueprint, url_prefix=f"{base}{PLACE}")
+    app.register_blueprint(_metrics(desk), url_prefix=base or None)
     app.context_processor(lambda: {"token": current_app.extensions[TOKEN]})
+
+
+def _metrics(desk: Desk) -> Blueprint:
+    blueprint = Blueprint("replayer_metrics", __name__)
+
+    @blueprint.route(PATH)
+    def metrics() -> Response:
+        text, content_type = render_metrics(desk.meter, request.headers.get("Accept", ""))
+        return Response(text, content_type=content_type)
+
+    return blueprint
 
 
 def _add_errors(blueprint: Blueprint) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from replayer.engine import Histogram, Interval, Row
+from replayer.engine import Histogram
+from replayer.load.measured import MeasuredInterval, MeasuredRow
 from replayer.load.web.tally import Key, is_shown, supported
 
 __all__ = ["BINS_PER_DECADE", "Cell", "Column", "Series"]
@@ -69,7 +70,7 @@ class Series:
     keys: dict[Key, None] = field(default_factory=dict)
     _next: int = 0
 
-    def add(self, interval: Interval, hanging: int, targets: frozenset[int]) -> None:
+    def add(self, interval: MeasuredInterval, hanging: int, targets: frozenset[int]) -> None:
         """Add an interval.
 
         Args:
@@ -78,7 +79,7 @@ class Series:
             targets: Whose turn it is, also when nothing ended.
         """
         rows = [row for row in interval.rows if is_shown(row)]
-        grouped: dict[Key, list[Row]] = {}
+        grouped: dict[Key, list[MeasuredRow]] = {}
         for row in rows:
             grouped.setdefault((row.target, row.transaction, row.op), []).append(row)
         self.keys.update(dict.fromkeys(grouped))
@@ -104,7 +105,7 @@ class Series:
         return tuple(islice(self.columns, skipped, None))
 
 
-def _cell(rows: Sequence[Row]) -> Cell:
+def _cell(rows: Sequence[MeasuredRow]) -> Cell:
     times, errors = Histogram(), 0
     for row in rows:
         if row.expected:

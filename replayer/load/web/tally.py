@@ -7,8 +7,9 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from replayer.engine import Histogram, Interval, Row
+from replayer.engine import Histogram
 from replayer.load.ledger import COUNTED, RECENT_INTERVALS
+from replayer.load.measured import MeasuredInterval, MeasuredRow
 from replayer.measure.summary import PERCENTILE_SAMPLES
 
 __all__ = ["WHOLE", "Key", "OpLine", "Tally", "is_shown", "supported"]
@@ -21,7 +22,7 @@ Key = tuple[int, str, str]
 """Target, transaction, op."""
 
 
-def is_shown(row: Row) -> bool:
+def is_shown(row: MeasuredRow) -> bool:
     """Whether a row is of a call, or of a whole transaction that ended by itself."""
     if row.op == WHOLE:
         return row.outcome in COUNTED
@@ -56,7 +57,7 @@ class OpLine:
         """All that ended."""
         return self.times.count + self.errors.total()
 
-    def add(self, row: Row) -> None:
+    def add(self, row: MeasuredRow) -> None:
         """Add what an interval has of it."""
         self.bytes += row.bytes
         if row.expected:
@@ -87,7 +88,7 @@ class Tally:
     active: frozenset[int] = frozenset()
     _recent: dict[int, deque[_Late]] = field(default_factory=dict)
 
-    def add(self, interval: Interval) -> None:
+    def add(self, interval: MeasuredInterval) -> None:
         """Add what one interval measured; one in which nothing ended is the same target's."""
         late = _Late((interval.end_ns - interval.start_ns) / 1e9)
         rows = [row for row in interval.rows if is_shown(row)]

@@ -7,6 +7,7 @@ use crate::engine;
 use crate::error::Error;
 use crate::options::Options;
 use crate::overhead::overhead_ns;
+use crate::pace::Turn;
 use crate::record::{Interval, Row};
 use crate::replay::order::check_order;
 use crate::sys::Folder;
@@ -33,7 +34,7 @@ fn stuck(stuck: Vec<StuckData>) -> Vec<Stuck> {
 #[pymethods]
 impl Engine {
     #[new]
-    #[pyo3(signature = (plan, targets, *, record=None, interval_ns=1_000_000_000, stuck_after_ns=5_000_000_000, null=false, event_log=None))]
+    #[pyo3(signature = (plan, targets, *, record=None, interval_ns=1_000_000_000, stuck_after_ns=5_000_000_000, null=false, event_log=None, turn=(0, 1)))]
     #[expect(
         clippy::too_many_arguments,
         reason = "they are keywords of the contract"
@@ -47,6 +48,7 @@ impl Engine {
         stuck_after_ns: u64,
         null: bool,
         event_log: Option<String>,
+        turn: (u32, u32),
     ) -> PyResult<Engine> {
         if cfg!(debug_assertions) {
             return Err(
@@ -68,6 +70,10 @@ impl Engine {
             stuck_after_ns,
             null,
             event_log,
+            turn: Turn {
+                first: turn.0,
+                of: turn.1,
+            },
         };
         let program = Arc::clone(&plan.program);
         let inner = py.detach(|| engine::Engine::new(program, targets, &options))?;

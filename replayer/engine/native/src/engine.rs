@@ -9,13 +9,14 @@ use crate::interactive::{self, Inbox, Order};
 use crate::interpreter::Setting;
 use crate::lock::hold;
 use crate::options::Options;
-use crate::pace::Arrivals;
+use crate::pace::{Arrivals, Turn};
 use crate::plan::{Command, parse_command};
 use crate::program::Program;
 use crate::pulse::{CUT, STOP};
 use crate::record::event::Event;
 use crate::record::{IntervalData, Recorder, RowData};
 use crate::replay::play::Ledger;
+use crate::signals::Signals;
 use crate::sys::{
     Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal, open_sink,
 };
@@ -38,6 +39,7 @@ pub(crate) struct Engine {
     core: Arc<Core>,
     begin_epoch_ns: u64,
     stuck_after_ns: u64,
+    turn: Turn,
     watcher: Watcher,
     inboxes: Mutex<HashMap<u32, Arc<Inbox>>>,
     tickets: AtomicU64,
@@ -83,6 +85,7 @@ impl Engine {
             begin_ns,
             run_queue: RunQueue::default(),
             ledger: Ledger::default(),
+            signals: Signals::default(),
             event_log: options.event_log()?,
         };
         let confinement = if options.null {
@@ -99,6 +102,7 @@ impl Engine {
             core,
             begin_epoch_ns,
             stuck_after_ns: options.stuck_after_ns,
+            turn: options.turn,
             watcher,
             inboxes: Mutex::default(),
             tickets: AtomicU64::new(0),
@@ -138,7 +142,7 @@ impl Engine {
         let opened = self.core.crowd.open(
             || self.recorder().begin_segment(target, round, warm_up_ns),
             (target, round),
-            |begin_ns| Arrivals::new(&program.pace, program.seed, round, begin_ns),
+            |begin_ns| Arrivals::new(&program.pace, program.seed, round, begin_ns, self.turn),
         );
         if !opened {
             return Err(Error::state("a segment is open, or the engine is closed"));

@@ -2,6 +2,7 @@
 
 use crate::core::Core;
 use crate::error::{Error, Result};
+use crate::pace::Turn;
 use crate::program::Program;
 use crate::record::RecorderConfig;
 use crate::sys::{Doorbell, Folder, open_directory};
@@ -16,6 +17,7 @@ pub(crate) struct Options {
     pub(crate) null: bool,
     /// A directory for the event logs of replays.
     pub(crate) event_log: Option<String>,
+    pub(crate) turn: Turn,
 }
 
 type Parts<'a> = (&'a Arc<Doorbell>, &'a Arc<OnceLock<std::sync::Weak<Core>>>);
@@ -39,6 +41,12 @@ impl Options {
                     "{what} must be at least 1000000 (1 ms), got {value}"
                 )));
             }
+        }
+        let Turn { first, of } = self.turn;
+        if first >= of {
+            return Err(Error::value(format!(
+                "turn must be (first, of) with first below of, got ({first}, {of})"
+            )));
         }
         Ok(())
     }

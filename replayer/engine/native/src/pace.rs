@@ -87,17 +87,37 @@ fn share(period_ns: u64, user: u32, users: u32) -> u64 {
     u64::try_from(share).unwrap_or(u64::MAX)
 }
 
+/// Which arrivals of the one schedule are an engine's own: every `of`-th from `first` on. Other engines take the others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    pub(crate) first: u32,
+    pub(crate) of: u32,
+}
+
+impl Turn {
+    /// An engine that has the schedule for itself.
+    pub(crate) const ALL: Turn = Turn { first: 0, of: 1 };
+}
+
 /// The one schedule of all users together.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
     gap: Draw,
     stream: Stream,
     last_ns: u64,
+    turn: Turn,
+    begun: bool,
 }
 
 impl Arrivals {
     /// `None` when the pace knows no arrivals.
-    pub(crate) fn new(pace: &Pace, seed: u64, round: u16, begin_ns: u64) -> Option<Arrivals> {
+    pub(crate) fn new(
+        pace: &Pace,
+        seed: u64,
+        round: u16,
+        begin_ns: u64,
+        turn: Turn,
+    ) -> Option<Arrivals> {
         let Pace::Arrivals(gap) = pace else {
             return None;
         };
@@ -106,14 +126,23 @@ impl Arrivals {
             gap: *gap,
             stream,
             last_ns: begin_ns,
+            turn,
+            begun: false,
         })
     }
 
-    /// Take the next arrival.
+    /// Take the next arrival of this engine's own.
     pub(crate) fn take(&mut self, tables: &Tables) -> u64 {
-        self.last_ns = self
-            .last_ns
-            .saturating_add(time(self.gap, tables, &mut self.stream));
+        let steps = if self.begun {
+            self.turn.of
+        } else {
+            self.turn.first.saturating_add(1)
+        };
+        self.begun = true;
+        for _ in 0..steps {
+            let gap_ns = time(self.gap, tables, &mut self.stream);
+            self.last_ns = self.last_ns.saturating_add(gap_ns);
+        }
         self.last_ns
     }
 }
@@ -151,12 +180,24 @@ mod tests {
         }
 
         #[test]
+        fn engines_that_take_turns_have_the_schedule_of_one(seed: u64, of in 1..5_u32) {
+            let pace = Pace::Arrivals(Draw::Uniform(1, 100));
+            let take = |turn, count| -> Vec<u64> {
+                let mut arrivals = Arrivals::new(&pace, seed, 0, 7, turn).unwrap();
+                (0..count).map(|_| arrivals.take(&[])).collect()
+            };
+            let mut dealt: Vec<u64> = (0..of).flat_map(|first| take(Turn { first, of }, 20)).collect();
+            dealt.sort_unstable();
+            prop_assert_eq!(dealt, take(Turn::ALL, 20 * of));
+        }
+
+        #[test]
         fn arrivals_are_the_same_whoever_takes_them(seed: u64) {
             let pace = Pace::Arrivals(Draw::Uniform(1, 100));
             let take = |mut arrivals: Arrivals| -> Vec<u64> { (0..50).map(|_| arrivals.take(&[])).collect() };
-            let one = take(Arrivals::new(&pace, seed, 2, 7).unwrap());
+            let one = take(Arrivals::new(&pace, seed, 2, 7, Turn::ALL).unwrap());
             prop_assert!(one.is_sorted());
-            prop_assert_eq!(one, take(Arrivals::new(&pace, seed, 2, 7).unwrap()));
+            prop_assert_eq!(one, take(Arrivals::new(&pace, seed, 2, 7, Turn::ALL).unwrap()));
         }
     }
 }

@@ -1,0 +1,205 @@
+"""Who plays what the conductor leads: the engine of this process, or those of workers elsewhere.
+
+The conductor knows a band by this protocol alone, so that a run on several machines has the same
+phases as one in a single process.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+import gevent
+from locust.env import Environment
+from locust.runners import LocalRunner
+
+from replayer.engine import Stuck
+from replayer.load.doorbell import Courier
+from replayer.load.gauge import Gauge
+from replayer.load.ledger import Ledger, is_transaction
+from replayer.load.progress import Hang
+from replayer.load.roster import Roster
+from replayer.load.schedule import Segment
+from replayer.load.session import Session
+from replayer.load.threads import call_in_thread
+
+__all__ = ["Band", "OwnBand", "hang_of", "poll"]
+
+POLL_S = 0.05
+SETTLE_S = 5.0  # chosen: the recorder hands over an interval within its own length
+
+
+class Band(Protocol):
+    """All that a conductor asks for.
+
+    Attributes:
+        targets: Their names.
+        ledger: What was measured so far.
+    """
+
+    targets: tuple[str, ...]
+    ledger: Ledger
+
+    def prepare(self, segment: Segment) -> None:
+        """Lay out what the segment needs, and bring the caches into their state."""
+
+    def begin(self, segment: Segment, warm_up_ns: int) -> None:
+        """Let the users run."""
+
+    def end_warm_up(self) -> None:
+        """Measure from now on."""
+
+    def open_gauge(self) -> None:
+        """A measured phase begins."""
+
+    def close_gauge(self) -> None:
+        """It has ended."""
+
+    def stop_users(self) -> None:
+        """Have Locust stop its users."""
+
+    def end(self, grace_ns: int) -> None:
+        """End the segment: users finish within the grace, are cancelled, or are given up on."""
+
+    def check(self) -> None:
+        """Raise what keeps the run from having been as it should."""
+
+    def watch(self) -> None:
+        """Raise what must end the run at once."""
+
+    def expected_users(self) -> int:
+        """Return how many users Locust runs."""
+
+    def running_users(self) -> int:
+        """Return how many users have a thread."""
+
+    def busy_users(self) -> int:
+        """Return how many users have more to do in this segment."""
+
+    def stuck_users(self) -> int:
+        """Return how many users hang in the kernel for good."""
+
+    def hanging(self) -> tuple[Hang, ...]:
+        """Return the calls that do not come back."""
+
+    def settle(self) -> None:
+        """Carry all that was measured, after the last segment."""
+
+
+class OwnBand:
+    """The engine of this process, its users and its targets.
+
+    Attributes:
+        given_up: Users that hang in the kernel.
+    """
+
+    def __init__(
+        self, session: Session, environment: Environment, roster: Roster, gauge: Gauge
+    ) -> None:
+        self.targets = tuple(ground.target.name for ground in session.grounds)
+        self.ledger = Ledger()
+        self.given_up: list[Stuck] = []
+        self._session = session
+        self._environment = environment
+        self._roster = roster
+        self._gauge = gauge
+        self._courier: Courier | None = None
+
+    def follow(self, courier: Courier) -> None:
+        """Hear of intervals from a courier."""
+        self._courier = courier
+        courier.hand_to(self.ledger.add)
+
+    def prepare(self, segment: Segment) -> None:
+        """Lay out what the segment needs, and bring the caches into their state."""
+        self._session.grounds[segment.target].lay_out()
+        self.prepare_caches(segment.target)
+
+    def prepare_caches(self, target: int) -> None:
+        """Bring the caches into their state; what runs afterwards may change what was laid out."""
+        ground = self._session.grounds[target]
+        self._session.procedure.prepare(ground)
+        ground.fresh = not self._session.restless
+
+    def begin(self, segment: Segment, warm_up_ns: int) -> None:
+        """Let the users run."""
+        self._session.engine.begin_segment(segment.target, segment.round, warm_up_ns)
+
+    def end_warm_up(self) -> None:
+        """Measure from now on."""
+        self._session.engine.measure()
+
+    def open_gauge(self) -> None:
+        """A measured phase begins."""
+        self._gauge.open()
+
+    def close_gauge(self) -> None:
+        """It has ended."""
+        self._gauge.close()
+
+    def stop_users(self) -> None:
+        """Have Locust stop its users."""
+        runner = self._environment.runner
+        if isinstance(runner, LocalRunner):
+            runner.stop()
+
+    def end(self, grace_ns: int) -> None:
+        """End the segment, in bounded time."""
+        self.given_up += call_in_thread(self._session.engine.end_segment, grace_ns)
+        self._roster.give_up(stuck.user for stuck in self.given_up)
+
+    def check(self) -> None:
+        """Raise why there are fewer users than were asked for."""
+        self._roster.check()
+
+    def watch(self) -> None:
+        """Do nothing: what goes wrong here is judged when a phase is over."""
+
+    def expected_users(self) -> int:
+        """Return how many users Locust runs."""
+        runner = self._environment.runner
+        return runner.user_count if runner is not None else 0
+
+    def running_users(self) -> int:
+        """Return how many users have a thread."""
+        return self._session.engine.running_users()
+
+    def busy_users(self) -> int:
+        """Return how many users have more to do in this segment."""
+        return self._session.engine.busy_users()
+
+    def stuck_users(self) -> int:
+        """Return how many users hang in the kernel for good."""
+        return len({stuck.user for stuck in self.given_up})
+
+    def hanging(self) -> tuple[Hang, ...]:
+        """Return the calls that do not come back."""
+        return tuple(hang_of(stuck) for stuck in self._session.engine.stuck())
+
+    def settle(self) -> None:
+        """Carry the last interval, so that Locust writes what the engine counted."""
+        rows = self._session.engine.totals()
+        wanted = sum(row.histogram.count for row in rows if is_transaction(row))
+        poll(self._has_counted(wanted), SETTLE_S)
+
+    def _has_counted(self, wanted: int) -> Callable[[], bool]:
+        def look() -> bool:
+            if self._courier is not None:
+                self._courier.carry()
+            return self.ledger.count >= wanted
+
+        return look
+
+
+def poll(is_done: Callable[[], bool], seconds: float) -> bool:
+    """Look again and again until it is done, for so long at most; returns whether it is."""
+    deadline = time.monotonic() + seconds
+    while not is_done():
+        if time.monotonic() >= deadline:
+            return False
+        gevent.sleep(POLL_S)
+    return True
+
+
+def hang_of(stuck: Stuck) -> Hang:
+    """Return a call that the engine's watchdog reports as it is shown."""
+    return Hang(f"user {stuck.user}, {stuck.op} {stuck.path}", stuck.age_ns / 1e9)

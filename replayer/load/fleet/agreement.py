@@ -1,0 +1,117 @@
+"""What master and workers must agree on before anything is created: targets' names, and the plan.
+
+A worker that was given a scenario of its own compiles it with the master's numbers: what it would
+run must be what the master will tell of.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from replayer.errors import ReplayerError
+from replayer.load.fleet.muster import LostWorkerError, Muster
+from replayer.load.fleet.wire import PROTOCOL
+from replayer.load.measured import MeasuredInterval
+from replayer.load.options import Settings
+from replayer.load.session import Request, chosen_targets
+from replayer.measure.facts import MachineFacts
+
+__all__ = ["Agreement", "Terms", "agree", "names_of"]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Workers that can work on one run.
+
+    Attributes:
+        muster: They.
+        targets: What the first of them says of each target, as run.json has it.
+        procedure: How caches are brought into their state, in words.
+        machine: The first one's.
+        watch: Who follows the run, interval by interval.
+    """
+
+    muster: Muster
+    targets: tuple[Mapping[str, Any], ...]
+    procedure: str
+    machine: MachineFacts
+    watch: Callable[[MeasuredInterval], None]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the command line says beside the settings.
+
+    Attributes:
+        run_time_s: As it was given; None is left to the scenario.
+        timeout_s: After which silence a worker or master is lost.
+    """
+
+    run_time_s: int | None
+    timeout_s: float
+
+
+def names_of(muster: Muster, settings: Settings) -> tuple[str, ...]:
+    """Return the names of the targets: the master's if it was given any, else the first worker's.
+
+    Raises:
+        ReplayerError: A worker speaks another protocol, or its targets have other names.
+    """
+    own = settings.targets or settings.reuse
+    first: tuple[str, ...] = tuple(muster.workers[0].hello["targets"])
+    wanted = tuple(target.name for target in chosen_targets(settings)) if own else first
+    for worker in muster.workers:
+        spoken = worker.hello["protocol"]
+        if spoken != PROTOCOL:
+            message = f"{worker} speaks protocol {spoken}, this master {PROTOCOL}"
+            raise ReplayerError(message, hint="install the same version of replayer on both")
+        names = tuple(worker.hello["targets"])
+        if names != wanted:
+            message = (
+                f"{worker}: its targets are named {', '.join(names)}, the run's {', '.join(wanted)}"
+            )
+            hint = "name them alike everywhere: --target NAME=PATH; the paths may differ"
+            raise ReplayerError(message, hint=hint)
+    return wanted
+
+
+def agree(
+    muster: Muster,
+    request: Request,
+    terms: Terms,
+    watch: Callable[[MeasuredInterval], None],
+) -> Agreement:
+    """Tell all workers what will be run, and have them check it and their targets.
+
+    Raises:
+        ReplayerError: One of them cannot run it.
+    """
+    workload, settings = request.workload, request.settings
+    told = {
+        "numbers": {worker.id: worker.number for worker in muster.workers},
+        "plan": workload.plan.document(),
+        "fingerprint": workload.plan.fingerprint,
+        "users": workload.plan.users,
+        "run_time_s": terms.run_time_s,
+        "rounds": request.rounds,
+        "seed": settings.seed,
+        "changes": list(settings.changes),
+        "cache": workload.cache,
+        "source": workload.source,
+        "keep": settings.keep,
+        "timeout_s": terms.timeout_s,
+    }
+    found = muster.order_all(muster.living, "prepare", told)
+    for worker in muster.workers:
+        if worker.lost is not None:
+            message = f"{worker} is lost: it {worker.lost}"
+            raise LostWorkerError(message, hint="nothing was run yet; start it again")
+    for worker, facts in zip(muster.living, found, strict=True):
+        worker.facts = facts
+    return Agreement(
+        muster=muster,
+        targets=tuple(found[0]["targets"]),
+        procedure="; ".join(dict.fromkeys(facts["procedure"] for facts in found)),
+        machine=MachineFacts.model_validate(found[0]["machine"]),
+        watch=watch,
+    )

@@ -1,0 +1,58 @@
+"""Dealing Locust's users to the workers that a run began with, and to no others.
+
+Worker i of n seats the users i, i + n, i + 2n …: the same turns that Locust deals in. A worker that
+is lost takes its users along, and one that comes later gets none: Locust would deal all users anew,
+and two of them would work under one number.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from locust import User
+from locust.dispatch import UsersDispatcher
+from locust.env import Environment
+from locust.runners import WorkerNode
+
+__all__ = ["deal_to", "seats_of"]
+
+
+def seats_of(number: int, workers: int, users: int) -> range:
+    """Return the users that a worker seats."""
+    return range(number, users, workers)
+
+
+def deal_to(environment: Environment, numbers: Mapping[str, int]) -> None:
+    """Have Locust deal to these workers, in the order of their numbers.
+
+    Args:
+        environment: The master's.
+        numbers: The number of each worker, by Locust's name of it.
+    """
+    dealers: list[_Dealer] = []
+
+    def deal(worker_nodes: list[WorkerNode], user_classes: list[type[User]]) -> UsersDispatcher:
+        """Return the run's dealer; Locust asks anew after a worker was lost."""
+        if not dealers:
+            known = [node for node in worker_nodes if node.id in numbers]
+            dealers.append(_Dealer(known, user_classes, numbers))
+        return dealers[0]
+
+    environment.dispatcher_class = deal  # type: ignore[assignment] # it is only ever called
+
+
+class _Dealer(UsersDispatcher):
+    """Locust's own dealer, without its changes of mind."""
+
+    def __init__(
+        self, nodes: Sequence[WorkerNode], users: list[type[User]], numbers: Mapping[str, int]
+    ) -> None:
+        self._numbers = numbers
+        super().__init__(list(nodes), users)
+
+    def _sort_workers(self) -> None:
+        self._worker_nodes = sorted(self._worker_nodes, key=lambda node: self._numbers[node.id])
+
+    def add_worker(self, worker_node: WorkerNode) -> None:
+        """Deal to nobody new; one that was lost and is back has its users still."""
+
+    def remove_worker(self, worker_node: WorkerNode) -> None:
+        """Deal nobody's users to others."""

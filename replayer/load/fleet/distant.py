@@ -1,0 +1,170 @@
+"""The band of a master: what the conductor asks for is done by workers, and each step is a barrier.
+
+A step is over when every worker that is not lost has said so. Whether a run goes on without a lost
+one is what its user chose.
+"""
+
+from typing import Any, Literal
+
+from locust.runners import MasterRunner
+
+from replayer.errors import ReplayerError
+from replayer.load.fleet import wire
+from replayer.load.fleet.minutes import Minutes
+from replayer.load.fleet.muster import LostWorkerError
+from replayer.load.fleet.outcome import Outcome, gather_outcome
+from replayer.load.ledger import Ledger
+from replayer.load.progress import Hang
+from replayer.load.schedule import Segment
+
+__all__ = ["DistantBand"]
+
+Policy = Literal["fail", "continue"]
+
+NS_PER_S = 1_000_000_000
+PATIENCE_S = 30.0  # chosen: beyond a segment's grace and the engine's own patience of 2 s
+
+
+class DistantBand:
+    """The engines of all workers, as one.
+
+    Args:
+        runner: Locust's.
+        targets: Their names.
+        minutes: What they tell.
+        policy: What the user wants done when one is lost.
+
+    Attributes:
+        outcome: How the run ended for them; None until then.
+    """
+
+    def __init__(
+        self, runner: MasterRunner, minutes: Minutes, targets: tuple[str, ...], policy: Policy
+    ) -> None:
+        self.targets = targets
+        self.ledger = Ledger()
+        self.outcome: Outcome | None = None
+        muster = minutes.muster
+        self._muster = muster
+        self._runner = runner
+        self._minutes = minutes
+        self._goes_on = policy == "continue"
+
+    def prepare(self, segment: Segment) -> None:
+        """One worker lays out what the segment needs; then each prepares its own caches."""
+        self.lay_out(segment.target)
+        self._all("caches", target=segment.target)
+
+    def lay_out(self, target: int) -> None:
+        """Have the first worker that is left lay out a target; the others wait."""
+        self._one("lay_out", target=target)
+
+    def begin(self, segment: Segment, warm_up_ns: int) -> None:
+        """Let the users run."""
+        self._muster.serial += 1
+        self._all(
+            "begin",
+            target=segment.target,
+            round=segment.round,
+            warm_up_ns=warm_up_ns,
+            serial=self._muster.serial,
+        )
+
+    def end_warm_up(self) -> None:
+        """Measure from now on."""
+        self._all("measure")
+
+    def open_gauge(self) -> None:
+        """A measured phase begins."""
+        self._all("open_gauge")
+
+    def close_gauge(self) -> None:
+        """It has ended."""
+        self._muster.order_all(self._muster.living, "close_gauge")
+
+    def stop_users(self) -> None:
+        """Have each worker's Locust stop its users."""
+        self._muster.order_all(self._muster.living, "stop_users", None, PATIENCE_S)
+
+    def end(self, grace_ns: int) -> None:
+        """End the segment on every worker that is left."""
+        patience_s = grace_ns / NS_PER_S + PATIENCE_S
+        self._muster.order_all(self._muster.living, "end", {"grace_ns": grace_ns}, patience_s)
+
+    def check(self) -> None:
+        """Raise what a worker could not do, or that one is lost."""
+        self.watch()
+
+    def watch(self) -> None:
+        """Raise what a worker could not do, or that one is lost."""
+        self._muster.look()
+        for worker in self._muster.living:
+            if worker.state.refusal is not None:
+                raise wire.unpack_error(worker.state.refusal, str(worker))
+        self.check_losses()
+
+    def check_losses(self) -> None:
+        """Refuse to go on without a worker, unless that is wanted; never without any.
+
+        Raises:
+            LostWorkerError: Names the first one.
+        """
+        lost = [worker for worker in self._muster.workers if worker.lost is not None]
+        if lost and not (self._goes_on and self._muster.living):
+            message = f"{lost[0]} is lost: it {lost[0].lost}"
+            hint = "what was measured until then is kept"
+            if not self._goes_on:
+                hint += "; --on-lost-worker continue would go on without it"
+            raise LostWorkerError(message, hint=hint)
+
+    def expected_users(self) -> int:
+        """Return how many users Locust runs on workers that are left."""
+        living = {worker.id for worker in self._muster.living}
+        nodes = self._runner.clients.values()
+        return sum(node.user_count for node in nodes if node.id in living)
+
+    def running_users(self) -> int:
+        """Return how many users have a thread."""
+        return sum(worker.state.running for worker in self._muster.living)
+
+    def busy_users(self) -> int:
+        """Return how many users have more to do; all of a worker that has not begun yet."""
+        return sum(
+            worker.state.busy if worker.state.serial == self._muster.serial else 1
+            for worker in self._muster.living
+        )
+
+    def stuck_users(self) -> int:
+        """Return how many users hang in the kernel for good."""
+        return sum(worker.state.given_up for worker in self._muster.living)
+
+    def hanging(self) -> tuple[Hang, ...]:
+        """Return the calls that do not come back."""
+        return tuple(
+            Hang(f"worker {worker.number}, {call}", age_s)
+            for worker in self._muster.living
+            for call, age_s in worker.state.hanging
+        )
+
+    def settle(self) -> None:
+        """Have every worker end, and take all that it measured."""
+        if self.outcome is None:
+            self.outcome = Outcome()  # of an end that fails
+            self.outcome = gather_outcome(self._muster, self._minutes)
+
+    def _one(self, do: str, **told: object) -> Any:  # noqa: ANN401 - any message
+        """Have one worker do something; the next one if that one is lost meanwhile."""
+        for worker in self._muster.workers:
+            if worker.lost is None:
+                found = self._muster.order_all([worker], do, told)
+                if found:
+                    return found[0]
+                self.check_losses()
+        self.check_losses()
+        message = "no worker is left"
+        raise ReplayerError(message)
+
+    def _all(self, do: str, **told: object) -> list[Any]:
+        found = self._muster.order_all(self._muster.living, do, told)
+        self.check_losses()
+        return found

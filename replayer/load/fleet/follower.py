@@ -1,0 +1,254 @@
+"""A worker: says hello, does what its master orders, and tells how it is until the run is over.
+
+It ends by itself when its user ends it, or when the master gives no sign of life. A process that
+was stopped for a while does not take its own silence for the master's.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import gevent
+from gevent.queue import Queue
+from locust.env import Environment
+from locust.runners import WorkerRunner
+
+from replayer.errors import ReplayerError, in_lines, keep_bug
+from replayer.load.fleet import wire
+from replayer.load.fleet.part import Part, Terms
+from replayer.load.fleet.terms import agreed_workload
+from replayer.load.fleet.wire import State
+from replayer.load.fleet_options import is_forked
+from replayer.load.interruption import Interruption
+from replayer.load.options import Settings, options_of
+from replayer.load.progress import SilentProgress, make_progress
+from replayer.load.session import Request, chosen_targets
+from replayer.measure.facts import collect_machine
+
+__all__ = ["Follower", "open_follower"]
+
+BEAT_S = 0.25  # chosen: four signs of life a second, and a display that is live
+HELLO_S = 1.0
+ASLEEP_S = 2.0
+"""Chosen: a beat that comes later than this was held up by a stopped process or machine."""
+SAFE_S = 20.0  # chosen: time for the last results to be acknowledged
+EXIT_ENVIRONMENT = 3
+
+
+class Follower:
+    """One worker process."""
+
+    def __init__(self, environment: Environment, runner: WorkerRunner, settings: Settings) -> None:
+        self._environment = environment
+        self._runner = runner
+        self._settings = settings
+        self._interruption = Interruption()
+        self._orders: Queue[Mapping[str, Any]] = Queue()
+        self._part: Part | None = None
+        self._heard_s = time.monotonic()
+        self._timeout_s: float | None = None  # told with the first order
+        self._over: str | None = None
+        self._code = 0
+        self._silent = settings.quiet or is_forked(options_of(environment))
+
+    def begin(self) -> None:
+        """Listen, and say hello until the master answers."""
+        runner = self._runner
+        runner.register_message(wire.ORDER, self._hear)
+        runner.register_message(wire.TAKEN, self._hear_taken)
+        self._environment.events.heartbeat_received.add_listener(self._note_life)
+        if is_forked(options_of(self._environment)):
+            # A Ctrl-C in the terminal reaches every process; the master ends the run for all.
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        gevent.spawn(self._obey)
+        gevent.spawn(self._beat)
+        gevent.spawn(self._greet)
+
+    def close(self) -> int:
+        """Leave in order, and return the exit code."""
+        if self._over is None:
+            self._leave("the master ended it", 0)
+            self._clean_up()
+        return self._code
+
+    def end_process(self) -> None:
+        """Leave at once when threads hang in the kernel; the interpreter would wait for them."""
+        if self._part is not None and self._part.hung:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(self._code)
+
+    def _greet(self) -> None:
+        targets = [target.name for target in chosen_targets(self._settings)]
+        hello = {
+            "protocol": wire.PROTOCOL,
+            "host": collect_machine().host,
+            "pid": os.getpid(),
+            "targets": targets,
+        }
+        while self._timeout_s is None and self._over is None:
+            self._send(wire.HELLO, hello)
+            gevent.sleep(HELLO_S)
+
+    def _hear(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
+        self._note_life()
+        order = msg.data
+        if order["do"] == "interrupt" and self._part is not None:
+            self._part.interrupt()
+        elif order["do"] == "cancel":
+            self._interruption.ask()
+        elif order["do"] == "go":
+            self._refuse(ReplayerError(order["told"]["why"]))
+        else:
+            self._orders.put(order)
+
+    def _hear_taken(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
+        self._note_life()
+        if self._part is not None and self._part.reporter is not None:
+            self._part.reporter.is_safe(msg.data)
+
+    def _note_life(self, **_: object) -> None:
+        self._heard_s = time.monotonic()
+
+    def _obey(self) -> None:
+        """Do one order after the other."""
+        while self._over is None:
+            order = self._orders.get()
+            answer: dict[str, Any] = {"ticket": order["ticket"]}
+            try:
+                answer["found"] = self._do(order["do"], order["told"])
+            except ReplayerError as error:
+                answer["error"] = wire.pack_error(error)
+            except Exception as error:  # noqa: BLE001 - the master must hear of it
+                self._say(keep_bug(error))
+                answer["error"] = wire.pack_error(error)
+            self._send(wire.ANSWER, answer)
+
+    def _do(self, name: str, told: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any message
+        if name == "prepare":
+            return self._prepare(told)
+        if name == "dismiss":
+            return self._dismiss(str(told["why"]))
+        if self._part is None:
+            message = f"cannot {name}: nothing was prepared"
+            raise ReplayerError(message)
+        found = self._part.orders()[name](**told)
+        if name == "close":
+            self._wait_until_safe()
+        return found
+
+    def _prepare(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        self._timeout_s = float(told["timeout_s"])
+        self._interruption.watch()
+        if is_forked(options_of(self._environment)):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        numbers = told["numbers"]
+        number = numbers[self._runner.client_id]
+        self._say(f"is worker {number} of {len(numbers)} (from 0)")
+        request = Request(
+            settings=self._settings,
+            workload=agreed_workload(self._settings, told),
+            targets=chosen_targets(self._settings),
+            rounds=told["rounds"],
+            schedule=(),
+            progress=SilentProgress() if self._silent else make_progress(quiet=False),
+            interruption=self._interruption,
+            stop_timeout_s=float(self._environment.stop_timeout),
+        )
+        terms = Terms(number, len(numbers), told["keep"])
+        self._part = Part(self._environment, request, terms, self._send)
+        return self._part.facts()
+
+    def _wait_until_safe(self) -> None:
+        """Wait until the master has every result, for so long at most."""
+        deadline_s = time.monotonic() + SAFE_S
+        reporter = self._part.reporter if self._part is not None else None
+        while reporter is not None and not reporter.is_done and time.monotonic() < deadline_s:
+            reporter.tell(self._state())
+            gevent.sleep(BEAT_S / 5)
+
+    def _beat(self) -> None:
+        """Tell how things are, until the run is over."""
+        while self._over is None:
+            begin_s = time.monotonic()
+            gevent.sleep(BEAT_S)
+            if time.monotonic() - begin_s > ASLEEP_S:
+                self._note_life()  # it was we who were silent
+            if self._part is not None and self._part.reporter is not None:
+                self._part.reporter.tell(self._state())
+            elif self._timeout_s is not None:
+                self._send(wire.NEWS, {"state": State().pack()})
+            self._look()
+
+    def _look(self) -> None:
+        """See whether this worker shall end by itself."""
+        silent_s = time.monotonic() - self._heard_s
+        if self._interruption.presses and self._over is None:
+            self._send(wire.NEWS, {"state": replace(self._state(), leaving="left").pack()})
+            self._quit("this worker was ended by its user", 4)
+        elif self._timeout_s is not None and silent_s > self._timeout_s and self._over is None:
+            text = f"the master gave no sign of life for {self._timeout_s:g} s"
+            self._leave(text, EXIT_ENVIRONMENT)
+            self._clean_up()
+            gevent.spawn(self._runner.quit)
+
+    def _state(self) -> State:
+        return State() if self._part is None else self._part.state()
+
+    def _quit(self, why: str, code: int) -> None:
+        """End Locust's part of this process as well."""
+        self._leave(why, code)
+        gevent.spawn(self._runner.quit)
+
+    def _refuse(self, error: ReplayerError) -> None:
+        self._say(in_lines(error).removeprefix("replayer: "), always=True)
+        self._quit(str(error), error.exit_code)
+
+    def _dismiss(self, why: str) -> None:
+        """There will be no run: remove what was made for it."""
+        self._over = why
+        self._code = 2
+        if self._part is not None:
+            self._part.abandon(why)
+            self._part.remove_own()
+        self._say(f"the master gave up: {why}")
+        gevent.spawn_later(BEAT_S, self._runner.quit)
+
+    def _leave(self, why: str, code: int) -> None:
+        self._over, self._code = why, code
+        part = self._part
+        if part is None or part.is_over:
+            return
+        part.abandon(why)
+        self._say(f"{why}; its part is in {part.folder}", always=True)
+
+    def _clean_up(self) -> None:
+        """Nobody else will: remove what this worker made."""
+        left = () if self._part is None else self._part.remove_own()
+        for line in left:
+            self._say(line, always=True)
+
+    def _send(self, kind: str, data: dict[str, Any]) -> None:
+        self._runner.send_message(kind, data)
+
+    def _say(self, text: str, *, always: bool = False) -> None:
+        if always or not self._silent:
+            sys.stderr.write(f"replayer: {text}\n")
+
+
+def open_follower(environment: Environment, settings: Settings) -> Follower:
+    """Make a process a worker.
+
+    Raises:
+        ReplayerError: Its targets cannot be meant.
+    """
+    runner = environment.runner
+    assert isinstance(runner, WorkerRunner)  # noqa: S101 - whoever calls has looked
+    chosen_targets(settings)
+    follower = Follower(environment, runner, settings)
+    follower.begin()
+    return follower

@@ -1,0 +1,235 @@
+"""A run as its master leads it: agreement, preparation, and the end with everybody's results.
+
+No user works here and no target is touched: that is the workers'. The run folder is written here.
+"""
+
+import sys
+import time
+
+import gevent
+from locust.env import Environment
+from locust.runners import MasterRunner
+
+from replayer.errors import ReplayerError, in_lines
+from replayer.load.audience import Audience
+from replayer.load.chronicle import Chronicle, Ending
+from replayer.load.conductor import Conductor
+from replayer.load.fleet.agreement import Agreement, Terms, agree, names_of
+from replayer.load.fleet.dealing import deal_to
+from replayer.load.fleet.distant import DistantBand
+from replayer.load.fleet.minutes import Minutes
+from replayer.load.fleet.muster import Muster, Worker
+from replayer.load.fleet.outcome import Outcome
+from replayer.load.interruption import Interruption, Level
+from replayer.load.locust_statistics import Statistics
+from replayer.load.options import Settings, options_of
+from replayer.load.results import show_results
+from replayer.load.session import Request
+from replayer.load.stage import make_request
+from replayer.load.targets import Target
+from replayer.measure.run import Target as TargetFacts
+from replayer.measure.runfolder import create_run_folder
+
+__all__ = ["Leader", "open_leader"]
+
+EXIT_ENVIRONMENT = 3
+EXIT_INCONCLUSIVE = 4
+CLOCK_ASKS = 5  # chosen: the quickest of five answers is hardly ever delayed
+FAREWELL_S = 5.0  # chosen: time for the workers to hear that there will be no run
+
+
+class Leader:
+    """One run and its workers.
+
+    Attributes:
+        conductor: Who leads through the segments.
+    """
+
+    def __init__(
+        self, request: Request, muster: Muster, minutes: Minutes, band: DistantBand
+    ) -> None:
+        self._request = request
+        self._muster = muster
+        self._minutes = minutes
+        self._band = band
+
+    def conduct(self, environment: Environment) -> None:
+        """Get ready to begin."""
+        self._environment = environment
+        self.conductor = Conductor(self._request, environment, self._band)
+        options_of(environment).expect_workers = len(self._muster.living)
+        self._watch = gevent.spawn(self._wait_for_locust)
+
+    def start(self) -> None:
+        """Locust begins its test."""
+        self._watch.kill()
+        interruption = self._request.interruption
+        interruption.watch()  # Locust has taken SIGTERM meanwhile
+        interruption.on_urgent(self._hurry)
+        self.conductor.start()
+
+    def _hurry(self) -> None:
+        """Have every user's call be interrupted; of a signal handler, and so not from within it."""
+        gevent.spawn(self._muster.tell, "interrupt")
+
+    def close(self) -> int:
+        """Write and show the results, and return the exit code."""
+        self.conductor.finish()
+        self._band.settle()  # if it ended before it began
+        self._muster.close()
+        self._request.progress.close()
+        outcome, failure = self._band.outcome or Outcome(), self.conductor.failure
+        failure = failure or outcome.failure
+        interrupted = self._request.interruption.level > Level.NONE
+        chronicle = self._minutes.chronicle
+        if outcome.replay is not None:
+            chronicle.add_to_replay(results=outcome.replay)
+        chronicle.end(
+            Ending(
+                status="failed" if failure else "interrupted" if interrupted else "finished",
+                health=outcome.health,
+                failure=None if failure is None else str(failure),
+                warnings=outcome.warnings,
+                clients=outcome.clients,
+            )
+        )
+        code = self._show(failure)
+        self._request.interruption.unwatch()
+        for line in outcome.leavings:
+            _say(line)
+        return code or (EXIT_ENVIRONMENT if outcome.left else 0)
+
+    def _show(self, failure: ReplayerError | None) -> int:
+        folder, settings = self._minutes.chronicle.folder, self._request.settings
+        code = show_results(folder, settings.results, settings.files)
+        if failure is not None:
+            _say(in_lines(failure))
+            return failure.exit_code
+        if self._request.interruption.level > Level.NONE:
+            _say(f"replayer: interrupted: the figures hold what was run until then ({folder.path})")
+            return EXIT_INCONCLUSIVE
+        return code
+
+    def _wait_for_locust(self) -> None:
+        """Have Locust not wait for workers that are lost before it begins."""
+        options = options_of(self._environment)
+        runner = self._environment.runner
+        while self._muster.living:
+            self._muster.look()
+            options.expect_workers = len(self._muster.living)
+            gevent.sleep(0.1)
+        if runner is not None:
+            runner.quit()
+
+
+def open_leader(environment: Environment, settings: Settings, audience: Audience) -> Leader:
+    """Gather the workers, have them agree, and have everything laid out; Locust waits meanwhile.
+
+    Raises:
+        ReplayerError: Something refuses, here or on a worker.
+    """
+    runner, options = environment.runner, options_of(environment)
+    assert isinstance(runner, MasterRunner)  # noqa: S101 - whoever calls has looked
+    interruption = Interruption()
+    interruption.watch()
+    muster = Muster(runner, interruption, options.worker_timeout)
+    terms = Terms(options.run_time, options.worker_timeout)
+    try:
+        muster.gather(
+            options.expect_workers, options.expect_workers_max_wait, audience.progress.say
+        )
+        names = names_of(muster, settings)
+        # Locust tells no paths to workers, and so a master's targets have none.
+        targets = tuple(Target(name, ()) for name in names)
+        request = make_request(environment, settings, audience, targets, interruption)
+        agreement = agree(muster, request, terms, audience.watch)
+        return _open(environment, request, agreement)
+    except BaseException as error:
+        audience.progress.close()
+        _dismiss(muster, error)
+        raise
+
+
+def _open(environment: Environment, request: Request, agreement: Agreement) -> Leader:
+    """Make the run folder, and have the workers make theirs, lay out and start their engines."""
+    settings, muster = request.settings, agreement.muster
+    runner, options = environment.runner, options_of(environment)
+    assert isinstance(runner, MasterRunner)  # noqa: S101 - see above
+    chronicle = Chronicle(create_run_folder(settings.output, settings.runs), request.workload)
+    chronicle.begin_with(
+        tuple(TargetFacts.model_validate(each) for each in agreement.targets),
+        request.rounds,
+        agreement.procedure,
+        agreement.machine,
+    )
+    names = tuple(target.name for target in request.targets)
+    minutes = Minutes(chronicle, muster, request.progress)
+    band = DistantBand(runner, minutes, names, options.on_lost_worker)
+    try:
+        _lay_out(band, agreement, chronicle.folder.id, request)
+        minutes.begin()
+        _make_engines(muster, chronicle)
+        band.check_losses()
+        muster.begin()
+        for worker in muster.living:
+            _set_clock(muster, worker, minutes.begin_ns)
+    except BaseException as error:
+        interrupted = request.interruption.level > Level.NONE
+        chronicle.end(Ending("interrupted" if interrupted else "failed", failure=str(error)))
+        raise
+    statistics = Statistics(environment, minutes.begin_epoch_ns, names)
+    minutes.hand_to(band.ledger.add)
+    minutes.hand_to(statistics.merge)
+    minutes.hand_to(agreement.watch)
+    deal_to(environment, {worker.id: worker.number for worker in muster.workers})
+    leader = Leader(request, muster, minutes, band)
+    leader.conduct(environment)
+    return leader
+
+
+def _lay_out(band: DistantBand, agreement: Agreement, run: str, request: Request) -> None:
+    """Have one worker make and fill the folders, and the others find them."""
+    muster = agreement.muster
+    keeper = muster.keeper
+    if keeper is None:
+        band.check_losses()
+        return
+    folders = muster.order(keeper, "create", run=run)
+    others = [worker for worker in muster.living if worker is not keeper]
+    muster.order_all(others, "join", {"run": run, "folders": folders})
+    band.check_losses()
+    for target in range(len(request.targets)):
+        band.lay_out(target)
+    muster.order_all(muster.living, "remount")
+
+
+def _make_engines(muster: Muster, chronicle: Chronicle) -> None:
+    asked = muster.living
+    found = muster.order_all(asked, "engine")
+    for worker, said in zip((each for each in asked if each.lost is None), found, strict=True):
+        worker.folder = said["folder"]
+    chronicle.add_to_replay(lanes=max((said["lanes"] for said in found), default=None))
+
+
+def _set_clock(muster: Muster, worker: Worker, begin_ns: int) -> None:
+    """Learn how a worker's clock differs from ours, from the quickest of some answers."""
+    best: tuple[int, int] | None = None
+    for _ in range(CLOCK_ASKS):
+        sent_ns = time.monotonic_ns()
+        there_ns: int = muster.order(worker, "clock")
+        came_ns = time.monotonic_ns()
+        middle_ns = (sent_ns + came_ns) // 2 - begin_ns
+        found = (came_ns - sent_ns, middle_ns - there_ns)
+        best = found if best is None else min(best, found)
+    if best is not None:
+        worker.within_ns, worker.offset_ns = best[0] // 2, best[1]
+
+
+def _dismiss(muster: Muster, error: BaseException) -> None:
+    """Tell the workers that there will be no run; what they made they remove."""
+    text = str(error) if isinstance(error, ReplayerError) else type(error).__name__
+    muster.dismiss(text, FAREWELL_S)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")

@@ -1,0 +1,137 @@
+"""The minutes of a run on several workers: what they tell, in the master's run folder as it comes.
+
+Times are shifted to the master's clock; counts are added by the merger; nothing is judged here.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from replayer.load.chronicle import Chronicle
+from replayer.load.fleet.merging import Merger
+from replayer.load.fleet.muster import Muster, Worker
+from replayer.load.fleet.wire import News
+from replayer.load.ledger import is_transaction
+from replayer.load.measured import MadeInterval, MeasuredInterval, MeasuredRow
+from replayer.load.progress import Progress
+from replayer.measure.hlog import Key, Segment, Span
+from replayer.measure.writing import Line, Recording
+
+__all__ = ["Minutes"]
+
+NS_PER_S = 1_000_000_000
+
+
+class Minutes:
+    """Writes what workers tell.
+
+    Attributes:
+        chronicle: The run folder.
+        muster: The workers.
+        begin_ns: The run's begin on this machine's monotonic clock.
+        begin_epoch_ns: The same as wall-clock time.
+    """
+
+    def __init__(self, chronicle: Chronicle, muster: Muster, progress: Progress) -> None:
+        self.chronicle = chronicle
+        self.begin_ns = time.monotonic_ns()
+        self.begin_epoch_ns = time.time_ns()
+        self.muster = muster
+        self._progress = progress
+        self._merger = Merger()
+        self._recording: Recording | None = None
+        self._phases: set[tuple[Any, ...]] = set()
+        muster.on_news = self._take
+        muster.on_loss = self._lose
+        muster.on_return = self._welcome
+
+    def begin(self) -> None:
+        """The engines are made now."""
+        self.begin_ns, self.begin_epoch_ns = time.monotonic_ns(), time.time_ns()
+        self._recording = Recording(self.chronicle.folder.path, self.begin_epoch_ns)
+        self._merger.takers.append(self._record)
+
+    def hand_to(self, taker: Callable[[MeasuredInterval], None]) -> None:
+        """Hand every second to one more."""
+        self._merger.takers.append(taker)
+
+    def finish(self) -> None:
+        """Hand on what is left."""
+        self._merger.hand_on_all()
+
+    def now_s(self) -> float:
+        """Return the seconds since the run's begin."""
+        return (time.monotonic_ns() - self.begin_ns) / NS_PER_S
+
+    def _take(self, worker: Worker, news: News) -> None:
+        for interval in news.intervals:
+            shifted = _shifted(interval, worker.offset_ns)
+            worker.upto_ns = max(worker.upto_ns, shifted.end_ns)
+            _count(worker, shifted)
+            self._merger.add(worker.number, shifted)
+        for line in news.events:
+            self._note(worker, json.loads(line))
+        living = self.muster.living
+        if living:
+            self._merger.hand_on(min(each.upto_ns for each in living))
+
+    def _record(self, interval: MeasuredInterval) -> None:
+        if self._recording is not None:
+            span = Span(interval.start_ns / NS_PER_S, interval.end_ns / NS_PER_S)
+            self._recording.add(span, interval.users, [_line(row) for row in interval.rows])
+
+    def _note(self, worker: Worker, event: dict[str, Any]) -> None:
+        """Keep a worker's event; that a phase began or ended is told once, by whoever is first."""
+        kind, t_s = str(event.pop("kind", "?")), event.pop("t_s", None)
+        shifted_s = self.now_s() if t_s is None else t_s + worker.offset_ns / NS_PER_S
+        if kind == "phase":
+            said = tuple(event.values())
+            if said in self._phases:
+                return
+            self._phases.add(said)
+        else:
+            event["client"] = worker.number
+        self.chronicle.note(kind, round(max(shifted_s, 0.0), 6), event)
+
+    def _lose(self, worker: Worker) -> None:
+        self._tell(worker, "lost", f"{worker} is lost: it {worker.lost}")
+
+    def _welcome(self, worker: Worker) -> None:
+        worker.back_s.append(self.now_s())
+        self._tell(worker, "back", f"{worker} is back: its results count, and hold the pause")
+
+    def _tell(self, worker: Worker, what: str, text: str) -> None:
+        t_s = round(self.now_s(), 6)
+        event: dict[str, Any] = {"client": worker.number, "what": what, "message": text, "hint": ""}
+        self.chronicle.note("warning", t_s, event)
+        self._progress.say(f"replayer: {text}")
+
+
+def _shifted(interval: MadeInterval, offset_ns: int) -> MadeInterval:
+    return MadeInterval(
+        max(interval.start_ns + offset_ns, 0),
+        max(interval.end_ns + offset_ns, 0),
+        interval.users,
+        interval.rows,
+    )
+
+
+def _count(worker: Worker, interval: MadeInterval) -> None:
+    for row in interval.rows:
+        if is_transaction(row):
+            key = (row.target, row.transaction)
+            worker.shares[key] = worker.shares.get(key, 0) + row.histogram.count
+
+
+def _line(row: MeasuredRow) -> Line:
+    found = row.histogram
+    p50, p95, p99 = (found.percentile(percent) for percent in (50.0, 95.0, 99.0))
+    segment = Segment(row.target, row.round, row.phase)
+    return Line(
+        Key(segment, row.transaction, row.op, row.outcome, row.expected),
+        row.bytes,
+        found.count,
+        found.to_v2(),
+        (found.mean, p50, p95, p99, found.max),
+    )

@@ -1,0 +1,284 @@
+"""Who works for a master: workers by number, their signs of life, orders to them and answers.
+
+What the orders mean is known elsewhere. Every wait here ends: with an answer, or with a worker that
+has given no sign of life for the time that the user allows.
+"""
+
+import itertools
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import gevent
+from locust.runners import MasterRunner
+
+from replayer.errors import ReplayerError
+from replayer.load.fleet import wire
+from replayer.load.fleet.wire import News, State
+from replayer.load.interruption import Interruption, Level
+
+__all__ = ["LostWorkerError", "Muster", "Worker"]
+
+POLL_S = 0.02  # chosen: begins of workers are then apart by less than an interval's fiftieth
+SAY_EVERY_S = 5.0
+PREPARING_S = 60.0  # chosen: compiling a large scenario keeps a busy machine for some seconds
+
+
+class LostWorkerError(ReplayerError):
+    """A worker died, hangs or has left."""
+
+    exit_code = 3
+
+
+@dataclass(eq=False)
+class Worker:
+    """One worker, as the master knows it.
+
+    Attributes:
+        number: Its place in the run, from 0.
+        id: Locust's name of it.
+        hello: What it said of itself.
+        heard_s: When it gave its last sign of life, on this machine's monotonic clock.
+        state: How it is, as of then.
+        lost: Why it is lost; None while it works.
+        was_lost: Every time that it was lost: when, and why.
+        offset_ns: What to add to its engine's times to get the master's.
+        within_ns: How exactly that is known.
+        taken: The numbers of its results that are safe.
+        upto_ns: Until when its results are known, on the master's clock.
+        shares: Measured transactions by target and name.
+        facts: What it said of its machine and targets.
+        back_s: When it was back after a loss, in seconds since the run's begin.
+        folder: Its own run folder.
+    """
+
+    number: int
+    id: str
+    hello: Mapping[str, Any]
+    heard_s: float
+    state: State = field(default_factory=State)
+    lost: str | None = None
+    was_lost: list[tuple[float, str]] = field(default_factory=list)
+    offset_ns: int = 0
+    within_ns: int = 0
+    taken: set[int] = field(default_factory=set)
+    upto_ns: int = 0
+    shares: dict[tuple[int, str], int] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    back_s: list[float] = field(default_factory=list)
+    folder: str = ""
+
+    def __str__(self) -> str:
+        return f"worker {self.number} ({self.hello['host']}, process {self.hello['pid']})"
+
+
+Taker = Callable[[Worker, News], None]
+Loss = Callable[[Worker], None]
+
+
+class Muster:
+    """The workers of one run.
+
+    Attributes:
+        workers: Those that take part, by number.
+        serial: The segment that they were told to begin last.
+    """
+
+    def __init__(self, runner: MasterRunner, interruption: Interruption, timeout_s: float) -> None:
+        self._runner = runner
+        self._interruption = interruption
+        self._timeout_s = timeout_s
+        self._patience_s = max(timeout_s, PREPARING_S)
+        self._hellos: dict[str, Mapping[str, Any]] = {}
+        self._tickets = itertools.count(1)
+        self._answers: dict[tuple[int, str], Mapping[str, Any]] = {}
+        self._by_id: dict[str, Worker] = {}
+        self._closed = False
+        self.workers: tuple[Worker, ...] = ()
+        self.serial = 0
+        self.on_news: Taker = lambda _worker, _news: None
+        self.on_loss: Loss = lambda _worker: None
+        self.on_return: Loss = lambda _worker: None
+        runner.register_message(wire.HELLO, self._meet)
+        runner.register_message(wire.ANSWER, self._hear_answer)
+        runner.register_message(wire.NEWS, self._hear_news)
+
+    def gather(self, count: int, within_s: float, say: Callable[[str], None]) -> None:
+        """Wait until so many workers are there.
+
+        Args:
+            count: How many.
+            within_s: For how long; 0: until they are there.
+            say: Who is told how many are missing.
+
+        Raises:
+            ReplayerError: They are not there in time, or the user has had enough.
+        """
+        begin = said = time.monotonic()
+        while len(self._hellos) < count:
+            self._interruption.check(f"waiting for workers: {len(self._hellos)} of {count} there")
+            now = time.monotonic()
+            if within_s and now - begin > within_s:
+                message = f"{len(self._hellos)} of {count} workers came within {within_s:g} s"
+                hint = "start the others, or lower --expect-workers"
+                raise LostWorkerError(message, hint=hint)
+            if now - said > SAY_EVERY_S:
+                said = now
+                say(f"waits for workers: {len(self._hellos)} of {count} are there")
+            gevent.sleep(POLL_S)
+        now = time.monotonic()
+        self.workers = tuple(
+            Worker(number, name, self._hellos[name], now)
+            for number, name in enumerate(sorted(self._hellos, key=self._order)[:count])
+        )
+        self._by_id = {worker.id: worker for worker in self.workers}
+        for name in self._hellos.keys() - self._by_id.keys():
+            self._turn_away(name)
+
+    @property
+    def living(self) -> tuple[Worker, ...]:
+        """Those that are not lost."""
+        return tuple(worker for worker in self.workers if worker.lost is None)
+
+    @property
+    def keeper(self) -> Worker | None:
+        """The one that lays out and removes: the first that is left."""
+        return next(iter(self.living), None)
+
+    def order(self, worker: Worker, do: str, **told: object) -> Any:  # noqa: ANN401 - any message
+        """Have one worker do something, wait, and return what it answers.
+
+        Raises:
+            ReplayerError: It refused, or was lost meanwhile.
+        """
+        found = self.order_all([worker], do, told)
+        if not found:
+            message = f"{worker} is lost: it {worker.lost}"
+            raise LostWorkerError(message, hint="start it again")
+        return found[0]
+
+    def order_all(
+        self,
+        workers: Sequence[Worker],
+        do: str,
+        told: Mapping[str, object] | None = None,
+        patience_s: float | None = None,
+    ) -> list[Any]:
+        """Have workers do something at the same time, and wait for all: a barrier.
+
+        Args:
+            workers: Those who shall.
+            do: What.
+            told: What they need to know.
+            patience_s: How long that may take, if there is a bound beside signs of life.
+
+        Raises:
+            ReplayerError: One refused. A worker that is lost meanwhile is left out of the answers.
+        """
+        ticket = next(self._tickets)
+        for worker in workers:
+            self._send(wire.ORDER, {"ticket": ticket, "do": do, "told": told or {}}, worker)
+        deadline_s = None if patience_s is None else time.monotonic() + patience_s
+        self._wait(workers, ticket, deadline_s)
+        answers = [(worker, self._answers.pop((ticket, worker.id), None)) for worker in workers]
+        for worker, answer in answers:
+            if answer is not None and answer.get("error") is not None:
+                raise wire.unpack_error(answer["error"], str(worker))
+        return [answer["found"] for _, answer in answers if answer is not None]
+
+    def tell(self, do: str, workers: Sequence[Worker] | None = None) -> None:
+        """Tell workers something that they do not answer."""
+        for worker in self.workers if workers is None else workers:
+            self._send(wire.ORDER, {"ticket": 0, "do": do, "told": {}}, worker)
+
+    def begin(self) -> None:
+        """Workers have nothing more to do that keeps them from giving signs of life."""
+        self._patience_s = self._timeout_s
+
+    def look(self) -> None:
+        """See who has given no sign of life for too long."""
+        now = time.monotonic()
+        for worker in self.living:
+            if now - worker.heard_s > self._patience_s:
+                self._lose(worker, f"gave no sign of life for {self._patience_s:g} s")
+
+    def dismiss(self, why: str, within_s: float) -> None:
+        """Tell all that there will be no run, and wait until they have removed what they made."""
+        for name in self._hellos.keys() - self._by_id.keys():
+            self._turn_away(name, f"the master gave up: {why}")
+        with suppress(ReplayerError):
+            self.order_all(self.living, "dismiss", {"why": why}, within_s)
+
+    def close(self) -> None:
+        """Nobody is lost any more: the run is over."""
+        self._closed = True
+
+    def _order(self, name: str) -> tuple[int, str]:
+        """Return what workers are numbered by: the order in which they came to Locust."""
+        return self._runner.get_worker_index(name), name
+
+    def _wait(self, workers: Sequence[Worker], ticket: int, deadline_s: float | None) -> None:
+        cancelled = False
+        while any(self._is_awaited(worker, ticket) for worker in workers):
+            self.look()
+            if self._interruption.level > Level.NONE and not cancelled:
+                cancelled = True
+                self.tell("cancel", workers)
+            if deadline_s is not None and time.monotonic() > deadline_s:
+                for worker in workers:
+                    if self._is_awaited(worker, ticket):
+                        self._lose(worker, "did not do what it was told in time")
+            gevent.sleep(POLL_S)
+
+    def _is_awaited(self, worker: Worker, ticket: int) -> bool:
+        return worker.lost is None and (ticket, worker.id) not in self._answers
+
+    def _send(self, kind: str, data: dict[str, Any], worker: Worker) -> None:
+        self._runner.send_message(kind, data, client_id=worker.id)
+
+    def _lose(self, worker: Worker, why: str) -> None:
+        if worker.lost is None and not self._closed:
+            worker.lost = why
+            worker.was_lost.append((time.monotonic(), why))
+            self.on_loss(worker)
+
+    def _meet(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
+        if not self.workers:
+            self._hellos[msg.node_id] = msg.data
+        elif msg.node_id not in self._by_id:
+            self._turn_away(msg.node_id)
+
+    def _turn_away(self, name: str, why: str = "the run has begun without this worker") -> None:
+        message = {"ticket": 0, "do": "go", "told": {"why": why}}
+        self._runner.send_message(wire.ORDER, message, client_id=name)
+
+    def _hear_answer(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
+        worker = self._by_id.get(msg.node_id)
+        if worker is not None:
+            self._sign_of_life(worker)
+            self._answers[msg.data["ticket"], worker.id] = msg.data
+
+    def _hear_news(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
+        worker = self._by_id.get(msg.node_id)
+        if worker is None:
+            return
+        news = News.unpack(msg.data)
+        worker.state = news.state
+        self._sign_of_life(worker)
+        if news.number is not None:
+            if news.number not in worker.taken:
+                worker.taken.add(news.number)
+                self.on_news(worker, news)
+            self._send(wire.TAKEN, {"number": news.number}, worker)
+        if news.state.leaving is not None:
+            self._lose(worker, news.state.leaving)
+
+    def _sign_of_life(self, worker: Worker) -> None:
+        """Note it; one that was lost is back if it is still where the others are."""
+        worker.heard_s = time.monotonic()
+        here = worker.state.serial == self.serial and worker.state.leaving is None
+        if worker.lost is not None and here and not self._closed:
+            worker.lost = None
+            self.on_return(worker)

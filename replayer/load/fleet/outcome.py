@@ -1,0 +1,164 @@
+"""How a run on several workers ended: everybody's last word, and the targets put in order."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from replayer.errors import ReplayerError
+from replayer.load.fleet import wire
+from replayer.load.fleet.minutes import Minutes
+from replayer.load.fleet.muster import Muster, Worker
+from replayer.load.fleet.replays import add_replays
+from replayer.measure.clients import Client, ClientLoss, ClientShare
+from replayer.measure.facts import MachineFacts
+from replayer.measure.health import Health, RunWarning
+from replayer.measure.replay import ReplayResults
+
+__all__ = ["Outcome", "gather_outcome"]
+
+CLOSE_S = 60.0  # chosen: ending ten thousand threads and sending what is left, on a busy machine
+REMOVE_S = 3600.0  # chosen: millions of files on a slow mount; a sign of life is asked for as ever
+NS_PER_S = 1e9
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the workers said at the end.
+
+    Attributes:
+        clients: Who measured what.
+        health: Of the client that fared worst; None if none could tell.
+        replay: How far replays agreed with their traces.
+        failure: Why a worker's results are not whole.
+        warnings: What a reader of the figures must know.
+        leavings: What is still on the targets, in lines.
+        left: Whether something could not be removed.
+    """
+
+    clients: tuple[Client, ...] = ()
+    health: Health | None = None
+    replay: ReplayResults | None = None
+    failure: ReplayerError | None = None
+    warnings: tuple[RunWarning, ...] = ()
+    leavings: tuple[str, ...] = ()
+    left: bool = False
+
+
+def gather_outcome(muster: Muster, minutes: Minutes) -> Outcome:
+    """Have every worker close and tell; then have one remove the folders, or keep them."""
+    words: dict[int, Mapping[str, Any]] = {}
+    failure: ReplayerError | None = None
+    # Each for itself: what one cannot do shall not cost the results of the others.
+    asked = list(muster.living)
+    try:
+        found = muster.order_all(asked, "close", None, CLOSE_S)
+        left = [worker for worker in asked if worker.lost is None]
+        words = {worker.number: word for worker, word in zip(left, found, strict=True)}
+    except ReplayerError as error:
+        failure = error
+    minutes.finish()
+    for worker in muster.living:
+        said = words.get(worker.number, {})
+        if failure is None and said.get("error") is not None:
+            failure = wire.unpack_error(said["error"], str(worker))
+    kept, left_lines = _put_away(muster, words)
+    clients = tuple(
+        _client(worker, words.get(worker.number, {}), minutes) for worker in muster.workers
+    )
+    return Outcome(
+        clients=clients,
+        health=_worst(clients),
+        replay=add_replays([word["replay"] for word in words.values() if word.get("replay")]),
+        failure=failure,
+        warnings=tuple(_losses(clients)),
+        leavings=(*kept, *left_lines),
+        left=bool(left_lines),
+    )
+
+
+def _put_away(
+    muster: Muster, words: Mapping[int, Mapping[str, Any]]
+) -> tuple[Sequence[str], Sequence[str]]:
+    hung = any(word.get("hung") for word in words.values())
+    keeper = muster.keeper
+    if keeper is None:
+        return (), ("the folders are still on the targets: replayer clean PATH removes them",)
+    found: list[Any] = []
+    with suppress(ReplayerError):
+        found = muster.order_all([keeper], "put_away", {"hung": hung}, REMOVE_S)
+    if not found:
+        return (), (f"{keeper} could not put the targets in order: see replayer clean",)
+    return tuple(found[0]["kept"]), tuple(found[0]["left"])
+
+
+def _client(worker: Worker, word: Mapping[str, Any], minutes: Minutes) -> Client:
+    health = word.get("health")
+    return Client(
+        number=worker.number,
+        machine=MachineFacts.model_validate(worker.facts["machine"]),
+        pid=worker.hello["pid"],
+        users=worker.facts["users"],
+        paths=tuple(tuple(paths) for paths in worker.facts["paths"]),
+        status="finished" if word else "lost",
+        losses=tuple(_loss(worker, place, minutes) for place in range(len(worker.was_lost))),
+        clock_within_ns=worker.within_ns,
+        shares=tuple(
+            ClientShare(target=target, transaction=name, count=count)
+            for (target, name), count in sorted(worker.shares.items())
+        ),
+        health=None if health is None else Health.model_validate(health),
+        folder=worker.folder,
+    )
+
+
+def _loss(worker: Worker, place: int, minutes: Minutes) -> ClientLoss:
+    at_s, why = worker.was_lost[place]
+    back = worker.back_s[place : place + 1]
+    return ClientLoss(
+        at_s=round(at_s - minutes.begin_ns / NS_PER_S, 3),
+        why=why,
+        back_s=round(back[0], 3) if back else None,
+    )
+
+
+def _losses(clients: Sequence[Client]) -> Iterator[RunWarning]:
+    for client in clients:
+        who = f"worker {client.number} ({client.machine.host}, process {client.pid})"
+        for loss in client.losses:
+            if loss.back_s is None:
+                message = (
+                    f"{who} is lost since {loss.at_s:.1f} s: it {loss.why}; figures hold what it "
+                    f"had sent, and from then on come from {len(clients) - 1} of {len(clients)} "
+                    "clients or fewer"
+                )
+                hint = f"its own records are in {client.folder} there"
+            else:
+                message = f"{who} was lost from {loss.at_s:.1f} to {loss.back_s:.1f} s: {loss.why}"
+                hint = "calls that were under way then took as long, and are in the figures"
+            yield RunWarning(kind="other", message=message, hint=hint)
+
+
+def _worst(clients: Iterable[Client]) -> Health | None:
+    """Return the health of the client that fared worst: a mean would hide it behind the others.
+
+    Processes of one machine share its CPUs, and so their shares are added. Users that were given up
+    and events that were dropped are those of all.
+    """
+    known = [client for client in clients if client.health is not None]
+    if not known:
+        return None
+    busy: dict[str, float] = {}
+    for client in known:
+        assert client.health is not None  # noqa: S101 - see above
+        host = client.machine.host
+        busy[host] = busy.get(host, 0.0) + client.health.client_cpu_share
+    healths = [client.health for client in known if client.health is not None]
+    worst = max(healths, key=lambda health: (health.waiting_share, health.own_cpu_share))
+    return worst.model_copy(
+        update={
+            "client_cpu_share": min(max(busy.values()), 1.0),
+            "users_given_up": sum(health.users_given_up for health in healths),
+            "events_dropped": sum(health.events_dropped for health in healths),
+        }
+    )

@@ -1,0 +1,72 @@
+"""What a run counted is the same number wherever it stands, to the op and to the last second."""
+
+import csv
+import io
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replayer.measure import load_run
+from tests.behaviour.shell import Shell
+
+Counts = Counter[tuple[str, str]]
+
+
+def of_histograms(folder: Path) -> Counts:
+    found: Counts = Counter()
+    for key, histogram in load_run(folder).log.histograms.items():
+        if key.segment.phase == "measured" and "." not in key.op and key.outcome != "cancelled":
+            found[key.transaction, key.op] += histogram.count
+    return found
+
+
+def of_timeline(folder: Path) -> Counts:
+    found: Counts = Counter()
+    with (folder / "timeline.csv").open() as file:
+        for row in csv.DictReader(file):
+            counted = "." not in row["op"] and row["outcome"] != "cancelled"
+            if row["phase"] == "measured" and counted:
+                found[row["transaction"], row["op"]] += int(row["count"])
+    return found
+
+
+def of_summary(summary: Any) -> Counts:  # noqa: ANN401 - JSON
+    found: Counts = Counter()
+    (target,) = summary["targets"]
+    for transaction in target["overall"]["transactions"]:
+        found[transaction["name"], "transaction"] = transaction["count"]
+        for op in transaction["ops"]:
+            found[transaction["name"], op["op"]] = op["count"]
+    return found
+
+
+def of_report(text: str) -> Counts:
+    found: Counts = Counter()
+    for row in csv.DictReader(io.StringIO(text)):
+        whole = row["round"] == "all" and row["transaction"] != "all"
+        if whole and "." not in row["op"]:
+            found[row["transaction"], row["op"]] = int(row["count"])
+    return found
+
+
+@pytest.mark.parametrize("more", [(), ("--processes", "2")], ids=["one", "two"])
+def test_every_form_has_the_same_counts(shell: Shell, more: tuple[str, ...]) -> None:
+    shell.target()
+    done = shell.run(
+        *("run", "tiny.yaml", "--target", "here=mount", "-t", "2s", "--json", "--csv", "own"),
+        *("-o", "out", "--quiet", *more),
+    )
+    folder = shell.home / "out"
+    wanted = of_histograms(folder)
+    assert sum(wanted.values()) > 100, done.err
+    assert of_timeline(folder) == wanted
+    assert of_summary(done.document()["summary"]) == wanted
+    assert of_summary(json.loads((folder / "run.json").read_text())["summary"]) == wanted
+    with (shell.home / "own_stats.csv").open() as file:
+        rows = {row["Name"]: int(row["Request Count"]) for row in csv.DictReader(file)}
+    whole = {name: count for (name, op), count in wanted.items() if op == "transaction"}
+    assert rows == {**whole, "Aggregated": sum(whole.values())}
+    assert of_report(shell.run("report", "out", "--format", "csv").out) == wanted

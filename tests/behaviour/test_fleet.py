@@ -1,0 +1,117 @@
+"""One run on several processes: the same calls, no collision, and every count in the sum."""
+
+import json
+
+import pytest
+
+from replayer.measure import load_run
+from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, networks, parts_of, workers
+from tests.behaviour.shell import Done, Shell
+
+LOCUST = ("-m", "locust")
+USERS = 7
+TRANSACTIONS = 60
+
+
+@pytest.fixture
+def counted(shell: Shell) -> Shell:
+    (shell.home / "counted.yaml").write_text(COUNTED)
+    return shell
+
+
+def finished(done: Done) -> bool:
+    return done.went_well or ("Traceback" not in done.err and done.code == 4)
+
+
+def test_the_same_calls_are_made_by_one_process_by_two_and_by_a_master_with_three_workers(
+    counted: Shell,
+) -> None:
+    mount = counted.target()
+    where = ("counted.yaml", "--target", f"here={mount}", "--quiet")
+    alone = counted.run("run", *where, "-o", "one")
+    assert finished(alone), alone.err
+    two = counted.run("run", *where, "--processes", "2", "-o", "two")
+    assert finished(two), two.err
+    lines = [("run", *where, "-o", f"part{number}") for number in range(3)]
+    with networks(3) as meeting, workers(counted, meeting, lines) as processes:
+        three = counted.run(
+            *("run", "counted.yaml", "--master", "--expect-workers", "3", "-o", "three"),
+            *meeting.of_master,
+        )
+        assert finished(three), three.err
+        assert [process.wait(20) for process in processes] == [0, 0, 0]
+    records = {name: load_run(counted.home / name) for name in ("one", "two", "three")}
+    wanted = counts(records["one"])
+    assert sum(n for (_, op, _), n in wanted.items() if op == "transaction") == (
+        USERS * TRANSACTIONS
+    )
+    assert counts(records["two"]) == wanted
+    assert counts(records["three"]) == wanted
+    assert buckets([records["two"]]) == buckets(parts_of(counted.home))
+    parts = [load_run(counted.home / f"part{number}") for number in range(3)]
+    assert all(sum(counts(part).values()) for part in parts)
+    assert buckets([records["three"]]) == buckets(parts)
+    assert list(mount.iterdir()) == []
+    assert [client.users for client in records["three"].run.clients] == [3, 2, 2]
+    assert len({part.run.process.pid for part in parts}) == 3
+
+
+def test_locusts_own_command_line_leads_and_works_through_mount_points_of_its_own(
+    counted: Shell,
+) -> None:
+    packaged = counted.run("locustfile").out.strip()
+    mount = counted.target()
+    aliases = [counted.home / f"alias{number}" for number in range(2)]
+    for alias in aliases:
+        alias.symlink_to(mount)
+    meeting = Meeting()
+    lines = [
+        ("-f", locustfile, "--target", f"here={alias}", "-o", alias.name.replace("alias", "part"))
+        for alias, locustfile in zip(aliases, (packaged, "-"), strict=True)
+    ]
+    with workers(counted, meeting, lines, program=LOCUST) as processes:
+        done = counted.run(
+            *("-f", packaged, "--master", "--headless", "--expect-workers", "2", "-o", "out"),
+            *("--scenario", "counted.yaml", "--json", "--skip-log", "--results", "none"),
+            *meeting.of_master,
+            program=LOCUST,
+        )
+        assert [process.wait(20) for process in processes] == [0, 0]
+    record = load_run(counted.home / "out")
+    told = {entry["name"]: entry["num_requests"] for entry in json.loads(done.out)}
+    held = {name: n for (name, op, _), n in counts(record).items() if op == "transaction"}
+    assert told == held
+    assert sum(held.values()) == USERS * TRANSACTIONS
+    assert {paths for client in record.run.clients for paths in client.paths} == {
+        (str(alias),) for alias in aliases
+    }
+    assert list(mount.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("scenario", "name", "says"),
+    [
+        ("counted.yaml", "there", "its targets are named there, the run's here"),
+        ("tiny.yaml", "here", "tiny.yaml: its plan is"),
+    ],
+)
+def test_a_worker_that_would_do_something_else_is_refused_with_a_line(
+    counted: Shell, scenario: str, name: str, says: str
+) -> None:
+    mount = counted.target()
+    meeting = Meeting()
+    lines = [
+        ("run", "counted.yaml", "--target", f"here={mount}"),
+        ("run", scenario, "--target", f"{name}={mount}"),
+    ]
+    with workers(counted, meeting, lines) as processes:
+        done = counted.run(
+            *("run", "counted.yaml", "--master", "--expect-workers", "2"),
+            *("--target", f"here={mount}"),
+            *meeting.of_master,
+        )
+        assert done.code == 2
+        assert says in done.err
+        assert "Traceback" not in done.err
+        assert [process.wait(20) for process in processes] == [2, 2]
+    assert list(mount.iterdir()) == []

@@ -1,0 +1,176 @@
+"""A worker that dies, hangs or leaves, and a master that goes: what is said, and what is kept."""
+
+import json
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from replayer.measure import load_run
+from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, wait_for, workers
+from tests.behaviour.shell import Done, Process, Shell
+
+BOUND = ("--worker-timeout", "3")
+LONG = """\
+name: long
+about: Transactions that are longer than Locust's master waits for.
+users: {count: 4}
+duration: 1s
+datasets:
+  work: {directory: true, per: user}
+mix: {slow_save: 1}
+transactions:
+  slow_save:
+    - open: {in: work, name: "note_{seq}", flags: [create, wronly]}
+    - think: 4s
+    - write: {size: 2KiB}
+    - close
+"""
+
+
+@contextmanager
+def led(shell: Shell, *more: str, count: int = 2) -> Iterator[tuple[Process, list[Process]]]:
+    """Start a master and its workers on one target."""
+    (shell.home / "counted.yaml").write_text(COUNTED.replace("iterations: 60", "duration: 5m"))
+    mount = shell.target()
+    meeting = Meeting()
+    lines = [
+        ("run", "counted.yaml", "--target", f"here={mount}", "--quiet", "-o", f"part{number}")
+        for number in range(count)
+    ]
+    with workers(shell, meeting, lines) as processes:
+        master = shell.start(
+            *("run", "counted.yaml", "--master", "--expect-workers", str(count), "-o", "out"),
+            *meeting.of_master,
+            *(*BOUND, *more),
+        )
+        try:
+            yield master, processes
+        finally:
+            if master.poll() is None:
+                master.kill()
+            if master.stderr is not None and not master.stderr.closed:
+                print(master.communicate(timeout=20)[1])  # noqa: T201 - shown where a test fails
+
+
+def ended(process: Process) -> Done:
+    out, err = process.communicate(timeout=60)
+    return Done(process.returncode, out, err)
+
+
+def measured(folder: Path) -> bool:
+    """Whether a second of the run has been written."""
+    timeline = folder / "timeline.csv"
+    return timeline.exists() and len(timeline.read_text().splitlines()) > 3
+
+
+def said(folder: Path) -> list[str]:
+    lines = (folder / "events.jsonl").read_text().splitlines()
+    return [event["what"] for line in lines if "what" in (event := json.loads(line))]
+
+
+def test_nothing_is_lost_of_transactions_that_take_longer_than_locust_waits(shell: Shell) -> None:
+    (shell.home / "long.yaml").write_text(LONG)
+    done = shell.run("run", "long.yaml", "--processes", "2", "-o", "out", "--json", "--csv", "own")
+    (target,) = done.document()["summary"]["targets"]
+    (slow,) = target["overall"]["transactions"]
+    assert slow["count"] == 4, done.err
+    assert slow["cancelled"] == 0
+    assert slow["latency"]["min_ns"] > 3.9e9
+    rows = (shell.home / "own_stats.csv").read_text().splitlines()
+    assert rows[1].split(",")[:3] == ["FILE", "slow_save", "4"]
+
+
+def test_a_worker_that_is_killed_ends_the_run_with_what_was_measured(shell: Shell) -> None:
+    with led(shell) as (master, (victim, other)):
+        wait_for(lambda: measured(shell.home / "out"))
+        victim.kill()
+        done = ended(master)
+        assert done.code == 3, done.err
+        assert "is lost: it gave no sign of life for 3 s" in done.err
+        assert "--on-lost-worker continue" in done.err
+        assert other.wait(20) == 0
+    record = load_run(shell.home / "out")
+    assert record.status == "failed"
+    assert [client.status for client in record.run.clients].count("lost") == 1
+    assert sum(counts(record).values()) > 0
+    assert said(shell.home / "out") == ["lost"]
+    assert list((shell.home / "mount").iterdir()) == []
+
+
+def test_a_run_goes_on_without_a_killed_worker_if_it_may(shell: Shell) -> None:
+    with led(shell, "--on-lost-worker", "continue", "--json") as (master, (victim, other)):
+        wait_for(lambda: measured(shell.home / "out"))
+        victim.kill()
+        wait_for(lambda: said(shell.home / "out") == ["lost"])
+        time.sleep(1.5)
+        master.send_signal(signal.SIGINT)
+        done = ended(master)
+        assert other.wait(20) == 0
+    document = done.document()
+    assert document["status"] == "interrupted", done.err
+    (gone,) = [each for each in document["clients"] if each["status"] == "lost"]
+    (left,) = [each for each in document["clients"] if each["status"] == "finished"]
+    assert "no sign of life" in gone["losses"][0]["why"]
+    assert sum(share["count"] for share in gone["shares"]) > 0
+    record = load_run(shell.home / "out")
+    last_s = max(span.end_s for span in record.spans.values())
+    assert last_s > gone["losses"][0]["at_s"] + 1
+    (part,) = [
+        found
+        for number in range(2)
+        if (found := load_run(shell.home / f"part{number}")).run.process.pid == left["pid"]
+    ]
+    ours = sum(share["count"] for share in left["shares"])
+    theirs = sum(
+        histogram.count
+        for key, histogram in part.log.histograms.items()
+        if key.op == "transaction" and key.segment.phase == "measured" and key.outcome == "ok"
+    )
+    assert ours == theirs
+    assert list((shell.home / "mount").iterdir()) == []
+
+
+def test_a_worker_that_was_stopped_for_a_while_is_told_of_and_loses_nothing(shell: Shell) -> None:
+    with led(shell, "--on-lost-worker", "continue") as (master, processes):
+        wait_for(lambda: measured(shell.home / "out"))
+        processes[0].send_signal(signal.SIGSTOP)
+        wait_for(lambda: said(shell.home / "out") == ["lost"])
+        processes[0].send_signal(signal.SIGCONT)
+        wait_for(lambda: said(shell.home / "out") == ["lost", "back"])
+        time.sleep(1)
+        master.send_signal(signal.SIGINT)
+        done = ended(master)
+        assert [process.wait(20) for process in processes] == [0, 0]
+    record = load_run(shell.home / "out")
+    assert [client.status for client in record.run.clients] == ["finished", "finished"]
+    assert any("was lost from" in warning.message for warning in record.run.warnings), done.err
+    parts = [load_run(shell.home / f"part{number}") for number in range(2)]
+    assert buckets([record]) == buckets(parts)
+
+
+def test_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> None:
+    with led(shell) as (master, processes):
+        wait_for(lambda: measured(shell.home / "out"))
+        master.kill()
+        assert [process.wait(30) for process in processes] == [3, 3]
+        errors = [process.communicate()[1] for process in processes]
+    assert all("the master gave no sign of life for 3 s" in error for error in errors)
+    record = load_run(shell.home / "out")
+    assert record.status == "killed"
+    assert sum(counts(record).values()) > 0
+    assert sum(counts(load_run(shell.home / "part0")).values()) > 0
+    assert list((shell.home / "mount").iterdir()) == []
+
+
+def test_a_worker_may_be_ended_by_its_user(shell: Shell) -> None:
+    with led(shell) as (master, (victim, other)):
+        wait_for(lambda: measured(shell.home / "out"))
+        victim.send_signal(signal.SIGTERM)
+        done = ended(master)
+        assert done.code == 3
+        assert "is lost: it left" in done.err
+        assert victim.wait(20) == 4
+        assert other.wait(20) == 0
+    assert list((shell.home / "mount").iterdir()) == []
