@@ -1,5 +1,6 @@
 """The shipped studies: their jobs, their published figures, ranks and ratios."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -135,7 +136,8 @@ def named_by(column: Column, step: Step, terms: Terms) -> bool:
 def test_the_full_study_says_how_long_it_takes_and_how_much_longer_a_cliff_may_make_it() -> None:
     terms = Terms(("t",), quick=False, rounds=None, steps=5)
     assert announce(load_study("D"), terms) == "3 min, and the time to lay out files"
-    assert announce(load_study("E"), terms).startswith("2 to 124 min, and")
+    least, most = re.findall(r"\d+", announce(load_study("E"), terms))
+    assert int(least) <= 5 < 120 < int(most)
     assert announce(load_study("C"), terms).endswith("kernel-untar: as long as the work takes")
 
 
