@@ -24,6 +24,7 @@ from replayer.study.model import Column, Step
 from replayer.study.results import Filled
 
 LETTERS = ["A", "B", "C", "D", "E"]
+MINUTES = 10
 
 
 def tables(letter: str) -> dict[str, Filled]:
@@ -136,9 +137,9 @@ def named_by(column: Column, step: Step, terms: Terms) -> bool:
 def test_the_full_study_says_how_long_it_takes_and_how_much_longer_a_cliff_may_make_it() -> None:
     terms = Terms(("t",), quick=False, rounds=None, steps=5)
     assert announce(load_study("D"), terms) == "3 min, and the time to lay out files"
-    least, most = re.findall(r"\d+", announce(load_study("E"), terms))
-    assert int(least) <= 5 < 120 < int(most)
-    assert announce(load_study("C"), terms).endswith("kernel-untar: as long as the work takes")
+    for letter in "CE":  # two hours at most for the step that may take them, minutes for the others
+        least, most = map(int, re.findall(r"\d+", announce(load_study(letter), terms)))
+        assert least <= MINUTES < 120 < most <= 120 + MINUTES
 
 
 def test_the_time_of_a_whole_is_told_from_the_rate_of_its_parts() -> None:
