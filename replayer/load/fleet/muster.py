@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gevent
+from gevent.event import Event
 from locust.runners import MasterRunner
 
 from replayer.errors import ReplayerError
@@ -95,6 +96,7 @@ class Muster:
         self._tickets = itertools.count(1)
         self._answers: dict[tuple[int, str], Mapping[str, Any]] = {}
         self._by_id: dict[str, Worker] = {}
+        self._answered = Event()
         self._closed = False
         self.workers: tuple[Worker, ...] = ()
         self.serial = 0
@@ -230,7 +232,8 @@ class Muster:
                 for worker in workers:
                     if self._is_awaited(worker, ticket):
                         self._lose(worker, "did not do what it was told in time")
-            gevent.sleep(POLL_S)
+            self._answered.clear()
+            self._answered.wait(POLL_S)
 
     def _is_awaited(self, worker: Worker, ticket: int) -> bool:
         return worker.lost is None and (ticket, worker.id) not in self._answers
@@ -259,6 +262,7 @@ class Muster:
         if worker is not None:
             self._sign_of_life(worker)
             self._answers[msg.data["ticket"], worker.id] = msg.data
+            self._answered.set()
 
     def _hear_news(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
         worker = self._by_id.get(msg.node_id)
