@@ -24,6 +24,7 @@ __all__ = ["LostWorkerError", "Muster", "Worker"]
 
 POLL_S = 0.02  # chosen: begins of workers are then apart by less than an interval's fiftieth
 SAY_EVERY_S = 5.0
+ASLEEP_S = 1.0  # chosen: it looks ten times a second and more while it leads
 PREPARING_S = 60.0  # chosen: compiling a large scenario keeps a busy machine for some seconds
 
 
@@ -98,6 +99,7 @@ class Muster:
         self._by_id: dict[str, Worker] = {}
         self._answered = Event()
         self._closed = False
+        self._looked_s = time.monotonic()
         self.workers: tuple[Worker, ...] = ()
         self.serial = 0
         self.on_news: Taker = lambda _worker, _news: None
@@ -200,8 +202,15 @@ class Muster:
         self._patience_s = self._timeout_s
 
     def look(self) -> None:
-        """See who has given no sign of life for too long."""
+        """See who has given no sign of life for too long.
+
+        A master that was held up itself has heard nobody meanwhile: it counts anew.
+        """
         now = time.monotonic()
+        asleep, self._looked_s = now - self._looked_s > ASLEEP_S, now
+        if asleep:
+            for worker in self.living:
+                worker.heard_s = now
         for worker in self.living:
             if now - worker.heard_s > self._patience_s:
                 self._lose(worker, f"gave no sign of life for {self._patience_s:g} s")
