@@ -5,6 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly PACKAGES=(python3-venv gcc libc6-dev e2fsprogs fio strace)
+readonly MOUNTS=(sshfs openssh-server openssh-client python3-fusepy faketime) # without them tests on mounts are skipped
 readonly BROWSER=chromium # of Debian; without it the tests of the web page in a browser are skipped
 readonly MINIMUM_RUST=85 # 1.85 is the first with edition 2024
 
@@ -16,7 +17,7 @@ as_root() {
 
 missing_packages() {
     local package
-    for package in "${PACKAGES[@]}"; do
+    for package in "$@"; do
         dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q '^install ok' || echo "$package"
     done
 }
@@ -24,11 +25,13 @@ missing_packages() {
 install_packages() {
     local missing
     command -v dpkg-query >/dev/null || { echo "not Debian or Ubuntu: install ${PACKAGES[*]} yourself"; return; }
-    mapfile -t missing < <(missing_packages)
+    mapfile -t missing < <(missing_packages "${PACKAGES[@]}")
     if [ "${#missing[@]}" != 0 ]; then
         say "packages: ${missing[*]}"
         install_debian "${missing[@]}"
     fi
+    mapfile -t missing < <(missing_packages "${MOUNTS[@]}")
+    [ "${#missing[@]}" = 0 ] || install_debian "${missing[@]}" || say "no ${missing[*]}: the tests that need them are skipped"
     command -v "$BROWSER" >/dev/null || install_debian "$BROWSER" || say "no $BROWSER: the tests that need it are skipped"
 }
 

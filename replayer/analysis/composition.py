@@ -1,6 +1,6 @@
 """Everything that is looked for in one run, one after another, and what could not be looked for."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import TypeVar
 
 from replayer.analysis.acknowledgement import find_acknowledged
@@ -9,9 +9,9 @@ from replayer.analysis.beginnings import find_first_touches
 from replayer.analysis.changes import find_changes, worth
 from replayer.analysis.finding import Analysis
 from replayer.analysis.grouping import find_modes
-from replayer.analysis.series import Series, chart_series
+from replayer.analysis.series import chart_series
+from replayer.analysis.shortage import find_shortages
 from replayer.analysis.silence import find_silences
-from replayer.analysis.steps import SHORTEST
 from replayer.measure import RunRecord, Summary
 
 __all__ = ["analyse"]
@@ -44,7 +44,7 @@ def analyse(record: RunRecord, summary: Summary) -> Analysis:
         outliers=_most(outliers),
         tails=_most(find_tails(record)),
         acknowledged=tuple(find_acknowledged(record, summary)),
-        notes=tuple(_notes(series)),
+        notes=tuple(find_shortages(record, series)),
     )
 
 
@@ -53,12 +53,3 @@ _Found = TypeVar("_Found")
 
 def _most(found: Iterable[_Found]) -> tuple[_Found, ...]:
     return tuple(found)[:MOST]
-
-
-def _notes(series: Sequence[Series]) -> Iterator[str]:
-    longest = max((one.counts.size for one in series), default=0)
-    if longest < 2 * SHORTEST:
-        yield (
-            f"too short to look for steps and drift: {longest} intervals with samples, "
-            f"{2 * SHORTEST} are needed"
-        )

@@ -149,6 +149,7 @@ def run_baseline(order: Order) -> int:
     Raises:
         ReplayerError: Something refuses; what was made until then is removed again.
     """
+    order.files.check()
     program = find_fio()
     grounds = _grounds(order)
     for ground in grounds:
@@ -231,7 +232,7 @@ def _end(baseline: _Baseline, order: Order, failure: ReplayerError | None) -> in
     )
     if failure is not None and not baseline.turns:
         raise failure
-    code = show_results(baseline.chronicle.folder, order.results)
+    code = show_results(baseline.chronicle.folder, order.results, order.files)
     if failure is not None:
         sys.stderr.write(f"{in_lines(failure)}\n")
         return failure.exit_code

@@ -1,8 +1,10 @@
 """What a baseline was asked to do, as the command line says it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+
+from replayer.report import ReportFiles
 
 __all__ = ["Order", "Size"]
 
@@ -36,6 +38,7 @@ class Order:
         output: The run folder; None means a new one.
         thresholds: Limits to judge.
         results: What is printed at the end.
+        files: Where the report goes beside that.
         quiet: Whether progress is left out.
     """
 
@@ -50,4 +53,5 @@ class Order:
     output: Path | None = None
     thresholds: tuple[str, ...] = ()
     results: Literal["tables", "json", "none"] = "tables"
+    files: ReportFiles = field(default_factory=ReportFiles)
     quiet: bool = False

@@ -30,7 +30,7 @@ class Compilation:
         directories: Working directories at the beginning: of a process, or (None) of all others.
         note: Where the trace comes from.
         raw: Whether strace's text stays in the trace.
-        calibration: What strace added; None if it is to be estimated from the recording.
+        calibration: What strace adds, for what the recording itself does not tell.
     """
 
     roots: tuple[Root, ...]
@@ -66,9 +66,8 @@ def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
         manifest=staging.tree,
         directories=compilation.directories,
         note=compilation.note,
-        call_stretch_ns=None if measured is None else measured.call_ns,
-        gap_stretch_ns=None if measured is None else measured.gap_ns,
-        stretch_method="" if measured is None else measured.method,
+        probed_ns=None if measured is None else (measured.call_ns, measured.gap_ns),
+        probe_method="" if measured is None else measured.method,
     )
 
 

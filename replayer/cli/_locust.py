@@ -33,7 +33,12 @@ def add_locust_arguments(parser: argparse.ArgumentParser) -> None:
         help="a locustfile with users or a load shape that takes part",
     )
     parser.add_argument("--csv", metavar="PREFIX", help="Locust's own CSV files")
-    parser.add_argument("--html", metavar="FILE", help="Locust's own HTML report")
+    parser.add_argument(
+        "--html",
+        dest="report_html",
+        metavar="FILE",
+        help="the same as --report-html; after 'locust -f', --html is Locust's own report",
+    )
     parser.add_argument(
         "--json", action="store_true", help="print the results as one JSON document"
     )
@@ -66,7 +71,6 @@ def _locust_words(arguments: argparse.Namespace) -> list[str]:
         "--run-time": arguments.run_time,
         "--stop-timeout": arguments.stop_timeout,
         "--csv": arguments.csv,
-        "--html": arguments.html,
         "--loglevel": arguments.loglevel,
         "--metrics": getattr(arguments, "metrics", None),
     }

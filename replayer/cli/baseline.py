@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 from replayer.baseline import Order, run_baseline, shipped_jobs
 from replayer.baseline.jobs import DEFAULT_JOBS
 from replayer.baseline.order import Size
+from replayer.load.options import add_junit_option, read_report_files
 from replayer.scenario.units import read_duration, read_size
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
@@ -72,6 +73,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a limit to judge, such as 'cache/read.p95 < 5ms' or 'cache.rate > 1000/s'",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument(
+        "--html",
+        dest="report_html",
+        metavar="FILE",
+        help="write the report as one HTML page with charts to a new file",
+    )
+    add_junit_option(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
@@ -90,6 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
             output=arguments.output,
             thresholds=tuple(arguments.threshold),
             results="json" if arguments.json else "tables",
+            files=read_report_files(arguments),
             quiet=arguments.quiet,
         )
     )

@@ -4,12 +4,16 @@ import argparse
 import json
 import os
 import sys
+import time
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from replayer.engine import Sandbox
+from replayer.doctor.probe import within
+from replayer.engine import Finding, Sandbox, Task
 from replayer.errors import ReplayerError
+from replayer.keeper import give_up_on
+from replayer.load.patience import Patience
 from replayer.measure.facts import collect_machine
 from replayer.measure.run import Process, is_alive
 
@@ -18,6 +22,10 @@ HELP = "Remove what killed runs left below a folder: only folders that a run has
 PREFIX = "replayer-"
 MARKER = ".replayer-run"
 THREADS = 8  # chosen: as runs remove theirs
+
+
+HUNG_S = 20.0  # chosen: a mount that takes longer for one call is taken for dead
+POLL_S = 0.02
 
 
 class RemovalError(ReplayerError):
@@ -37,8 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Find the folders, then remove them; the exit code of the first refusal."""
-    found = [folder for path in arguments.paths for folder in find_folders(path)]
-    sandboxes = [open_folder(folder) for folder in found]
+    sandboxes = [sandbox for path in arguments.paths for sandbox in _on(path)]
     if not arguments.force:
         for sandbox in sandboxes:
             refuse_living(sandbox)
@@ -50,6 +57,11 @@ def run(arguments: argparse.Namespace) -> int:
     if not sandboxes:
         print("nothing to remove", file=sys.stderr)
     return 0
+
+
+def _on(path: Path) -> list[Sandbox]:
+    """Open the folders of runs on a mount, which may not answer."""
+    return within(path, lambda: [open_folder(folder) for folder in find_folders(path)])
 
 
 def find_folders(path: Path) -> list[Path]:
@@ -117,8 +129,30 @@ def remove(sandbox: Sandbox) -> None:
     """
     path = sandbox.path
     try:
-        found = sandbox.remove(THREADS).result()
+        found = _wait(sandbox.remove(THREADS), path)
     except OSError as error:
-        message = f"{error.filename or path}: {error.strerror}"
+        message = f"{error.filename or path}: {error.strerror or error}"
         raise RemovalError(message, hint=f"{path} is only partly removed") from error
     print(f"removed {path}: {found.files + found.links:,} files, {found.directories:,} directories")
+
+
+def _wait(task: Task, path: str) -> Finding:
+    """Wait for a removal, saying what hangs; one Ctrl-C ends it between two entries.
+
+    Raises:
+        RemovalError: A call does not come back.
+    """
+    patience = Patience(HUNG_S, HUNG_S)
+    while not task.finished:
+        try:
+            for hang in patience.look(task):
+                print(hang, file=sys.stderr, flush=True)
+            time.sleep(POLL_S)
+        except KeyboardInterrupt:
+            task.cancel()
+            patience.end()
+        if patience.is_over:
+            give_up_on(path)
+            message = f"{path}: {patience.last or 'a call'} and was given up on"
+            raise RemovalError(message, hint="is its server up?")
+    return task.result()

@@ -13,22 +13,24 @@ from replayer.report import (
     render_comparison_json,
     render_comparison_markdown,
     render_comparison_table,
+    render_html,
     write_new,
 )
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME = "compare"
-HELP = "rank the targets of runs of one plan against each other"
+HELP = "rank the targets of runs that did the same work against each other"
 
 EXPLANATION = """\
 The targets of all runs are ranked by each figure, with the ratio to the best and a 95 % interval of
 it from resampling rounds and seconds. One run with several targets is best: its targets took turns.
+Runs may differ in how long they lasted; a difference in users, seed, files or steps is refused.
 
 examples
   replayer compare replayer-runs/20261121T024839-ab12 replayer-runs/20261121T031502-77c0
   replayer compare runs/efs runs/zfs --format markdown -o comparison.md
-  replayer report runs/efs runs/zfs --html comparison.html
+  replayer compare runs/efs runs/zfs --html comparison.html
 """
 
 _FORMS: dict[str, Callable[[Comparison], str]] = {
@@ -47,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_const",
         const="different plans",
         default="same plan",
-        help="compare runs of different plans: only what bears the same name is compared",
+        help="compare runs of different work: only what bears the same name is compared",
     )
     parser.add_argument(
         "--format",
@@ -61,12 +63,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write to a new file instead of printing"
     )
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write one HTML page with charts to a new file"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, and print; the exit code is about reading the runs, not about who is faster."""
     records = [load_run(path) for path in arguments.runs]
     comparison = compare(records, arguments.different_plans)
+    if arguments.html is not None:
+        write_new(arguments.html, render_html(records, arguments.different_plans))
+        return 0
     if arguments.format == "table":
         style = Style() if arguments.output is not None else Style.of(sys.stdout)
         text = render_comparison_table(comparison, style)

@@ -145,13 +145,15 @@ def _not_understood(counts: Mapping[str, Any]) -> str:
 
 
 def _calibration(calibration: Mapping[str, Any]) -> str:
+    after = [value for value in calibration.get("gap_ns_after", {}).values() if value is not None]
+    gaps = sorted({*after} or {calibration["gap_ns"]} - {None})
     parts = [
-        f"{format_time_ns(value)} {where}"
-        for value, where in (
-            (calibration["call_ns"], "in each call"),
-            (calibration["gap_ns"], "between calls"),
+        f"{' to '.join(format_time_ns(value) for value in values)} {where}"
+        for values, where in (
+            ([calibration["call_ns"]], "in each call"),
+            ([gaps[0], gaps[-1]] if len(gaps) > 1 else gaps, "between calls"),
         )
-        if value is not None
+        if any(value is not None for value in values)
     ]
     return (
         f"the tracer added {' and '.join(parts)}" if parts else "not known: nothing is subtracted"

@@ -11,6 +11,7 @@ from replayer.study import (
     Order,
     Study,
     fill_tables,
+    find_stand_outs,
     load_studies,
     load_study,
     render_study,
@@ -95,8 +96,9 @@ def _end(study: Study, journal: Journal, arguments: argparse.Namespace, *, settl
 
 def _show(study: Study, journal: Journal | None, arguments: argparse.Namespace) -> None:
     tables = fill_tables(study, journal)
+    stand_outs = () if journal is None else find_stand_outs(study, journal)
     if not arguments.json:
-        print(render_study(study, tables, journal, Style.of(sys.stdout)), end="")
+        print(render_study(study, tables, journal, stand_outs, Style.of(sys.stdout)), end="")
         return
     document = {
         "schema": "replayer-study-1",
@@ -104,6 +106,7 @@ def _show(study: Study, journal: Journal | None, arguments: argparse.Namespace) 
         "state": None if journal is None else journal.state.model_dump(),
         "folder": None if journal is None else str(journal.path),
         "tables": [table.model_dump() for table in tables],
+        "stand_outs": [found.model_dump() for found in stand_outs],
     }
     print(json.dumps(document, indent=2))
 

@@ -1,16 +1,16 @@
-"""Advice about a mount: rules in, sentences out, each with where it is written.
+"""Advice about a mount: what a piece of it is, and how rules of it are made.
 
-A rule looks at facts and says something or nothing. What a client cannot see (the server's export,
-a volume's throughput mode) is asked about, never guessed.
+A rule looks at options and the service and says something or nothing. Most rules are one of two
+kinds: an option is set (``when_set``), or the server is somebody's (``on``).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from replayer.measure import Frozen, MountFacts
+from replayer.measure import Frozen
 
-__all__ = ["Advice", "Options", "Rule", "Service", "advise", "options_of", "service_of"]
+__all__ = ["Advice", "Options", "Rule", "Service", "always", "on", "when", "when_set"]
 
 Weight = Literal["warning", "consider", "good", "ask"]
 Service = Literal["Amazon EFS", "Amazon FSx", "NFS", "other"]
@@ -49,50 +49,32 @@ class Options:
         text = self.values.get(name, "")
         return int(text) if text.isdigit() else None
 
+    def shown(self, name: str) -> str:
+        """Return an option as the mount table shows it."""
+        return f"{name}={self.values[name]}" if self.values[name] else name
+
 
 Rule = Callable[[Options, Service], Advice | None]
 
 
-def advise(mount: MountFacts) -> tuple[Advice, ...]:
-    """Return all advice about a mount, warnings first."""
-    from replayer.doctor.rules import RULES  # noqa: PLC0415 - the rules are made of what is here
-
-    options, service = options_of(mount), service_of(mount)
-    found = list(_applied(RULES.get(_family(mount), ()), options, service))
-    return tuple(sorted(found, key=lambda item: _ORDER.index(item.weight)))
+def always(weight: Weight, setting: str, says: str, source: str) -> Rule:
+    """Make a rule that says the same of each mount."""
+    advice = Advice(weight=weight, setting=setting, says=says, source=source)
+    return lambda _options, _service: advice
 
 
-_ORDER = ("warning", "consider", "ask", "good")
+def when_set(option: str, weight: Weight, says: str, source: str) -> Rule:
+    """Make a rule that speaks where an option (``name`` or ``name=value``) is set."""
+    name, _, value = option.partition("=")
+    advice = Advice(weight=weight, setting=option, says=says, source=source)
+    return when(lambda options: name in options and options.text(name) == value, advice)
 
 
-def options_of(mount: MountFacts) -> Options:
-    """Return the options of a mount and of its file system together."""
-    pairs = (option.partition("=") for option in (*mount.options, *mount.super_options))
-    return Options({name: value for name, _, value in pairs})
+def when(condition: Callable[[Options], bool], advice: Advice) -> Rule:
+    """Make a rule that gives one piece of advice where a condition holds."""
+    return lambda options, _service: advice if condition(options) else None
 
 
-def service_of(mount: MountFacts) -> Service:
-    """Say whose server it is, as far as its name tells."""
-    if _family(mount) != "nfs":
-        return "other"
-    host = mount.source.rpartition(":")[0].lower().rstrip(".")
-    if ".efs." in host and ".amazonaws.com" in host:
-        return "Amazon EFS"
-    if ".fsx." in host and ".amazonaws.com" in host:
-        return "Amazon FSx"
-    return "NFS"
-
-
-def _family(mount: MountFacts) -> str:
-    if mount.filesystem in {"nfs", "nfs4"}:
-        return "nfs"
-    if mount.filesystem in {"ext4", "xfs", "btrfs", "ext3", "ext2", "f2fs"}:
-        return "disk"
-    return mount.filesystem
-
-
-def _applied(rules: tuple[Rule, ...], options: Options, service: Service) -> Iterator[Advice]:
-    for rule in rules:
-        advice = rule(options, service)
-        if advice is not None:
-            yield advice
+def on(services: frozenset[Service], rule: Rule) -> Rule:
+    """Make a rule that is asked on some services' mounts only."""
+    return lambda options, service: rule(options, service) if service in services else None

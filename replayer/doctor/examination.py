@@ -4,9 +4,10 @@ import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
-from replayer.doctor.advice import Advice, Service, advise, service_of
+from replayer.doctor.advice import Advice, Service
+from replayer.doctor.php import PHP_ADVICE
 from replayer.doctor.probe import Probe, run_probe, within
-from replayer.doctor.rules import PHP_ADVICE
+from replayer.doctor.rules import advise, service_of
 from replayer.measure import (
     Frozen,
     Guarantee,
@@ -63,7 +64,7 @@ def render_examination(found: Examination) -> str:
     """Render an examination as text, ending with a newline."""
     lines = [
         *_facts(found),
-        *_advice("advice", found.advice),
+        *(_advice("advice", found.advice) if found.advice else _no_advice()),
         *_advice("if PHP (WordPress) runs from here", found.php),
         *_probe(found.probe),
     ]
@@ -94,6 +95,11 @@ def _advice(title: str, advice: tuple[Advice, ...]) -> Iterator[str]:
     for item in advice:
         text = f"{item.setting}: {item.says} [{item.source}]"
         yield from _wrapped(item.weight, text)
+
+
+def _no_advice() -> Iterator[str]:
+    yield ""
+    yield "advice: none; nothing in the options that can be seen from here calls for any"
 
 
 def _probe(probe: Probe | None) -> Iterator[str]:

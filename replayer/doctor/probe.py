@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from replayer.engine import Engine, Histogram, Plan, Sandbox, Stuck
 from replayer.errors import ReplayerError
+from replayer.keeper import give_up_on
 from replayer.load.targets import Target, check_target
 from replayer.measure import Frozen, collect_machine, this_process, utc_text
 from replayer.plan import compile_plan
@@ -142,6 +143,7 @@ def within(path: Path, work: Callable[[], _Result]) -> _Result:
     try:
         answer = answers.get(timeout=ANSWER_S)
     except Empty:
+        give_up_on(str(path))
         message = f"{path}: the mount did not answer within {ANSWER_S:g} s"
         raise ProbeError(message, hint="is its server up?") from None
     if isinstance(answer, ReplayerError):

@@ -64,6 +64,8 @@ class Task:
     def total_bytes(self) -> int: ...
     @property
     def finished(self) -> bool: ...
+    def stuck(self, after_ns: int) -> list[tuple[str, str, int]]:
+        """Calls in the kernel for longer than that, longest first: op, path, age in ns."""
     def cancel(self) -> None:
         """Stop soon, between two entries; ``result`` then raises InterruptedError."""
     def result(self) -> Finding:

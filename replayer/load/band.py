@@ -75,6 +75,9 @@ class Band(Protocol):
     def busy_users(self) -> int:
         """Return how many users have more to do in this segment."""
 
+    def stuck_users(self) -> int:
+        """Return how many users hang in the kernel for good."""
+
     def hanging(self) -> tuple[Hang, ...]:
         """Return the calls that do not come back."""
 
@@ -163,6 +166,10 @@ class OwnBand:
     def busy_users(self) -> int:
         """Return how many users have more to do in this segment."""
         return self._session.engine.busy_users()
+
+    def stuck_users(self) -> int:
+        """Return how many users hang in the kernel for good."""
+        return len({stuck.user for stuck in self.given_up})
 
     def hanging(self) -> tuple[Hang, ...]:
         """Return the calls that do not come back."""

@@ -86,7 +86,8 @@ class Conductor:
     def _play_all(self) -> None:
         self._band.check()
         for segment in self._request.schedule:
-            if self._is_ending():
+            # Those who hang can take no part in another turn, and would be missed there.
+            if self._is_ending() or self._band.stuck_users():
                 break
             self._play(segment)
 

@@ -16,7 +16,9 @@ import gevent
 
 from replayer.engine import Finding, Plan, Sandbox, Task
 from replayer.errors import ReplayerError
+from replayer.keeper import give_up_on
 from replayer.load.interruption import Interruption
+from replayer.load.patience import Patience
 from replayer.load.progress import Progress
 from replayer.load.targets import MountError, Target, explain
 from replayer.load.threads import call_within
@@ -27,6 +29,7 @@ R = TypeVar("R")
 
 POLL_S = 0.05
 ANSWER_S = 20.0  # chosen: a mount that takes longer for one call is taken for dead
+HUNG_S = 120.0  # chosen: NFS gives up on a dead server after about as long
 SHOWN_S = 10.0  # chosen: longer than the 3 to 6 s that NFS clients keep a directory's attributes
 THREADS = 8  # chosen: hides a millisecond of latency, and does not drown one disk
 
@@ -39,11 +42,13 @@ class Works:
         plan: What is laid out.
         progress: Who is told.
         interruption: Who may end it.
+        stop_timeout_s: How long work that was cancelled may take to end.
     """
 
     plan: Plan
     progress: Progress
     interruption: Interruption
+    stop_timeout_s: float
 
 
 @dataclass
@@ -56,6 +61,7 @@ class Ground:
         sandboxes: The folder through each mount point; empty while the mount is taken away.
         fresh: Whether it holds what the plan lays out, and nothing else.
         made_here: Whether this process made the folder.
+        is_hanging: Whether a call on it was given up on: nothing more is asked of it.
     """
 
     target: Target
@@ -63,6 +69,7 @@ class Ground:
     sandboxes: list[Sandbox] = field(default_factory=list)
     fresh: bool = False
     made_here: bool = False
+    is_hanging: bool = False
     _used: bool = False
 
     def create(self, run: str, note: str) -> None:
@@ -72,7 +79,7 @@ class Ground:
             ReplayerError: It cannot be made, or another mount point does not show it.
         """
         first, *others = self.target.paths
-        self.sandboxes = [_ask(first, lambda: Sandbox.create(str(first), run, note))]
+        self.sandboxes = [self._ask(first, lambda: Sandbox.create(str(first), run, note))]
         self.made_here = True
         for path in others:
             folder = path / Path(self.sandboxes[0].path).name
@@ -94,7 +101,7 @@ class Ground:
         Raises:
             ReplayerError: It is not there, or no run made it.
         """
-        self.sandboxes = [_ask(path, partial(Sandbox.open, str(path))) for path in folders]
+        self.sandboxes = [self._ask(path, partial(Sandbox.open, str(path))) for path in folders]
 
     def release(self) -> list[Path]:
         """Let go of the folder, so that its mount can be taken away; returns where it was."""
@@ -109,7 +116,7 @@ class Ground:
             MountError: Bytes or inodes are missing.
         """
         where = self.target.paths[0]
-        space = _ask(where, self.sandboxes[0].space)
+        space = self._ask(where, self.sandboxes[0].space)
         hint = "make room, use another target, or a smaller scenario (--set)"
         if size_bytes > space.bytes_free:
             need, have = f"{size_bytes:,} bytes", f"{space.bytes_free:,}"
@@ -167,7 +174,8 @@ class Ground:
         """
         presses = self.works.interruption.presses
         task = self.sandboxes[0].remove(THREADS)
-        self._poll(task, "removing", lambda: self.works.interruption.presses > presses)
+        patience = Patience(self.works.stop_timeout_s, self.works.stop_timeout_s)
+        self._poll((task, patience), "removing", lambda: self.works.interruption.presses > presses)
         self._result(task)
         self.sandboxes.clear()
 
@@ -176,7 +184,7 @@ class Ground:
         waited = 0.0
         while True:
             try:
-                return _ask(folder, lambda: Sandbox.open(str(folder)))
+                return self._ask(folder, lambda: Sandbox.open(str(folder)))
             except ReplayerError as error:
                 if waited >= SHOWN_S:
                     message = f"{folder.parent}: does not show what is made in {made_in}"
@@ -185,22 +193,51 @@ class Ground:
             gevent.sleep(POLL_S)
             waited += POLL_S
 
+    def _ask(self, path: Path, call: Callable[[], R]) -> R:
+        """Make one call on the mount, and turn its failure into a refusal."""
+        try:
+            return call_within(ANSWER_S, call, str(path))
+        except OSError as error:
+            self.is_hanging |= isinstance(error, TimeoutError)
+            raise explain(path, error) from error
+        except ValueError as error:
+            message = f"{path}: {error}"
+            raise ReplayerError(message, hint="only folders that a run made are used") from error
+
     def _work(self, doing: str, start: Callable[[], Task]) -> Finding:
         """Start a task, wait for it while others run, and return what it found."""
         self.works.interruption.check(f"{doing} {self.target.name}")
         task = start()
-        self._poll(task, doing, lambda: bool(self.works.interruption.level))
+        patience = Patience(HUNG_S, self.works.stop_timeout_s)
+        self._poll((task, patience), doing, lambda: bool(self.works.interruption.level))
         self.works.interruption.check(f"{doing} {self.target.name}")
         return self._result(task)
 
-    def _poll(self, task: Task, doing: str, cancelled: Callable[[], bool]) -> None:
+    def _poll(self, work: tuple[Task, Patience], doing: str, cancelled: Callable[[], bool]) -> None:
+        """Wait for a task, saying what hangs.
+
+        Raises:
+            MountError: A call has hung for too long, or does not end though it is cancelled.
+        """
+        task, patience = work
         with self.works.progress.work(f"{doing} {self.target.name}") as report:
             while not task.finished:
                 if cancelled():
                     task.cancel()
+                    patience.end()
+                self._look(task, patience)
                 report(task.done_entries, task.total_entries, task.done_bytes)
                 gevent.sleep(POLL_S)
             report(task.done_entries, task.total_entries, task.done_bytes)
+
+    def _look(self, task: Task, patience: Patience) -> None:
+        for hang in patience.look(task):
+            self.works.progress.say(str(hang))
+        if patience.is_over:
+            self.is_hanging = True
+            give_up_on(self.target.name)
+            message = f"{self.target.paths[0]}: {patience.last or 'a call'} and was given up on"
+            raise MountError(message, hint="is its server up?")
 
     def _result(self, task: Task) -> Finding:
         try:
@@ -208,14 +245,3 @@ class Ground:
         except OSError as error:
             place = error.filename or self.target.paths[0]
             raise explain(Path(os.fsdecode(place)), error) from error
-
-
-def _ask(path: Path, call: Callable[[], R]) -> R:
-    """Make one call on a mount, and turn its failure into a refusal."""
-    try:
-        return call_within(ANSWER_S, call, str(path))
-    except OSError as error:
-        raise explain(path, error) from error
-    except ValueError as error:
-        message = f"{path}: {error}"
-        raise ReplayerError(message, hint="only folders that a run made are used") from error

@@ -178,6 +178,9 @@ def _end(environment: Environment, **_: object) -> None:
             environment.process_exit_code = desk.leave()
         elif follower is not None:
             environment.process_exit_code = follower.close()
+    except ReplayerError as error:
+        print(in_lines(error), file=sys.stderr)
+        environment.process_exit_code = error.exit_code
     except Exception as error:  # noqa: BLE001 - Locust would log a traceback and exit with 0
         print(keep_bug(error), file=sys.stderr)
         environment.process_exit_code = EXIT_BUG

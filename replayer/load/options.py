@@ -5,12 +5,13 @@ those here are added to its parser. What was chosen goes on to the conductor as 
 """
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
 
 from replayer.errors import ReplayerError
 from replayer.load.replay_options import ReplaySettings, replay_words_of
+from replayer.report import ReportFiles
 
 if TYPE_CHECKING:  # importing Locust patches the standard library: not for the command line
     from locust.env import Environment
@@ -18,13 +19,16 @@ if TYPE_CHECKING:  # importing Locust patches the standard library: not for the 
 __all__ = [
     "CacheState",
     "Settings",
+    "add_junit_option",
     "add_options",
     "add_scenario_options",
     "options_of",
+    "read_report_files",
     "words_of",
 ]
 
 CacheState = Literal["as-is", "cold", "warm"]
+Keep = Literal["laid-out", "used"]
 Results = Literal["tables", "json", "none"]
 
 DEFAULT_STOP_TIMEOUT_S = 10  # chosen: long for a transaction, short for a person who waits
@@ -51,12 +55,13 @@ class Settings:
         rounds: Turns of each target; None means one for one target, three for several.
         seed: Overrides the scenario's.
         changes: ``KEY=VALUE`` each, laid over the scenario.
-        keep: Leave the laid-out folders for another run.
+        keep: Leave the folders: laid out for another run, or as the users left them.
         reuse: ``[NAME=]FOLDER[,FOLDER…]`` each, kept by an earlier run, instead of targets.
         output: The run folder; None means a new one under ``runs``.
         runs: Where new run folders are made; None means ./replayer-runs.
         thresholds: Limits beside the scenario's own.
         results: What is printed on stdout at the end.
+        files: Where the report goes beside that.
         quiet: Whether progress is left out.
     """
 
@@ -68,12 +73,13 @@ class Settings:
     rounds: int | None = None
     seed: int | None = None
     changes: tuple[str, ...] = ()
-    keep: bool = False
+    keep: Keep | None = None
     reuse: tuple[str, ...] = ()
     output: Path | None = None
     runs: Path | None = None
     thresholds: tuple[str, ...] = ()
     results: Results = "tables"
+    files: ReportFiles = field(default_factory=ReportFiles)
     quiet: bool = False
 
     @classmethod
@@ -88,11 +94,12 @@ class Settings:
             rounds=parsed.rounds,
             seed=parsed.seed,
             changes=tuple(parsed.changes),
-            keep=parsed.keep,
+            keep=cast("Keep | None", parsed.keep),
             reuse=tuple(parsed.reuse),
             output=Path(parsed.output) if parsed.output else None,
             thresholds=tuple(parsed.threshold),
             results=cast("Results", parsed.results),
+            files=read_report_files(parsed),
             quiet=parsed.quiet,
         )
 
@@ -135,6 +142,8 @@ def words_of(settings: Settings) -> list[str]:
         "--seed": settings.seed,
         "--output": settings.output,
         "--results": settings.results,
+        "--report-html": settings.files.html,
+        "--junit": settings.files.junit,
     }
     lists = {
         "--target": settings.targets,
@@ -142,7 +151,11 @@ def words_of(settings: Settings) -> list[str]:
         "--set": settings.changes,
         "--threshold": settings.thresholds,
     }
-    switches = {"--keep": settings.keep, "--quiet": settings.quiet}
+    switches = {
+        "--keep": settings.keep == "laid-out",
+        "--keep-used": settings.keep == "used",
+        "--quiet": settings.quiet,
+    }
     return [
         *(() if settings.replay is None else replay_words_of(settings.replay)),
         *(f"{name}={text}" for name, text in texts.items() if text is not None),
@@ -168,7 +181,17 @@ def _add_target_options(parser: _Parser) -> None:
         help="run in a folder that an earlier run kept (--keep), after checking it; repeatable",
     )
     parser.add_argument(
-        "--keep", action="store_true", help="leave the laid-out folders there for --reuse"
+        "--keep",
+        action="store_const",
+        const="laid-out",
+        help="leave the folders there, laid out anew, for --reuse",
+    )
+    parser.add_argument(
+        "--keep-used",
+        dest="keep",
+        action="store_const",
+        const="used",
+        help="leave the folders there as the users left them, to be looked at",
     )
 
 
@@ -206,7 +229,26 @@ def _add_result_options(parser: _Parser) -> None:
         metavar="LIMIT",
         help="a limit to judge, such as 'front_page.p95 < 200ms'; repeatable",
     )
+    parser.add_argument(
+        "--report-html",
+        metavar="FILE",
+        help="write the report as one HTML page with charts to a new file",
+    )
+    add_junit_option(parser)
     parser.add_argument("--quiet", action="store_true", help="show no progress")
+
+
+def add_junit_option(parser: _Parser) -> None:
+    """Declare the report for pipelines."""
+    parser.add_argument(
+        "--junit", metavar="FILE", help="write the verdict as JUnit XML to a new file"
+    )
+
+
+def read_report_files(parsed: argparse.Namespace) -> ReportFiles:
+    """Pick the files of the report out of a parsed command line."""
+    html, junit = parsed.report_html, parsed.junit
+    return ReportFiles(Path(html) if html else None, Path(junit) if junit else None)
 
 
 def _read_rounds(text: str) -> int:

@@ -7,9 +7,19 @@ from typing import Literal
 from replayer.errors import drop_output
 from replayer.load.targets import Target
 from replayer.load.workload import Workload
-from replayer.measure import RunFolder, load_run, with_results
+from replayer.measure import RunFolder, RunRecord, load_run, with_results
 from replayer.plan import describe_plan
-from replayer.report import Style, compose, render_json, render_table
+from replayer.report import (
+    Document,
+    ReportFiles,
+    Style,
+    compose,
+    render_html,
+    render_json,
+    render_junit,
+    render_table,
+    write_new,
+)
 from replayer.verdict import Names, check_names, parse_threshold
 
 __all__ = ["check_thresholds", "show_results"]
@@ -30,8 +40,14 @@ def check_thresholds(workload: Workload, targets: Sequence[Target]) -> None:
     check_names(thresholds, names)
 
 
-def show_results(folder: RunFolder, form: Literal["tables", "json", "none"]) -> int:
-    """Judge the run in a folder, keep the judgement there, print it, and return its exit code."""
+def show_results(
+    folder: RunFolder, form: Literal["tables", "json", "none"], files: ReportFiles
+) -> int:
+    """Judge the run in a folder, keep the judgement there, tell it, and return its exit code.
+
+    Raises:
+        ReplayerError: A report could not be written to its file; everything else is done then.
+    """
     record = load_run(folder.path)
     document = compose(record)
     folder.write_run(
@@ -41,7 +57,15 @@ def show_results(folder: RunFolder, form: Literal["tables", "json", "none"]) -> 
         _print(render_json(document))
     elif form == "tables":
         _print(render_table(document, Style.of(sys.stdout)))
+    _write(record, document, files)
     return document.verdict.exit_code
+
+
+def _write(record: RunRecord, document: Document, files: ReportFiles) -> None:
+    if files.html is not None:
+        write_new(files.html, render_html([record]))
+    if files.junit is not None:
+        write_new(files.junit, render_junit(document))
 
 
 def _print(text: str) -> None:

@@ -46,6 +46,7 @@ class Request:
     schedule: tuple[Segment, ...]
     progress: Progress
     interruption: Interruption
+    stop_timeout_s: float
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,12 @@ def open_session(request: Request) -> Session:
     procedure = choose_procedure(workload.cache, settings.remount_command)
     _check_procedure(procedure, request.rounds)
     check_targets(request)
-    works = Works(load_plan(workload.plan), request.progress, request.interruption)
+    works = Works(
+        load_plan(workload.plan),
+        request.progress,
+        request.interruption,
+        request.stop_timeout_s,
+    )
     chronicle = Chronicle(create_run_folder(settings.output, settings.runs), workload)
     chronicle.begin(request.targets, request.rounds, procedure)
     grounds = [Ground(target, works) for target in request.targets]
@@ -207,13 +213,17 @@ def _abandon(
     request.progress.close()
     for ground in grounds:
         if ground.sandboxes and not request.settings.reuse:
-            for line in _remove(ground):
+            hangs = ground.is_hanging
+            lines = _left_behind(ground, "calls hang there") if hangs else _remove(ground)
+            for line in lines:
                 sys.stderr.write(f"{line}\n")
     _remove_default_folder(request.settings)
 
 
 def _keep(session: Session, ground: Ground) -> str:
     folders = ",".join(sandbox.path for sandbox in ground.sandboxes)
+    if session.request.settings.keep == "used":
+        return f"kept as the users left it: {ground.target.name}={folders}"
     if session.restless and session.request.interruption.level < Level.AT_ONCE:
         with suppress(ReplayerError):
             ground.fresh = False

@@ -1,7 +1,6 @@
 """One run on Locust's stage: built in its ``init`` event, played, taken down when it quits."""
 
 import atexit
-import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from locust.env import Environment
 
 from replayer.errors import ReplayerError, in_lines
+from replayer.keeper import leave_now
 from replayer.load.audience import Audience
 from replayer.load.chronicle import Ending, load_facts
 from replayer.load.conductor import Conductor
@@ -92,9 +92,7 @@ class Stage:
     def end_process(self) -> None:
         """Leave at once when threads hang in the kernel; the interpreter would wait for them."""
         if self._troupe.hung:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(self._code)
+            leave_now(self._code)
 
     def _take_replay(self) -> None:
         """Keep how far replays agreed with their traces."""
@@ -124,8 +122,11 @@ class Stage:
         """Show the results, and return the exit code that they call for."""
         request = self._session.request
         folder = self._session.chronicle.folder
-        code = show_results(folder, request.settings.results)
-        failure = self.conductor.failure
+        code, failure = EXIT_INCONCLUSIVE, self.conductor.failure
+        try:
+            code = show_results(folder, request.settings.results, request.settings.files)
+        except ReplayerError as error:
+            failure = failure or error
         if failure is not None:
             _say(in_lines(failure))
             return failure.exit_code
@@ -154,6 +155,7 @@ def make_request(
     Raises:
         ReplayerError: It cannot be run.
     """
+    settings.files.check()
     targets = tuple(chosen_targets(settings) if targets is None else targets)
     rounds = settings.rounds or _rounds(environment, len(targets))
     workload = _make_workload(environment, settings, rounds)
@@ -169,6 +171,7 @@ def make_request(
         schedule=_make_schedule(environment, workload, len(targets), rounds),
         progress=audience.progress,
         interruption=interruption,
+        stop_timeout_s=float(environment.stop_timeout),
     )
 
 

@@ -12,11 +12,11 @@ from typing import Any, TypeVar, cast
 import gevent
 from gevent.hub import get_hub
 
-__all__ = ["call_in_thread", "call_within", "hung_calls"]
+from replayer.keeper import give_up_on
+
+__all__ = ["call_in_thread", "call_within"]
 
 R = TypeVar("R")
-
-_hung: list[str] = []
 
 
 def call_in_thread(call: Callable[..., R], *arguments: Any) -> R:  # noqa: ANN401 - as they are
@@ -42,7 +42,7 @@ def call_within(seconds: float, call: Callable[[], R], what: str) -> R:
     hub.loop.update_now()
     result = hub.threadpool.spawn(_caught, call)
     if not gevent.wait([result], timeout=seconds):
-        _hung.append(what)
+        give_up_on(what)
         message = f"{what} has not answered within {seconds:g} s"
         raise TimeoutError(message)
     return _outcome(cast("R | _Raised", result.get()))
@@ -66,8 +66,3 @@ def _outcome(found: R | _Raised) -> R:
     if isinstance(found, _Raised):
         raise found.error
     return found
-
-
-def hung_calls() -> tuple[str, ...]:
-    """Return what the calls that never came back were made on."""
-    return tuple(_hung)

@@ -11,6 +11,7 @@ from gevent import Greenlet
 from locust.env import Environment
 
 from replayer.errors import ReplayerError
+from replayer.keeper import give_up_on, hung_calls
 from replayer.load import sessions
 from replayer.load.answers import Mailbox
 from replayer.load.band import OwnBand
@@ -21,7 +22,7 @@ from replayer.load.roster import Roster
 from replayer.load.session import Session
 from replayer.load.sessions import Crew
 from replayer.load.targets import explain
-from replayer.load.threads import call_in_thread, hung_calls
+from replayer.load.threads import call_in_thread
 from replayer.measure.health import Health
 
 __all__ = ["Troupe"]
@@ -39,7 +40,6 @@ class Troupe:
         band: What a conductor leads.
         courier: Who carries intervals and transactions.
         statistics: The bridge into Locust's.
-        hung: Whether calls hang that can never be ended.
     """
 
     def __init__(self, session: Session, environment: Environment, numbers: Sequence[int]) -> None:
@@ -57,7 +57,11 @@ class Troupe:
         sessions.join(environment, Crew(engine, roster, mailbox, len(names)))
         self._carrier: Greenlet[[], None] | None = None
         self._hung_before = len(hung_calls())
-        self.hung = False
+
+    @property
+    def hung(self) -> bool:
+        """Whether calls hang that can never be ended."""
+        return bool(self.band.given_up) or len(hung_calls()) > self._hung_before
 
     def start(self) -> None:
         """Listen to the engine, and carry."""
@@ -69,7 +73,8 @@ class Troupe:
         """End all threads, then carry what they left."""
         stuck = call_in_thread(self._session.engine.close)
         self.band.given_up += stuck
-        self.hung = bool(self.band.given_up) or len(hung_calls()) > self._hung_before
+        for hung in self.band.given_up:
+            give_up_on(f"{hung.op} {hung.path}")
         self.courier.finish()
         if self._carrier is not None:
             self._carrier.join()
@@ -87,5 +92,4 @@ class Troupe:
 
     def health(self) -> Health:
         """Return what the harness cost and suffered until now."""
-        given_up = len({stuck.user for stuck in self.band.given_up})
-        return self._gauge.health(given_up, self.courier.dropped)
+        return self._gauge.health(self.band.stuck_users(), self.courier.dropped)

@@ -86,6 +86,8 @@ def check_web_options(options: argparse.Namespace) -> None:
     for chosen, name in (
         (options.class_picker, "--class-picker"),
         (options.autostart, "--autostart"),
+        (options.report_html, "--html"),
+        (options.junit, "--junit"),
     ):
         if chosen:
             message = f"{name}: does not go with the web page"

@@ -9,10 +9,17 @@ from typing import Literal
 
 from replayer.analysis import DRAWS, find_acknowledged, read_distributions
 from replayer.errors import ReplayerError
-from replayer.measure import RunRecord, Summary, format_factor, format_time_ns, summarise
+from replayer.measure import (
+    RunRecord,
+    Summary,
+    format_duration,
+    format_factor,
+    format_time_ns,
+    summarise,
+)
 from replayer.report.comparison import Compared, Comparison, Contender, Difference, Standing
 from replayer.report.conditions import Side, find_differences
-from replayer.report.plan_changes import plan_changes
+from replayer.report.plan_changes import plan_changes, same_work
 from replayer.report.ranking import CLAIM_ROUNDS
 from replayer.report.standings import ONE_ROUND_MARGIN, Entrant, find_standings
 from replayer.verdict import judge
@@ -20,6 +27,7 @@ from replayer.verdict import judge
 __all__ = ["compare"]
 
 MOST_CONTENDERS = 24  # chosen: more than a page can hold side by side
+LENGTH_FACTOR = 1.5  # chosen: ends of rounds alone make the measured times differ by less
 
 Plans = Literal["same plan", "different plans"]
 
@@ -75,13 +83,11 @@ def _check(records: Sequence[RunRecord], sides: Sequence[Side], plans: Plans) ->
         message = f"a comparison needs 2 to {MOST_CONTENDERS} targets, got {len(sides)}"
         raise ReplayerError(message, hint="name several runs, or one run with several targets")
     first = records[0]
-    other = next(
-        (each for each in records if each.run.plan.fingerprint != first.run.plan.fingerprint), None
-    )
+    other = next((each for each in records if not same_work(first, each)), None)
     if other is not None and plans == "same plan":
         message = (
             f"{first.folder.name} ({first.run.plan.fingerprint[:12]}) and {other.folder.name} "
-            f"({other.run.plan.fingerprint[:12]}) ran different plans: they differ in "
+            f"({other.run.plan.fingerprint[:12]}) did different work: their plans differ in "
             f"{plan_changes(first, other)}"
         )
         raise ReplayerError(message, hint="add --different-plans to compare them all the same")
@@ -177,6 +183,16 @@ def _method(contenders: Sequence[Contender]) -> Iterator[str]:
         )
 
 
+def _lengths(contenders: Sequence[Contender]) -> Iterator[str]:
+    lasted = {contender.label: contender.measured_s for contender in contenders}
+    if max(lasted.values()) > LENGTH_FACTOR * max(min(lasted.values()), 1e-9):
+        each = ", ".join(f"{label} {format_duration(seconds)}" for label, seconds in lasted.items())
+        yield (
+            f"the contenders were not measured for as long as each other ({each}): the longer one "
+            "has more of what is rare or comes late, such as full caches and used up credits"
+        )
+
+
 def _cautions(
     records: Sequence[RunRecord],
     contenders: Sequence[Contender],
@@ -188,6 +204,7 @@ def _cautions(
             f"the runs were not made in turns but at different times ({began}): what changed on "
             "the client, the network or the servers in between is in the figures"
         )
+    yield from _lengths(contenders)
     deciding = [item.what for item in differences if item.decides]
     if deciding:
         yield f"the contenders differ in {', '.join(deciding)}: see the differences"

@@ -48,7 +48,7 @@ class Difference(Frozen):
     values: tuple[str, ...]
     """One for each contender, in their order."""
     decides: bool
-    """Whether it may make a figure what it is: a plan, a cache, a guarantee, a kernel."""
+    """Whether it may make a figure what it is: the work, a cache, a guarantee, a kernel."""
 
 
 class Standing(Frozen):

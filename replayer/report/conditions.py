@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from replayer.measure import MountFacts, RunRecord, Target, format_bytes
 from replayer.report.comparison import Difference
+from replayer.report.plan_changes import work_of
 
 __all__ = ["Side", "find_differences"]
 
@@ -61,13 +62,12 @@ def _promise(side: Side) -> str:
     return f"write: {promise.write}, close: {promise.close}, fsync: {promise.fsync}"
 
 
-def _plan(side: Side) -> str:
-    plan = side.record.run.plan
-    return f"{plan.name} {plan.fingerprint[:12]}"
+def _work(side: Side) -> str:
+    return f"{side.record.run.plan.name} {work_of(side.record)[:12]}"
 
 
 _FACTS: tuple[tuple[str, bool, Callable[[Side], str]], ...] = (
-    ("plan", True, _plan),
+    ("work", True, _work),
     ("seed", True, lambda side: str(side.record.run.plan.seed)),
     ("users", True, lambda side: str(side.record.run.load.users)),
     ("pace", True, lambda side: f"{side.record.run.load.loop}: {side.record.run.load.pace}"),

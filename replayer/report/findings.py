@@ -27,7 +27,7 @@ from replayer.measure import (
     format_time_ns,
 )
 
-__all__ = ["CLIFF_FACTOR", "Sentence", "acknowledgements", "sentences"]
+__all__ = ["CLIFF_FACTOR", "Sentence", "acknowledgements", "nothing_found", "sentences"]
 
 CLIFF_FACTOR = 2.0
 """Chosen: a step to more than twice the latency is called a cliff."""
@@ -63,6 +63,13 @@ def sentences(analysis: Analysis) -> Iterator[Sentence]:
     yield from map(_modes, analysis.modes)
     yield from _outliers(analysis.outliers)
     yield from (found for tail in analysis.tails for found in _tail(tail))
+
+
+def nothing_found(analysis: Analysis) -> str:
+    """Say that there is nothing to say; where data were too few, that this proves nothing."""
+    if analysis.notes:
+        return "Nothing that the data are enough for."
+    return "Nothing: no cliffs, stalls, drift, slow begins, groups or outliers were found."
 
 
 def acknowledgements(analysis: Analysis) -> Iterator[tuple[str, str]]:

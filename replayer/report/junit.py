@@ -1,4 +1,4 @@
-"""The report as JUnit XML: a test case per threshold and target, and one for the run as a whole.
+"""The report as JUnit XML: a test suite per run; a test case per threshold and target, one for all.
 
 A replay has one more for each target. A failed threshold and a divergence are failures, what is
 inconclusive is an error, so that neither passes a pipeline.
@@ -7,6 +7,7 @@ inconclusive is an error, so that neither passes a pipeline.
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from replayer.report.document import Document
@@ -19,30 +20,57 @@ __all__ = ["render_junit"]
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def render_junit(document: Document) -> str:
-    """Render a run's verdict as JUnit XML, ending with a newline."""
+def render_junit(*documents: Document) -> str:
+    """Render the verdicts of runs as JUnit XML, ending with a newline."""
+    counted = [_counted(document) for document in documents]
+    total = _Counts(*(sum(column) for column in zip(*counted, strict=True)))
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        f'<testsuites name="replayer" {_attributes(total)}>',
+        *(
+            line
+            for document, counts in zip(documents, counted, strict=True)
+            for line in _suite(document, counts)
+        ),
+        "</testsuites>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class _Counts(NamedTuple):
+    """How many test cases there are, and how many of them failed or could not be judged."""
+
+    tests: int
+    failures: int
+    errors: int
+
+
+def _counted(document: Document) -> _Counts:
     judgements = document.verdict.judgements
     replays = list(_replays(document))
     failures = sum(found.outcome == "fail" for found in judgements)
     failures += sum(found.count > 0 for found in replays)
     errors = sum(found.outcome == "inconclusive" for found in judgements)
     errors += bool(document.verdict.reasons)
-    tests = len(judgements) + len(replays) + 1
-    counts = f'tests="{tests}" failures="{failures}" errors="{errors}"'
-    lines = [
-        '<?xml version="1.0" encoding="UTF-8"?>',
-        f'<testsuites name="replayer" {counts}>',
-        (
-            f"  <testsuite name={_quoted(document.plan.name)} id={_quoted(document.id)} {counts}"
-            f" timestamp={_quoted(document.began.removesuffix('Z'))}>"
-        ),
-        *(line for found in judgements for line in _case(found, document.plan.name)),
-        *(line for found in replays for line in _replay_case(found, document.plan.name)),
-        *_whole(document),
-        "  </testsuite>",
-        "</testsuites>",
-    ]
-    return "\n".join(lines) + "\n"
+    return _Counts(len(judgements) + len(replays) + 1, failures, errors)
+
+
+def _attributes(counts: _Counts) -> str:
+    return f'tests="{counts.tests}" failures="{counts.failures}" errors="{counts.errors}"'
+
+
+def _suite(document: Document, counts: _Counts) -> Iterator[str]:
+    name = document.plan.name
+    yield (
+        f"  <testsuite name={_quoted(name)} id={_quoted(document.id)} {_attributes(counts)}"
+        f" timestamp={_quoted(document.began.removesuffix('Z'))}>"
+    )
+    for judgement in document.verdict.judgements:
+        yield from _case(judgement, name)
+    for replay in _replays(document):
+        yield from _replay_case(replay, name)
+    yield from _whole(document)
+    yield "  </testsuite>"
 
 
 def _case(found: Judgement, suite: str) -> Iterator[str]:

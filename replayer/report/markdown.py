@@ -10,7 +10,8 @@ from replayer.report.description import (
 )
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
-from replayer.report.findings import acknowledgements, sentences
+from replayer.report.findings import acknowledgements, nothing_found, sentences
+from replayer.report.headline import say_alarms, say_figures, say_verdict
 from replayer.report.replay import (
     DIVERGENCE_TITLES,
     describe_agreement,
@@ -29,6 +30,7 @@ def render_markdown(document: Document) -> str:
     """Render a run as Markdown, ending with a newline."""
     lines = [
         f"# {escape(describe_verdict(document))}",
+        *(line for text in _headlines(document) for line in ("", escape(text))),
         *_verdict(document),
         *_described(document),
         *_replay(document),
@@ -40,6 +42,13 @@ def render_markdown(document: Document) -> str:
         *(f"- {escape(note)}" for note in _notes(document)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _headlines(document: Document) -> Iterator[str]:
+    yield f"{say_verdict(document)}."
+    yield from say_figures(document)
+    if document.verdict.outcome != "pass":  # else the verdict says it already
+        yield from say_alarms(document)
 
 
 def _notes(document: Document) -> Iterator[str]:
@@ -115,9 +124,10 @@ def _ranking(document: Document) -> Iterator[str]:
 
 def _findings(document: Document) -> Iterator[str]:
     found = list(sentences(document.analysis))
-    if found:
-        yield from ("", "## What stands out", "")
-        yield from (f"- **{escape(item.label)}**: {escape(item.text)}" for item in found)
+    yield from ("", "## What stands out", "")
+    yield from (f"- **{escape(item.label)}**: {escape(item.text)}" for item in found)
+    if not found:
+        yield escape(nothing_found(document.analysis))
     promises = list(acknowledgements(document.analysis))
     if promises:
         yield from ("", "## Where written data is when a transaction has ended", "")

@@ -1,18 +1,39 @@
-"""In what two plans differ, for a refusal to compare them: plan.json against plan.json.
+"""What two plans have in common, and in what they differ: plan.json against plan.json.
 
-Values are shown where they are short; of long ones only that they differ.
+Two runs do the same work where their plans are alike apart from how long they last: a longer run of
+a scenario is compared with a shorter one, and the report says so. Everything else (users, seed,
+files, steps, pace) changes what is measured, and makes it other work.
 """
 
 import json
 from collections.abc import Iterator, Mapping
+from hashlib import sha256
 from typing import Any
 
 from replayer.measure import RunRecord
 
-__all__ = ["plan_changes"]
+__all__ = ["plan_changes", "same_work", "work_of"]
 
+_LENGTHS = frozenset({"stop", "warm_up_ns"})
+"""What a plan says of how long it lasts. ``stop`` holds the time of one round, too."""
+_FIO_LENGTHS = ("runtime=", "ramp_time=")
 _LONGEST = 40  # characters of a value that is still shown: chosen
 _MOST = 6  # differences that are named: chosen
+
+
+def same_work(one: RunRecord, other: RunRecord) -> bool:
+    """Whether two runs did the same work, for however long."""
+    alike = one.run.plan.fingerprint == other.run.plan.fingerprint
+    return alike or work_of(one) == work_of(other)
+
+
+def work_of(record: RunRecord) -> str:
+    """Return the SHA-256 of a run's plan apart from its length; without plan.json, of all of it."""
+    plan = _plan(record)
+    if plan is None:
+        return record.run.plan.fingerprint
+    text = json.dumps(_without_lengths(plan), sort_keys=True, separators=(",", ":"))
+    return sha256(text.encode()).hexdigest()
 
 
 def plan_changes(one: RunRecord, other: RunRecord) -> str:
@@ -32,6 +53,17 @@ def _plan(record: RunRecord) -> Mapping[str, Any] | None:
     except (OSError, ValueError):
         return None
     return found if isinstance(found, dict) else None
+
+
+def _without_lengths(plan: Mapping[str, Any]) -> object:
+    if plan.get("engine") == "fio":  # which fio ran the jobs is a fact of the run, not of the work
+        return [_job_without_lengths(job) for job in plan.get("jobs", ())]
+    return {key: value for key, value in plan.items() if key not in _LENGTHS}
+
+
+def _job_without_lengths(job: Mapping[str, Any]) -> list[str]:
+    lines = str(job.get("text")).splitlines()
+    return [line for line in lines if not line.startswith(_FIO_LENGTHS)]
 
 
 def _changes(left: Mapping[str, Any], right: Mapping[str, Any], under: str) -> Iterator[str]:

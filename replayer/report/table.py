@@ -13,7 +13,7 @@ from replayer.report.description import (
 )
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
-from replayer.report.findings import acknowledgements, sentences
+from replayer.report.findings import acknowledgements, nothing_found, sentences
 from replayer.report.grid import Column, lay_out_grid
 from replayer.report.replay import (
     DIVERGENCE_TITLES,
@@ -152,12 +152,13 @@ def _ranking(document: Document, style: Style) -> Iterator[str]:
 
 def _findings(document: Document, style: Style) -> Iterator[str]:
     found = list(sentences(document.analysis))
-    if found:
-        yield from heading("What stands out", style)
-        for sentence in found[:_MOST_FINDINGS]:
-            yield from wrapped(sentence.label, sentence.text, 13, style)
-        if len(found) > _MOST_FINDINGS:
-            yield from note(f"{len(found) - _MOST_FINDINGS} more in --json", style)
+    yield from heading("What stands out", style)
+    for sentence in found[:_MOST_FINDINGS]:
+        yield from wrapped(sentence.label, sentence.text, 13, style)
+    if len(found) > _MOST_FINDINGS:
+        yield from note(f"{len(found) - _MOST_FINDINGS} more in --json", style)
+    if not found:
+        yield from note(nothing_found(document.analysis), style)
     for remark in document.analysis.notes:
         yield from note(remark, style)
     promises = list(acknowledgements(document.analysis))

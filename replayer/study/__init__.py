@@ -6,6 +6,7 @@ figures of their run folders. Steps run as commands of their own; nothing here m
 
 from replayer.study.catalogue import load_studies, load_study
 from replayer.study.flow import Order, resume_study, run_study
+from replayer.study.measured import find_stand_outs
 from replayer.study.model import Study
 from replayer.study.results import fill_tables
 from replayer.study.table import render_study
@@ -14,6 +15,7 @@ __all__ = [
     "Order",
     "Study",
     "fill_tables",
+    "find_stand_outs",
     "load_studies",
     "load_study",
     "render_study",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from replayer.baseline.jobs import load_jobs
@@ -12,13 +13,30 @@ from replayer.load.targets import parse_targets
 from replayer.scenario import load_scenario, shipped_scenarios
 from replayer.study.model import Step
 
-__all__ = ["QUICK_S", "Terms", "missing", "step_seconds", "step_words"]
+__all__ = [
+    "LONGEST_QUICK_S",
+    "QUICK_S",
+    "TURN_S",
+    "Length",
+    "Terms",
+    "missing",
+    "step_length",
+    "step_words",
+]
 
 QUICK_S = 180.0
 """What --quick promises."""
 QUICK_SHARE = 0.8  # chosen: of that time is planned; the rest is for a slow mount
 TURN_S = 3.0  # measured on a busy machine of two CPUs: starts a program, lays out small files
 LONGEST_QUICK_S = 15  # chosen: a minute's rate shows within as long
+
+
+@dataclass(frozen=True)
+class Length:
+    """How long something measures: at least, and at most; None: as long as its work takes."""
+
+    least_s: float
+    most_s: float | None
 
 
 @dataclass(frozen=True)
@@ -31,6 +49,7 @@ class Terms:
         rounds: Turns of each target; None means one for one target, three for several.
         steps: How many steps share the time.
         quiet: Whether steps show no progress.
+        seconds: How long a quick step measures each target; None: an even share of the time.
     """
 
     targets: tuple[str, ...]
@@ -38,6 +57,7 @@ class Terms:
     rounds: int | None
     steps: int
     quiet: bool = False
+    seconds: int | None = None
 
     @property
     def turns(self) -> int:
@@ -47,6 +67,8 @@ class Terms:
     @property
     def quick_seconds(self) -> int:
         """How long a step measures each target with --quick."""
+        if self.seconds is not None:
+            return self.seconds
         share = QUICK_S * QUICK_SHARE / (len(self.targets) * self.steps)
         return max(1, min(int(share - TURN_S), LONGEST_QUICK_S))
 
@@ -65,12 +87,17 @@ def missing(step: Step) -> str | None:
     return None
 
 
+def further_words(step: Step, terms: Terms) -> tuple[str, ...]:
+    """Return the words that a step has of its own."""
+    return (*step.words, *(step.quick if terms.quick else step.full))
+
+
 def step_words(step: Step, terms: Terms, folder: Path) -> list[str]:
     """Return the words of a step's command, without the program."""
     targets = [f"--target={target}" for target in terms.targets]
     ends = [f"--rounds={terms.turns}", f"--output={folder}", *targets]
     quiet = ["--quiet"] if terms.quiet else []
-    further = [*quiet, *step.words, *(step.quick if terms.quick else ())]
+    further = [*quiet, *further_words(step, terms)]
     if step.fio is not None:
         if terms.quick:
             further.append(f"--runtime={terms.quick_seconds}s")
@@ -80,18 +107,26 @@ def step_words(step: Step, terms: Terms, folder: Path) -> list[str]:
     return ["run", step.job, *further, *ends]
 
 
-def step_seconds(step: Step, terms: Terms) -> float | None:
-    """Return how long a step measures in all; None where it ends with its work."""
+def step_length(step: Step, terms: Terms) -> Length:
+    """Return how long a step measures in all."""
     if terms.quick:
-        return float(terms.quick_seconds * len(terms.targets))
+        return Length(0.0, float(terms.quick_seconds * len(terms.targets)))
     if step.fio is not None:
         each = [seconds_needed(file) for file in load_jobs([step.fio])]
         known = [seconds for seconds in each if seconds is not None]
-        turns = terms.turns * len(terms.targets)
-        return sum(known) * turns if len(known) == len(each) else None
+        total = sum(known) * terms.turns * len(terms.targets)
+        return Length(total, total if len(known) == len(each) else None)
     try:
-        length_ns = load_scenario(step.job).duration_ns
+        scenario = load_scenario(step.job, _changes(further_words(step, terms)))
     except ReplayerError:
-        return None
+        return Length(0.0, None)
+    if scenario.duration_ns is None:
+        return Length(0.0, None)
     # A scenario's duration is that of a target, all its rounds together.
-    return None if length_ns is None else length_ns / 1e9 * len(terms.targets)
+    most = scenario.duration_ns / 1e9 * len(terms.targets)
+    return Length(most if scenario.iterations is None else 0.0, most)
+
+
+def _changes(words: Sequence[str]) -> list[str]:
+    """Return what ``--set`` says among words."""
+    return [value for name, value in pairwise(words) if name == "--set"]

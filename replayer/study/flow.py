@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,8 +20,9 @@ from replayer.engine.fio import find_fio
 from replayer.load.interruption import Interruption, Level
 from replayer.load.targets import check_target, parse_targets
 from replayer.measure import format_time_ns
+from replayer.study.budget import Share, quick_budget
 from replayer.study.catalogue import load_study
-from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_seconds, step_words
+from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_length, step_words
 from replayer.study.journal import Attempt, Journal, State, create_journal, open_journal
 from replayer.study.model import Step, Study
 
@@ -30,7 +31,6 @@ __all__ = ["Order", "announce", "resume_study", "run_study"]
 PARENT = Path("replayer-studies")
 POLL_S = 0.1
 GRACE_S = 20.0  # chosen: a step removes its folders meanwhile
-QUICK_RESERVE_S = 10.0  # chosen: for the removal at the end of the last step
 
 SETTLED = frozenset({0, 1, 4})
 """Exit codes after which a step is not tried again: it ran, whatever it proved."""
@@ -81,11 +81,19 @@ def announce(study: Study, terms: Terms) -> str:
     """Say how long a study takes."""
     if terms.quick:
         return f"at most {format_time_ns(QUICK_S * 1e9)}"
-    each = {name: step_seconds(step, terms) for name, step in study.steps.items()}
-    known = sum(seconds for seconds in each.values() if seconds is not None)
-    open_ended = [name for name, seconds in each.items() if seconds is None]
-    text = f"at least {known / 60:.0f} min, and the time to lay out files"
+    each = {name: step_length(step, terms) for name, step in study.steps.items()}
+    least = sum(length.least_s for length in each.values())
+    most = sum(
+        length.least_s if length.most_s is None else length.most_s for length in each.values()
+    )
+    text = f"{_minutes(least, most)}, and the time to lay out files"
+    open_ended = [name for name, length in each.items() if length.most_s is None]
     return f"{text}; {', '.join(open_ended)}: as long as the work takes" if open_ended else text
+
+
+def _minutes(least_s: float, most_s: float) -> str:
+    least, most = round(least_s / 60), round(most_s / 60)
+    return f"{most} min" if least == most else f"{least} to {most} min"
 
 
 def _check(order: Order) -> None:
@@ -111,27 +119,27 @@ def _play(journal: Journal, study: Study, *, quiet: bool) -> bool:
     terms = Terms(state.targets, state.quick, state.rounds, len(study.steps), quiet)
     long = announce(study, terms)
     _say(f"study {study.letter} ({study.name}): {long}; {journal.path}", quiet=quiet)
+    budget = quick_budget(len(terms.targets)) if terms.quick else None
+    pending = [name for name in study.steps if not journal.is_done(name)]
     interruption = Interruption()
     interruption.watch()
-    end = time.monotonic() + QUICK_S - QUICK_RESERVE_S if terms.quick else None
     try:
-        for number, (name, step) in enumerate(study.steps.items(), start=1):
-            last = journal.last(name)
-            if last is not None and last.done:
-                continue
+        for number, name in enumerate(pending):
             if interruption.level > Level.NONE:
                 return False
-            _say(f"step {number} of {len(study.steps)}: {name}", quiet=quiet)
-            left = len(study.steps) - number + 1
-            limit_s = None if end is None else max(end - time.monotonic(), 0.0) / left
-            attempt = _attempt(journal, (name, step), terms, interruption, limit_s)
+            place = [*study.steps].index(name) + 1
+            _say(f"step {place} of {len(study.steps)}: {name}", quiet=quiet)
+            share = None if budget is None else budget.share(len(pending) - number)
+            began = time.monotonic()
+            attempt = _attempt(journal, (name, study.steps[name]), terms, interruption, share)
+            if budget is not None and share is not None:
+                budget.learn(share, time.monotonic() - began)
             journal.note(name, attempt)
             if attempt.says is not None:
                 _say(f"  {name}: {attempt.says}", quiet=quiet)
     finally:
         interruption.unwatch()
-    attempts = [journal.last(name) for name in study.steps]
-    return all(attempt is not None and attempt.done for attempt in attempts)
+    return all(journal.is_done(name) for name in study.steps)
 
 
 def _attempt(
@@ -139,7 +147,7 @@ def _attempt(
     named: tuple[str, Step],
     terms: Terms,
     interruption: Interruption,
-    limit_s: float | None,
+    share: Share | None,
 ) -> Attempt:
     """Run one step and return how it went."""
     name, step = named
@@ -147,16 +155,20 @@ def _attempt(
     lacking = missing(step)
     if lacking is not None:
         return Attempt(folder=folder.name, done=True, says=lacking)
+    terms = terms if share is None else replace(terms, seconds=share.seconds)
     process = subprocess.Popen(  # noqa: S603 - this very program
         [sys.executable, "-m", "replayer", *step_words(step, terms, folder), "--json"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C comes here first
     )
-    cut = _wait(process, interruption, limit_s)
+    cut = _wait(process, interruption, None if share is None else share.limit_s)
     code = process.returncode
     if interruption.level > Level.NONE:
         return Attempt(folder=folder.name, done=False, says="interrupted")
+    if cut and code == -signal.SIGKILL:
+        says = "did not end in time and was killed: replayer clean removes what it left behind"
+        return Attempt(folder=folder.name, done=True, says=says)
     if cut:
         return Attempt(folder=folder.name, done=True, says="cut short, to end in time")
     if code in SETTLED:

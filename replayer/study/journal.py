@@ -54,6 +54,11 @@ class Journal:
         found = self.state.attempts.get(step, ())
         return found[-1] if found else None
 
+    def is_done(self, step: str) -> bool:
+        """Whether a step is not to be tried again."""
+        last = self.last(step)
+        return last is not None and last.done
+
     def next_folder(self, step: str) -> Path:
         """Return where the next attempt goes; nothing is there yet."""
         number = len(self.state.attempts.get(step, ())) + 1

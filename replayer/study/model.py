@@ -8,7 +8,9 @@ from replayer.measure import Frozen
 
 __all__ = ["Column", "Published", "Ranking", "Ratio", "Step", "Study", "Table", "Variant"]
 
-Figure = Literal["rate", "throughput", "bytes_per_s", "mean", "p50", "p95", "p99", "max", "count"]
+Figure = Literal[
+    "rate", "throughput", "bytes_per_s", "mean", "p50", "p95", "p99", "max", "count", "time_of_all"
+]
 Unit = Literal["", "MB/s", "GiB/min", "µs", "ms", "s"]
 Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9-]*$")]
 
@@ -22,6 +24,8 @@ class Step(Frozen):
     """Further words of the command."""
     quick: tuple[str, ...] = ()
     """Further ones with --quick."""
+    full: tuple[str, ...] = ()
+    """Further ones without it."""
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
@@ -47,6 +51,15 @@ class Column(Frozen):
     unit: Unit = ""
     full_only: bool = False
     """Whether --quick makes it something else, so that it is left out there."""
+    all: Annotated[int, Field(gt=0)] | None = None
+    """Of ``time_of_all``: how many of it are the whole, whose time is told from their rate."""
+
+    @model_validator(mode="after")
+    def _knows_all(self) -> Self:
+        if (self.figure == "time_of_all") != (self.all is not None):
+            message = f"{self.title}: time_of_all goes with all, and with it alone"
+            raise ValueError(message)
+        return self
 
 
 class Ranking(Frozen):

@@ -2,24 +2,19 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
 
+from replayer.analysis import find_acknowledged
 from replayer.baseline.promises import place_of_writes, writes
 from replayer.engine.fio import parse_job_file
-from replayer.errors import ReplayerError
 from replayer.measure import (
     Frozen,
     Performance,
-    RunRecord,
     Statistics,
-    Summary,
     TargetSummary,
     TransactionSummary,
-    load_run,
-    summarise,
 )
 from replayer.study.journal import Journal
+from replayer.study.measured import Measured, load_measured
 from replayer.study.model import Column, Published, Study, Table
 
 __all__ = ["Filled", "Line", "Row", "fill_tables"]
@@ -74,32 +69,14 @@ class Filled(Frozen):
     lines: tuple[Line, ...]
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """What a step has measured."""
-
-    record: RunRecord
-    summary: Summary
-
-
 def fill_tables(study: Study, journal: Journal | None) -> tuple[Filled, ...]:
     """Return the study's tables; without a journal, as they were published."""
-    steps = {} if journal is None else dict(_measured(study, journal))
+    steps = {} if journal is None else dict(load_measured(study, journal))
     quick = journal is not None and journal.state.quick
     return tuple(_fill(table, steps, quick=quick) for table in study.tables)
 
 
-def _measured(study: Study, journal: Journal) -> Iterator[tuple[str, _Measured]]:
-    for name in study.steps:
-        attempts = journal.state.attempts.get(name, ())
-        for attempt in reversed(attempts):
-            with suppress(ReplayerError):
-                record = load_run(journal.path / attempt.folder)
-                yield name, _Measured(record, summarise(record))
-                break
-
-
-def _fill(table: Table, steps: dict[str, _Measured], *, quick: bool) -> Filled:
+def _fill(table: Table, steps: dict[str, Measured], *, quick: bool) -> Filled:
     published = [_published(row) for row in table.published]
     rows = [*published, *_own_rows(table, steps, quick=quick)]
     lines = tuple(_lines(steps[table.each])) if table.each in steps else ()
@@ -123,7 +100,7 @@ def _published(row: Published) -> Row:
     )
 
 
-def _own_rows(table: Table, steps: dict[str, _Measured], *, quick: bool) -> Iterator[Row]:
+def _own_rows(table: Table, steps: dict[str, Measured], *, quick: bool) -> Iterator[Row]:
     names = dict.fromkeys(
         target.name for found in steps.values() for target in found.summary.targets
     )
@@ -143,7 +120,7 @@ def _own_rows(table: Table, steps: dict[str, _Measured], *, quick: bool) -> Iter
                 yield Row(target=shown, published=False, values=values, stored=_stored(used, name))
 
 
-def _value(column: Column, found: _Measured | None, name: str) -> float | None:
+def _value(column: Column, found: Measured | None, name: str) -> float | None:
     if found is None:
         return None
     target = next((item for item in found.summary.targets if item.name == name), None)
@@ -177,33 +154,44 @@ def _figure(entry: TransactionSummary | Performance, column: Column) -> float | 
         "p95": times.p95_ns,
         "p99": times.p99_ns,
         "max": times.max_ns,
+        "time_of_all": _time_of_all_ns(entry, column),
     }
     return figures[column.figure]
+
+
+def _time_of_all_ns(entry: TransactionSummary | Performance, column: Column) -> float | None:
+    rate = entry.throughput_per_s
+    return None if column.all is None or not rate else column.all / rate * 1e9
 
 
 def _times(entry: TransactionSummary | Performance) -> Statistics:
     return entry.latency if isinstance(entry, TransactionSummary) else entry.time
 
 
-def _stored(used: list[_Measured], name: str) -> str | None:
-    """Return where acknowledged writes were, from the jobs that fio ran and the mount."""
-    places: dict[str, None] = {}
-    for found in used:
-        promise = next((t.guarantee for t in found.record.run.targets if t.name == name), None)
-        try:
-            plan = json.loads((found.record.folder / "plan.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            continue
-        if promise is None or plan.get("engine") != "fio":
-            continue
-        for job in plan["jobs"]:
-            for section in parse_job_file(job["text"], job["source"], {}).sections:
-                if writes(section):
-                    places[place_of_writes(section, promise)] = None
+def _stored(used: list[Measured], name: str) -> str | None:
+    """Return where acknowledged writes were when a figure of them ended."""
+    places = dict.fromkeys(place for found in used for place in _places(found, name))
     return ", ".join(places) or None
 
 
-def _lines(found: _Measured) -> Iterator[Line]:
+def _places(found: Measured, name: str) -> Iterator[str]:
+    """Yield the places: of fio's jobs from their options, of scenarios from their ops."""
+    try:
+        plan = json.loads((found.record.folder / "plan.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return
+    promise = next((t.guarantee for t in found.record.run.targets if t.name == name), None)
+    if plan.get("engine") != "fio":
+        acknowledged = find_acknowledged(found.record, found.summary)
+        yield from (each.ends for each in acknowledged if each.target == name)
+    elif promise is not None:
+        for job in plan["jobs"]:
+            for section in parse_job_file(job["text"], job["source"], {}).sections:
+                if writes(section):
+                    yield place_of_writes(section, promise)
+
+
+def _lines(found: Measured) -> Iterator[Line]:
     for target in found.summary.targets:
         for entry in target.overall.transactions:
             yield Line(

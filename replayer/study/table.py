@@ -7,6 +7,7 @@ from replayer.measure import format_count, format_time_ns
 from replayer.report import PLAIN, Style
 from replayer.report.grid import Column, lay_out_grid
 from replayer.study.journal import Journal
+from replayer.study.measured import StandOut
 from replayer.study.model import Study
 from replayer.study.results import Filled, Line, Row
 
@@ -18,7 +19,11 @@ MARK = "\N{BLACK RIGHT-POINTING POINTER} "
 
 
 def render_study(
-    study: Study, tables: Sequence[Filled], journal: Journal | None, style: Style = PLAIN
+    study: Study,
+    tables: Sequence[Filled],
+    journal: Journal | None,
+    stand_outs: Sequence[StandOut] = (),
+    style: Style = PLAIN,
 ) -> str:
     """Render a study as text, ending with a newline."""
     lines = [
@@ -26,10 +31,19 @@ def render_study(
         *_wrapped(f"published: {study.source}", style),
         *(line for text in study.conditions for line in _wrapped(f"  {text}", style)),
         *(line for table in tables for line in _table(table, style)),
+        *_stand_outs(stand_outs, style),
         "",
         *(line for text in _notes(study, journal) for line in _wrapped(text, style)),
     ]
     return style.fit("\n".join(lines)) + "\n"
+
+
+def _stand_outs(found: Sequence[StandOut], style: Style) -> Iterator[str]:
+    if found:
+        yield ""
+        yield style.paint("What stands out", "heading")
+    for item in found:
+        yield from _wrapped(f"{item.step}: {item.label}: {item.says}", style)
 
 
 def _table(table: Filled, style: Style) -> Iterator[str]:

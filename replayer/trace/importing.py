@@ -41,8 +41,10 @@ class ImportOptions:
     """What the tracer added to each call's duration; estimated if None."""
     gap_stretch_ns: int | None = None
     """What the tracer added to each time between two calls; estimated if None."""
-    stretch_method: str = ""
-    """How these were measured."""
+    probed_ns: tuple[int, int] | None = None
+    """What a probe measured of both: taken where the log does not tell."""
+    probe_method: str = ""
+    """How the probe was made."""
     keep: Literal["needed", "all"] = "needed"
     """Which files of the manifest the trace keeps."""
     strict: bool = False
@@ -88,7 +90,8 @@ def _encode(options: ImportOptions) -> str:
             "marker": options.marker,
             "call_ns": options.call_stretch_ns,
             "gap_ns": options.gap_stretch_ns,
-            "method": options.stretch_method,
+            "probed": options.probed_ns,
+            "method": options.probe_method,
             "keep": options.keep,
             "strict": options.strict,
             "note": options.note,

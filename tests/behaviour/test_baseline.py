@@ -92,8 +92,11 @@ class Mixed:
 def mixed(tmp_path_factory: pytest.TempPathFactory) -> Mixed:
     shell = make_shell(tmp_path_factory.mktemp("mixed"))
     mount = shell.target()
-    done = baseline(shell, MIXED, "--target", mount, "--json")
+    files = ("--html", "page.html", "--junit", "verdict.xml")
+    done = baseline(shell, MIXED, "--target", mount, "--json", *files)
     assert done.code in {0, 4}, done.err
+    assert "synced" in (shell.home / "page.html").read_text()
+    assert "<testsuite " in (shell.home / "verdict.xml").read_text()
     (raw,) = (folder_of(shell) / "fio").glob("*.json")
     jobs = json.loads(raw.read_text())["jobs"]
     return Mixed(done.document(), folder_of(shell), list(mount.iterdir()), jobs)

@@ -111,6 +111,7 @@ def test_locust_itself_runs_a_scenario_with_its_own_options(shell: Shell, packag
     done = shell.run(
         *("-f", packaged, "--headless", "-u", "4", "--csv", "own", "--only-summary"),
         *("--scenario", "tiny.yaml", "--target", f"here={mount}", "--results", "json"),
+        *("--html", "own.html", "--report-html", "page.html"),
         program=LOCUST,
     )
     assert done.went_well, done.err
@@ -118,6 +119,8 @@ def test_locust_itself_runs_a_scenario_with_its_own_options(shell: Shell, packag
     (target,) = document["summary"]["targets"]
     ours = {each["name"]: each["count"] for each in target["overall"]["transactions"]}
     assert counted(shell.home / "own_stats.csv") == {**ours, "Aggregated": sum(ours.values())}
+    assert f'"num_requests": {ours["look"]}' in (shell.home / "own.html").read_text()
+    assert "What stands out" in (shell.home / "page.html").read_text()
     assert document["load"]["users"] == 4
     assert "CPU usage" not in done.err
     assert list(mount.iterdir()) == []

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def done(home: Path, mount: Path) -> Done:
     return make_shell(home).run(
         *("run", "tiny.yaml", "--target", f"here={mount}", "-u", "3", "-t", "2s"),
         *("--seed", "7", "--threshold", "look.p50 < 10s", "--json", "-o", "out"),
-        *("--csv", "own/locust", "--html", "own/report.html"),
+        *("--csv", "own/locust", "--html", "page.html", "--junit", "verdict.xml"),
     )
 
 
@@ -91,7 +92,15 @@ class TestOneRun:
         assert re.search(r"measured, 3 users, .* transactions/s, 0 errors, 2 s left", done.err)
         assert "locust" not in done.err.lower()
 
-    def test_locusts_own_csv_and_html_hold_every_transaction(self, done: Done, home: Path) -> None:
+    def test_the_page_and_the_verdict_for_pipelines_are_ours(self, done: Done, home: Path) -> None:
+        page = (home / "page.html").read_text()
+        assert done.document()["id"] in page
+        assert "What stands out" in page
+        assert len(page) < 3_000_000
+        suite = ET.parse(home / "verdict.xml").getroot()[0]  # noqa: S314 - our own output
+        assert suite.attrib["id"] == done.document()["id"]
+
+    def test_locusts_own_csv_holds_every_transaction(self, done: Done, home: Path) -> None:
         (target,) = done.document()["summary"]["targets"]
         ours = {each["name"]: each["count"] for each in target["overall"]["transactions"]}
         with (home / "own" / "locust_stats.csv").open() as file:
@@ -99,8 +108,18 @@ class TestOneRun:
         theirs = {name: int(row["Request Count"]) for name, row in rows.items()}
         assert theirs == {**ours, "Aggregated": sum(ours.values())}
         assert rows["look"]["Type"] == "FILE"
-        report = (home / "own" / "report.html").read_text()
-        assert f'"num_requests": {ours["look"]}' in report
+
+
+@pytest.mark.parametrize("option", ["--html", "--junit"])
+def test_a_report_that_would_overwrite_a_file_is_refused_before_anything_runs(
+    shell: Shell, option: str
+) -> None:
+    (shell.home / "thesis").write_text("years of work")
+    done = shell.run("run", "tiny.yaml", option, "thesis")
+    assert done.code == 2
+    assert "thesis: File exists" in done.err
+    assert (shell.home / "thesis").read_text() == "years of work"
+    assert not (shell.home / "replayer-runs").exists()
 
 
 def test_without_a_target_it_runs_below_the_current_folder_and_leaves_its_run_folder_only(

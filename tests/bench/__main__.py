@@ -10,11 +10,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
-from tests.bench import arena, contenders, control, crowd, overhead, race, replay, untar
+from tests.bench import (
+    agreement,
+    arena,
+    contenders,
+    control,
+    crowd,
+    imports,
+    overhead,
+    race,
+    replay,
+    untar,
+)
 
 SHORT = 3
 """Turns of a race for one of the longer measurements (chosen)."""
-PARTS = ("c", "fio", "null", "hub", "crowd", "untar", "replay", "control")
+PARTS = ("c", "fio", "agree", "null", "hub", "crowd", "untar", "import", "replay", "control")
 
 
 class Judged(Protocol):
@@ -103,6 +114,18 @@ def _run_fio(options: argparse.Namespace) -> object:
     return _races(options, lambda place, users: race.race_fio(place, users, SHORT * options.turns))
 
 
+def _run_agree(options: argparse.Namespace) -> object:
+    documents = []
+    print("\nengine and fio on the same patterns (ratios: best turns; quartiles of pairs)")
+    print(agreement.HEADER)
+    for name in options.arena:
+        with arena.ARENAS[name]() as folder:
+            for found in agreement.agreements(name, folder, options.scratch, SHORT * options.turns):
+                print(found.row(), flush=True)
+                documents.append(found.document())
+    return documents
+
+
 def _run_null(options: argparse.Namespace) -> object:
     with arena.tmpfs() as folder:
         null = overhead.null_target(folder, options.turns)
@@ -144,6 +167,15 @@ def _run_untar(options: argparse.Namespace) -> object:
         print(f"  replayer {found.engine_s:.2f} s, GNU tar {found.tar_s:.2f} s")
         documents.append({"arena": name, **found.document()})
     return documents
+
+
+def _run_import(options: argparse.Namespace) -> object:
+    with arena.tmpfs() as folder:
+        found = imports.reading(folder, options.turns)
+    print(f"\nimport of strace's text: {found.lines_s:,.0f} lines/s: {_passes(found)}")
+    sizes = f"{found.rss_bytes / 2**20:,.0f} MiB, {found.long_rss_bytes / 2**20:,.0f} MiB"
+    print(f"  memory {sizes} for ten times as many lines ({found.long_lines_s:,.0f} lines/s)")
+    return found.document()
 
 
 def _run_replay(options: argparse.Namespace) -> object:
@@ -204,10 +236,12 @@ def _word(*, passes: bool) -> str:
 RUNNERS: dict[str, Callable[[argparse.Namespace], object]] = {
     "c": _run_c,
     "fio": _run_fio,
+    "agree": _run_agree,
     "null": _run_null,
     "hub": _run_hub,
     "crowd": _run_crowd,
     "untar": _run_untar,
+    "import": _run_import,
     "replay": _run_replay,
     "control": _run_control,
 }

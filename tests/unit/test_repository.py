@@ -23,6 +23,7 @@ TOP_LEVEL = {
     "LICENSE",
     "METHODOLOGY.md",
     "README.md",
+    "SECURITY.md",
     "justfile",
     "pyproject.toml",
     "replayer",

@@ -134,6 +134,10 @@ class DistantBand:
             for worker in self._muster.living
         )
 
+    def stuck_users(self) -> int:
+        """Return how many users hang in the kernel for good."""
+        return sum(worker.state.given_up for worker in self._muster.living)
+
     def hanging(self) -> tuple[Hang, ...]:
         """Return the calls that do not come back."""
         return tuple(

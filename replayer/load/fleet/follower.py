@@ -157,8 +157,9 @@ class Follower:
             schedule=(),
             progress=SilentProgress() if self._silent else make_progress(quiet=False),
             interruption=self._interruption,
+            stop_timeout_s=float(self._environment.stop_timeout),
         )
-        terms = Terms(number, len(numbers), bool(told["keep"]))
+        terms = Terms(number, len(numbers), told["keep"])
         self._part = Part(self._environment, request, terms, self._send)
         return self._part.facts()
 

@@ -100,8 +100,8 @@ class Leader:
         return code or (EXIT_ENVIRONMENT if outcome.left else 0)
 
     def _show(self, failure: ReplayerError | None) -> int:
-        folder = self._minutes.chronicle.folder
-        code = show_results(folder, self._request.settings.results)
+        folder, settings = self._minutes.chronicle.folder, self._request.settings
+        code = show_results(folder, settings.results, settings.files)
         if failure is not None:
             _say(in_lines(failure))
             return failure.exit_code

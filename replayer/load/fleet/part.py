@@ -25,7 +25,7 @@ from replayer.load.fleet.reporter import Reporter, Send
 from replayer.load.fleet.wire import State
 from replayer.load.fleet_options import is_forked
 from replayer.load.ground import Ground, Works
-from replayer.load.options import options_of
+from replayer.load.options import Keep, options_of
 from replayer.load.replays import load_plan, read_results
 from replayer.load.schedule import Segment
 from replayer.load.session import OVERHEAD_OPS, Request, Session, check_targets, put_away
@@ -51,12 +51,12 @@ class Terms:
     Attributes:
         number: This worker's, from 0.
         workers: How many there are.
-        keep: Whether the folders stay on the targets.
+        keep: Whether, and as what, the folders stay on the targets.
     """
 
     number: int
     workers: int
-    keep: bool
+    keep: Keep | None
 
 
 class Part:
@@ -79,7 +79,12 @@ class Part:
         self._procedure = choose_procedure(workload.cache, settings.remount_command)
         self.request = replace(request, settings=replace(settings, keep=terms.keep))
         check_targets(self.request)
-        works = Works(load_plan(workload.plan), request.progress, request.interruption)
+        works = Works(
+            load_plan(workload.plan),
+            request.progress,
+            request.interruption,
+            request.stop_timeout_s,
+        )
         self._grounds = [Ground(target, works) for target in request.targets]
         self._chronicle: Chronicle | None = None
         self._session: Session | None = None
@@ -253,6 +258,7 @@ class Part:
             serial=self._serial,
             running=band.running_users(),
             busy=band.busy_users(),
+            given_up=band.stuck_users(),
             hanging=tuple((hang.call, hang.age_s) for hang in band.hanging()),
             refusal=self._refusal(),
         )

@@ -47,6 +47,7 @@ class State:
         serial: The segment it is in, counted from 1; 0 before the first.
         running: Users that have a thread.
         busy: Users with more to do in this segment.
+        given_up: Users that hang in the kernel.
         hanging: Calls that do not come back, and for how many seconds.
         refusal: Why it cannot go on as it should, as ``pack_error`` has it.
         leaving: Why it leaves by itself.
@@ -55,6 +56,7 @@ class State:
     serial: int = 0
     running: int = 0
     busy: int = 0
+    given_up: int = 0
     hanging: tuple[tuple[str, float], ...] = ()
     refusal: Data | None = None
     leaving: str | None = None

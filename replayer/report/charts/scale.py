@@ -1,11 +1,14 @@
 """Scales: values to places on a picture, and where the ticks go. Pure."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
 __all__ = ["Linear", "Log", "Scale"]
 
 _MOST_DECADES = 7  # beyond that every second one is named: chosen
+_FEWEST_TICKS = 4  # chosen: fewer do not say how an axis is divided
+_STEPS = ((1.0,), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0))
 
 
 @dataclass(frozen=True)
@@ -58,12 +61,15 @@ class Log:
         return self.begin + share * (self.end - self.begin)
 
     def ticks(self) -> list[float]:
-        """Return powers of ten; with few of them, also twice and five times."""
+        """Return powers of ten; where they are few, also round numbers between them."""
+        for steps in _STEPS:
+            found = self._within(steps)
+            if len(found) >= _FEWEST_TICKS:
+                break
+        return found
+
+    def _within(self, steps: Sequence[float]) -> list[float]:
         low, high = floor(log10(self.low) + 1e-9), ceil(log10(self.high) - 1e-9)
-        if high - low <= 2:  # noqa: PLR2004 - chosen: two decades are too few names
-            steps: tuple[int, ...] = (1, 2, 5)
-        else:
-            steps = (1,)
         every = 2 if high - low > _MOST_DECADES else 1
         found = [step * 10.0**power for power in range(low, high + 1, every) for step in steps]
         return [tick for tick in found if self.low * 0.999 <= tick <= self.high * 1.001]

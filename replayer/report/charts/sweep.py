@@ -30,7 +30,7 @@ FEWEST = 4  # sizes: chosen
 _NAME = re.compile(
     r"(?P<stem>.*?)[-_ ]?(?P<number>\d+)[-_ ]?(?P<unit>[kmg]?i?b|[kmg])$", re.IGNORECASE
 )
-_UNITS = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}
+_POWERS = {"k": 1, "m": 2, "g": 3}
 
 
 @dataclass(frozen=True)
@@ -52,14 +52,19 @@ def find_sweeps(names: Sequence[str]) -> tuple[Sweep, ...]:
     for name in names:
         match = _NAME.fullmatch(name)
         if match is not None:
-            unit = match["unit"].lower().removesuffix("b")
-            size = int(match["number"]) * _UNITS[unit]
+            size = int(match["number"]) * _unit_bytes(match["unit"].lower())
             found.setdefault(match["stem"], {})[name] = size
     return tuple(
         Sweep(stem or "size", dict(sorted(sizes.items(), key=lambda item: item[1])))
         for stem, sizes in found.items()
         if len(set(sizes.values())) >= FEWEST
     )
+
+
+def _unit_bytes(unit: str) -> int:
+    """Return a unit in bytes: kB is 1,000, KiB 1,024, and a bare k too, as fio and dd have it."""
+    base = 1000 if unit.endswith("b") and "i" not in unit else 1024
+    return int(base ** _POWERS.get(unit[:1], 0))
 
 
 def draw_sweep(sweep: Sweep, summary: Summary) -> Markup | None:
@@ -80,13 +85,13 @@ def draw_sweep(sweep: Sweep, summary: Summary) -> Markup | None:
     sizes = [max(size, 1) for size, _ in points]
     names = {float(max(size, 1)): name for name, size in _labels(sweep).items()}
     across = Log(min(sizes) / 1.2, max(sizes) * 1.2, LEFT, RIGHT)
-    times = [value for _, found in points for value in _low_and_high(found)]
+    times = [value for _, found in points for value in (*_low_and_high(found), _slowest(found))]
     up = Log(max(min(times), 1) / 1.3, max(times) * 1.3, BOTTOM, TOP)
     marks: list[Markup] = []
     for number, (name, line) in enumerate(lines.items()):
         marks += _line(name, line, (across, up), colour(number))
     return draw(
-        f"{sweep.stem}: latency by size (median; whisker to p95)",
+        f"{sweep.stem}: latency by size (median; whisker to p95; ring: slowest)",
         Axis(across, "size", lambda size: names[size], _ticks(sizes)),
         Axis(up, "latency", show_time),
         marks,
@@ -122,9 +127,18 @@ def _line(
         x, y = across.place(max(size, 1)), up.place(low)
         places.append((x, y))
         marks.append(tag("line", x1=x, y1=y, x2=x, y2=up.place(high), class_=f"whisker {classes}"))
-        tip = f"{name}, {found.name}\nmedian {format_time_ns(low)}, up to {format_time_ns(high)}"
+        worst = _slowest(found)
+        marks.append(tag("circle", cx=x, cy=up.place(worst), r=2.5, class_=f"ring {classes}"))
+        tip = (
+            f"{name}, {found.name}\nmedian {format_time_ns(low)}, up to {format_time_ns(high)}, "
+            f"slowest {format_time_ns(worst)}"
+        )
         marks.append(tag("circle", cx=x, cy=y, r=7, class_="hit", data_tip=tip))
     return [polyline(places, classes), *marks]
+
+
+def _slowest(found: TransactionSummary) -> float:
+    return float(found.latency.max_ns or 1)
 
 
 def _low_and_high(found: TransactionSummary) -> tuple[float, float]:

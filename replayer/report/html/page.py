@@ -6,15 +6,13 @@ load anything.
 
 from collections.abc import Iterator, Sequence
 from importlib import resources
-from itertools import islice
 
-from replayer.measure import RunRecord, format_time_ns
+from replayer.measure import RunRecord, format_count
 from replayer.report.charts import Markup, join, tag
-from replayer.report.comparing import compare
+from replayer.report.comparing import Plans, compare
 from replayer.report.comparison import Comparison
 from replayer.report.comparison_text import TITLES, standing_rows
-from replayer.report.description import describe_verdict
-from replayer.report.findings import sentences
+from replayer.report.headline import say_alarms, say_figures, say_verdict
 from replayer.report.html.bars import legend, render_bars
 from replayer.report.html.material import Material, collect_material
 from replayer.report.html.sections import (
@@ -23,21 +21,28 @@ from replayer.report.html.sections import (
     figures,
     findings,
     incidents,
+    promises,
     verdict,
 )
-from replayer.report.html.tables import table
+from replayer.report.html.tables import badge, table
+from replayer.report.plan_changes import same_work
 
 __all__ = ["render_html"]
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
-def render_html(records: Sequence[RunRecord]) -> str:
-    """Render runs as one HTML page, ranked against each other where they ran one plan."""
+def render_html(records: Sequence[RunRecord], plans: Plans = "same plan") -> str:
+    """Render runs as one HTML page, ranked against each other where they did the same work.
+
+    Args:
+        records: The runs.
+        plans: With different plans they are ranked by what bears the same name.
+    """
     materials = [collect_material(record) for record in records]
     targets = sum(len(material.document.targets) for material in materials)
-    alike = len({record.run.plan.fingerprint for record in records}) == 1
-    comparison = compare(records) if targets > 1 and alike else None
+    alike = plans == "different plans" or all(same_work(records[0], each) for each in records)
+    comparison = compare(records, plans) if targets > 1 and alike else None
     names = ", ".join(dict.fromkeys(record.run.plan.name for record in records))
     body = [
         _header(names, materials, comparison),
@@ -67,16 +72,23 @@ def _part(name: str) -> str:
 
 
 def _header(names: str, materials: Sequence[Material], comparison: Comparison | None) -> Markup:
-    headlines = comparison.headline if comparison else _headlines(materials)
+    figures = (text for item in materials for text in say_figures(item.document))
+    alarms = (
+        text
+        for item in materials
+        for text in say_alarms(item.document)
+        if item.document.verdict.outcome != "pass"  # its verdict says it already
+    )
+    headlines = (*(comparison.headline if comparison else figures), *alarms)
     said = [
-        tag(
-            "p",
+        join(
             tag(
-                "span",
-                item.document.verdict.outcome,
-                class_=f"badge {item.document.verdict.outcome}",
+                "p",
+                badge(item.document.verdict.outcome),
+                f" {say_verdict(item.document)}.",
+                class_="verdict",
             ),
-            f" {_sentence(item)}",
+            tag("p", _sentence(item), class_="faint"),
         )
         for item in materials
     ]
@@ -89,27 +101,11 @@ def _header(names: str, materials: Sequence[Material], comparison: Comparison | 
     )
 
 
-def _headlines(materials: Sequence[Material]) -> Iterator[str]:
-    """Yield, for each run, what its most frequent transaction takes, and the worst finding."""
-    for material in materials:
-        for target in material.document.summary.targets:
-            most = max(target.overall.transactions, key=lambda item: item.count, default=None)
-            if most is not None and most.latency.p50_ns is not None:
-                slow = most.latency.p95_ns
-                tail = f", 95 of 100 at most {format_time_ns(slow)}" if slow is not None else ""
-                half = format_time_ns(most.latency.p50_ns)
-                yield f"{target.name}: half of {most.name} take at most {half}{tail}"
-        alarms = (
-            found for found in sentences(material.document.analysis) if found.weight == "alarm"
-        )
-        yield from (f"{found.label}: {found.short or found.text}" for found in islice(alarms, 1))
-
-
 def _sentence(material: Material) -> str:
     document = material.document
-    _, _, rest = describe_verdict(document).partition("  ")
     where = ", ".join(target.name for target in document.targets)
-    return f"{rest}. {document.load.users} users on {where}, {document.began}"
+    users = document.load.users
+    return f"{format_count(users)} user{'s' * (users != 1)} on {where}, {document.began}"
 
 
 def _ranking(comparison: Comparison) -> Iterator[Markup]:
@@ -142,9 +138,10 @@ def _run(material: Material, *, alone: bool) -> Markup:
         None if alone else tag("h2", f"Run {material.record.folder.name}", class_="run"),
         _section("Verdict", list(verdict(document))),
         _section("What stands out", list(findings(document))),
+        _section("What a write was worth", list(promises(document))),
         _section("Charts", list(charts(material))),
         _section("Figures", list(figures(document))),
-        _section("Conditions and guarantees", [conditions(document)]),
+        _section("Conditions", [conditions(document)]),
         _section("Errors, stalls and the slowest calls", list(incidents(document))),
     )
 

@@ -22,15 +22,24 @@ from replayer.report.description import (
 )
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows
-from replayer.report.findings import acknowledgements, sentences
+from replayer.report.findings import acknowledgements, nothing_found, sentences
 from replayer.report.html.bars import legend
 from replayer.report.html.material import Material
 from replayer.report.html.tables import facts, table
 
-__all__ = ["charts", "conditions", "figures", "findings", "incidents", "verdict"]
+__all__ = [
+    "charts",
+    "conditions",
+    "figures",
+    "findings",
+    "incidents",
+    "promises",
+    "verdict",
+]
 
 _MOST_CURVES = 12  # transactions with a percentile chart of their own: chosen
 _MOST_INCIDENTS = 30  # chosen
+_MOST_OPEN = 8  # findings that are shown at once, worst first: chosen, the others unfold
 
 
 def verdict(document: Document) -> Iterator[Markup]:
@@ -56,22 +65,30 @@ def verdict(document: Document) -> Iterator[Markup]:
 
 
 def findings(document: Document) -> Iterator[Markup]:
-    """Yield what stands out, and where written data is."""
+    """Yield what stands out, and what could not be looked for."""
     found = list(sentences(document.analysis))
     if found:
-        items = (
+        items = [
             tag("li", tag("span", item.label, class_=f"badge {item.weight}"), f" {item.text}")
             for item in found
-        )
-        yield tag("ul", *items, class_="plain")
+        ]
+        yield tag("ul", *items[:_MOST_OPEN], class_="plain")
+        folded = items[_MOST_OPEN:]
+        if folded:
+            more = tag("ul", *folded, class_="plain")
+            yield tag("details", tag("summary", f"{len(folded)} more"), more)
     else:
-        yield tag("p", "Nothing: no steps, stalls, drift or groups were found.")
+        yield tag("p", nothing_found(document.analysis))
     for note in document.analysis.notes:
         yield tag("p", note, class_="faint")
-    promises = list(acknowledgements(document.analysis))
-    if promises:
-        yield tag("h3", "Where written data is when a transaction has ended")
-        yield facts(promises)
+
+
+def promises(document: Document) -> Iterator[Markup]:
+    """Yield where written data is, for each target; nothing where nothing is written."""
+    found = list(acknowledgements(document.analysis))
+    if found:
+        yield tag("p", "Where written data is when a transaction has ended:", class_="faint")
+        yield facts(found)
 
 
 def charts(material: Material) -> Iterator[Markup]:

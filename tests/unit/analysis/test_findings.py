@@ -72,11 +72,41 @@ def test_a_steady_run_stands_out_in_nothing(tmp_path: Path) -> None:
     assert found.acknowledged == ()
 
 
-def test_a_run_too_short_to_tell_says_so(tmp_path: Path) -> None:
+def test_a_run_too_short_to_tell_says_what_it_cannot_tell(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     writer.transaction("page", [10**6] * 20)
-    (note,) = found_in(writer).notes
-    assert note.startswith("too short to look for steps and drift: 1 interval")
+    assert found_in(writer).notes == (
+        (
+            "not enough data to look for cliffs and other steps (16 intervals with samples), "
+            "drift (30 intervals with samples): page has 1"
+        ),
+        "not enough data to look for slow begins (5 intervals in a round): page has 1",
+        (
+            "not enough data to look for two groups of times (100 samples), outliers and what made "
+            "the slowest slow (100 samples): page has 20"
+        ),
+    )
+
+
+def test_only_what_has_too_few_data_is_named(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for second in range(40):
+        span = (second, second + 1)
+        writer.transaction("page", noisy(second, 1e6, 10), "0/0", span)
+        if second < 20:
+            writer.transaction("login", noisy(second, 1e6, 10), "0/0", span)
+    assert found_in(writer).notes == (
+        "not enough data to look for drift (30 intervals with samples): login has 20",
+    )
+
+
+def test_many_subjects_with_too_few_data_are_counted(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for number in range(9):
+        writer.transaction(f"page{number}", [10**6] * 20)
+    notes = found_in(writer).notes
+    assert all("and 5 more have too few" in note for note in notes)
+    assert len(notes) == 3
 
 
 def test_a_stall_is_found_with_the_call_that_hung(tmp_path: Path) -> None:
@@ -225,3 +255,4 @@ def test_in_an_empty_run_nothing_is_found(tmp_path: Path) -> None:
     found = found_in(RunWriter(tmp_path))
     assert list(sentences(found)) == []
     assert list(acknowledgements(found)) == []
+    assert found.notes == ("not enough data to look for anything: nothing was measured",)

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from replayer.doctor import Advice, advise
-from replayer.doctor.rules import PHP_ADVICE
+from replayer.doctor.php import PHP_ADVICE
+from replayer.doctor.rules import RULES
 from tests.unit.runs import make_mount
 
 EFS = "fs-0123456789abcdef0.efs.eu-west-1.amazonaws.com:/"
@@ -76,13 +77,44 @@ def test_efs_mounted_otherwise_is_told_what_is_recommended() -> None:
 
 
 def test_fsx_is_told_what_its_exports_default_to() -> None:
-    assert "sync is the default" in advice_on(source=FSX)["sync or async export"].says
+    assert "sync is an export's default" in advice_on(source=FSX)["sync or async export"].says
 
 
 def test_a_local_disk_is_judged_by_its_own_rules() -> None:
     assert list(advice_on("strictatime", kind="ext4")) == ["strictatime"]
     assert advice_on("relatime", kind="xfs") == {}
     assert advice_on("soft", kind="unheard-of") == {}
+
+
+@pytest.mark.parametrize("option", ["nobarrier", "barrier=0", "data=writeback"])
+def test_what_endangers_data_on_a_disk_is_warned_of(option: str) -> None:
+    assert advice_on(option, kind="ext4")[option].weight == "warning"
+
+
+@pytest.mark.parametrize("option", ["nolock", "local_lock=all", "local_lock=flock"])
+def test_locks_that_other_clients_do_not_see_are_warned_of(option: str) -> None:
+    assert advice_on(option)["local_lock"].weight == "warning"
+    assert "local_lock" not in advice_on("local_lock=none")
+
+
+def test_what_sshfs_was_told_cannot_be_seen_and_is_asked_about() -> None:
+    found = advice_on(kind="fuse.sshfs")
+    assert {item.weight for item in found.values()} == {"ask"}
+    assert "dir_cache, dcache_timeout" in found
+
+
+def test_a_memory_file_system_without_a_limit_of_its_own_is_named() -> None:
+    assert list(advice_on(kind="tmpfs")) == ["size"]
+    assert advice_on("size=8388608k", kind="tmpfs") == {}
+
+
+@pytest.mark.parametrize("kind", RULES)
+def test_no_rule_speaks_of_one_setting_twice(kind: str) -> None:
+    for source in ("10.0.0.1:/export", EFS, FSX):
+        options = ("soft", "noac", "nconnect=4", "rsize=4096", "acregmin=0", "acregmax=0")
+        facts: dict[str, Any] = {"filesystem": kind, "source": source}
+        said = [found.setting for found in advise(make_mount(**facts, super_options=options))]
+        assert len(said) == len(set(said))
 
 
 def test_all_advice_names_its_source_and_warnings_come_first() -> None:

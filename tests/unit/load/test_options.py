@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from replayer.load.options import Settings, add_options, add_scenario_options, words_of
 from replayer.load.replay_options import ReplaySettings, add_replay_options
+from replayer.report import ReportFiles
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 LISTS = st.lists(TEXTS, max_size=3).map(tuple)
@@ -33,11 +34,16 @@ SETTINGS = st.builds(
     rounds=st.none() | st.integers(1, 1000),
     seed=st.none() | st.integers(0, 2**64 - 1),
     changes=LISTS,
-    keep=st.booleans(),
+    keep=st.sampled_from([None, "laid-out", "used"]),
     reuse=LISTS,
     output=st.none() | st.just(Path("somewhere/else")),
     thresholds=LISTS,
     results=st.sampled_from(["tables", "json", "none"]),
+    files=st.builds(
+        ReportFiles,
+        html=st.none() | st.just(Path("a page.html")),
+        junit=st.none() | st.just(Path("some/verdict.xml")),
+    ),
     quiet=st.booleans(),
 )
 

@@ -1,4 +1,5 @@
 import json
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,16 @@ def test_several_runs_share_one_csv_header(
 ) -> None:
     assert main(["report", str(folder), str(folder), "--format", "csv"]) == 0
     assert sum(line.startswith("run,") for line in capsys.readouterr().out.splitlines()) == 1
+
+
+def test_several_runs_are_one_junit_file_with_a_suite_each(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["report", str(folder), str(folder), "--format", "junit"]) == 0
+    found = ET.fromstring(capsys.readouterr().out)  # noqa: S314 - our own output
+    assert [suite.tag for suite in found] == ["testsuite"] * 2
+    for count in ("tests", "failures", "errors"):
+        assert int(found.attrib[count]) == sum(int(suite.attrib[count]) for suite in found)
 
 
 def test_a_run_that_was_killed_in_the_middle_of_a_line_is_reported_with_what_it_has(

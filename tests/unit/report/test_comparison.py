@@ -14,6 +14,7 @@ from replayer.analysis import read_distributions, resample
 from replayer.cli import main
 from replayer.errors import ReplayerError
 from replayer.measure import RunRecord
+from replayer.report.plan_changes import same_work
 from tests.unit.runs import RunWriter, make_load, make_run, make_target
 
 Levels = Sequence[float]
@@ -153,6 +154,52 @@ def test_different_plans_are_compared_when_told_to_and_the_difference_is_shown(
     shown = {item.what: item.values for item in found.differences}
     assert shown["seed"] == ("1", "2")
     assert len(found.fingerprints) == 2
+
+
+def plan_of(folder: Path, **changes: Any) -> None:  # noqa: ANN401
+    plan = {"seed": 1, "users": 4, "stop": {"duration_ns": 10**9}, "warm_up_ns": 0, **changes}
+    (folder / "plan.json").write_text(json.dumps(plan))
+
+
+def test_runs_of_different_length_are_compared_and_the_length_is_said(tmp_path: Path) -> None:
+    left = write_run(tmp_path / "left", [1e6])
+    right = write_run(tmp_path / "right", [1e6], rounds=1, plan=other_plan())
+    plan_of(left)
+    plan_of(right, stop={"duration_ns": 10**10}, warm_up_ns=5)
+    found = report.compare([load(left), load(right)])
+    assert "work" not in {item.what for item in found.differences}
+    assert any("not measured for as long as each other" in text for text in found.cautions)
+
+
+@pytest.mark.parametrize("change", [{"users": 8}, {"seed": 2}, {"pace": {"kind": "open"}}])
+def test_runs_of_different_work_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    left = write_run(tmp_path / "left", [1e6])
+    right = write_run(tmp_path / "right", [1e6], plan=other_plan())
+    plan_of(left)
+    plan_of(right, **change)
+    with pytest.raises(ReplayerError, match=f"did different work.*{next(iter(change))}"):
+        report.compare([load(left), load(right)])
+
+
+@pytest.mark.parametrize(("line", "alike"), [("runtime=5s", True), ("bs=8k", False)])
+def test_jobs_of_fio_are_the_same_work_for_however_long(
+    tmp_path: Path, line: str, *, alike: bool
+) -> None:
+    folders = [
+        write_run(tmp_path / "left", [1e6]),
+        write_run(tmp_path / "right", [1e6], plan=other_plan()),
+    ]
+    for folder, version, extra in zip(folders, ("3.28", "3.33"), ("runtime=60", line), strict=True):
+        job = {"source": "a", "text": f"[a]\nrw=read\n{extra}\n"}
+        plan = {"engine": "fio", "version": version, "jobs": [job]}
+        (folder / "plan.json").write_text(json.dumps(plan))
+    assert same_work(load(folders[0]), load(folders[1])) == alike
+
+
+def test_the_command_writes_a_page(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "run", [1e6, 3e6])
+    assert main(["compare", str(folder), "--html", str(tmp_path / "page.html")]) == 0
+    assert "Ranking" in (tmp_path / "page.html").read_text()
 
 
 def test_differences_in_mount_kernel_cache_and_users_are_named(tmp_path: Path) -> None:

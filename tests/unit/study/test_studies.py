@@ -1,13 +1,25 @@
 """The shipped studies: their jobs, their published figures, ranks and ratios."""
 
+from itertools import pairwise
+
 import pytest
 
 from replayer.baseline import shipped_jobs
 from replayer.baseline.jobs import load_jobs
 from replayer.engine import fio
 from replayer.errors import ReplayerError
+from replayer.scenario import load_scenario
 from replayer.study import fill_tables, load_studies, load_study, render_study
-from replayer.study.commands import QUICK_S, QUICK_SHARE, TURN_S, Terms, step_seconds
+from replayer.study.commands import (
+    QUICK_S,
+    QUICK_SHARE,
+    TURN_S,
+    Terms,
+    further_words,
+    step_length,
+)
+from replayer.study.flow import announce
+from replayer.study.model import Column, Step
 from replayer.study.results import Filled
 
 LETTERS = ["A", "B", "C", "D", "E"]
@@ -89,9 +101,48 @@ def test_a_study_is_shown_without_a_target(letter: str) -> None:
 def test_a_quick_study_measures_for_less_than_it_may_take(letter: str, targets: int) -> None:
     study = load_study(letter)
     terms = Terms(("t",) * targets, quick=True, rounds=None, steps=len(study.steps))
-    seconds = [step_seconds(step, terms) or 0.0 for step in study.steps.values()]
+    seconds = [step_length(step, terms).most_s or 0.0 for step in study.steps.values()]
     assert min(seconds) > 0
     assert sum(seconds) + TURN_S * targets * len(seconds) <= QUICK_S * QUICK_SHARE
+
+
+@pytest.mark.parametrize("letter", LETTERS)
+@pytest.mark.parametrize("quick", [True, False])
+def test_what_a_table_names_is_in_what_its_step_runs(letter: str, *, quick: bool) -> None:
+    study = load_study(letter)
+    terms = Terms(("t",), quick=quick, rounds=None, steps=len(study.steps))
+    for table in study.tables:
+        places = [variant.steps for variant in table.variants] or [
+            {column.step: column.step for column in table.columns}
+        ]
+        for column in table.columns:
+            for step in filter(None, (place.get(column.step) for place in places)):
+                assert named_by(column, study.steps[step], terms), (column.title, step)
+
+
+def named_by(column: Column, step: Step, terms: Terms) -> bool:
+    """Whether a step runs what a column names; a column that names nothing takes what there is."""
+    name = (column.of or "").partition("/")[0]
+    if step.fio is not None:
+        (file,) = load_jobs([step.fio])
+        return name in {section.name for section in file.sections}
+    words = further_words(step, terms)
+    changes = [value for option, value in pairwise(words) if option == "--set"]
+    mix = load_scenario(step.job, changes).mix
+    return name in {each for each, weight in mix.items() if weight}
+
+
+def test_the_full_study_says_how_long_it_takes_and_how_much_longer_a_cliff_may_make_it() -> None:
+    terms = Terms(("t",), quick=False, rounds=None, steps=5)
+    assert announce(load_study("D"), terms) == "3 min, and the time to lay out files"
+    assert announce(load_study("E"), terms).startswith("2 to 124 min, and")
+    assert announce(load_study("C"), terms).endswith("kernel-untar: as long as the work takes")
+
+
+def test_the_time_of_a_whole_is_told_from_the_rate_of_its_parts() -> None:
+    column = Column(title="s", step="x", figure="time_of_all", all=1000, unit="s")
+    with pytest.raises(ValueError, match="time_of_all goes with all"):
+        column.model_validate({**column.model_dump(), "all": None})
 
 
 def test_an_unknown_study_is_refused_with_the_nearest() -> None:

@@ -5,7 +5,8 @@
 
 use crate::sys::{counter, counter_is_the_clock};
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::OnceLock;
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Two pairs of readings this far apart say how long a tick is (chosen: 30 ns of error make 2 millionths).
@@ -18,27 +19,43 @@ const SHIFT: u32 = 32;
 /// How the counter's ticks become nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
-    base: u64,
-    base_ns: u64,
     /// 2^-32 nanoseconds a tick.
     scale: u64,
+    /// What the kernel's clock is ahead.
+    offset_ns: u64,
 }
 
-/// `None`: the kernel's clock is asked. Unset: nothing was measured yet.
-static TICKS: OnceLock<Option<Ticks>> = OnceLock::new();
+/// The scale of the ticks in use; 0: the kernel's clock is asked.
+static SCALE: AtomicU64 = AtomicU64::new(0);
+/// Set before the scale.
+static OFFSET_NS: AtomicU64 = AtomicU64::new(0);
+static PREPARED: Once = Once::new();
 
 /// Find out how to read the clock fast. Takes 15 ms the first time; until then the kernel's clock is asked.
 pub(crate) fn prepare() {
-    TICKS.get_or_init(|| counter_is_the_clock().then(Ticks::measured).flatten());
+    PREPARED.call_once(|| {
+        if let Some(ticks) = counter_is_the_clock().then(Ticks::measured).flatten() {
+            OFFSET_NS.store(ticks.offset_ns, Ordering::Relaxed);
+            SCALE.store(ticks.scale, Ordering::Release);
+        }
+    });
 }
 
 /// Nanoseconds on the monotonic clock (no system call either way).
 #[inline]
 pub(crate) fn now_ns() -> u64 {
-    match TICKS.get() {
-        Some(Some(ticks)) => ticks.nanoseconds(counter()),
-        _ => kernel_ns(ClockId::Monotonic),
+    let scale = SCALE.load(Ordering::Acquire);
+    if scale == 0 {
+        return monotonic_ns();
     }
+    let offset_ns = OFFSET_NS.load(Ordering::Relaxed);
+    Ticks { scale, offset_ns }.nanoseconds(counter())
+}
+
+/// The kernel's clock; out of the way of the other one.
+#[cold]
+fn monotonic_ns() -> u64 {
+    kernel_ns(ClockId::Monotonic)
 }
 
 /// Wall-clock time in nanoseconds since 1970, for reports only.
@@ -65,20 +82,22 @@ impl Ticks {
         let (end, end_ns) = reading();
         let scale = (u128::from(end_ns.checked_sub(base_ns)?) << SHIFT)
             .checked_div(u128::from(end.checked_sub(base)?))?;
+        let unmoved = Ticks {
+            scale: u64::try_from(scale).ok().filter(|scale| *scale > 0)?,
+            offset_ns: 0,
+        };
         Some(Ticks {
-            base,
-            base_ns,
-            scale: u64::try_from(scale).ok()?,
+            offset_ns: base_ns.wrapping_sub(unmoved.nanoseconds(base)),
+            ..unmoved
         })
     }
 
     #[inline]
-    fn nanoseconds(&self, counter: u64) -> u64 {
-        let ticks = u128::from(counter.saturating_sub(self.base));
-        let passed = (ticks * u128::from(self.scale)) >> SHIFT;
+    fn nanoseconds(self, counter: u64) -> u64 {
+        let passed = (u128::from(counter) * u128::from(self.scale)) >> SHIFT;
         #[expect(clippy::cast_possible_truncation, reason = "584 years")]
         let passed_ns = passed as u64;
-        self.base_ns + passed_ns
+        passed_ns.wrapping_add(self.offset_ns)
     }
 }
 

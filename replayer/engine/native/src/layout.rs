@@ -33,7 +33,7 @@ pub(crate) fn lay_out(folder: OwnedFd, program: &Arc<Program>, threads: usize) -
         for level in tree.levels.iter().skip(1) {
             make_level(crew, &tree, level, plain)?;
         }
-        each_part(crew, &tree, |place, leaf, buffer| {
+        each_part(crew, &tree, "create", |place, leaf, buffer| {
             let made = Made {
                 place,
                 leaf,
@@ -52,9 +52,11 @@ pub(crate) fn lay_out(folder: OwnedFd, program: &Arc<Program>, threads: usize) -
 pub(crate) fn warm(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> Task {
     let program = Arc::clone(program);
     Task::start(folder, threads, move |crew| {
+        // Written out first: otherwise the clock runs while what was laid out goes to the disk or server.
+        sys_layout::sync_whole(crew.folder()).map_err(Fault::at(b""))?;
         let tree = counted(crew, &program);
         stat_directories(crew, &tree)?;
-        each_part(crew, &tree, |place, leaf, buffer| {
+        each_part(crew, &tree, "read", |place, leaf, buffer| {
             let fault = place.fault(leaf);
             sys_layout::status_of(place.at, &leaf.name).map_err(&fault)?;
             if leaf.entry.kind == EntryKind::File {
@@ -72,9 +74,10 @@ pub(crate) fn evict(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> 
     Task::start(folder, threads, move |crew| {
         let tree = counted(crew, &program);
         // All at once first: a sync of each dirty file alone would wait for the journal 50,000 times.
+        crew.job.at("syncfs", b"");
         sys_layout::sync_whole(crew.folder()).map_err(Fault::at(b""))?;
         stat_directories(crew, &tree)?;
-        each_part(crew, &tree, |place, leaf, _| {
+        each_part(crew, &tree, "fsync", |place, leaf, _| {
             if leaf.entry.kind == EntryKind::File {
                 let file = sys_layout::open_to_read(place.at, &leaf.name);
                 file.and_then(|file| sys_layout::evict(&file))
@@ -122,6 +125,7 @@ impl Place<'_> {
 fn each_part(
     crew: &Crew,
     tree: &Tree<'_>,
+    op: &'static str,
     work: impl Fn(&Place<'_>, &Leaf<'_>, &mut Vec<u8>) -> Result<(), Fault> + Sync,
 ) -> Result<(), Fault> {
     let parts = parts(tree);
@@ -129,6 +133,7 @@ fn each_part(
         let Some((directory, range)) = parts.get(part) else {
             return Ok(());
         };
+        crew.job.at("open", &directory.path);
         let at = sys_layout::open_place(crew.folder(), &directory.path);
         let at = at.map_err(Fault::at(&directory.path))?;
         let place = Place {
@@ -137,6 +142,7 @@ fn each_part(
         };
         for leaf in tree.leaves_in(directory, range.clone()) {
             crew.job.proceed()?;
+            crew.job.at(op, &directory.path_of(&leaf.name));
             work(&place, &leaf, buffer)?;
         }
         Ok(())
@@ -224,9 +230,11 @@ fn make_level(
         let Some((parent, _)) = group.first().map(Directory::split) else {
             return Ok(());
         };
+        crew.job.at("open", parent);
         let at = sys_layout::open_place(crew.folder(), parent).map_err(Fault::at(parent))?;
         for directory in group {
             crew.job.proceed()?;
+            crew.job.at("mkdir", &directory.path);
             let mode = if is_final(directory, plain) {
                 directory.mode
             } else {
@@ -271,6 +279,7 @@ fn close_level(
         let Some(directory) = open.get(unit) else {
             return Ok(());
         };
+        crew.job.at("chmod", &directory.path);
         let opened = sys_layout::open_listing(crew.folder(), &directory.path);
         let changed = opened.and_then(|file| sys_layout::change_mode(&file, directory.mode));
         changed.map_err(Fault::at(&directory.path))
@@ -283,6 +292,7 @@ fn stat_directories(crew: &Crew, tree: &Tree<'_>) -> Result<(), Fault> {
         let Some(directory) = directories.get(unit) else {
             return Ok(());
         };
+        crew.job.at("stat", &directory.path);
         let opened = sys_layout::open_place(crew.folder(), &directory.path);
         let asked = opened.and_then(sys_layout::status);
         asked.map_err(Fault::at(&directory.path))?;

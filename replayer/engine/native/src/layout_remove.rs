@@ -1,5 +1,6 @@
 //! Removing what lies in a run's folder: in parallel, children first, never through a symlink or a mount point.
 
+use crate::layout_posts::Posts;
 use crate::layout_task::{Crew, Done, Fault, Task};
 use crate::lock::hold;
 use crate::sys_layout;
@@ -28,6 +29,7 @@ pub(crate) fn wipe(folder: OwnedFd, threads: usize) -> Task {
 pub(crate) fn remove(folder: OwnedFd, parent: OwnedFd, name: &str, threads: usize) -> Task {
     let name = name.as_bytes().to_vec();
     Task::start(folder, threads, move |crew| {
+        crew.job.at("stat", MARKER);
         let marker = sys_layout::status_of(crew.folder(), MARKER).map_err(Fault::at(MARKER))?;
         if marker.kind != FileType::RegularFile {
             return Err(Fault::at(MARKER)(Errno::INVAL));
@@ -39,7 +41,9 @@ pub(crate) fn remove(folder: OwnedFd, parent: OwnedFd, name: &str, threads: usiz
             return Err(Fault::at(b"")(Errno::STALE));
         }
         empty(crew)?;
+        crew.job.at("unlink", MARKER);
         sys_layout::unlink(crew.folder(), MARKER).map_err(Fault::at(MARKER))?;
+        crew.job.at("rmdir", b"");
         let removed = sys_layout::remove_directory(parent.as_fd(), &name);
         removed.map_err(Fault::at(b""))?;
         crew.job.count(Done::Directory);
@@ -100,6 +104,7 @@ struct Emptying<'a> {
 /// Remove everything inside the run's folder but the marker.
 fn empty(crew: &Crew) -> Result<(), Fault> {
     let at = crew.folder();
+    crew.job.at("list", b"");
     let device = sys_layout::status(at).map_err(Fault::at(b""))?.device;
     // A listing of its own: the folder's descriptor may be shared, and so would be its position.
     let file = sys_layout::open_listing(at, b"").map_err(Fault::at(b""))?;
@@ -149,6 +154,7 @@ impl Emptying<'_> {
     }
 
     fn next(&self) -> Option<Work> {
+        Posts::away();
         let mut waiting = hold(&self.waiting);
         loop {
             if self.crew.job.failed() {
@@ -187,6 +193,7 @@ impl Emptying<'_> {
         let Some(at) = node.parent.as_ref().and_then(|parent| parent.at()) else {
             return Ok(());
         };
+        self.crew.job.at("open", &node.path);
         let mut opened = sys_layout::open_to_empty(at, &node.name);
         if opened.as_ref().is_err_and(|errno| *errno == Errno::ACCESS) {
             let allowed = sys_layout::let_owner_in(at, &node.name);
@@ -210,6 +217,7 @@ impl Emptying<'_> {
     /// Hand out what is in a directory.
     fn list(&self, node: &Arc<Node>) -> Result<(), Fault> {
         let Some(at) = node.at() else { return Ok(()) };
+        self.crew.job.at("list", &node.path);
         let mut leaves = Vec::new();
         for (name, kind) in sys_layout::list(at).map_err(Fault::at(&node.path))? {
             let name = name.to_bytes();
@@ -273,6 +281,7 @@ impl Emptying<'_> {
         let Some(at) = node.at() else { return Ok(()) };
         for (name, done) in names {
             self.crew.job.proceed()?;
+            self.crew.job.at("unlink", &node.path_of(name));
             match sys_layout::unlink(at, name) {
                 // Somebody else was faster, or an `.nfs` file has gone.
                 Ok(()) | Err(Errno::NOENT) => self.crew.job.count(*done),
@@ -290,6 +299,7 @@ impl Emptying<'_> {
                 return Ok(());
             };
             let Some(at) = parent.at() else { return Ok(()) };
+            self.crew.job.at("rmdir", &node.path);
             match sys_layout::remove_directory(at, &node.name) {
                 Ok(()) => self.crew.job.count(Done::Directory),
                 Err(Errno::NOTEMPTY | Errno::EXIST) if self.list_again(&node) => {

@@ -1,5 +1,6 @@
 //! Work under way on native threads: its progress, its first error, its finding.
 
+use crate::layout_posts::Posts;
 use crate::lock::hold;
 use crate::{sys, sys_layout};
 use pyo3::exceptions::{PyInterruptedError, PyOSError, PyRuntimeError};
@@ -9,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Threads of a task at most (chosen: beyond it no server gets faster).
 const MOST_THREADS: usize = 64;
@@ -60,6 +61,7 @@ pub(crate) struct Job {
     cancelled: AtomicBool,
     fault: Mutex<Option<Fault>>,
     failed: AtomicBool,
+    posts: Posts,
 }
 
 /// What was dealt with.
@@ -83,6 +85,12 @@ impl Job {
 
     pub(crate) fn count_bytes(&self, bytes: usize) {
         self.done_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        Posts::goes_on();
+    }
+
+    /// This thread begins calls on a path below the run's folder.
+    pub(crate) fn at(&self, op: &'static str, path: &[u8]) {
+        self.posts.at(op, path);
     }
 
     /// Count something that is not as planned.
@@ -183,7 +191,10 @@ impl Crew {
         units: usize,
         work: impl Fn() -> Result<(), Fault> + Sync,
     ) -> Result<(), Fault> {
-        let turn = || work().unwrap_or_else(|fault| self.job.fail(fault));
+        let turn = || {
+            work().unwrap_or_else(|fault| self.job.fail(fault));
+            Posts::away();
+        };
         std::thread::scope(|scope| {
             for _ in 1..self.threads.min(units) {
                 // One thread less is no fault: this one goes on in any case.
@@ -233,6 +244,7 @@ impl Task {
             // The threads that this one starts share its umask.
             crew.exact_modes = sys::own_folder_state();
             let base = sys_layout::path_of(crew.folder());
+            crew.job.posts.below(base.clone());
             let done = work(&crew).map_err(|fault| below(base.as_deref(), fault));
             done.map(|()| crew.job.finding(begun))
         };
@@ -317,6 +329,16 @@ impl Task {
     /// Stop soon, between two entries.
     pub(crate) fn cancel(&self) {
         self.job.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Calls in the kernel for longer than a limit, longest first: op, path, age.
+    fn stuck(&self, after_ns: u64) -> Vec<(&'static str, String, u64)> {
+        let hanging = self.job.posts.hanging(Duration::from_nanos(after_ns));
+        let age_ns = |age: Duration| u64::try_from(age.as_nanos()).unwrap_or(u64::MAX);
+        hanging
+            .into_iter()
+            .map(|hang| (hang.op, hang.path, age_ns(hang.age)))
+            .collect()
     }
 
     /// Wait, then return the finding or raise the first error.

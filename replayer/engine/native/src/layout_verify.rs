@@ -20,6 +20,7 @@ pub(crate) fn verify(folder: OwnedFd, program: &Arc<Program>, threads: usize) ->
             let Some(directory) = tree.directories.get(unit) else {
                 return Ok(());
             };
+            crew.job.at("list", &directory.path);
             match sys_layout::open_listing(crew.folder(), &directory.path) {
                 Ok(file) => compare(crew, &tree, directory, file.as_fd()),
                 // Its parent tells of the directory; here all that should be in it is told of.
@@ -67,6 +68,7 @@ fn compare(
         crew.job.proceed()?;
         names.remove(&*leaf.name);
         let path = directory.path_of(&leaf.name);
+        crew.job.at("stat", &path);
         if let Some(reason) = difference(at, &leaf).map_err(Fault::at(&path))? {
             crew.job.mismatch(&path, &reason);
         }
@@ -76,6 +78,7 @@ fn compare(
         crew.job.proceed()?;
         let (_, name) = inner.split();
         names.remove(name);
+        crew.job.at("stat", &inner.path);
         let status = found(at, name).map_err(Fault::at(&inner.path))?;
         if let Some(reason) = status_difference(status, FileType::Directory, inner.mode) {
             crew.job.mismatch(&inner.path, &reason);
@@ -120,6 +123,10 @@ fn difference(at: BorrowedFd<'_>, leaf: &Leaf<'_>) -> Result<Option<String>, Err
             let wanted = String::from_utf8_lossy(&leaf.link);
             format!("must point to {wanted:?}, points to {target:?}")
         }));
+    }
+    if status.is_some_and(|status| status.is_shared) {
+        // Writing to it would write to whatever else bears a name of it.
+        return Ok(Some("must have one name, has more (hard links)".to_owned()));
     }
     let (wanted, size) = (leaf.entry.size, status.map_or(0, |status| status.size));
     Ok((size != wanted).then(|| format!("must have {wanted} bytes, has {size}")))

@@ -170,6 +170,8 @@ pub(crate) struct Status {
     pub(crate) mode: u32,
     pub(crate) device: u64,
     pub(crate) inode: u64,
+    /// It has more than one name: a hard link, perhaps from outside.
+    pub(crate) is_shared: bool,
 }
 
 impl From<Stat> for Status {
@@ -180,6 +182,7 @@ impl From<Stat> for Status {
             mode: stat.st_mode & 0o7777,
             device: stat.st_dev,
             inode: stat.st_ino,
+            is_shared: stat.st_nlink > 1,
         }
     }
 }

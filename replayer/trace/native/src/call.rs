@@ -14,6 +14,8 @@ pub(crate) struct Call<'a> {
     pub(crate) start_ns: Option<i64>,
     /// How long it took, if known.
     pub(crate) duration_ns: Option<i64>,
+    /// Calls of others that ended while it was under way, where the log tells.
+    pub(crate) meanwhile: u32,
     pub(crate) outcome: Outcome,
     pub(crate) kind: Kind<'a>,
 }

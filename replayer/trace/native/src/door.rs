@@ -202,6 +202,9 @@ fn request(
         stretch: Stretch {
             call_ns: options.get("call_ns").and_then(Value::as_i64),
             gap_ns: options.get("gap_ns").and_then(Value::as_i64),
+            probed: options
+                .get("probed")
+                .and_then(|probed| Some((probed.get(0)?.as_i64()?, probed.get(1)?.as_i64()?))),
             method: text("method").unwrap_or_default().to_owned(),
         },
         keep: match text("keep")? {

@@ -2,11 +2,12 @@
 
 use crate::error::TraceError;
 use crate::op::Op;
+use crate::stretch::Costs;
 use crate::tables::column::Spec;
 use crate::tables::events::{Event, SPECS};
 use crate::tables::read::{Group, TableReader};
 use crate::tables::text::unescaped;
-use crate::tables::times::Gaps;
+use crate::tables::times::{Gaps, Seen};
 use crate::tables::version_1;
 use serde_json::Value;
 use std::path::Path;
@@ -69,6 +70,8 @@ pub(crate) struct Told {
     pub(crate) duration: Option<i64>,
     pub(crate) gap: Option<i64>,
     pub(crate) between: Option<i64>,
+    pub(crate) op: Op,
+    pub(crate) failed: bool,
 }
 
 impl Times {
@@ -109,9 +112,18 @@ impl Times {
                 let start_ns = told.start.checked_mul(*tick_ns)?;
                 let taken = told.duration.map(|ticks| ticks.checked_mul(*tick_ns));
                 let duration_ns = taken.map_or(Some(None), |time| time.map(Some))?;
-                let between = u32::try_from(told.between.unwrap_or(0)).ok()?;
-                let follows = gaps.follow(thread, start_ns, duration_ns, between);
-                Some((start_ns, duration_ns, told.gap.unwrap_or(follows)))
+                let follows = gaps.follow(Seen {
+                    thread,
+                    start_ns,
+                    duration_ns,
+                    between: u32::try_from(told.between.unwrap_or(0)).ok()?,
+                    op: told.op,
+                    failed: told.failed,
+                });
+                if told.gap.is_some() {
+                    gaps.settle(thread);
+                }
+                Some((start_ns, duration_ns, told.gap.unwrap_or(follows.own_ns)))
             }
         }
     }
@@ -125,12 +137,35 @@ fn times(document: &Value) -> Option<Times> {
         return Some(Times::Nanoseconds);
     }
     let tick = document.pointer("/clock/tick_ns").and_then(Value::as_i64);
-    let constant = |name: &str| document.get("calibration")?.get(name)?.as_i64();
     Some(Times::Ticks {
         tick_ns: tick.filter(|&tick| tick > 0)?,
-        gaps: Gaps::new(constant("call_ns"), constant("gap_ns")),
+        gaps: gaps(document.get("calibration").unwrap_or(&Value::Null)),
     })
 }
+
+fn gaps(calibration: &Value) -> Gaps {
+    let constant = |name: &str| calibration.get(name)?.as_i64();
+    let costs = Costs {
+        call_ns: constant("call_ns"),
+        gap_ns: constant("gap_ns"),
+        ..Costs::default()
+    };
+    let Some(after) = calibration.get("gap_ns_after").and_then(Value::as_object) else {
+        return Gaps::uniform(costs);
+    };
+    let of = |name: &str| after.get(name).and_then(Value::as_i64);
+    let after_ns = Op::ALL.iter().map(|op| {
+        let name = op.name();
+        [of(name), of(&format!("{name}{FAILED}"))]
+    });
+    Gaps::new(Costs {
+        after_ns: after_ns.collect(),
+        ..costs
+    })
+}
+
+/// What stands behind the name of an op that failed.
+pub(crate) const FAILED: &str = " failed";
 
 /// Read a table `events` to its end. Returns the number of events.
 pub(crate) fn count_events(table: TableReader) -> Result<usize, TraceError> {
@@ -168,11 +203,15 @@ fn event(group: &Group, row: usize, times: &mut Times) -> Option<Event> {
         group.int(column, row).map(u32::try_from).transpose()
     };
     let thread = number(0).ok()??;
+    let op = Op::from_name(group.text(4, row)?)?;
+    let result = group.int(19, row)?;
     let told = Told {
         start: group.int(1, row)?,
         duration: group.int(2, row),
         gap: group.int(3, row),
         between: group.int(BETWEEN, row),
+        op,
+        failed: result < 0,
     };
     let (start_ns, duration_ns, gap_ns) = times.read(told, thread)?;
     Some(Event {
@@ -180,7 +219,7 @@ fn event(group: &Group, row: usize, times: &mut Times) -> Option<Event> {
         start_ns,
         duration_ns,
         gap_ns,
-        op: Op::from_name(group.text(4, row)?)?,
+        op,
         path: number(5).ok()?,
         to_path: number(6).ok()?,
         file: number(7).ok()?,
@@ -195,6 +234,6 @@ fn event(group: &Group, row: usize, times: &mut Times) -> Option<Event> {
         atime_ns: group.int(16, row),
         mtime_ns: group.int(17, row),
         text: group.text(18, row).map(unescaped),
-        result: group.int(19, row)?,
+        result,
     })
 }

@@ -1,11 +1,12 @@
 //! The trace folder: written beside its place, and moved there when it is whole.
 
 use crate::error::TraceError;
+use crate::events::FAILED;
 use crate::import::Origin;
 use crate::order::Reason;
 use crate::readme;
 use crate::scope::Scope;
-use crate::stretch::Stretch;
+use crate::stretch::Costs;
 use crate::tables;
 use crate::tables::tree::{Keep, Needed};
 use crate::tracker::Tracker;
@@ -86,18 +87,40 @@ pub(crate) fn write(
     for edge in std::mem::take(&mut tracker.order.ready) {
         tracker.edges.push(edge)?;
     }
-    let first_ns = tracker.first_ns.unwrap_or(0);
     let needed = settle_paths(&mut tracker, origin.request.keep);
+    let mut document = Map::new();
+    document.insert("format".to_owned(), json!(FORMAT_VERSION));
+    document.insert("checksum".to_owned(), json!(NO_CHECKSUM));
+    let writer = format!("replayer {}", env!("CARGO_PKG_VERSION"));
+    document.insert("writer".to_owned(), json!(writer));
+    document.insert("origin".to_owned(), describe_origin(origin));
+    document.extend(write_tables(directory, tracker, origin, &needed)?);
+    document.insert("tables".to_owned(), checksums(directory)?);
+    let document = Value::Object(document);
+    let text = seal(&document);
+    let place = directory.join("trace.json");
+    fs::write(&place, &text).map_err(TraceError::io(&place))?;
+    let place = directory.join("README.md");
+    fs::write(&place, readme::render(&document)).map_err(TraceError::io(&place))?;
+    Ok(text)
+}
+
+/// Write what is left of the tables. Returns what trace.json says of them.
+fn write_tables(
+    directory: &Path,
+    mut tracker: Tracker,
+    origin: &Origin<'_>,
+    needed: &[Needed],
+) -> Result<Map<String, Value>, TraceError> {
+    let first_ns = tracker.first_ns.unwrap_or(0);
     let events = tracker.events.finish()?;
-    let by_reason = tracker.edges.by_reason.clone();
+    let by_reason = std::mem::take(&mut tracker.edges.by_reason);
     let edges = tracker.edges.finish()?;
     let without_events = tracker.requests.without_events;
     let requests = tracker.requests.into_done();
     tables::requests::write(directory, &requests, first_ns)?;
-    let tree = tables::tree::write(directory, &tracker.tree, &mut tracker.scope.paths, &needed)?;
+    let tree = tables::tree::write(directory, &tracker.tree, &mut tracker.scope.paths, needed)?;
     let labels = tables::paths::write(directory, &tracker.scope.paths, &tracker.usage)?;
-
-    let mut counts = tracker.counts.json();
     let totals = json!({
         "events": events.rows,
         "times_rounded": events.rounded,
@@ -113,30 +136,31 @@ pub(crate) fn write(
         "files_from_outside": tracker.outside,
         "manifest_rows": origin.declared,
     });
-    if let (Some(counts), Value::Object(totals)) = (counts.as_object_mut(), totals) {
-        counts.extend(totals);
-    }
-    let document = json!({
-        "format": FORMAT_VERSION,
-        "checksum": NO_CHECKSUM,
-        "writer": format!("replayer {}", env!("CARGO_PKG_VERSION")),
-        "origin": describe_origin(origin),
+    let told = json!({
         "clock": clock(origin, tracker.first_ns, events.tick_ns),
-        "calibration": calibration(&events.stretch),
+        "calibration": calibration(&events.costs),
         "roots": roots(&tracker.scope),
         "blind_spots": tracker.counts.blind.json(),
-        "counts": counts,
+        "counts": joined(tracker.counts.json(), totals),
         "labels": labels,
         "tree": tree,
         "requests": by_label(&requests),
-        "tables": checksums(directory)?,
     });
-    let text = seal(&document);
-    let place = directory.join("trace.json");
-    fs::write(&place, &text).map_err(TraceError::io(&place))?;
-    let place = directory.join("README.md");
-    fs::write(&place, readme::render(&document)).map_err(TraceError::io(&place))?;
-    Ok(text)
+    Ok(map(told))
+}
+
+/// Two objects as one.
+fn joined(one: Value, other: Value) -> Value {
+    let mut all = map(one);
+    all.extend(map(other));
+    Value::Object(all)
+}
+
+fn map(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
 }
 
 /// Give every path its row, and tell what of the tree is needed, parents before children.
@@ -242,12 +266,17 @@ fn describe_origin(origin: &Origin<'_>) -> Value {
     })
 }
 
-fn calibration(stretch: &Stretch) -> Value {
+fn calibration(costs: &Costs) -> Value {
+    let after = costs.each().map(|(op, failed, ns)| {
+        let suffix = if failed { FAILED } else { "" };
+        (format!("{}{suffix}", op.name()), json!(ns))
+    });
     json!({
-        "call_ns": stretch.call_ns,
-        "gap_ns": stretch.gap_ns,
-        "method": stretch.method,
-        "about": "think times have the gap constant subtracted; durations are as recorded and contain the call constant",
+        "call_ns": costs.call_ns,
+        "gap_ns": costs.gap_ns,
+        "gap_ns_after": after.collect::<Map<_, _>>(),
+        "method": costs.method,
+        "about": "think times have what the tracer added subtracted; durations are as recorded and contain the call constant",
     })
 }
 

@@ -140,14 +140,17 @@ impl EventRows {
 
     fn event(&mut self) -> Option<Event> {
         let thread = number(self.rows.int(0)?)?;
+        let op = self.op()?;
+        let result = self.rows.int(19)?;
         let told = Told {
             start: self.rows.int(1).unwrap_or(0),
             duration: self.rows.int(2),
             gap: self.rows.int(3),
             between: self.rows.int(BETWEEN),
+            op,
+            failed: result < 0,
         };
         let (start_ns, duration_ns, gap_ns) = self.times.read(told, thread)?;
-        let op = self.op()?;
         let rows = &mut self.rows;
         let mut optional = |column| match rows.int(column) {
             Some(value) => number(value).map(Some),
@@ -178,7 +181,7 @@ impl EventRows {
                 Some(text) => Some(plain(text)?),
                 None => None,
             },
-            result: rows.int(19)?,
+            result,
         })
     }
 }

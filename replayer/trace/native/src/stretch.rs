@@ -1,161 +1,386 @@
-//! What tracing added to the recorded times: measured from the trace itself, and taken off the gaps.
+//! What tracing added to the recorded times: measured from the log itself, and taken off the gaps.
 //!
-//! strace stops a program at the entry and at the exit of each traced call. What it adds between the two lines of `-T`
-//! makes calls look longer, what it adds outside makes the time between two calls look longer. Both are constants of a
-//! capture, in good approximation: the smallest values of many calls that cost next to nothing show them.
+//! strace stops a program at the entry and at the exit of each traced call. What it adds between the two stamps of `-T` makes
+//! calls look longer. What it adds outside makes the time between two calls look longer: it prints the arguments and results there,
+//! so how long that takes depends on the call. Programs make many calls back to back; the shortest gaps after each kind of
+//! call are the tracer's own.
 
 use crate::op::Op;
+use rustc_hash::FxHashMap;
 
 /// The time between two events of a thread, as recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Sample {
     /// None where the log has no clock, or nothing came before.
     pub(crate) gap_ns: Option<i64>,
-    /// Traced calls in between that are no events: each was stretched as well.
+    /// Traced calls in between, of this thread that are no events, and of others: the tracer serves one at a time.
     pub(crate) others: u32,
 }
 
-/// Constants of one capture.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a user, or who captured, says about the tracing.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Stretch {
     /// Added to each call's duration.
     pub call_ns: Option<i64>,
-    /// Added to each time between two calls.
+    /// Added to each time between two calls, whatever they are.
     pub gap_ns: Option<i64>,
-    /// Where the numbers come from, for people; of those that a user gives: how they were measured.
+    /// What a probe measured of both, for what the log does not tell.
+    pub probed: Option<(i64, i64)>,
+    /// How the probe was made, for people.
     pub method: String,
 }
-
-/// Calls that cost about 100 ns untraced on any machine, without touching a file system.
-const CHEAP: [Op; 3] = [Op::Lseek, Op::Fcntl, Op::Fstat];
-/// What such a call and the loop around it cost untraced (measured: 60 to 300 ns).
-const CHEAP_CALL_NS: i64 = 150;
-/// Fewer samples prove nothing (chosen).
-const FEWEST_SAMPLES: usize = 20;
-/// The share of the smallest values that is taken for noise (chosen).
-const QUANTILE: usize = 20;
-/// More than this was not the tracer: a bound on estimates (chosen; strace 6.1 adds 3 and 6 to 9 µs).
-const MOST_NS: i64 = 30_000;
 
 impl Stretch {
     /// What is known when nothing was asked for.
     #[must_use]
     pub fn unknown() -> Self {
-        Self {
-            call_ns: None,
-            gap_ns: None,
-            method: String::new(),
-        }
-    }
-
-    /// Fill in what was not said, from events of the trace.
-    pub(crate) fn estimate(
-        &self,
-        samples: impl Iterator<Item = (Op, Option<i64>, Sample)>,
-    ) -> Self {
-        let mut calls = Vec::new();
-        let mut gaps = Vec::new();
-        for (op, duration, sample) in samples {
-            if let Some(duration) = duration.filter(|_| CHEAP.contains(&op)) {
-                calls.push(duration);
-            }
-            if let Some(gap) = sample.gap_ns.filter(|&gap| sample.others == 0 && gap > 0) {
-                gaps.push(gap);
-            }
-        }
-        let mut method = Vec::new();
-        let mut constant = |asked: Option<i64>, values: Vec<i64>, what: &str| match asked {
-            Some(asked) => {
-                let from = if self.method.is_empty() {
-                    "given"
-                } else {
-                    &self.method
-                };
-                method.push(format!("{what}: {from}"));
-                Some(asked)
-            }
-            None => match low_quantile(values) {
-                (count, Some(low)) => {
-                    method.push(format!(
-                        "{what}: the 5 % quantile of {count} in this trace, less {CHEAP_CALL_NS} ns"
-                    ));
-                    Some((low - CHEAP_CALL_NS).clamp(0, MOST_NS))
-                }
-                (count, None) => {
-                    method.push(format!(
-                        "{what}: not known, {count} samples are too few; nothing is subtracted"
-                    ));
-                    None
-                }
-            },
-        };
-        let call_ns = constant(self.call_ns, calls, "durations of lseek, fcntl and fstat");
-        let gap_ns = constant(self.gap_ns, gaps, "times between two calls");
-        Self {
-            call_ns,
-            gap_ns,
-            method: method.join("; "),
-        }
-    }
-
-    /// Think time: a recorded gap without what the tracer added to it.
-    pub(crate) fn gap(&self, sample: Sample) -> i64 {
-        let Some(gap) = sample.gap_ns else {
-            return 0;
-        };
-        let others = i64::from(sample.others);
-        let added = (others + 1).saturating_mul(self.gap_ns.unwrap_or(0));
-        let inside = others.saturating_mul(self.call_ns.unwrap_or(0));
-        gap.saturating_sub(added).saturating_sub(inside).max(0)
+        Self::default()
     }
 }
 
-fn low_quantile(mut values: Vec<i64>) -> (usize, Option<i64>) {
+/// What tracing added, by call.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Costs {
+    /// To each call's duration.
+    pub(crate) call_ns: Option<i64>,
+    /// To the time after a call that is none of those below.
+    pub(crate) gap_ns: Option<i64>,
+    /// To the time after an op, and after one that failed: by the op's number.
+    pub(crate) after_ns: Vec<[Option<i64>; 2]>,
+    /// Where the numbers come from, for people.
+    pub(crate) method: String,
+}
+
+impl Costs {
+    /// What it added to the time after an event.
+    pub(crate) fn after(&self, op: Op, failed: bool) -> i64 {
+        if op.is_synthetic() {
+            return 0;
+        }
+        let of_op = self.after_ns.get(usize::from(op as u8));
+        let known = of_op.and_then(|both| both[usize::from(failed)]);
+        known.or(self.gap_ns).unwrap_or(0)
+    }
+
+    /// By op and outcome, those that are known.
+    pub(crate) fn each(&self) -> impl Iterator<Item = (Op, bool, i64)> + '_ {
+        let rows = Op::ALL.iter().zip(&self.after_ns);
+        rows.flat_map(|(&op, &[well, failed])| {
+            let well = well.map(|ns| (op, false, ns));
+            well.into_iter().chain(failed.map(|ns| (op, true, ns)))
+        })
+    }
+}
+
+/// Calls that cost about 100 ns untraced on any machine, without touching a file system.
+const CHEAP: [Op; 3] = [Op::Lseek, Op::Fcntl, Op::Fstat];
+/// What such a call, or what a program does between two calls at least, costs untraced (measured: 60 to 300 ns).
+const CHEAP_NS: i64 = 150;
+/// Fewer samples of one kind prove nothing of it (chosen).
+const FEWEST_SAMPLES: usize = 8;
+/// So many show how far the tracer's time spreads (chosen).
+const MANY_SAMPLES: usize = 50;
+/// The share of the smallest values that is taken for noise (chosen).
+const QUANTILE: usize = 20;
+/// More than this was not the tracer: a bound on estimates (chosen; strace 6.1 adds 3 to 9 µs, on a busy machine 6 to 21 µs).
+const MOST_NS: i64 = 50_000;
+/// No call takes the tracer so many times as long as another, in hundredths (chosen; measured with strace 6.1: 155 between read and openat).
+const WIDEST: i64 = 180;
+/// The mean is above the 5 % quantile, in thousandths, where nothing but the tracer is seen (measured with strace 6.1: 93 to 160), and at most.
+const USUAL_SPREAD: i64 = 1_100;
+const WIDEST_SPREAD: i64 = 1_250;
+/// A gap that is longer than the shortest so many times has something else in it (chosen).
+const OUTLIER: i64 = 3;
+/// Gaps of a kind that are kept, the first ones (chosen).
+const KEPT: usize = 4096;
+/// Kinds of calls that are no events (chosen); the others share one.
+const MOST_NAMES: usize = 64;
+
+/// What kind of call it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Class(usize);
+
+impl Class {
+    pub(crate) fn of_event(op: Op, failed: bool) -> Self {
+        Self(2 * usize::from(op as u8) + usize::from(failed))
+    }
+}
+
+/// A task's last call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LastCall {
+    pub(crate) class: Class,
+    pub(crate) end_ns: i64,
+    /// Calls of the whole log that had ended then.
+    pub(crate) calls: u64,
+}
+
+#[derive(Debug, Default)]
+struct Pool {
+    count: usize,
+    gaps: Vec<i64>,
+}
+
+impl Pool {
+    fn add(&mut self, gap_ns: i64) {
+        self.count += 1;
+        if self.gaps.len() < KEPT {
+            self.gaps.push(gap_ns);
+        }
+    }
+
+    /// The shortest gaps, but for a few.
+    fn low(&self) -> Option<i64> {
+        low_quantile(self.gaps.clone(), FEWEST_SAMPLES)
+    }
+
+    /// The mean of those that may be the tracer's, in thousandths of the shortest.
+    fn spread(&self) -> Option<i64> {
+        let low = self.low().filter(|&low| low > 0)?;
+        if self.gaps.len() < MANY_SAMPLES {
+            return None;
+        }
+        let own = self.gaps.iter().filter(|&&gap| gap < OUTLIER * low);
+        let (count, sum) = own.fold((0, 0_i64), |(count, sum), gap| (count + 1, sum + gap));
+        (sum / i64::max(count, 1))
+            .checked_mul(1000)
+            .map(|mean| mean / low)
+    }
+}
+
+/// Gaps and durations of the first calls of a log, until what the tracing cost is told from them.
+#[derive(Debug)]
+pub(crate) struct Gauge {
+    /// By class: those of ops, then those of other calls.
+    pools: Vec<Pool>,
+    names: FxHashMap<String, usize>,
+    cheap: Pool,
+}
+
+const OPS: usize = Op::ALL.len();
+
+impl Gauge {
+    pub(crate) fn new() -> Self {
+        let mut pools = Vec::new();
+        pools.resize_with(2 * OPS, Pool::default);
+        Self {
+            pools,
+            names: FxHashMap::default(),
+            cheap: Pool::default(),
+        }
+    }
+
+    /// The class of a call that is no event.
+    pub(crate) fn class_of_other(&mut self, name: &str) -> Class {
+        if let Some(&class) = self.names.get(name) {
+            return Class(class);
+        }
+        let class = 2 * OPS + self.names.len().min(MOST_NAMES);
+        if self.names.len() < MOST_NAMES {
+            self.names.insert(name.to_owned(), class);
+        }
+        if self.pools.len() <= class {
+            self.pools.resize_with(class + 1, Pool::default);
+        }
+        Class(class)
+    }
+
+    /// So long after a call of that class the next one of its thread was entered.
+    pub(crate) fn after(&mut self, class: Class, gap_ns: i64) {
+        if let Some(pool) = self.pools.get_mut(class.0).filter(|_| gap_ns > 0) {
+            pool.add(gap_ns);
+        }
+    }
+
+    /// An op took so long.
+    pub(crate) fn took(&mut self, op: Op, duration_ns: Option<i64>) {
+        if let Some(duration_ns) = duration_ns.filter(|_| CHEAP.contains(&op)) {
+            self.cheap.add(duration_ns);
+        }
+    }
+
+    /// What the tracing cost, unless somebody said it.
+    pub(crate) fn costs(&self, asked: &Stretch) -> Costs {
+        let (call_ns, of_calls) = self.call(asked);
+        let mut costs = Costs {
+            call_ns,
+            ..Costs::default()
+        };
+        let of_gaps = self.fill_in_gaps(&mut costs, asked);
+        costs.method = format!(
+            "durations of lseek, fcntl and fstat: {of_calls}; times between two calls: {of_gaps}"
+        );
+        costs
+    }
+
+    fn call(&self, asked: &Stretch) -> (Option<i64>, String) {
+        let count = self.cheap.count;
+        let low = low_quantile(self.cheap.gaps.clone(), QUANTILE);
+        match (asked.call_ns, low, asked.probed) {
+            (Some(asked), _, _) => (Some(asked), "given".to_owned()),
+            (_, Some(low), _) => {
+                let method =
+                    format!("the 5 % quantile of {count} in this trace, less {CHEAP_NS} ns");
+                (Some((low - CHEAP_NS).clamp(0, MOST_NS)), method)
+            }
+            (_, None, Some((call_ns, _))) => (Some(call_ns), asked.method.clone()),
+            (_, None, None) => (None, too_few(count)),
+        }
+    }
+
+    fn fill_in_gaps(&self, costs: &mut Costs, asked: &Stretch) -> String {
+        costs.gap_ns = asked.gap_ns;
+        if asked.gap_ns.is_some() {
+            return "given".to_owned();
+        }
+        let known = self.known();
+        let count: usize = self.pools.iter().map(|pool| pool.count).sum();
+        if known.is_empty() || count < QUANTILE {
+            costs.gap_ns = asked.probed.map(|(_, gap_ns)| gap_ns);
+            return costs
+                .gap_ns
+                .map_or_else(|| too_few(count), |_| asked.method.clone());
+        }
+        let others = known.iter().filter(|(class, _)| *class >= 2 * OPS);
+        let mean_of_others = self.mean(others);
+        costs.gap_ns = mean_of_others.or_else(|| self.mean(known.iter()));
+        costs.after_ns = vec![[None; 2]; OPS];
+        for &(class, ns) in &known {
+            if let Some(both) = costs.after_ns.get_mut(class / 2) {
+                both[class % 2] = Some(ns);
+            }
+        }
+        format!(
+            "the 5 % quantile after each kind of call, less {CHEAP_NS} ns, and their usual spread, of {count} in this trace"
+        )
+    }
+
+    /// What is known of each class.
+    fn known(&self) -> Vec<(usize, i64)> {
+        let lows = self.pools.iter().map(Pool::low).enumerate();
+        let lows: Vec<(usize, i64)> = lows
+            .filter_map(|(class, low)| Some((class, low?)))
+            .collect();
+        let well_known = lows
+            .iter()
+            .filter(|(class, _)| self.count(*class) >= QUANTILE);
+        let cheapest = well_known.map(|(_, low)| *low).min();
+        let most = cheapest.map_or(MOST_NS, |low| {
+            (low.saturating_mul(WIDEST) / 100).min(MOST_NS)
+        });
+        let spread = self.pools.iter().filter_map(Pool::spread).min();
+        let spread = spread.unwrap_or(USUAL_SPREAD).clamp(1000, WIDEST_SPREAD);
+        let cost = |low: i64| (low.min(most) - CHEAP_NS).max(0) * spread / 1000;
+        lows.into_iter()
+            .map(|(class, low)| (class, cost(low)))
+            .collect()
+    }
+
+    fn count(&self, class: usize) -> usize {
+        self.pools.get(class).map_or(0, |pool| pool.count)
+    }
+
+    fn mean<'a>(&self, known: impl Iterator<Item = &'a (usize, i64)>) -> Option<i64> {
+        let (count, sum) = known.fold((0_i64, 0_i64), |(count, sum), &(class, ns)| {
+            let calls = i64::try_from(self.count(class)).unwrap_or(i64::MAX);
+            (
+                count.saturating_add(calls),
+                sum.saturating_add(calls.saturating_mul(ns)),
+            )
+        });
+        sum.checked_div(count)
+    }
+}
+
+fn too_few(count: usize) -> String {
+    format!("not known, {count} samples are too few; nothing is subtracted")
+}
+
+fn low_quantile(mut values: Vec<i64>, fewest: usize) -> Option<i64> {
     values.sort_unstable();
-    let count = values.len();
-    let enough = count >= FEWEST_SAMPLES;
-    (
-        count,
-        values.get(count / QUANTILE).copied().filter(|_| enough),
-    )
+    let enough = values.len() >= fewest;
+    values
+        .get(values.len() / QUANTILE)
+        .copied()
+        .filter(|_| enough)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn sample(gap_ns: i64, others: u32) -> Sample {
-        Sample {
-            gap_ns: Some(gap_ns),
-            others,
+    const OPEN: Class = Class(2 * Op::Open as usize);
+
+    #[test]
+    fn each_kind_of_call_has_a_cost_of_its_own() {
+        let mut gauge = Gauge::new();
+        let poll = gauge.class_of_other("poll");
+        for at in 0..100 {
+            gauge.after(Class::of_event(Op::Read, false), 10_150 + at * 20);
+            gauge.after(OPEN, 15_150 + at * 500);
+            gauge.after(Class::of_event(Op::Open, true), 150_000);
+            gauge.after(poll, 12_150);
+            gauge.took(Op::Lseek, Some(3_000 + at * 100));
         }
+        let costs = gauge.costs(&Stretch::unknown());
+        assert_eq!(costs.call_ns, Some(3_350));
+        // Of poll, whose gaps do not spread at all.
+        assert_eq!(costs.gap_ns, Some(12_000));
+        assert_eq!(costs.after(Op::Read, false), 10_100);
+        assert_eq!(costs.after(Op::Open, false), 17_500);
+        // What comes after these is the program's: no call takes the tracer so long.
+        assert_eq!(costs.after(Op::Open, true), 10_250 * 180 / 100 - 150);
+        assert_eq!(costs.after(Op::Close, false), 12_000);
+        assert_eq!(costs.after(Op::CloseExit, false), 0);
+        assert_eq!(costs.each().count(), 3);
     }
 
     #[test]
-    fn the_smallest_values_are_the_tracers() {
-        let samples = (0..100).map(|at| {
-            (
-                Op::Lseek,
-                Some(3_000 + at * 100),
-                sample(8_000 + at * 1_000, 0),
-            )
-        });
-        let stretch = Stretch::unknown().estimate(samples);
-        assert_eq!(stretch.call_ns, Some(3_350));
-        assert_eq!(stretch.gap_ns, Some(12_850));
-        assert_eq!(stretch.gap(sample(12_850 + 70_000, 0)), 70_000);
-        assert_eq!(stretch.gap(sample(2 * 12_850 + 3_350 + 5, 1)), 5);
-        assert_eq!(stretch.gap(sample(10, 0)), 0);
+    fn the_mean_of_what_spreads_least_is_taken_off() {
+        let mut gauge = Gauge::new();
+        for at in 0..100 {
+            gauge.after(
+                Class::of_event(Op::Read, false),
+                if at < 90 { 10_150 } else { 20_150 },
+            );
+            gauge.after(OPEN, 10_150 + at * 1_000);
+        }
+        let costs = gauge.costs(&Stretch::unknown());
+        assert_eq!(costs.after(Op::Read, false), 10_000 * 1_098 / 1_000);
     }
 
     #[test]
     fn what_was_given_is_kept_and_too_few_samples_prove_nothing() {
-        let asked = Stretch {
+        let mut gauge = Gauge::new();
+        gauge.after(OPEN, 9);
+        let given = Stretch {
             call_ns: Some(2_700),
+            gap_ns: Some(7_000),
             ..Stretch::unknown()
         };
-        let stretch = asked.estimate(std::iter::once((Op::Lseek, Some(9), sample(9, 0))));
-        assert_eq!((stretch.call_ns, stretch.gap_ns), (Some(2_700), None));
-        assert_eq!(stretch.gap(sample(9, 0)), 9);
+        let costs = gauge.costs(&given);
+        assert_eq!((costs.call_ns, costs.gap_ns), (Some(2_700), Some(7_000)));
+        assert_eq!(costs.after(Op::Open, false), 7_000);
+        let costs = gauge.costs(&Stretch::unknown());
+        assert_eq!((costs.call_ns, costs.gap_ns), (None, None));
+        assert_eq!(costs.after(Op::Open, false), 0);
+        let probed = Stretch {
+            probed: Some((3_000, 8_000)),
+            method: "a probe".to_owned(),
+            ..Stretch::unknown()
+        };
+        let costs = gauge.costs(&probed);
+        assert_eq!((costs.call_ns, costs.gap_ns), (Some(3_000), Some(8_000)));
+        assert!(costs.method.ends_with("a probe"));
+    }
+
+    #[test]
+    fn names_are_bounded() {
+        let mut gauge = Gauge::new();
+        for number in 0..1_000 {
+            let class = gauge.class_of_other(&format!("call{number}"));
+            gauge.after(class, 1);
+        }
+        assert_eq!(gauge.pools.len(), 2 * OPS + MOST_NAMES + 1);
     }
 }

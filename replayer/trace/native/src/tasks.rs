@@ -3,8 +3,10 @@
 mod descriptors;
 
 use crate::call::{OnExec, Shares};
+use crate::op::Op;
 use crate::order::Seat;
 use crate::scope::Spot;
+use crate::stretch::LastCall;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -64,12 +66,17 @@ pub(crate) struct Task {
     pub(crate) thread: Option<u32>,
     /// End of its last event.
     pub(crate) last_end_ns: Option<i64>,
-    /// Traced calls since then that are no events.
-    pub(crate) others: u32,
+    /// What its last event did.
+    pub(crate) last_op: Option<Op>,
+    /// Calls of the whole log that had ended when its last event did, or when it was spawned.
+    pub(crate) calls_then: u64,
+    pub(crate) last_call: Option<LastCall>,
     /// A close that was told when it was entered, and its event's row if it became one.
     pub(crate) early: Option<Early>,
     /// A clone that has not returned yet.
     pub(crate) spawning: Option<Shares>,
+    /// When that was entered.
+    pub(crate) spawning_ns: Option<i64>,
     /// The last event of the task that spawned it, before it did.
     pub(crate) parent_event: Option<Seat>,
     /// Its last event.
@@ -147,9 +154,12 @@ impl Tasks {
                 cwd,
                 thread: None,
                 last_end_ns: None,
-                others: 0,
+                last_op: None,
+                calls_then: 0,
+                last_call: None,
                 early: None,
                 spawning: None,
+                spawning_ns: None,
                 parent_event,
                 last_event: None,
                 reaped: Vec::new(),
@@ -181,9 +191,10 @@ impl Tasks {
     }
 
     /// A clone was entered; its child may be heard of before it returns.
-    pub(crate) fn begin_spawn(&mut self, parent: u64, shares: Shares) {
+    pub(crate) fn begin_spawn(&mut self, parent: u64, shares: Shares, start_ns: Option<i64>) {
         if let Some(task) = self.get_mut(parent) {
             task.spawning = Some(shares);
+            task.spawning_ns = start_ns;
             self.spawning.retain(|&other| other != parent);
             self.spawning.push(parent);
         }
@@ -233,11 +244,16 @@ impl Tasks {
             return None;
         }
         let parent = *self.spawning.first()?;
-        let shares = self.living.get(&parent).and_then(|task| task.spawning)?;
+        let task = self.living.get(&parent)?;
+        let (shares, start_ns) = (task.spawning?, task.spawning_ns);
         self.guessed += u64::from(self.spawning.len() > 1);
         // Another child of the same clone cannot follow.
         self.spawning.retain(|&other| other != parent);
-        Some(self.spawn(parent, number, shares))
+        let held = self.spawn(parent, number, shares);
+        if let Some(task) = self.living.get_mut(&number) {
+            task.last_end_ns = start_ns;
+        }
+        Some(held)
     }
 
     /// A task is about to end. Returns the descriptions that its table held, if it is the last to use it.

@@ -9,7 +9,7 @@ use crate::path;
 use crate::program::{Dataset, Draw, EntryKind, Part, PickRule, Picker, Scope, Step, write_number};
 use crate::pulse::Place;
 use crate::rng::scale;
-use crate::sys::{Kernel, Prefix, Text, c_path};
+use crate::sys::{Kernel, Prefix, c_path};
 use std::ffi::CStr;
 use std::os::fd::RawFd;
 
@@ -36,13 +36,18 @@ pub(super) struct Slot<'a> {
 pub(super) struct Root {
     text: Vec<u8>,
     prefix: Prefix,
+    /// Its length.
+    within: u32,
 }
 
 impl Root {
     pub(super) fn of(dataset: &Dataset, user: u32) -> Root {
         let text = [&dataset.root_of(user)[..], b"/"].concat();
-        let prefix = Prefix::new(&text);
-        Root { text, prefix }
+        Root {
+            prefix: Prefix::new(&text),
+            within: u32::try_from(text.len()).unwrap_or(0),
+            text,
+        }
     }
 }
 
@@ -188,23 +193,39 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                     slot.within = data.within();
                 }
             }
-            Scope::User => {
-                self.hide(slot);
-                let pulse = self.pulse;
-                let text = pulse.texts.get(usize::from(slot));
-                if let (Some(text), Some(root)) = (text, self.roots.get(usize::from(dataset))) {
-                    let (path, len) = data.path_and_more(entry);
-                    text.join(&root.prefix, path, len);
-                    let within = root.prefix.len();
-                    self.show(slot, text, within);
-                }
-            }
+            Scope::User => self.bind_copy(slot, dataset, data.path_and_more(entry)),
         }
         if let Some(slot) = self.slot_mut(slot) {
             slot.size = entry.size;
             slot.mode = entry.mode;
             slot.origin = origin;
         }
+    }
+
+    /// Bind a slot to the user's own copy of a file: the directory stands in its text already, most of the time.
+    #[inline(always)]
+    fn bind_copy(&mut self, number: u8, dataset: u16, (path, len): (&[u8], usize)) {
+        let index = usize::from(number);
+        let pulse = self.pulse;
+        let (Some(text), Some(root)) =
+            (pulse.texts.get(index), self.roots.get(usize::from(dataset)))
+        else {
+            return;
+        };
+        let (Some(slot), Some(begun)) = (self.slots.get_mut(index), self.begun.get_mut(index))
+        else {
+            return;
+        };
+        // Nobody may look at the old text while a new one is written.
+        slot.path = None;
+        if *begun != Some(dataset) {
+            text.begin(&root.prefix);
+            *begun = Some(dataset);
+        }
+        slot.path = Some(text.join(&root.prefix, path, len));
+        slot.place = Place::text(number);
+        slot.within = root.within;
+        self.used |= 1 << number;
     }
 
     /// Begin a text with the directory of a dataset and a slash; where it goes on.
@@ -217,28 +238,20 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     /// Make the composed text that of a slot.
     fn publish(&mut self, number: u8, within: usize) {
-        let pulse = self.pulse;
-        let Some(text) = pulse.texts.get(usize::from(number)) else {
+        let (index, pulse) = (usize::from(number), self.pulse);
+        let Some(text) = pulse.texts.get(index) else {
             return;
         };
-        self.hide(number);
-        text.set(&self.text);
-        self.show(number, text, within);
-    }
-
-    /// Nobody may look at the old text while a new one is written.
-    #[inline(always)]
-    fn hide(&mut self, slot: u8) {
-        if let Some(slot) = self.slot_mut(slot) {
+        if let Some(begun) = self.begun.get_mut(index) {
+            *begun = None;
+        }
+        // Nobody may look at the old text while a new one is written.
+        if let Some(slot) = self.slot_mut(number) {
             slot.path = None;
         }
-    }
-
-    /// Bind a slot to its text.
-    #[inline(always)]
-    fn show(&mut self, number: u8, text: &'a Text, within: usize) {
+        text.set(&self.text);
         if let Some(slot) = self.slot_mut(number) {
-            slot.path = Some(c_path(text.own_bytes()));
+            slot.path = Some(text.own());
             slot.place = Place::text(number);
             slot.within = u32::try_from(within).unwrap_or(0);
         }

@@ -3,6 +3,10 @@
     unsafe_code,
     reason = "a pick must be a pointer, and a composed path is read by two threads"
 )]
+#![expect(
+    clippy::inline_always,
+    reason = "on the way of every op: a call that returns after a system call is mispredicted"
+)]
 
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -21,41 +25,65 @@ pub(crate) fn c_path(bytes: &[u8]) -> &CStr {
 
 const SMALL: usize = 32;
 const LARGE: usize = 1056;
-/// The longest text that fits, without its NUL.
-pub(crate) const TEXT_BYTES: usize = LARGE * 8 - 1;
+/// The longest text that fits wherever it begins in its first word, without its NUL.
+pub(crate) const TEXT_BYTES: usize = LARGE * 8 - 9;
 
 /// A text that one thread writes and others may read at any time (what they read may be half old, never a data race).
 #[derive(Debug, Default)]
 pub(crate) struct Text {
     small: OnceLock<Box<[AtomicU64]>>,
     large: OnceLock<Box<[AtomicU64]>>,
-    /// Length without the NUL.
-    len: AtomicU64,
+    extent: AtomicU64,
 }
 
-/// What texts of one kind begin with, in words.
+/// Where a text stands in its words.
+#[derive(Clone, Copy)]
+struct Extent {
+    /// The byte that it begins at.
+    start: usize,
+    /// Without the NUL.
+    len: usize,
+}
+
+impl Extent {
+    fn pack(self) -> u64 {
+        (self.len << 3 | self.start) as u64
+    }
+
+    fn unpack(packed: u64) -> Extent {
+        let packed = usize::try_from(packed).unwrap_or(0);
+        Extent {
+            start: packed & 7,
+            len: packed >> 3,
+        }
+    }
+
+    /// How many words it touches, its NUL with it.
+    fn words(self) -> usize {
+        (self.start + self.len) / 8 + 1
+    }
+}
+
+/// What texts of one kind begin with: so many whole words, the first of them filled up with NULs at its front.
 #[derive(Debug)]
 pub(crate) struct Prefix {
     words: Box<[u64]>,
-    /// The bytes after the last whole word, as a little-endian number.
-    last: u64,
+    start: usize,
     len: usize,
 }
 
 impl Prefix {
     pub(crate) fn new(bytes: &[u8]) -> Prefix {
-        let (whole, rest) = bytes.as_chunks::<8>();
-        let mut last = [0_u8; 8];
-        last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        let start = bytes.len().wrapping_neg() % 8;
+        let padded: Vec<u8> = std::iter::repeat_n(0, start)
+            .chain(bytes.iter().copied())
+            .collect();
+        let words = padded.as_chunks::<8>().0.iter();
         Prefix {
-            words: whole.iter().map(|word| u64::from_ne_bytes(*word)).collect(),
-            last: u64::from_le_bytes(last),
+            words: words.map(|word| u64::from_ne_bytes(*word)).collect(),
+            start,
             len: bytes.len(),
         }
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.len
     }
 }
 
@@ -67,7 +95,11 @@ impl Text {
     /// Replace the text. Only its user's thread may call this. Longer texts than fit are cut.
     pub(crate) fn set(&self, bytes: &[u8]) {
         let bytes = bytes.get(..TEXT_BYTES).unwrap_or(bytes);
-        let words = self.room(bytes.len());
+        let extent = Extent {
+            start: 0,
+            len: bytes.len(),
+        };
+        let words = self.room(extent);
         let (whole, rest) = bytes.as_chunks::<8>();
         for (word, chunk) in words.iter().zip(whole) {
             word.store(u64::from_ne_bytes(*chunk), Ordering::Relaxed);
@@ -78,74 +110,98 @@ impl Text {
             last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
             word.store(u64::from_ne_bytes(last), Ordering::Relaxed);
         }
-        self.len.store(bytes.len() as u64, Ordering::Release);
+        self.extent.store(extent.pack(), Ordering::Release);
     }
 
-    /// Replace the text by a prefix and what follows it: so many bytes of `rest`, which goes on for at least a NUL and 7 bytes more.
-    /// Only its user's thread may call this.
+    /// Write a prefix for what [`Text::join`] lets follow. Only its user's thread may call this.
+    #[cold]
+    pub(crate) fn begin(&self, prefix: &Prefix) {
+        put(self.small.get_or_init(|| zeros(SMALL)), &prefix.words);
+    }
+
+    /// Let something follow the prefix that `begin` was told last (with no `set` since): so many bytes of `rest`, which goes on for at
+    /// least a NUL and 7 bytes more. Only its user's thread may call this, and nobody may look at the old text.
     ///
-    /// Word by word: between two system calls, calls of `memcpy` for some bytes each were a tenth of our own time.
-    #[inline]
-    pub(crate) fn join(&self, prefix: &Prefix, rest: &[u8], len: usize) {
-        let whole = prefix.len + len;
-        let mut words = self.room(whole).iter();
-        let mut put = |word: u64| {
-            if let Some(place) = words.next() {
-                place.store(word, Ordering::Relaxed);
-            }
+    /// Word by word, and the prefix stays where it is: between two system calls, calls of `memcpy` for some bytes each were a tenth of
+    /// our own time, and putting words together from two halves each was another.
+    #[inline(always)]
+    pub(crate) fn join(&self, prefix: &Prefix, rest: &[u8], len: usize) -> &CStr {
+        let extent = Extent {
+            start: prefix.start,
+            len: prefix.len + len,
         };
-        prefix.words.iter().for_each(|word| put(*word));
-        let shift = prefix.len % 8 * 8;
-        let mut carried = prefix.last;
-        for chunk in rest.as_chunks::<8>().0.iter().take(len / 8 + 1) {
-            let word = u64::from_le_bytes(*chunk);
-            put((carried | word << shift).to_le());
-            // In two steps: a shift by 64 is none.
-            carried = word >> 1 >> (63 - shift);
+        let (chunks, _) = rest.as_chunks::<8>();
+        let small = self.small.get().map_or(&[][..], |words| &words[..]);
+        let Some(places) = small.get(prefix.words.len()..extent.words()) else {
+            return self.join_long(prefix, chunks, extent);
+        };
+        for (place, chunk) in places.iter().zip(chunks) {
+            place.store(u64::from_ne_bytes(*chunk), Ordering::Relaxed);
         }
-        put(carried.to_le());
-        self.len.store(whole as u64, Ordering::Release);
+        self.extent.store(extent.pack(), Ordering::Release);
+        c_path(bytes_of(small, extent))
     }
 
-    #[inline]
-    fn room(&self, len: usize) -> &[AtomicU64] {
-        if len < SMALL * 8 {
+    #[cold]
+    fn join_long(&self, prefix: &Prefix, chunks: &[[u8; 8]], extent: Extent) -> &CStr {
+        let words = self.room(extent);
+        put(words, &prefix.words);
+        let places = words.iter().take(extent.words()).skip(prefix.words.len());
+        for (place, chunk) in places.zip(chunks) {
+            place.store(u64::from_ne_bytes(*chunk), Ordering::Relaxed);
+        }
+        self.extent.store(extent.pack(), Ordering::Release);
+        c_path(bytes_of(words, extent))
+    }
+
+    fn room(&self, extent: Extent) -> &[AtomicU64] {
+        if extent.words() <= SMALL {
             self.small.get_or_init(|| zeros(SMALL))
         } else {
             self.large.get_or_init(|| zeros(LARGE))
         }
     }
 
-    fn words(&self, len: usize) -> &[AtomicU64] {
-        if len < SMALL * 8 {
+    fn words(&self, extent: Extent) -> &[AtomicU64] {
+        if extent.words() <= SMALL {
             self.small.get().map_or(&[], |words| &words[..])
         } else {
             self.large.get().map_or(&[], |words| &words[..])
         }
     }
 
-    /// The text with its NUL. Only its user's thread may call this, and it must be done with it before `set`.
-    #[inline]
-    pub(crate) fn own_bytes(&self) -> &[u8] {
-        let len = usize::try_from(self.len.load(Ordering::Relaxed)).unwrap_or(0);
-        let words = self.words(len);
-        if words.len() * 8 <= len {
-            return b"\0";
-        }
-        // SAFETY: the words are initialised memory of more than `len` bytes, and only this thread writes them,
-        // which it does not do while it looks.
-        unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), len + 1) }
+    /// The text. Only its user's thread may call this, and it must be done with it before the text is replaced.
+    pub(crate) fn own(&self) -> &CStr {
+        let extent = Extent::unpack(self.extent.load(Ordering::Relaxed));
+        c_path(bytes_of(self.words(extent), extent))
     }
 
     /// A copy for a watcher.
     pub(crate) fn copy(&self) -> Vec<u8> {
-        let len = usize::try_from(self.len.load(Ordering::Acquire)).unwrap_or(0);
-        let words = self.words(len).iter();
-        let mut bytes: Vec<u8> = words
-            .flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes())
-            .collect();
-        bytes.truncate(len);
-        bytes
+        let extent = Extent::unpack(self.extent.load(Ordering::Acquire));
+        let words = self.words(extent).iter();
+        let bytes = words.flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes());
+        bytes.skip(extent.start).take(extent.len).collect()
+    }
+}
+
+fn put(places: &[AtomicU64], words: &[u64]) {
+    for (place, word) in places.iter().zip(words) {
+        place.store(*word, Ordering::Relaxed);
+    }
+}
+
+/// A text with its NUL, to be looked at by the thread that alone writes it.
+#[inline]
+fn bytes_of(words: &[AtomicU64], extent: Extent) -> &[u8] {
+    if words.len() < extent.words() {
+        return b"\0";
+    }
+    // SAFETY: the words are initialised memory of more than `start + len` bytes, and only this thread writes them,
+    // which it does not do while it looks.
+    unsafe {
+        let begin = words.as_ptr().cast::<u8>().add(extent.start);
+        std::slice::from_raw_parts(begin, extent.len + 1)
     }
 }
 
@@ -161,10 +217,25 @@ mod tests {
             for len in (0..80).rev() {
                 let whole = [&bytes[..prefix], &bytes[100..100 + len]].concat();
                 let rest = [&bytes[100..100 + len], b"\0after that"].concat();
-                text.join(&Prefix::new(&bytes[..prefix]), &rest, len);
+                let prefix = Prefix::new(&bytes[..prefix]);
+                text.begin(&prefix);
+                let joined = text.join(&prefix, &rest, len);
+                assert_eq!(joined.to_bytes(), whole);
                 assert_eq!(text.copy(), whole);
-                assert_eq!(text.own_bytes(), [&whole[..], b"\0"].concat());
+                assert_eq!(text.own(), joined);
             }
+        }
+    }
+
+    #[test]
+    fn a_prefix_outlives_what_was_too_long_for_its_words() {
+        let (text, prefix) = (Text::default(), Prefix::new(b"files/u7/"));
+        text.begin(&prefix);
+        for len in [3, 300, 4, 4000, 0] {
+            let rest = [vec![b'x'; len], b"\0after that".to_vec()].concat();
+            let whole = [&b"files/u7/"[..], &rest[..len]].concat();
+            assert_eq!(text.join(&prefix, &rest, len).to_bytes(), whole);
+            assert_eq!(text.copy(), whole);
         }
     }
 
@@ -175,7 +246,7 @@ mod tests {
             let bytes = vec![b'x'; len];
             text.set(&bytes);
             assert_eq!(text.copy(), bytes);
-            assert_eq!(text.own_bytes(), [&bytes[..], b"\0"].concat());
+            assert_eq!(text.own().to_bytes(), bytes);
         }
     }
 }

@@ -44,6 +44,7 @@ fn import(
     tracker: &mut Tracker,
     progress: Progress<'_>,
 ) -> Result<Clock, TraceError> {
+    tracker.events.trust_times();
     for (index, input) in inputs.into_iter().enumerate() {
         let job = Job {
             task: u64::try_from(index).unwrap_or(0),
@@ -138,6 +139,7 @@ impl Job {
             name,
             start_ns: Some(self.now_ns),
             duration_ns: None,
+            meanwhile: 0,
             outcome: Outcome::Value(value),
             kind,
         })

@@ -3,10 +3,10 @@
 use crate::call::Args;
 use crate::error::TraceError;
 use crate::op::Op;
-use crate::stretch::{Sample, Stretch};
+use crate::stretch::{Costs, Gauge, Sample, Stretch};
 use crate::tables::column::{Kind, Layout, Spec};
 use crate::tables::text::escaped_whole;
-use crate::tables::times::{Gaps, Ticks};
+use crate::tables::times::{Gaps, Seen, Ticks};
 use crate::tables::write::{GROUP_ROWS, Sink, TableWriter};
 use parquet::data_type::ByteArray;
 use rustc_hash::FxHashSet;
@@ -112,13 +112,15 @@ pub(crate) struct EventWriter {
     first_waiting: u64,
     /// Known from the first row group on.
     times: Option<Times>,
+    /// What shows the cost of the tracing, until that is known.
+    gauge: Option<Gauge>,
     asked: Stretch,
     ops: Vec<ByteArray>,
 }
 
 /// How the times of a table are written.
 struct Times {
-    stretch: Stretch,
+    costs: Costs,
     ticks: Ticks,
     gaps: Gaps,
     /// Threads that the row group has had an event of.
@@ -129,7 +131,7 @@ struct Times {
 pub(crate) struct Written {
     pub(crate) rows: u64,
     /// What the tracing cost.
-    pub(crate) stretch: Stretch,
+    pub(crate) costs: Costs,
     pub(crate) tick_ns: i64,
     /// Times that are no multiple of a tick and were rounded down.
     pub(crate) rounded: u64,
@@ -144,12 +146,23 @@ impl EventWriter {
             waiting: Vec::with_capacity(GROUP_ROWS),
             first_waiting: 0,
             times: None,
+            gauge: Some(Gauge::new()),
             asked,
             ops: Op::ALL
                 .iter()
                 .map(|op| ByteArray::from(op.name()))
                 .collect(),
         }
+    }
+
+    /// The log's times are those of the program: no tracer made them longer.
+    pub(crate) fn trust_times(&mut self) {
+        self.gauge = None;
+    }
+
+    /// What is still to be told how long calls and gaps were; none when that is enough.
+    pub(crate) fn gauge(&mut self) -> Option<&mut Gauge> {
+        self.gauge.as_mut()
     }
 
     /// The row that the next event will have.
@@ -249,29 +262,43 @@ impl EventWriter {
     /// Give the columns what was still open of the rows that wait. Returns their number.
     fn fill_in(&mut self) -> usize {
         let waiting = &self.waiting;
-        let times = self
-            .times
-            .get_or_insert_with(|| Times::of(waiting, &self.asked));
+        let (gauge, asked) = (self.gauge.take(), &self.asked);
+        let times = self.times.get_or_insert_with(|| {
+            let costs = gauge.unwrap_or_else(Gauge::new).costs(asked);
+            Times::of(waiting, costs)
+        });
         let is_first_group = self.first_waiting == 0;
         times.met.clear();
         if let [_, start, duration, gap, op, .., result, between] = &mut self.table.columns[..] {
             for row in waiting {
                 let (start_ticks, start_ns) = times.ticks.count(row.start_ns);
                 let taken = row.duration_ns.map(|time| times.ticks.count(time));
-                let others = row.sample.others;
-                let follows =
-                    times
-                        .gaps
-                        .follow(row.thread, start_ns, taken.map(|(_, time)| time), others);
-                let known = times.stretch.gap(row.sample);
+                let others = row.sample.others.min(MOST_BETWEEN);
+                let follows = times.gaps.follow(Seen {
+                    thread: row.thread,
+                    start_ns,
+                    duration_ns: taken.map(|(_, time)| time),
+                    between: others,
+                    op: row.op,
+                    failed: row.result < 0,
+                });
+                let raw_ns = row.sample.gap_ns.unwrap_or(0);
                 // Whoever begins to read at this group does not know when the thread's last event ended.
                 let begins = times.met.insert(row.thread) && !is_first_group;
+                let told = if raw_ns == follows.raw_ns {
+                    Some(follows.own_ns).filter(|_| begins)
+                } else {
+                    Some(raw_ns.saturating_sub(follows.added_ns).max(0))
+                };
+                if told.is_some() {
+                    times.gaps.settle(row.thread);
+                }
                 start.push(Some(start_ticks));
                 duration.push(taken.map(|(ticks, _)| ticks));
-                gap.push(Some(known).filter(|&known| begins || known != follows));
+                gap.push(told);
                 op.push_text(self.ops.get(usize::from(row.op as u8)).cloned());
                 result.push(Some(row.result));
-                between.push(Some(i64::from(others.min(MOST_BETWEEN))).filter(|&count| count > 0));
+                between.push(Some(i64::from(others)).filter(|&count| count > 0));
             }
         }
         self.first_waiting = self.next_row();
@@ -284,10 +311,12 @@ impl EventWriter {
     pub(crate) fn finish(mut self) -> Result<Written, TraceError> {
         let waiting = self.fill_in();
         let rows = self.table.finish_rows(waiting)?;
-        let times = self.times.unwrap_or_else(|| Times::of(&[], &self.asked));
+        let times = self
+            .times
+            .unwrap_or_else(|| Times::of(&[], Costs::default()));
         Ok(Written {
             rows,
-            stretch: times.stretch,
+            costs: times.costs,
             tick_ns: times.ticks.tick_ns,
             rounded: times.ticks.rounded,
         })
@@ -298,11 +327,7 @@ impl EventWriter {
 const MOST_BETWEEN: u32 = i32::MAX as u32;
 
 impl Times {
-    fn of(waiting: &[Waiting], asked: &Stretch) -> Self {
-        let samples = waiting
-            .iter()
-            .map(|row| (row.op, row.duration_ns, row.sample));
-        let stretch = asked.estimate(samples);
+    fn of(waiting: &[Waiting], costs: Costs) -> Self {
         let times = waiting.iter();
         let ticks = Ticks::fitting(
             &times
@@ -310,8 +335,8 @@ impl Times {
                 .flatten(),
         );
         Self {
-            gaps: Gaps::new(stretch.call_ns, stretch.gap_ns),
-            stretch,
+            gaps: Gaps::new(costs.clone()),
+            costs,
             ticks,
             met: FxHashSet::default(),
         }

@@ -1,5 +1,7 @@
 //! How times are written: in ticks of the log's clock, and think times only where they do not follow from the other columns.
 
+use crate::op::Op;
+use crate::stretch::Costs;
 use rustc_hash::FxHashMap;
 
 /// Steps that clocks of logs have, the longest first.
@@ -34,41 +36,101 @@ impl Ticks {
     }
 }
 
+/// A gap that is shorter than the tracer's usual time is made up for by the next ones, up to so much (chosen: ten times what it varies by).
+const MOST_OWED_NS: i64 = 200_000;
+
 /// Think times as they follow from the times of a thread's events and from what the tracing added.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gaps {
-    call_ns: i64,
-    gap_ns: i64,
-    ends: FxHashMap<u32, i64>,
+    costs: Costs,
+    most_owed_ns: i64,
+    threads: FxHashMap<u32, Last>,
+}
+
+/// What a thread's last event leaves behind.
+#[derive(Debug, Clone, Copy, Default)]
+struct Last {
+    end_ns: i64,
+    /// What the tracer adds after it.
+    added_ns: i64,
+    /// How much shorter than that the gaps before were.
+    owed_ns: i64,
+}
+
+/// An event, as far as the gap before it and the next one go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen {
+    pub(crate) thread: u32,
+    pub(crate) start_ns: i64,
+    pub(crate) duration_ns: Option<i64>,
+    /// Traced calls since the thread's last event.
+    pub(crate) between: u32,
+    pub(crate) op: Op,
+    pub(crate) failed: bool,
+}
+
+/// The time between two events of a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// As recorded.
+    pub(crate) raw_ns: i64,
+    /// What the tracer added.
+    pub(crate) added_ns: i64,
+    /// What is left: think time.
+    pub(crate) own_ns: i64,
 }
 
 impl Gaps {
-    /// With what the tracing added to each call and to each time between two; nothing where it is not known.
-    pub(crate) fn new(call_ns: Option<i64>, gap_ns: Option<i64>) -> Self {
+    /// With what the tracing added, by call; nothing where it is not known.
+    pub(crate) fn new(costs: Costs) -> Self {
         Self {
-            call_ns: call_ns.unwrap_or(0),
-            gap_ns: gap_ns.unwrap_or(0),
-            ends: FxHashMap::default(),
+            costs,
+            most_owed_ns: MOST_OWED_NS,
+            threads: FxHashMap::default(),
         }
     }
 
-    /// The think time before an event, from the end of its thread's last one; `between`: traced calls that are no events.
-    pub(crate) fn follow(
-        &mut self,
-        thread: u32,
-        start_ns: i64,
-        duration_ns: Option<i64>,
-        between: u32,
-    ) -> i64 {
-        let end = start_ns.saturating_add(duration_ns.unwrap_or(0));
-        let before = self.ends.insert(thread, end).unwrap_or(0);
-        let others = i64::from(between);
-        start_ns
-            .saturating_sub(before)
-            .max(0)
-            .saturating_sub((others + 1).saturating_mul(self.gap_ns))
-            .saturating_sub(others.saturating_mul(self.call_ns))
-            .max(0)
+    /// With the same for every call, each gap for itself.
+    pub(crate) fn uniform(costs: Costs) -> Self {
+        Self {
+            most_owed_ns: 0,
+            ..Self::new(costs)
+        }
+    }
+
+    /// The think time before an event, from the end of its thread's last one.
+    pub(crate) fn follow(&mut self, seen: Seen) -> Gap {
+        let costs = &self.costs;
+        let between_ns = costs.gap_ns.unwrap_or(0);
+        let is_first = !self.threads.contains_key(&seen.thread);
+        let last = self.threads.entry(seen.thread).or_insert(Last {
+            added_ns: between_ns,
+            ..Last::default()
+        });
+        let each_ns = between_ns.saturating_add(costs.call_ns.unwrap_or(0));
+        let others_ns = i64::from(seen.between).saturating_mul(each_ns);
+        let raw_ns = seen.start_ns.saturating_sub(last.end_ns).max(0);
+        let added_ns = last.added_ns.saturating_add(others_ns);
+        // What came before the first one is not known well enough to owe anything.
+        let most_owed_ns = if is_first { 0 } else { self.most_owed_ns };
+        let left_ns = raw_ns.saturating_sub(added_ns).saturating_sub(last.owed_ns);
+        *last = Last {
+            end_ns: seen.start_ns.saturating_add(seen.duration_ns.unwrap_or(0)),
+            added_ns: costs.after(seen.op, seen.failed),
+            owed_ns: left_ns.saturating_neg().clamp(0, most_owed_ns),
+        };
+        Gap {
+            raw_ns,
+            added_ns,
+            own_ns: left_ns.max(0),
+        }
+    }
+
+    /// The think time before a thread's last event was said: what was owed before is not any more.
+    pub(crate) fn settle(&mut self, thread: u32) {
+        if let Some(last) = self.threads.get_mut(&thread) {
+            last.owed_ns = 0;
+        }
     }
 }
 
@@ -88,12 +150,78 @@ mod tests {
         assert_eq!(ticks.rounded, 1);
     }
 
+    fn seen(thread: u32, start_ns: i64, duration_ns: i64, between: u32) -> Seen {
+        Seen {
+            thread,
+            start_ns,
+            duration_ns: Some(duration_ns),
+            between,
+            op: Op::Stat,
+            failed: false,
+        }
+    }
+
+    fn costs() -> Costs {
+        let mut costs = Costs {
+            call_ns: Some(100),
+            gap_ns: Some(1_000),
+            after_ns: vec![[None; 2]; Op::ALL.len()],
+            method: String::new(),
+        };
+        costs.after_ns[Op::Open as usize] = [Some(2_000), Some(500)];
+        costs
+    }
+
     #[test]
     fn a_gap_begins_where_the_threads_last_event_ended() {
-        let mut gaps = Gaps::new(Some(100), Some(1_000));
-        assert_eq!(gaps.follow(0, 5_000, Some(500), 0), 4_000);
-        assert_eq!(gaps.follow(1, 5_500, None, 0), 4_500);
-        assert_eq!(gaps.follow(0, 9_000, None, 1), 3_500 - 2_000 - 100);
-        assert_eq!(gaps.follow(0, 9_000, None, 0), 0);
+        let mut gaps = Gaps::new(costs());
+        assert_eq!(gaps.follow(seen(0, 5_000, 500, 0)).own_ns, 4_000);
+        assert_eq!(gaps.follow(seen(1, 5_500, 0, 0)).own_ns, 4_500);
+        let gap = gaps.follow(seen(0, 9_000, 0, 1));
+        let (raw_ns, added_ns) = (3_500, 2_000 + 100);
+        let own_ns = raw_ns - added_ns;
+        assert_eq!(
+            gap,
+            Gap {
+                raw_ns,
+                added_ns,
+                own_ns
+            }
+        );
+    }
+
+    #[test]
+    fn what_the_tracer_adds_depends_on_the_call_before() {
+        let mut gaps = Gaps::new(costs());
+        for (op, failed, own_ns) in [
+            (Op::Open, false, 8_000),
+            (Op::Open, true, 9_500),
+            (Op::Inherit, false, 10_000),
+        ] {
+            gaps.follow(Seen {
+                op,
+                failed,
+                ..seen(0, 0, 0, 0)
+            });
+            gaps.settle(0);
+            assert_eq!(gaps.follow(seen(0, 10_000, 0, 0)).own_ns, own_ns);
+            gaps.settle(0);
+        }
+    }
+
+    #[test]
+    fn what_a_gap_is_too_short_the_next_ones_make_up_for() {
+        let mut gaps = Gaps::new(costs());
+        let own = |gaps: &mut Gaps, start| gaps.follow(seen(0, start, 0, 0)).own_ns;
+        assert_eq!(own(&mut gaps, 1_000), 0);
+        assert_eq!(own(&mut gaps, 1_600), 0);
+        assert_eq!(own(&mut gaps, 2_800), 0);
+        assert_eq!(own(&mut gaps, 4_800), 800);
+        assert_eq!(own(&mut gaps, 4_900), 0);
+        gaps.settle(0);
+        assert_eq!(own(&mut gaps, 6_900), 1_000);
+        let mut alone = Gaps::uniform(costs());
+        assert_eq!(own(&mut alone, 100), 0);
+        assert_eq!(own(&mut alone, 2_100), 1_000);
     }
 }

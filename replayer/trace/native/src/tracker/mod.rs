@@ -6,6 +6,7 @@
 
 mod copy;
 mod file;
+mod gauge;
 mod held;
 mod open;
 mod pair;
@@ -84,12 +85,9 @@ impl Tracker {
             self.counts.halves.add(call.name);
             return Ok(());
         }
+        self.gauge_before(call);
         let fate = self.dispatch(call)?;
-        if fate == Fate::Other
-            && let Some(task) = self.tasks.get_mut(call.task)
-        {
-            task.others = task.others.saturating_add(1);
-        }
+        self.gauge_after(call, fate);
         Ok(())
     }
 
@@ -123,7 +121,11 @@ impl Tracker {
         if self.tasks.get(task).is_some() {
             return;
         }
-        for description in self.tasks.adopted(task).into_iter().flatten() {
+        let adopted = self.tasks.adopted(task);
+        if let Some(child) = self.tasks.get_mut(task).filter(|_| adopted.is_some()) {
+            child.calls_then = self.counts.calls;
+        }
+        for description in adopted.into_iter().flatten() {
             self.files.hold(description);
         }
     }
@@ -142,7 +144,7 @@ impl Tracker {
         let row = self.events.next_row();
         let [path, to_path] =
             [on.path, on.to_path].map(|path| path.map(|path| self.scope.paths.row(path)));
-        let (seat, sample) = self.take_seat(call, row);
+        let (seat, sample) = self.take_seat(call, op, row);
         let result = match call.outcome {
             Outcome::Value(_) if op == Op::Open => 0,
             Outcome::Value(value) => value,
@@ -185,6 +187,7 @@ impl Tracker {
             name: "inherit",
             start_ns: call.start_ns,
             duration_ns: Some(0),
+            meanwhile: 0,
             outcome: Outcome::Value(0),
             kind: Kind::Other,
         };
@@ -203,7 +206,7 @@ impl Tracker {
     }
 
     /// The thread of an event, its raw gap, and its place in the order.
-    fn take_seat(&mut self, call: &Call<'_>, row: u64) -> (Seat, Sample) {
+    fn take_seat(&mut self, call: &Call<'_>, op: Op, row: u64) -> (Seat, Sample) {
         let free = u32::try_from(self.threads.len()).unwrap_or(u32::MAX);
         let first_ns = self.first_ns;
         let Some(task) = self.tasks.get_mut(call.task) else {
@@ -216,11 +219,14 @@ impl Tracker {
             .start_ns
             .zip(before)
             .map(|(start, end)| start.saturating_sub(end));
+        let own = u64::from(call.meanwhile) + 1;
+        let others = self.counts.calls.saturating_sub(task.calls_then + own);
         let sample = Sample {
             gap_ns: gap_ns.map(|gap| gap.max(0)),
-            others: task.others,
+            others: u32::try_from(others).unwrap_or(u32::MAX),
         };
-        task.others = 0;
+        task.calls_then = self.counts.calls;
+        task.last_op = Some(op);
         task.last_end_ns = call.end_ns();
         let mut causes: Vec<(Seat, Reason)> = task
             .reaped

@@ -30,7 +30,7 @@ impl Tracker {
             }
             Kind::Spawn(shares) => {
                 self.meet(call.task);
-                self.tasks.begin_spawn(call.task, *shares);
+                self.tasks.begin_spawn(call.task, *shares, call.start_ns);
             }
             Kind::Accept => self.requests.finish(call.task),
             _ => {}
@@ -48,6 +48,7 @@ impl Tracker {
                 return Ok(Fate::Other);
             };
             task.last_end_ns = call.start_ns.map(|_| end_ns);
+            task.calls_then = self.counts.calls;
             let result = match call.outcome {
                 Outcome::Error(number) => -i64::from(number),
                 Outcome::Value(_) | Outcome::Unknown => 0,
@@ -109,6 +110,7 @@ impl Tracker {
                     name: call.name,
                     start_ns: call.start_ns,
                     duration_ns: Some(0),
+                    meanwhile: 0,
                     outcome: Outcome::Value(0),
                     kind: Kind::Other,
                 };
@@ -236,7 +238,10 @@ impl Tracker {
         }
         let begin = call.end_ns();
         if let Some(task) = child.and_then(|child| self.tasks.get_mut(child)) {
-            task.last_end_ns = task.last_end_ns.or(begin);
+            if task.last_end_ns.is_none() {
+                task.last_end_ns = begin;
+                task.calls_then = self.counts.calls;
+            }
         }
     }
 
@@ -280,6 +285,7 @@ impl Tracker {
             name: "exit",
             start_ns: time_ns,
             duration_ns: Some(0),
+            meanwhile: 0,
             outcome: Outcome::Value(0),
             kind: Kind::Other,
         };

@@ -8,6 +8,49 @@ use std::time::Duration;
 /// slack of 1 ns: sleeps of 0.1, 1 and 10 ms end 6, 22 and 33 µs late in the median.
 const MARGIN_NS: u64 = 50_000;
 
+/// A lane catches up with so much at most (chosen: it is to make up for its own work and for wake-ups, not for time slices that it lost).
+const MOST_BEHIND_NS: u64 = 1_000_000;
+
+/// The pauses of a lane, however short they are: what one takes too long is taken off the next ones, so that their sum is right.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pause {
+    /// When the event under way is to begin.
+    planned_ns: Option<u64>,
+    /// How much later than planned the last one began.
+    behind_ns: u64,
+    /// From when to when another lane was waited for.
+    held_up: Option<(u64, u64)>,
+}
+
+impl Pause {
+    /// The next event has had to wait for another lane.
+    pub(crate) fn hold_up(&mut self, from_ns: u64, to_ns: u64) {
+        self.held_up = Some((from_ns, to_ns));
+    }
+
+    /// When an event is to begin that comes so long after the end of the last one.
+    #[inline]
+    pub(crate) fn plan(&mut self, last_ns: u64, gap_ns: u64) -> u64 {
+        let own_ns = last_ns
+            .saturating_add(gap_ns)
+            .saturating_sub(self.behind_ns);
+        let foreign_ns = self.held_up.take().map_or(0, |(from_ns, to_ns)| {
+            to_ns.saturating_sub(from_ns.max(own_ns))
+        });
+        let due_ns = own_ns.saturating_add(foreign_ns);
+        self.planned_ns = Some(due_ns);
+        due_ns
+    }
+
+    /// The event has begun.
+    #[inline]
+    pub(crate) fn begin(&mut self, start_ns: u64) {
+        if let Some(planned_ns) = self.planned_ns.take() {
+            self.behind_ns = start_ns.saturating_sub(planned_ns).min(MOST_BEHIND_NS);
+        }
+    }
+}
+
 /// A recorded time at another speed.
 #[inline]
 pub(crate) fn scaled(ns: u64, speed_percent: u32) -> u64 {
@@ -70,6 +113,37 @@ mod tests {
             prop_assert_eq!(scaled(ns, 200), ns / 2);
             prop_assert_eq!(scaled(ns, 50), ns * 2);
         }
+    }
+
+    proptest! {
+        #[test]
+        fn pauses_that_are_overrun_add_up_to_what_they_should(gaps in prop::collection::vec((0..5_000_u64, 0..900_u64), 1..200)) {
+            let (mut pause, mut now_ns, mut owed_ns) = (Pause::default(), 1_000_000_u64, 0_u64);
+            let begin_ns = now_ns;
+            for (gap_ns, own_ns) in gaps {
+                now_ns = pause.plan(now_ns, gap_ns).max(now_ns + own_ns);
+                pause.begin(now_ns);
+                owed_ns += gap_ns;
+                prop_assert!(now_ns - begin_ns >= owed_ns);
+                prop_assert_eq!(now_ns - begin_ns - owed_ns, pause.behind_ns);
+            }
+            // Time to spare: nothing is owed any more.
+            now_ns = pause.plan(now_ns, 1_000_000).max(now_ns);
+            prop_assert_eq!(now_ns - begin_ns, owed_ns + 1_000_000);
+        }
+    }
+
+    #[test]
+    fn nobody_catches_up_with_much_nor_with_what_others_were_late() {
+        let mut pause = Pause::default();
+        assert_eq!(pause.plan(1_000, 500), 1_500);
+        pause.begin(9_000_000);
+        assert_eq!(pause.plan(10_000_000, 2_000_000), 11_000_000);
+        pause.begin(11_000_000);
+        pause.hold_up(11_000_100, 11_400_000);
+        assert_eq!(pause.plan(11_000_100, 100_000), 11_400_000);
+        pause.begin(11_400_020);
+        assert_eq!(pause.plan(11_500_000, 100), 11_500_080);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::feed::Dry;
 use super::ledger::Tally;
 use super::log::Log;
-use super::pace::{scaled, wait_until};
+use super::pace::{Pause, scaled, wait_until};
 use super::stage::Stage;
 use crate::clock::now_ns;
 use crate::interpreter::{Halt, Journal, Setting};
@@ -85,6 +85,7 @@ pub(crate) struct Player<'a, K> {
     pub(super) due_ns: Option<u64>,
     /// When the last event of the lane ended.
     pub(super) last_ns: Option<u64>,
+    pub(super) pause: Pause,
 }
 
 /// The thread that a lane is played on.
@@ -124,6 +125,7 @@ impl<'a, K: Places> Player<'a, K> {
             writes: 0,
             due_ns: None,
             last_ns: None,
+            pause: Pause::default(),
         }
     }
 
@@ -215,15 +217,24 @@ impl<'a, K: Places> Player<'a, K> {
         Ok(())
     }
 
+    /// Whether events follow each other at the recorded distances.
+    fn pauses(&self) -> bool {
+        self.stage.tempo.pace == ReplayPace::Closed
+    }
+
     /// Wait for events of other lanes. Only earlier ones are waited for, so no circle of lanes can wait for itself.
     fn wait(&mut self, chunk: &Chunk, cue: &Cue) -> Played {
         let (stage, pulse) = (self.stage, self.pulse);
         let (first, count) = (cue.waits.0 as usize, cue.waits.1 as usize);
         let waits = chunk.waits.get(first..first + count).unwrap_or_default();
+        let begin_ns = self.pauses().then(now_ns);
         for wait in waits.iter().filter(|wait| wait.row < cue.row) {
             if !stage.progress.wait(*wait, &|| stage.is_over(pulse)) {
                 return Err(Halt::Cut);
             }
+        }
+        if let Some(begin_ns) = begin_ns {
+            self.pause.hold_up(begin_ns, now_ns());
         }
         Ok(())
     }
@@ -239,7 +250,8 @@ impl<'a, K: Places> Player<'a, K> {
         } else {
             let first = || now_ns().max(tempo.begin_ns);
             let last_ns = self.last_ns.unwrap_or_else(first);
-            last_ns.saturating_add(scaled(cue.gap_ns, tempo.speed_percent))
+            let gap_ns = scaled(cue.gap_ns, tempo.speed_percent);
+            self.pause.plan(last_ns, gap_ns)
         };
         let journal = &mut *self.journal;
         let idle = |left_ns| {

@@ -126,6 +126,7 @@ impl<K: Places> Player<'_, K> {
         self.tally.events += 1;
         self.journal.record(act.op, outcome, bytes, (ns, end_ns));
         self.last_ns = Some(end_ns);
+        self.pause.begin(start_ns);
         let floor = self.floors.get(act.op as usize);
         if floor.is_some_and(|floor| ns > floor.load(Ordering::Relaxed)) {
             self.report_slow(act, outcome.0, (ns, end_ns));
@@ -149,6 +150,7 @@ impl<K: Places> Player<'_, K> {
     pub(super) fn pass(&mut self, cue: &Cue) {
         let now_ns = now_ns();
         self.last_ns = Some(now_ns);
+        self.pause.begin(now_ns);
         if let Some(log) = &mut self.tools.log {
             log.write(cue.row, (now_ns, now_ns));
         }

@@ -54,6 +54,7 @@ impl Client {
             name,
             start_ns: self.time_ns,
             duration_ns: None,
+            meanwhile: 0,
             outcome,
             kind,
         })

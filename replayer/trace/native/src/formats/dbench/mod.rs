@@ -75,6 +75,7 @@ fn import(
     tracker: &mut Tracker,
     progress: Progress<'_>,
 ) -> Result<Clock, TraceError> {
+    tracker.events.trust_times();
     let mut root = vec![b'/'];
     root.extend(
         tracker

@@ -17,6 +17,8 @@ struct Half {
     name: Vec<u8>,
     head: Vec<u8>,
     start_ns: Option<i64>,
+    /// Calls of the log that had ended then.
+    calls: u64,
 }
 
 /// A line that program output cut, until the next line tells.
@@ -32,6 +34,8 @@ struct CutLine {
 struct Moment {
     task: u64,
     time_ns: Option<i64>,
+    /// Calls of others that have ended since.
+    meanwhile: u32,
 }
 
 struct Importer {
@@ -100,6 +104,7 @@ impl Importer {
         let at = Moment {
             task: self.task(source),
             time_ns: source.time_ns,
+            meanwhile: 0,
         };
         let text = source.text();
         match scan(text) {
@@ -226,6 +231,7 @@ impl Importer {
         half.head.clear();
         half.head.extend_from_slice(kept);
         half.start_ns = at.time_ns;
+        half.calls = tracker.counts.calls;
         if self.halves.insert(at.task, half).is_some() {
             tracker.counts.halves.add("never resumed");
         }
@@ -251,6 +257,7 @@ impl Importer {
                     name,
                     start_ns: at.time_ns,
                     duration_ns: None,
+                    meanwhile: 0,
                     outcome: Outcome::Value(0),
                     kind,
                 })?;
@@ -279,6 +286,7 @@ impl Importer {
         let begun = Moment {
             task: at.task,
             time_ns: half.start_ns,
+            meanwhile: u32::try_from(tracker.counts.calls - half.calls).unwrap_or(u32::MAX),
         };
         let understood = match scan_call(name, &half.head) {
             Shape::Call(scanned) => self.call(tracker, &scanned, begun, at.time_ns)?,
@@ -352,6 +360,7 @@ impl Importer {
             name: std::str::from_utf8(scanned.name).unwrap_or_default(),
             start_ns: at.time_ns,
             duration_ns: result.duration_ns.or(waited).map(|time| time.max(0)),
+            meanwhile: at.meanwhile,
             outcome,
             kind,
         })?;

@@ -1,0 +1,129 @@
+"""The keeper: a parent that can end where its child cannot.
+
+A thread in a call that nothing interrupts (a dead server behind FUSE, a frozen disk) keeps its
+process from being reaped, after SIGKILL and after _exit alike, until the call returns; a shell
+waits as long. So a command that touches mounts works in a child. The keeper touches no mount: it
+passes signals on, and ends when its child has ended or says that it would if it could.
+"""
+
+import atexit
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import NoReturn
+
+__all__ = ["end_with", "give_up_on", "hung_calls", "keep", "leave_now"]
+
+PASSED = frozenset(
+    {
+        *(signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT),
+        *(signal.SIGUSR1, signal.SIGUSR2),
+    }
+)
+SI_KERNEL = 0x80  # sigaction(2): sent by the kernel, as a terminal's Ctrl-C is
+PR_SET_PDEATHSIG = 1  # prctl(2)
+EXIT_ORPHAN = 4
+
+_hung: list[str] = []
+_code = [0]
+_word: list[tuple[int, int]] = []
+"""In a child: the keeper's process, and the pipe by which it is told an exit code."""
+
+
+def keep(work: Callable[[], int]) -> int:
+    """Do work in a child, and return its exit code.
+
+    Returns in both processes: in the child when the work is done, in the keeper when the child has
+    ended or left.
+    """
+    reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*PASSED, signal.SIGCHLD})
+    keeper = os.getpid()
+    child = os.fork()
+    if child:
+        os.close(writing)
+        return _wait(child, reading)
+    os.close(reading)
+    _die_with(keeper)
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    _word.append((keeper, writing))
+    atexit.register(_leave_if_hung)  # the first to be registered is the last to be done
+    return work()
+
+
+def give_up_on(what: str) -> None:
+    """Remember that a thread is left behind in a call on something."""
+    _hung.append(what)
+
+
+def hung_calls() -> tuple[str, ...]:
+    """Return what the calls that never came back were made on."""
+    return tuple(_hung)
+
+
+def end_with(code: int) -> None:
+    """Say what this process will exit with, should its threads not let it."""
+    _code[0] = code
+
+
+def leave_now(code: int) -> NoReturn:
+    """End this process at once, whatever its threads wait for; whoever waits for it goes on."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for keeper, pipe in _word:
+        # A thread in the kernel holds every descriptor: readers of our output wait for its end.
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in (0, 1, 2):
+            os.dup2(nowhere, stream)
+        os.write(pipe, bytes([code]))
+        os.kill(keeper, signal.SIGCHLD)
+    os._exit(code)
+
+
+def _leave_if_hung() -> None:
+    if _hung:
+        leave_now(_code[0])
+
+
+def _die_with(keeper: int) -> None:
+    """Have this process killed when its keeper is."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != keeper:  # it was killed before that
+        os._exit(EXIT_ORPHAN)
+
+
+def _wait(child: int, word: int) -> int:
+    while True:
+        told = signal.sigwaitinfo({*PASSED, signal.SIGCHLD})
+        if told.si_signo == signal.SIGCHLD:
+            code = _code_of(child, word)
+            if code is not None:
+                return code
+        elif told.si_code != SI_KERNEL:  # a terminal tells every process of the group itself
+            with suppress(ProcessLookupError):
+                os.kill(child, told.si_signo)
+
+
+def _code_of(child: int, word: int) -> int | None:
+    """Return the child's exit code, or the one that it would end with; None while it works."""
+    ended, status = os.waitpid(child, os.WNOHANG)
+    if ended:
+        return _as_it(os.waitstatus_to_exitcode(status))
+    try:
+        told = os.read(word, 1)
+    except BlockingIOError:
+        return None
+    return told[0] if told else None
+
+
+def _as_it(code: int) -> int:
+    """End by the signal that ended the child, if one did; else return its exit code."""
+    if code < 0:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, PASSED)
+        if -code not in {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    return code

@@ -1,0 +1,66 @@
+"""How long is waited for work on a mount whose calls do not come back, and what is said meanwhile.
+
+Pure but for the clock: it looks at a task, and says which calls hang and when that is enough.
+"""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from replayer.load.progress import Hang
+
+__all__ = ["Patience", "Watched"]
+
+STUCK_NS = 5_000_000_000  # as the engine's: a call that takes longer is reported
+SAID_AGAIN_S = 10.0  # chosen: seldom enough for a log
+NS_PER_S = 1e9
+
+
+class Watched(Protocol):
+    """What of a task is looked at."""
+
+    def stuck(self, after_ns: int) -> list[tuple[str, str, int]]:
+        """Calls under way for longer than that, longest first: op, path, age."""
+
+
+class Patience:
+    """One wait for one task.
+
+    Attributes:
+        last: The call that has hung for the longest, as of the last look; None if none does.
+        is_over: Whether it is enough.
+    """
+
+    def __init__(
+        self, hung_s: float, end_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Wait for the first call that hangs for ``hung_s``, or ``end_s`` after ``end``."""
+        self._hung_s = hung_s
+        self._end_s = end_s
+        self._clock = clock
+        self._ended: float | None = None
+        self._said: dict[str, float] = {}
+        self.last: Hang | None = None
+        self.is_over = False
+
+    def end(self) -> None:
+        """The work was cancelled: it shall end soon."""
+        if self._ended is None:
+            self._ended = self._clock()
+
+    def look(self, task: Watched) -> tuple[Hang, ...]:
+        """Look at a task, and return what must be said: a call that hangs, now and then."""
+        hanging = [Hang(f"{op} {path}", age / NS_PER_S) for op, path, age in task.stuck(STUCK_NS)]
+        self.last = hanging[0] if hanging else None
+        too_long = self.last is not None and self.last.age_s > self._hung_s
+        ended_long_ago = self._ended is not None and self._clock() - self._ended > self._end_s
+        self.is_over = too_long or ended_long_ago
+        return tuple(hang for hang in hanging[:1] if self._is_news(hang))
+
+    def _is_news(self, hang: Hang) -> bool:
+        now = self._clock()
+        is_news = now - self._said.get(hang.call, -math.inf) >= SAID_AGAIN_S
+        if is_news:
+            self._said = {hang.call: now}
+        return is_news

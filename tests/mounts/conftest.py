@@ -1,0 +1,27 @@
+"""Fixtures of the tests on real mounts."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.mounts.fleet import Fleet, launch
+
+
+@pytest.fixture(scope="session")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    with ExitStack() as stack:
+        yield launch(stack, tmp_path_factory.mktemp("fleet"))
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    """Takes away, in reverse order, what a test has brought up."""
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    return tmp_path / "home"

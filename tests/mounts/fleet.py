@@ -1,0 +1,68 @@
+"""The mounts of this machine, brought up once for all tests; those that cannot be say why."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.mounts.gluster import gluster
+from tests.mounts.local import btrfs, ext4, tmpfs, xfs
+from tests.mounts.machine import CannotError
+from tests.mounts.pieces import Piece
+from tests.mounts.play import Played, play
+from tests.mounts.sshfs import sshfs
+from tests.mounts.zfs import zfs
+
+__all__ = ["ALL", "CHOSEN", "Fleet", "launch"]
+
+BringUp = Callable[[ExitStack, Path], tuple[Path, ...]]
+
+MAKERS: Mapping[str, BringUp] = {
+    "tmpfs": tmpfs,
+    "ext4": ext4,
+    "sshfs": sshfs,
+    "xfs": xfs,
+    "btrfs": btrfs,
+    "gluster": gluster,
+    "zfs-fuse": zfs,
+}
+ALL = tuple(MAKERS)
+QUICK = ALL[:3]
+WANTED = os.environ.get("REPLAYER_MOUNTS", ",".join(QUICK))
+CHOSEN = ALL if WANTED == "all" else tuple(WANTED.split(","))
+"""The mounts that were asked for."""
+
+
+@dataclass
+class Fleet:
+    """What came up.
+
+    Attributes:
+        mounts: The mount points of each.
+        missing: Why the others did not come up.
+    """
+
+    home: Path
+    mounts: dict[str, tuple[Path, ...]] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
+    _played: dict[str, Played] = field(default_factory=dict)
+
+    def played(self, piece: Piece) -> Played:
+        """Play a piece on all of them, once."""
+        if piece.name not in self._played:
+            self._played[piece.name] = play(piece, self.mounts, self.home / "runs")
+        return self._played[piece.name]
+
+
+def launch(stack: ExitStack, home: Path) -> Fleet:
+    """Bring up every mount that was asked for."""
+    fleet = Fleet(home)
+    for name in CHOSEN:
+        own = stack.enter_context(ExitStack())
+        try:
+            fleet.mounts[name] = MAKERS[name](own, home / name)
+        except CannotError as error:
+            own.close()
+            fleet.missing[name] = str(error)
+    return fleet

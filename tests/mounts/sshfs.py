@@ -1,0 +1,123 @@
+"""An SSH server of its own on this machine, and a folder of it mounted twice: two clients."""
+
+import os
+import signal
+import socket
+import subprocess
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.mounts.machine import CannotError, call, need_root, needs, unmount, wait_for
+
+__all__ = ["Server", "serve", "sshfs"]
+
+SSHD = "/usr/sbin/sshd"  # it wants to be called by its whole path
+OPTIONS = {
+    "ListenAddress": "127.0.0.1",
+    "StrictModes": "no",  # its files lie where tests keep theirs
+    "UsePAM": "no",
+    "PasswordAuthentication": "no",
+    "Subsystem": "sftp internal-sftp",
+}
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server and its files."""
+
+    home: Path
+    port: int
+    export: Path
+
+    def mount(self, stack: ExitStack, name: str, *options: str) -> Path:
+        """Mount the export with a client of its own."""
+        path = self.home / name
+        path.mkdir()
+        known = self.home / "known_hosts"
+        words = (
+            *(f"-oport={self.port}", f"-oIdentityFile={self.home}/user", "-oBatchMode=yes"),
+            *("-oStrictHostKeyChecking=no", f"-oUserKnownHostsFile={known}"),
+            *("-oServerAliveInterval=0", *(f"-o{option}" for option in options)),
+        )
+        call("sshfs", f"root@127.0.0.1:{self.export}", path, *words)
+        stack.callback(unmount, path)
+        return path
+
+    def workers(self) -> list[int]:
+        """The server's processes that answer file calls: those in its own session but the first."""
+        listed = call("ps", "-eo", "pid=,args=")
+        ours = str(self.home / "sshd_config")
+        top = [int(line.split()[0]) for line in listed.splitlines() if f"{SSHD} -f {ours}" in line]
+        return [pid for pid in _below(set(top)) if pid not in top]
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to every process that answers file calls."""
+        for pid in self.workers():
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
+def _below(parents: set[int]) -> list[int]:
+    """Every process that descends from some."""
+    listed = [tuple(map(int, row.split())) for row in call("ps", "-eo", "pid=,ppid=").splitlines()]
+    found = set(parents)
+    for _ in range(4):  # listener, connection, its privileged part, sftp
+        found |= {pid for pid, parent in listed if parent in found}
+    return sorted(found)
+
+
+def serve(stack: ExitStack, home: Path) -> Server:
+    """Start a server that exports a folder below ``home``."""
+    need_root()
+    needs("sshfs", "sshfs")
+    needs("sshd", "openssh-server")
+    home.mkdir(parents=True, exist_ok=True)
+    if not Path("/dev/fuse").exists():
+        raise CannotError("there is no /dev/fuse")
+    export = home / "export"
+    export.mkdir()
+    for key in ("host", "user"):
+        call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", home / key)
+    port = _free_port()
+    lines = {
+        **OPTIONS,
+        "Port": port,
+        "HostKey": home / "host",
+        "AuthorizedKeysFile": home / "user.pub",
+        "PidFile": home / "pid",
+    }
+    config = home / "sshd_config"
+    config.write_text("".join(f"{key} {value}\n" for key, value in lines.items()))
+    Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # where it has nothing to say
+    process = subprocess.Popen(
+        [SSHD, "-f", str(config), "-D", "-E", str(home / "log")], stdin=subprocess.DEVNULL
+    )
+    server = Server(home, port, export)
+    stack.callback(_end, server, process)
+    wait_for(lambda: _answers(port), "sshd listens")
+    return server
+
+
+def sshfs(stack: ExitStack, home: Path) -> tuple[Path, ...]:
+    """Mount one export twice."""
+    server = serve(stack, home)
+    return tuple(server.mount(stack, name) for name in ("one", "two"))
+
+
+def _end(server: Server, process: "subprocess.Popen[bytes]") -> None:
+    server.send(signal.SIGCONT)
+    server.send(signal.SIGKILL)
+    process.kill()
+    process.wait()
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as client:
+        return client.connect_ex(("127.0.0.1", port)) == 0

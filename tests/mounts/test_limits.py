@@ -1,0 +1,160 @@
+"""Limits of the machine that a run meets: descriptors, threads, a wall clock, kill -9."""
+
+import json
+import os
+import random
+import resource
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.mounts.machine import CannotError, needs
+from tests.mounts.scene import Scene, make_scene
+
+pytestmark = pytest.mark.mounts
+
+PIDS = Path("/sys/fs/cgroup/pids")
+KILLS = int(os.environ.get("REPLAYER_KILLS", "5"))
+FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+
+
+@pytest.fixture
+def scene(tmp_path: Path, home: Path) -> Iterator[Scene]:
+    (tmp_path / "mount").mkdir()
+    scene = make_scene(home / "shell", tmp_path / "mount")
+    yield scene
+    scene.kill()
+
+
+HOLD = "transactions.look=[{open: {from: files, pick: uniform}}, {think: 300ms}, close]"
+
+
+def test_descriptors_that_run_out_are_counted_and_the_run_ends(scene: Scene) -> None:
+    def few_descriptors() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    scene.begin("look.yaml", "-u", "100", "-t", "2s", "--set", HOLD, limit=few_descriptors)
+    scene.happens()
+    ending = scene.end()
+    assert ending.outcomes == {"EMFILE"}, ending.said
+    assert ending.code in {1, 4}
+    assert list(scene.mount.glob("replayer-2*")) == []
+    scene.check_foreign()
+    scene.tell("RLIMIT_NOFILE 64, 100 users", "local disk", ending)
+
+
+@pytest.fixture
+def few_threads() -> Iterator[Path]:
+    group = PIDS / f"replayer-tests-{os.getpid()}"
+    try:
+        group.mkdir()
+    except OSError as error:
+        pytest.skip(f"no cgroup of our own: {error}")
+    (group / "pids.max").write_text("40")
+    yield group
+    deadline = time.monotonic() + 10
+    while (group / "cgroup.procs").read_text() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    group.rmdir()
+
+
+def test_threads_that_run_out_end_the_run_with_the_reason(scene: Scene, few_threads: Path) -> None:
+    def join() -> None:
+        (few_threads / "cgroup.procs").write_text(str(os.getpid()))
+
+    scene.begin("look.yaml", "-u", "200", "-t", "30s", limit=join)
+    scene.happens()
+    ending = scene.end()
+    assert ending.took_s < 30
+    assert ending.code == 3, ending.said
+    assert "gives no thread" in ending.said
+    assert list(scene.mount.glob("replayer-2*")) == []
+    scene.check_foreign()
+    scene.tell("pids.max 40, 200 users", "local disk", ending)
+
+
+@pytest.mark.parametrize("step", ["+1d", "-1d"])
+def test_a_wall_clock_that_is_set_changes_neither_times_nor_the_length_of_a_run(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    try:
+        needs("faketime", "faketime")
+    except CannotError as error:
+        pytest.skip(str(error))
+    if not FAKETIME.exists():
+        pytest.skip("libfaketime is elsewhere on this machine")
+    clock = scene.shell.home / "clock"
+    clock.write_text("+0")
+    monkeypatch.setenv("LD_PRELOAD", str(FAKETIME))
+    monkeypatch.setenv("FAKETIME_TIMESTAMP_FILE", str(clock))
+    monkeypatch.setenv("FAKETIME_NO_CACHE", "1")
+    monkeypatch.setenv("FAKETIME_DONT_FAKE_MONOTONIC", "1")
+    scene.begin("look.yaml", "-t", "3s")
+    monkeypatch.undo()
+    scene.wait_until_measuring()
+    begun = time.monotonic()
+    clock.write_text(step)
+    scene.happens()
+    ending = scene.end()
+    assert time.monotonic() - begun < 3 + 5
+    assert ending.code in {0, 4}, ending.said
+    (folder,) = (scene.shell.home / "replayer-runs").iterdir()
+    document = json.loads(scene.shell.run("report", folder, "--format", "json").out)
+    overall = document["summary"]["targets"][0]["overall"]
+    assert 2.9 < overall["measured_s"] < 4
+    assert all(row["time"]["max_ns"] < 3e9 for row in overall["ops"])
+    scene.check_foreign()
+    scene.tell(f"wall clock set by {step}", "local disk", ending)
+
+
+def wait_a_while(scene: Scene, seconds: float) -> None:
+    assert scene.process is not None
+    with suppress(Exception):
+        scene.process.wait(seconds)
+
+
+@pytest.mark.parametrize("number", range(KILLS))
+def test_a_run_killed_at_a_random_moment_leaves_readable_records_and_only_its_own_folder(
+    scene: Scene, number: int
+) -> None:
+    moment = random.Random(number).uniform(0.2, 4.0)  # noqa: S311 - a moment, no secret
+    many = ("--set", "files.files=2000")
+    scene.begin("tiny.yaml", "-t", "2s", *many)
+    wait_a_while(scene, moment)
+    assert scene.process is not None
+    scene.process.send_signal(signal.SIGKILL)
+    scene.process.wait()
+    wait_until_its_child_is_gone(scene)
+    scene.check_foreign()
+    assert {path.name.partition("-2")[0] for path in scene.mount.iterdir()} <= {
+        *("foreign", "replayer")
+    }
+    for folder in scene.shell.home.glob("replayer-runs/*"):
+        shown = scene.shell.run("report", folder)
+        assert shown.code in {0, 1, 3, 4}, shown.err
+        assert "bug" not in shown.err
+    left = list(scene.mount.glob("replayer-2*"))
+    done = scene.shell.run("clean", scene.mount)
+    unmarked = [path for path in left if not (path / ".replayer-run").exists()]
+    assert done.code == (2 if unmarked else 0) or not left, done.err
+    assert [path for path in scene.mount.glob("replayer-2*") if path not in unmarked] == []
+    scene.check_foreign()
+
+
+def wait_until_its_child_is_gone(scene: Scene) -> None:
+    """The child that works is killed with the process that was begun; not at the same instant."""
+    begun = str(scene.mount)
+    deadline = time.monotonic() + 10
+    while any(begun in words for words in command_lines()):
+        assert time.monotonic() < deadline, "it goes on after its keeper was killed"
+        time.sleep(0.02)
+
+
+def command_lines() -> Iterator[str]:
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            yield path.read_text()

@@ -1,0 +1,52 @@
+"""The same pieces on kernel NFS 4.1, with a sync and an async export, two clients of each."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mounts.fleet import WANTED
+from tests.mounts.guest import MOUNTS, boot
+from tests.mounts.machine import CannotError
+from tests.mounts.pieces import PIECES, Piece
+from tests.mounts.play import RUNS_WELL, Outcome
+from tests.mounts.test_pieces import judge
+
+pytestmark = [
+    pytest.mark.mounts,
+    pytest.mark.skipif(WANTED != "all", reason="minutes: just mounts all"),
+    pytest.mark.timeout(3600),
+]
+
+REFERENCE = "memory"
+LIMIT_S = 3000
+CHOSEN = os.environ.get("REPLAYER_PIECES", "").split()
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Any:  # noqa: ANN401 - JSON
+    folder = tmp_path_factory.mktemp("guest")
+    places = {REFERENCE: ("/dev/shm/reference",), **MOUNTS}  # noqa: S108 - the guest's own
+    mounts = [f"--mount={name}={','.join(paths)}" for name, paths in places.items()]
+    words = (sys.executable, "-m", "tests.mounts.play", f"--output={folder}/played", *mounts)
+    try:
+        boot(folder).run(*words, *CHOSEN, limit_s=LIMIT_S)
+    except CannotError as error:
+        pytest.skip(str(error))
+    return json.loads(Path(folder, "played").read_text())
+
+
+@pytest.mark.parametrize("mount", MOUNTS)
+@pytest.mark.parametrize(
+    "piece",
+    [piece for piece in PIECES if not CHOSEN or piece.name in CHOSEN],
+    ids=lambda piece: piece.name,
+)
+def test_a_piece_ends_on_nfs_as_in_memory(played: dict[str, Any], piece: Piece, mount: str) -> None:
+    found = played[piece.name]
+    assert found["code"] in RUNS_WELL, found["said"]
+    outcome, reference = (Outcome(**found["mounts"][name]) for name in (mount, REFERENCE))
+    judge(piece, mount, outcome, reference)

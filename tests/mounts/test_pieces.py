@@ -1,0 +1,58 @@
+"""Every scenario and every trace on every mount: no unexpected error, and all of them alike."""
+
+import pytest
+
+from tests.mounts.fleet import CHOSEN, QUICK, WANTED, Fleet
+from tests.mounts.pieces import PIECES, Piece
+from tests.mounts.play import RUNS_WELL, Outcome
+from tests.mounts.tree import differences
+
+pytestmark = pytest.mark.mounts
+
+REFERENCE = "tmpfs"
+
+ALLOWED: dict[str, dict[str, str]] = {}
+"""By mount: what may differ from the reference (a part of ``transaction op outcome``), and why."""
+
+
+def chosen() -> list[Piece]:
+    return [piece for piece in PIECES if piece.quick or WANTED == "all"]
+
+
+def outcome_on(fleet: Fleet, piece: Piece, mount: str) -> Outcome:
+    if mount in fleet.missing:
+        pytest.skip(f"{mount}: {fleet.missing[mount]}")
+    played = fleet.played(piece)
+    assert played.code in RUNS_WELL, played.said
+    return played.mounts[mount]
+
+
+@pytest.mark.parametrize("mount", CHOSEN)
+@pytest.mark.parametrize("piece", chosen(), ids=lambda piece: piece.name)
+def test_a_piece_ends_alike_on_every_mount(fleet: Fleet, piece: Piece, mount: str) -> None:
+    judge(piece, mount, outcome_on(fleet, piece, mount), outcome_on(fleet, piece, REFERENCE))
+
+
+def judge(piece: Piece, mount: str, outcome: Outcome, reference: Outcome) -> None:
+    """Hold what a mount made of a piece against what the reference made of it."""
+    assert outcome.errors == 0
+    assert outcome.diverged == []
+    assert outcome.calls
+    if piece.exact:
+        assert differences(as_allowed(outcome, mount), as_allowed(reference, mount)) == []
+        assert differences(outcome.tree, reference.tree) == []
+
+
+def as_allowed(outcome: Outcome, mount: str) -> dict[str, str]:
+    """Return how often each call came out how, without what may differ on a mount."""
+    allowed = ALLOWED.get(mount, {})
+    return {
+        key: str(count)
+        for key, count in outcome.calls.items()
+        if not any(part in key for part in allowed)
+    }
+
+
+def test_the_reference_is_among_the_mounts_that_were_asked_for() -> None:
+    assert REFERENCE in CHOSEN
+    assert set(QUICK) <= set(CHOSEN) or "," in WANTED or WANTED in QUICK

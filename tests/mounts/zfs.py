@@ -1,0 +1,49 @@
+"""ZFS in user space (zfs-fuse) on a file."""
+
+import subprocess
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from tests.mounts.machine import CannotError, call, need_root, needs, wait_for
+
+__all__ = ["pool", "zfs"]
+
+SIZE_BYTES = 3 << 30
+POOL = "replayertests"
+
+
+def zfs(stack: ExitStack, home: Path) -> tuple[Path, ...]:
+    """Make a pool and mount its file system."""
+    return (pool(stack, home),)
+
+
+def pool(stack: ExitStack, home: Path) -> Path:
+    """Make a pool on a sparse file; its daemon ends with the stack."""
+    need_root()
+    needs("zfs-fuse", "zfs-fuse")
+    home.mkdir(parents=True, exist_ok=True)
+    if _works("zpool", "list"):
+        raise CannotError("a zfs-fuse daemon that is not ours runs")
+    daemon = subprocess.Popen(["zfs-fuse", "--no-daemon"], stdin=subprocess.DEVNULL)
+    stack.callback(_end, daemon)
+    wait_for(lambda: _works("zpool", "list"), "zfs-fuse answers")
+    device = home / "device"
+    with device.open("wb") as file:
+        file.truncate(SIZE_BYTES)
+    mount = home / "mount"
+    call("zpool", "create", "-m", mount, POOL, device)
+    stack.callback(_works, "zpool", "destroy", "-f", POOL)
+    wait_for(mount.is_mount, "the pool is mounted")
+    return mount
+
+
+def _works(*words: str) -> bool:
+    with suppress(CannotError):
+        call(*words)
+        return True
+    return False
+
+
+def _end(daemon: "subprocess.Popen[bytes]") -> None:
+    daemon.terminate()
+    daemon.wait()

@@ -1,0 +1,129 @@
+"""The keeper ends as its child does, passes signals on, and ends before a child that cannot."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import os, signal, sys, time
+from replayer import keeper
+
+def work():
+    print(os.getpid(), os.getppid(), flush=True)
+    {body}
+    return 7
+
+sys.exit(keeper.keep(work))
+"""
+
+
+Process = subprocess.Popen[str]
+Start = Callable[[str], Process]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """Starts the program with a body of its own; what is left of it is ended."""
+    started: list[Process] = []
+
+    def begin(body: str) -> Process:
+        words = [sys.executable, "-c", PROGRAM.format(body=body.replace("\n", "\n    "))]
+        started.append(subprocess.Popen(words, stdout=subprocess.PIPE, text=True))
+        return started[-1]
+
+    yield begin
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def first_line(process: Process) -> tuple[int, int]:
+    assert process.stdout is not None
+    child, keeper = map(int, process.stdout.readline().split())
+    return child, keeper
+
+
+def is_there(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def test_the_work_is_done_in_a_child_and_its_exit_code_is_the_keepers(start: Start) -> None:
+    process = start("pass")
+    child, keeper = first_line(process)
+    assert (keeper, child != keeper) == (process.pid, True)
+    assert process.wait(10) == 7
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_reaches_the_child_once(start: Start, number: signal.Signals) -> None:
+    process = start(f"""
+got = []
+signal.signal({int(number)}, lambda *_: got.append(1))
+print("ready", flush=True)
+end = time.monotonic() + 10
+while not got and time.monotonic() < end: time.sleep(0.01)
+time.sleep(0.2)
+return 20 + len(got)
+""")
+    first_line(process)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(number)
+    assert process.wait(15) == 21
+
+
+def test_a_child_that_a_signal_ends_has_its_keeper_end_so(start: Start) -> None:
+    process = start("os.kill(os.getpid(), signal.SIGTERM); time.sleep(10)")
+    assert process.wait(10) == -signal.SIGTERM
+
+
+def test_a_keeper_that_is_killed_takes_its_child_along(start: Start) -> None:
+    process = start("time.sleep(60)")
+    child, _ = first_line(process)
+    process.kill()
+    process.wait()
+    deadline = time.monotonic() + 10
+    while is_there(child):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_child_that_cannot_end_lets_its_keeper_and_its_readers_go(
+    start: Start,
+) -> None:
+    # A stopped child stands for one that the kernel holds: it can be reaped as little.
+    process = start("""
+keeper.os._exit = lambda code: os.kill(os.getpid(), signal.SIGSTOP)
+print("last words", flush=True)
+keeper.leave_now(4)
+""")
+    child, _ = first_line(process)
+    begun = time.monotonic()
+    assert process.stdout is not None
+    out = process.stdout.read()
+    assert process.wait(10) == 4
+    assert out == "last words\n"
+    assert time.monotonic() - begun < 5
+    deadline = time.monotonic() + 10
+    while is_there(child):  # it is killed with its keeper
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_hung_calls_make_it_leave_with_the_code_that_was_said(start: Start) -> None:
+    process = start("""
+keeper.give_up_on("a mount")
+keeper.end_with(3)
+import threading
+threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+""")
+    assert process.wait(10) == 3
