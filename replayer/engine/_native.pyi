@@ -195,7 +195,7 @@ class Engine:
         stuck_after_ns: int = 5_000_000_000,
         null: bool = False,
         event_log: str | None = None,
-        turn: tuple[int, int] = (0, 1),
+        turn: tuple[int, int] = ...,
     ) -> Engine:
         """Make an engine; nothing runs yet.
 
@@ -209,8 +209,8 @@ class Engine:
             stuck_after_ns: An op longer than this is reported while it hangs.
             null: Make no system call at all: measures the engine's own cost.
             event_log: An existing directory for the times of every replayed event.
-            turn: (i, n): of the schedule of arrivals this engine takes every n-th, from the i-th on
-                (from 0); others take the others.
+            turn: (i, n): of the schedule of arrivals this engine takes every n-th, from the i-th
+                (from 0) on, and other engines the others; (0, 1), all of them, by default.
 
         Raises:
             RuntimeError: This is a debug build.

@@ -15,7 +15,8 @@ from locust.runners import MasterRunner, WorkerRunner
 
 from replayer.errors import EXIT_BUG, ReplayerError, in_lines, keep_bug
 from replayer.load.audience import Audience, at_the_terminal
-from replayer.load.fleet import Follower, Leader, open_follower, open_leader
+from replayer.load.fleet.follower import Follower, open_follower
+from replayer.load.fleet.leader import Leader, open_leader
 from replayer.load.fleet_options import add_fleet_options, arrange_modes
 from replayer.load.metrics import Meter, serve_metrics
 from replayer.load.metrics_options import add_metrics_option, read_address

@@ -11,6 +11,19 @@ from tests.behaviour.shell import Done, Shell
 LOCUST = ("-m", "locust")
 USERS = 7
 TRANSACTIONS = 60
+ARRIVALS = """\
+name: arrivals
+about: Fifty transactions a second, whoever makes them.
+users: {count: 6}
+arrivals: {rate: 50/s, process: even}
+duration: 2s
+datasets:
+  files: {files: 20, sizes: 1KiB}
+mix: {look: 1}
+transactions:
+  look:
+    - stat: {from: files, pick: uniform}
+"""
 
 
 @pytest.fixture
@@ -115,3 +128,15 @@ def test_a_worker_that_would_do_something_else_is_refused_with_a_line(
         assert "Traceback" not in done.err
         assert [process.wait(20) for process in processes] == [2, 2]
     assert list(mount.iterdir()) == []
+
+
+def test_arrivals_come_at_the_rate_of_one_process(shell: Shell) -> None:
+    (shell.home / "arrivals.yaml").write_text(ARRIVALS)
+    shell.target()
+    done = shell.run("run", "arrivals.yaml", "--target", "mount", "--processes", "2", "--json")
+    document = done.document()
+    (look,) = document["summary"]["targets"][0]["overall"]["transactions"]
+    assert 95 <= look["count"] <= 105, done.err
+    shares = [client["shares"][0]["count"] for client in document["clients"]]
+    assert sum(shares) == look["count"]
+    assert abs(shares[0] - shares[1]) <= 2

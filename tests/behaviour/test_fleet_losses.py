@@ -11,7 +11,7 @@ from replayer.measure import load_run
 from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, wait_for, workers
 from tests.behaviour.shell import Done, Process, Shell
 
-BOUND = ("--worker-timeout", "3")
+BOUND = ("--worker-timeout", "6")
 LONG = """\
 name: long
 about: Transactions that are longer than Locust's master waits for.
@@ -88,7 +88,7 @@ def test_a_worker_that_is_killed_ends_the_run_with_what_was_measured(shell: Shel
         victim.kill()
         done = ended(master)
         assert done.code == 3, done.err
-        assert "is lost: it gave no sign of life for 3 s" in done.err
+        assert "is lost: it gave no sign of life for 6 s" in done.err
         assert "--on-lost-worker continue" in done.err
         assert other.wait(20) == 0
     record = load_run(shell.home / "out")
@@ -156,7 +156,7 @@ def test_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> None:
         master.kill()
         assert [process.wait(30) for process in processes] == [3, 3]
         errors = [process.communicate()[1] for process in processes]
-    assert all("the master gave no sign of life for 3 s" in error for error in errors)
+    assert all("the master gave no sign of life for 6 s" in error for error in errors)
     record = load_run(shell.home / "out")
     assert record.status == "killed"
     assert sum(counts(record).values()) > 0

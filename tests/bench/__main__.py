@@ -14,6 +14,7 @@ from tests.bench import (
     agreement,
     arena,
     contenders,
+    control,
     crowd,
     imports,
     overhead,
@@ -24,7 +25,7 @@ from tests.bench import (
 
 SHORT = 3
 """Turns of a race for one of the longer measurements (chosen)."""
-PARTS = ("c", "fio", "agree", "null", "hub", "crowd", "untar", "import", "replay")
+PARTS = ("c", "fio", "agree", "null", "hub", "crowd", "untar", "import", "replay", "control")
 
 
 class Judged(Protocol):
@@ -209,6 +210,21 @@ def _likenesses(options: argparse.Namespace, name: str) -> list[dict[str, object
     return [each.document() for each in found]
 
 
+def _run_control(_: argparse.Namespace) -> object:
+    documents: dict[str, object] = {}
+    with arena.tmpfs() as folder:
+        for mode in ((), ("--processes", "2")):
+            found = control.control(folder, *mode)
+            name = "a master of two workers" if mode else "one process"
+            print(f"\n{name}, {found.ops_s:,.0f} calls/s: hub {found.hub:.1%} of a core,", end=" ")
+            print(f"all threads {found.whole:.1%}: {_passes(found)}", flush=True)
+            documents[name] = found.document()
+        poll = control.poll(folder)
+    print(f"\npoll of the page with {poll.rows} rows: {poll.median_s * 1e3:.1f} ms,", end=" ")
+    print(f"longest {poll.longest_s * 1e3:.1f} ms: {_passes(poll)}")
+    return {**documents, "poll": poll.document()}
+
+
 def _passes(figure: Judged) -> str:
     return _word(passes=figure.passes())
 
@@ -227,6 +243,7 @@ RUNNERS: dict[str, Callable[[argparse.Namespace], object]] = {
     "untar": _run_untar,
     "import": _run_import,
     "replay": _run_replay,
+    "control": _run_control,
 }
 
 if __name__ == "__main__":

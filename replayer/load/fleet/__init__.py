@@ -4,8 +4,3 @@ Locust connects them, deals users and tells who is alive; what each shall do, an
 measured, goes through messages of our own. A worker keeps its targets for itself: no path and no
 command comes from the master.
 """
-
-from replayer.load.fleet.follower import Follower, open_follower
-from replayer.load.fleet.leader import Leader, open_leader
-
-__all__ = ["Follower", "Leader", "open_follower", "open_leader"]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gevent
+from gevent.event import Event
 from locust.runners import MasterRunner
 
 from replayer.errors import ReplayerError
@@ -23,6 +24,7 @@ __all__ = ["LostWorkerError", "Muster", "Worker"]
 
 POLL_S = 0.02  # chosen: begins of workers are then apart by less than an interval's fiftieth
 SAY_EVERY_S = 5.0
+ASLEEP_S = 1.0  # chosen: it looks ten times a second and more while it leads
 PREPARING_S = 60.0  # chosen: compiling a large scenario keeps a busy machine for some seconds
 
 
@@ -95,7 +97,9 @@ class Muster:
         self._tickets = itertools.count(1)
         self._answers: dict[tuple[int, str], Mapping[str, Any]] = {}
         self._by_id: dict[str, Worker] = {}
+        self._answered = Event()
         self._closed = False
+        self._looked_s = time.monotonic()
         self.workers: tuple[Worker, ...] = ()
         self.serial = 0
         self.on_news: Taker = lambda _worker, _news: None
@@ -198,8 +202,15 @@ class Muster:
         self._patience_s = self._timeout_s
 
     def look(self) -> None:
-        """See who has given no sign of life for too long."""
+        """See who has given no sign of life for too long.
+
+        A master that was held up itself has heard nobody meanwhile: it counts anew.
+        """
         now = time.monotonic()
+        asleep, self._looked_s = now - self._looked_s > ASLEEP_S, now
+        if asleep:
+            for worker in self.living:
+                worker.heard_s = now
         for worker in self.living:
             if now - worker.heard_s > self._patience_s:
                 self._lose(worker, f"gave no sign of life for {self._patience_s:g} s")
@@ -230,7 +241,8 @@ class Muster:
                 for worker in workers:
                     if self._is_awaited(worker, ticket):
                         self._lose(worker, "did not do what it was told in time")
-            gevent.sleep(POLL_S)
+            self._answered.clear()
+            self._answered.wait(POLL_S)
 
     def _is_awaited(self, worker: Worker, ticket: int) -> bool:
         return worker.lost is None and (ticket, worker.id) not in self._answers
@@ -259,6 +271,7 @@ class Muster:
         if worker is not None:
             self._sign_of_life(worker)
             self._answers[msg.data["ticket"], worker.id] = msg.data
+            self._answered.set()
 
     def _hear_news(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
         worker = self._by_id.get(msg.node_id)

@@ -94,11 +94,6 @@ pub(crate) struct Turn {
     pub(crate) of: u32,
 }
 
-impl Turn {
-    /// An engine that has the schedule for itself.
-    pub(crate) const ALL: Turn = Turn { first: 0, of: 1 };
-}
-
 /// The one schedule of all users together.
 #[derive(Debug)]
 pub(crate) struct Arrivals {
@@ -152,6 +147,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// An engine that has the schedule for itself.
+    const ALL: Turn = Turn { first: 0, of: 1 };
+
     fn paced(user: u32, users: u32) -> Paced {
         Paced {
             seed: 1,
@@ -188,16 +186,16 @@ mod tests {
             };
             let mut dealt: Vec<u64> = (0..of).flat_map(|first| take(Turn { first, of }, 20)).collect();
             dealt.sort_unstable();
-            prop_assert_eq!(dealt, take(Turn::ALL, 20 * of));
+            prop_assert_eq!(dealt, take(ALL, 20 * of));
         }
 
         #[test]
         fn arrivals_are_the_same_whoever_takes_them(seed: u64) {
             let pace = Pace::Arrivals(Draw::Uniform(1, 100));
             let take = |mut arrivals: Arrivals| -> Vec<u64> { (0..50).map(|_| arrivals.take(&[])).collect() };
-            let one = take(Arrivals::new(&pace, seed, 2, 7, Turn::ALL).unwrap());
+            let one = take(Arrivals::new(&pace, seed, 2, 7, ALL).unwrap());
             prop_assert!(one.is_sorted());
-            prop_assert_eq!(one, take(Arrivals::new(&pace, seed, 2, 7, Turn::ALL).unwrap()));
+            prop_assert_eq!(one, take(Arrivals::new(&pace, seed, 2, 7, ALL).unwrap()));
         }
     }
 }

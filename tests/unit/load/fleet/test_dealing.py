@@ -1,0 +1,46 @@
+"""Every user works on one worker, and on the one that seats it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from locust import User
+from locust.env import Environment
+from locust.runners import WorkerNode
+
+from replayer.load.fleet.dealing import deal_to, seats_of
+
+
+class Idle(User):
+    """A user of no kind."""
+
+
+@given(st.integers(1, 9), st.integers(1, 60))
+def test_every_user_has_one_seat(workers: int, users: int) -> None:
+    seats = [number for worker in range(workers) for number in seats_of(worker, workers, users)]
+    assert sorted(seats) == list(range(users))
+
+
+@given(st.integers(1, 5), st.integers(1, 40))
+def test_locust_deals_as_many_users_as_there_are_seats(workers: int, users: int) -> None:
+    environment = Environment(user_classes=[Idle])
+    nodes = [WorkerNode(f"host{9 - number}_x") for number in range(workers)]
+    stranger = WorkerNode("late_x")
+    deal_to(environment, {node.id: number for number, node in enumerate(nodes)})
+    dealer = environment.dispatcher_class([*reversed(nodes), stranger], [Idle])
+    dealer.new_dispatch(users, users)
+    dealt = list(dealer)[-1]
+    assert [dealt[node.id]["Idle"] for node in nodes] == [
+        len(seats_of(number, workers, users)) for number in range(workers)
+    ]
+
+
+def test_a_lost_workers_users_go_to_nobody() -> None:
+    environment = Environment(user_classes=[Idle])
+    nodes = [WorkerNode(f"host{number}_x") for number in range(3)]
+    deal_to(environment, {node.id: number for number, node in enumerate(nodes)})
+    dealer = environment.dispatcher_class(nodes, [Idle])
+    dealer.new_dispatch(9, 9)
+    before = list(dealer)[-1]
+    dealer.remove_worker(nodes[1])
+    again = environment.dispatcher_class([nodes[0], nodes[2]], [Idle])
+    again.new_dispatch(9, 9)
+    assert next(again) == before
