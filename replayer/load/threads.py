@@ -36,6 +36,9 @@ def call_within(seconds: float, call: Callable[[], R], what: str) -> R:
     Raises:
         TimeoutError: It has not returned; its thread is left behind.
     """
+    # The loop's clock stands still while Python is busy: after 20 s of imports on a slow machine a
+    # timer of 20 s would be due at once, and a mount that is well would be taken for dead.
+    get_hub().loop.update_now()
     result = get_hub().threadpool.spawn(_caught, call)
     if not gevent.wait([result], timeout=seconds):
         give_up_on(what)
