@@ -90,6 +90,7 @@ def test_a_server_that_is_frozen_for_ever_lets_the_run_end_in_time(remote: Remot
     scene.tell("server frozen for ever", "sshfs", ending)
 
 
+@long
 def test_one_ctrl_c_ends_a_run_on_a_frozen_server_within_its_stop_timeout(remote: Remote) -> None:
     scene = remote.scene
     scene.begin("tiny.yaml", "-t", "60s", "-s", str(STOP_S))

@@ -204,7 +204,7 @@ def test_a_mount_that_is_put_into_the_folder_is_neither_emptied_nor_taken_away(
     try:
         need_root()
         scene = guarded.scene
-        scene.begin("look.yaml", "-t", "1s")
+        scene.begin("look.yaml", "-t", "5s")
         scene.wait_until_measuring()
         planted = bound(stack, guarded.sentinel, scene.folder / "files" / "planted")
     except CannotError as error:

@@ -33,7 +33,7 @@ def small(kind: str, stack: ExitStack, home: Path) -> Path:
 
 def fill(path: Path) -> None:
     """Write until there is no space left."""
-    with path.open("wb", buffering=0) as file, suppress(OSError):
+    with suppress(OSError), path.open("wb", buffering=0) as file:
         while True:
             file.write(b"x" * MiB)
 
