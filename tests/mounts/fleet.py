@@ -6,6 +6,8 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from tests.mounts.gluster import gluster
 from tests.mounts.local import btrfs, ext4, tmpfs, xfs
 from tests.mounts.machine import CannotError
@@ -14,7 +16,7 @@ from tests.mounts.play import Played, play
 from tests.mounts.sshfs import sshfs
 from tests.mounts.zfs import zfs
 
-__all__ = ["ALL", "CHOSEN", "Fleet", "launch"]
+__all__ = ["ALL", "CHOSEN", "Fleet", "launch", "long"]
 
 BringUp = Callable[[ExitStack, Path], tuple[Path, ...]]
 
@@ -32,6 +34,8 @@ QUICK = ALL[:3]
 WANTED = os.environ.get("REPLAYER_MOUNTS", ",".join(QUICK))
 CHOSEN = ALL if WANTED == "all" else tuple(WANTED.split(","))
 """The mounts that were asked for."""
+long = pytest.mark.skipif(WANTED != "all", reason="long: just mounts all")
+"""Tests that a run of everything leaves out: together they take minutes."""
 
 
 @dataclass

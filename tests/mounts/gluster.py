@@ -25,7 +25,8 @@ def gluster(stack: ExitStack, home: Path) -> tuple[Path, ...]:
     needs("glusterfs", "glusterfs-client")
     home.mkdir(parents=True, exist_ok=True)
     (home / "brick").mkdir()
-    inside = ("ip", "netns", "exec", SPACE)
+    # Not `ip netns exec`: that has its own view of mounts, and ours would be seen by nobody else.
+    inside = ("nsenter", f"--net=/run/netns/{SPACE}")
     call("ip", "netns", "add", SPACE)
     stack.callback(_quietly, "ip", "netns", "delete", SPACE)
     call(*inside, "ip", "link", "set", "lo", "up")
@@ -45,8 +46,10 @@ def gluster(stack: ExitStack, home: Path) -> tuple[Path, ...]:
         path = home / name
         path.mkdir()
         client = (f"--volfile-server={ADDRESS}", f"--volfile-id=/{VOLUME}")
-        call(*inside, "glusterfs", *client, f"--log-file={home}/{name}.log", path)
+        fresh = ("--attribute-timeout=0", "--entry-timeout=0", "--negative-timeout=0")
+        call(*inside, "glusterfs", *client, *fresh, f"--log-file={home}/{name}.log", path)
         stack.callback(unmount, path)
+        wait_for(path.is_mount, "the volume is mounted")
         mounts.append(path)
     return tuple(mounts)
 

@@ -17,7 +17,7 @@ from tests.mounts.tree import Tree, differences, fingerprint
 
 __all__ = ["Ending", "Scene", "make_scene"]
 
-PATIENCE_S = 30.0
+PATIENCE_S = 90.0
 TABLE = os.environ.get("REPLAYER_FAULT_TABLE")
 """A file that a line of JSON is added to for each fault: what happened, for a table."""
 

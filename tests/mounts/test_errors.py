@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mounts.fleet import long
 from tests.mounts.machine import CannotError
 from tests.mounts.passing import Passing, passing
 from tests.mounts.scene import Scene, make_scene
@@ -33,6 +34,7 @@ def broken(stack: ExitStack, home: Path) -> Iterator[Broken]:
     scene.kill()
 
 
+@long
 @pytest.mark.parametrize(
     ("call", "number"),
     [("read", "EIO"), ("write", "EIO"), ("open", "ESTALE"), ("create", "EDQUOT")],
@@ -54,6 +56,7 @@ def test_calls_that_fail_are_counted_by_errno_and_the_run_goes_on(
     scene.tell(f"{number} of {call} in a run", "FUSE pass-through", ending)
 
 
+@long
 @pytest.mark.parametrize("call", ["write", "create"])
 def test_a_call_that_fails_while_laying_out_ends_the_run_and_names_the_file(
     broken: Broken, call: str
@@ -71,6 +74,7 @@ def test_a_call_that_fails_while_laying_out_ends_the_run_and_names_the_file(
     scene.tell(f"EIO of {call} while laying out", "FUSE pass-through", ending)
 
 
+@long
 def test_a_removal_that_fails_leaves_the_rest_to_clean(broken: Broken) -> None:
     scene, place = broken.scene, broken.place
     scene.begin("look.yaml", "-t", "1s")
@@ -85,6 +89,7 @@ def test_a_removal_that_fails_leaves_the_rest_to_clean(broken: Broken) -> None:
     scene.tell("EIO of unlink while removing", "FUSE pass-through", ending)
 
 
+@long
 def test_calls_that_last_are_reported_while_they_do(broken: Broken) -> None:
     scene, place = broken.scene, broken.place
     scene.begin("look.yaml", "-t", "9s")

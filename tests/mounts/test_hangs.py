@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mounts.fleet import WANTED
+from tests.mounts.fleet import WANTED, long
 from tests.mounts.machine import CannotError, call
 from tests.mounts.scene import Scene, make_scene
 from tests.mounts.sshfs import Server, serve
@@ -50,6 +50,7 @@ def remote(stack: ExitStack, home: Path) -> Iterator[Remote]:
     remote.scene.kill()
 
 
+@long
 @pytest.mark.parametrize(
     "seconds", [6, pytest.param(60, marks=pytest.mark.skipif(WANTED != "all", reason="long"))]
 )
@@ -89,6 +90,7 @@ def test_a_server_that_is_frozen_for_ever_lets_the_run_end_in_time(remote: Remot
     scene.tell("server frozen for ever", "sshfs", ending)
 
 
+@long
 def test_one_ctrl_c_ends_a_run_on_a_frozen_server_within_its_stop_timeout(remote: Remote) -> None:
     scene = remote.scene
     scene.begin("tiny.yaml", "-t", "60s", "-s", str(STOP_S))
@@ -107,6 +109,7 @@ def test_one_ctrl_c_ends_a_run_on_a_frozen_server_within_its_stop_timeout(remote
     scene.tell("Ctrl-C on a frozen server", "sshfs", ending)
 
 
+@long
 def test_laying_out_on_a_frozen_server_is_reported_and_can_be_ended(remote: Remote) -> None:
     scene = remote.scene
     many = ("--set", "files.files=20000")
@@ -128,6 +131,7 @@ def test_laying_out_on_a_frozen_server_is_reported_and_can_be_ended(remote: Remo
     scene.tell("server frozen while laying out, SIGTERM", "sshfs", ending)
 
 
+@long
 def test_a_server_that_freezes_before_the_removal_leaves_the_folder_to_clean(
     remote: Remote,
 ) -> None:
@@ -148,6 +152,7 @@ def test_a_server_that_freezes_before_the_removal_leaves_the_folder_to_clean(
     scene.tell("server frozen while removing", "sshfs", ending)
 
 
+@long
 def test_a_server_that_dies_fails_its_calls_and_the_run_ends(remote: Remote) -> None:
     scene = remote.scene
     scene.begin("tiny.yaml", "-t", "3s", "-s", str(STOP_S))
@@ -162,6 +167,7 @@ def test_a_server_that_dies_fails_its_calls_and_the_run_ends(remote: Remote) -> 
     scene.tell("server killed", "sshfs", ending)
 
 
+@long
 def test_clean_on_a_frozen_server_ends_and_says_so(remote: Remote) -> None:
     scene = remote.scene
     scene.begin("look.yaml", "-t", "30s", "--set", "files.files=300")
@@ -176,6 +182,7 @@ def test_clean_on_a_frozen_server_ends_and_says_so(remote: Remote) -> None:
     scene.clean()
 
 
+@long
 def test_a_target_whose_folder_is_deleted_under_the_run_fails_its_calls(
     tmp_path: Path, home: Path
 ) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mounts.fleet import long
 from tests.mounts.machine import CannotError, needs
 from tests.mounts.scene import Scene, make_scene
 
@@ -33,6 +34,7 @@ def scene(tmp_path: Path, home: Path) -> Iterator[Scene]:
 HOLD = "transactions.look=[{open: {from: files, pick: uniform}}, {think: 300ms}, close]"
 
 
+@long
 def test_descriptors_that_run_out_are_counted_and_the_run_ends(scene: Scene) -> None:
     def few_descriptors() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
@@ -77,6 +79,7 @@ def test_threads_that_run_out_end_the_run_with_the_reason(scene: Scene, few_thre
     scene.tell("pids.max 40, 200 users", "local disk", ending)
 
 
+@long
 @pytest.mark.parametrize("step", ["+1d", "-1d"])
 def test_a_wall_clock_that_is_set_changes_neither_times_nor_the_length_of_a_run(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, step: str
@@ -100,7 +103,7 @@ def test_a_wall_clock_that_is_set_changes_neither_times_nor_the_length_of_a_run(
     clock.write_text(step)
     scene.happens()
     ending = scene.end()
-    assert time.monotonic() - begun < 3 + 5
+    assert time.monotonic() - begun < 3 + 30  # far below a day
     assert ending.code in {0, 4}, ending.said
     (folder,) = (scene.shell.home / "replayer-runs").iterdir()
     document = json.loads(scene.shell.run("report", folder, "--format", "json").out)

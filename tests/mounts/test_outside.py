@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.mounts.fleet import long
 from tests.mounts.machine import CannotError, bound, need_root, unmount
 from tests.mounts.scene import Scene, make_scene
 from tests.mounts.tree import Tree, differences, fingerprint
@@ -106,6 +107,7 @@ def swap(folder: Path, sentinel: Path, stop: threading.Event) -> None:
             aside.rename(folder)
 
 
+@long
 @BOTH
 def test_a_folder_that_is_changed_for_a_link_while_the_run_goes_on_leads_nowhere(
     guarded: Guarded, confinement: str, monkeypatch: pytest.MonkeyPatch
@@ -202,7 +204,7 @@ def test_a_mount_that_is_put_into_the_folder_is_neither_emptied_nor_taken_away(
     try:
         need_root()
         scene = guarded.scene
-        scene.begin("look.yaml", "-t", "1s")
+        scene.begin("look.yaml", "-t", "5s")
         scene.wait_until_measuring()
         planted = bound(stack, guarded.sentinel, scene.folder / "files" / "planted")
     except CannotError as error:
@@ -228,6 +230,7 @@ ESCAPES = [
 ]
 
 
+@long
 @pytest.mark.parametrize("name", ESCAPES)
 def test_a_scenario_that_names_what_is_outside_is_refused_or_fails(
     guarded: Guarded, name: str
@@ -257,6 +260,7 @@ TRACE = """\
 """
 
 
+@long
 @BOTH
 @pytest.mark.parametrize("inside", ["../../sentinel/secret", "file"])
 def test_a_trace_that_was_written_to_escape_does_not(
@@ -284,6 +288,7 @@ size=64k
 """
 
 
+@long
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 @pytest.mark.parametrize(
     "line",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mounts.fleet import WANTED
+from tests.mounts.fleet import WANTED, long
 from tests.mounts.local import btrfs, on_loop, tmpfs
 from tests.mounts.machine import CannotError, call
 from tests.mounts.scene import Scene, make_scene
@@ -33,7 +33,7 @@ def small(kind: str, stack: ExitStack, home: Path) -> Path:
 
 def fill(path: Path) -> None:
     """Write until there is no space left."""
-    with path.open("wb", buffering=0) as file, suppress(OSError):
+    with suppress(OSError), path.open("wb", buffering=0) as file:
         while True:
             file.write(b"x" * MiB)
 
@@ -78,6 +78,7 @@ def test_space_that_ends_in_a_run_is_counted_and_the_run_goes_on(scene: Scene) -
     scene.tell("no space in a run", kind_of(scene), ending)
 
 
+@long
 def test_a_mount_that_turns_read_only_is_counted_and_its_folder_is_left_to_clean(
     scene: Scene,
 ) -> None:
@@ -111,6 +112,7 @@ def few_inodes(stack: ExitStack, home: Path) -> Scene:
         pytest.skip(str(error))
 
 
+@long
 def test_a_target_without_inodes_is_refused_before_anything_is_laid_out(few_inodes: Scene) -> None:
     done = few_inodes.shell.run(
         *("run", "look.yaml", "--target", few_inodes.mount, "--set", "files.files=100")
@@ -120,6 +122,7 @@ def test_a_target_without_inodes_is_refused_before_anything_is_laid_out(few_inod
     assert list(few_inodes.mount.glob("replayer-2*")) == []
 
 
+@long
 def test_inodes_that_end_in_a_run_are_counted(few_inodes: Scene) -> None:
     few_inodes.begin("tiny.yaml", "-t", "2s", "--set", SAVES)
     few_inodes.happens()
@@ -166,6 +169,7 @@ def test_a_quota_that_ends_is_counted_and_the_folder_is_removed(
     scene.tell("quota ends in a run", kind, ending)
 
 
+@long
 @pytest.mark.parametrize("when", ["full before", "full meanwhile"])
 def test_a_full_disk_under_the_run_folder_fails_the_run(
     stack: ExitStack, home: Path, tmp_path: Path, when: str

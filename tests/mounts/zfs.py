@@ -31,7 +31,7 @@ def pool(stack: ExitStack, home: Path) -> Path:
     with device.open("wb") as file:
         file.truncate(SIZE_BYTES)
     mount = home / "mount"
-    call("zpool", "create", "-m", mount, POOL, device)
+    call("zpool", "create", "-o", "cachefile=none", "-m", mount, POOL, device)
     stack.callback(_works, "zpool", "destroy", "-f", POOL)
     wait_for(mount.is_mount, "the pool is mounted")
     return mount

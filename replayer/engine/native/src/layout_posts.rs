@@ -65,10 +65,10 @@ impl Posts {
     /// A call of this thread has returned; another one on the same path begins.
     pub(crate) fn goes_on() {
         POST.with(|post| {
-            if let Some(doing) = post.get().map(|post| hold(post)).as_deref_mut() {
-                if let Some(doing) = doing.as_mut() {
-                    doing.since = Instant::now();
-                }
+            if let Some(post) = post.get() {
+                hold(post)
+                    .iter_mut()
+                    .for_each(|doing| doing.since = Instant::now());
             }
         });
     }
