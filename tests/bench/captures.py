@@ -1,8 +1,8 @@
-"""``python -m tests.bench.captures FOLDER [-o TRACES]``: import raw captures, and print what became of them.
+"""``python -m tests.bench.captures FOLDER``: import raw captures, and print what became of them.
 
 A raw capture is a log ``NAME.strace.xz`` (or .log.xz, .txt.xz, .iolog), perhaps with ``NAME.json``
-beside it (roots, working directories, requests) and ``NAME.tree.tsv.xz`` (the files before). The table names every call below the
-roots that could not be represented; the last line is the sum.
+beside it (roots, working directories, requests) and ``NAME.tree.tsv.xz`` (the files before). The
+table names every call below the roots that could not be represented; the last line is the sum.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from replayer.trace import ImportOptions, import_trace
 from replayer.trace.windows import Window
 
 SUFFIXES = (".strace.xz", ".log.xz", ".txt.xz", ".iolog")
-USUAL_ROOTS = ("/srv", "/var", "/tmp", "/home", "/root", "/opt", "/usr", "/etc")
+USUAL_ROOTS = ("/srv", "/var", "/home", "/root", "/opt", "/usr", "/etc")
 """Of a log with nothing beside it (chosen: what programs work on)."""
 SHARE_LIMIT = 0.999
 """Of the calls below the roots so many must be representable."""

@@ -11,7 +11,7 @@ LINES_S = 1_000_000
 SHORT_LINES = 1_000_000
 TIMES_LONGER = 10
 GROWTH_LIMIT = 1.25
-"""Of the memory, where the log is ten times as long (chosen: tables are built in the same pieces)."""
+"""Of the memory, where the log is ten times as long (chosen: tables are made in pieces)."""
 FILES = 500
 """Files of the block of lines that a log repeats."""
 
@@ -59,7 +59,7 @@ def reading(folder: Path, turns: int) -> Reading:
 
 
 def write_log(log: Path, lines: int) -> int:
-    """Write a log with at least so many lines: the same look-ups and reads of files, again and again.
+    """Write a log with at least so many lines: the same look-ups and reads, again and again.
 
     Times are relative (``strace -r``), so that the block can be repeated.
     """
