@@ -55,7 +55,7 @@ def compile_steps(scope: Scope, steps: Sequence[s.StepPart], key: Key) -> list[P
 def _compile_step(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
     inside = (*key, step.do)
     match step:
-        case s.Repeat() | s.Choose() | s.Each():
+        case s.Repeat() | s.Choose() | s.Each() | s.Until():
             return [_compile_block(scope, step, inside)]
         case s.For():
             return _unroll(scope, step, inside)
@@ -64,7 +64,7 @@ def _compile_step(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
         case s.Use():
             name = step.sequence
             return compile_steps(scope, scope.book.scenario.sequences[name], ("sequences", name))
-        case s.Think() | s.Replay():
+        case s.Think() | s.Replay() | s.Signal() | s.Await():
             return [_compile_single(scope, step)]
         case _:
             binds = [
@@ -75,15 +75,38 @@ def _compile_step(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
             return [*binds, *_calls(scope, step, inside)]
 
 
-def _compile_single(scope: Scope, step: s.Think | s.Replay) -> PlanStep:
+def _compile_single(scope: Scope, step: s.Think | s.Replay | s.Signal | s.Await) -> PlanStep:
     """Compile a step that binds nothing and has no steps inside."""
     if isinstance(step, s.Think):
         return {"do": "think", "time": scope.draw(step.time)}
+    if isinstance(step, s.Signal | s.Await):
+        return _signal(scope, step)
     number = scope.book.traces.add(scope.book.scenario.traces[step.trace])
     return replay_step(number, step.request, step.pace, step.speed)
 
 
-def _compile_block(scope: Scope, step: s.Repeat | s.Choose | s.Each, key: Key) -> PlanStep:
+def _signal(scope: Scope, step: s.Signal | s.Await) -> PlanStep:
+    number = {"do": step.do, "signal": scope.book.signal(step.signal)}
+    if isinstance(step, s.Signal):
+        return number
+    return {**number, "limit": scope.draw(step.limit), "expect": list(step.expect)}
+
+
+def _until(scope: Scope, step: s.Until, key: Key) -> PlanStep:
+    since = None if step.since is None else scope.book.signal(step.since)
+    return {
+        "do": "until",
+        "steps": compile_steps(scope, step.steps, (*key, "steps")),
+        "every": scope.draw(step.every),
+        "limit": scope.draw(step.limit),
+        "since": since,
+        "expect": list(step.expect),
+    }
+
+
+def _compile_block(
+    scope: Scope, step: s.Repeat | s.Choose | s.Each | s.Until, key: Key
+) -> PlanStep:
     """Compile a step whose blocks may run any number of times, or not at all."""
     scope.forget()
     compiled: PlanStep
@@ -95,6 +118,8 @@ def _compile_block(scope: Scope, step: s.Repeat | s.Choose | s.Each, key: Key) -
             compiled = {"do": "choose", "branches": _branches(scope, step, key)}
         case s.Each():
             compiled = _each(scope, step, key)
+        case s.Until():
+            compiled = _until(scope, step, key)
     scope.forget()
     return compiled
 

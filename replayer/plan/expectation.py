@@ -88,14 +88,14 @@ class _Walker:
 
     def step(self, step: Mapping[str, Any], times: float) -> None:
         match step["do"]:
+            case "call":
+                self.call(step, times)
             case "bind":
                 self.bind(step)
             case "repeat":
                 self.block(step["steps"], times * self.draw(step["times"]).mean)
             case "choose":
-                whole = sum(weight for weight, _ in step["branches"])
-                for weight, steps in step["branches"]:
-                    self.branch(steps, times * weight / whole)
+                self.choose(step, times)
             case "each":
                 self.each(step, times)
             case "think":
@@ -103,7 +103,18 @@ class _Walker:
             case "replay":
                 self.replay(step, times)
             case _:
-                self.call(step, times)
+                self.wait(step, times)
+
+    def choose(self, step: Mapping[str, Any], times: float) -> None:
+        whole = sum(weight for weight, _ in step["branches"])
+        for weight, steps in step["branches"]:
+            self.branch(steps, times * weight / whole)
+
+    def wait(self, step: Mapping[str, Any], times: float) -> None:
+        """Count a look of ``until``, of which there is one at least; signals are no ops."""
+        if step["do"] != "signal":
+            self.tally.ops[step["do"]] += times
+            self.block(step.get("steps", ()), times)
 
     def branch(self, steps: Sequence[Mapping[str, Any]], times: float) -> None:
         before = set(self.opened)

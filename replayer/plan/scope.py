@@ -31,6 +31,7 @@ class Book:
         self.numbers = {name: number for number, name in enumerate(self.entries)}
         self.traces = Traces(self.entries)
         self.positions: dict[str, dict[str, int]] = {}
+        self.signals: dict[str, int] = {}
 
     def position(self, dataset: str, path: str) -> int | None:
         """Return the index of an entry by its path, or None when the dataset does not hold it."""
@@ -50,6 +51,10 @@ class Book:
             lambda index: entries[index].link or None,
         )
         return number is not None
+
+    def signal(self, name: str) -> int:
+        """Return the number of a signal: the first one that is named has 0."""
+        return self.signals.setdefault(name, len(self.signals))
 
     def writes(self, size_bytes: int) -> None:
         """Take note of a single write of that size."""

@@ -21,6 +21,7 @@ from replayer.scenario.steps import (
     Script,
     StepPart,
     Symlink,
+    Until,
     Use,
 )
 from replayer.scenario.walk import blocks_of, walk_steps
@@ -60,7 +61,7 @@ class _Judge:
                 return self.block(self.scenario.sequences[name], ("sequences", name), state)
             case Script():
                 return self.script(step, key, state)
-            case Repeat() | Choose() | Each() | For():
+            case Repeat() | Choose() | Each() | For() | Until():
                 return self.nested(step, key, state)
             case _:
                 return self.call(step, (*key, step.do), state)
@@ -190,7 +191,7 @@ def names_of(sequences: Mapping[str, Sequence[StepPart]], steps: Sequence[StepPa
 
 def _joined(step: StepPart, before: _State, ends: list[_State]) -> _State:
     """What surely holds after a step with blocks in it."""
-    if isinstance(step, For) or (isinstance(step, Repeat) and (step.times.const or 0) > 0):
+    if isinstance(step, For | Until) or (isinstance(step, Repeat) and (step.times.const or 0) > 0):
         return ends[0]
     if isinstance(step, Choose):
         ends = ends or [before]

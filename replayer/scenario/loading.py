@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from replayer.scenario.document import Document, load_text, parse_document
 from replayer.scenario.flow import check_flow
 from replayer.scenario.inclusion import include_files
-from replayer.scenario.manifests import Entry, load_manifest, load_tar
+from replayer.scenario.manifests import Entry, load_manifest, load_tar, part_of
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.overrides import apply_overrides
 from replayer.scenario.problems import ScenarioError, nearest_hint
@@ -92,6 +92,8 @@ def _load_entries(scenario: Scenario, folder: Path) -> Mapping[str, tuple[Entry,
             found[name] = load_manifest(_find_manifest(dataset.manifest, folder, place))
         if dataset.tar is not None:
             found[name] = _load_archive(scenario, name, dataset, folder)
+        if dataset.part is not None:
+            found[name] = part_of(found[name], dataset.part)
     return found
 
 

@@ -77,6 +77,7 @@ class Dataset(Part):
     files: Annotated[Positive, Field(le=MAX_FILES)] | None = None
     directory: Literal[True] | None = None
     copy_of: Name | None = None
+    part: Annotated[Percent, Field(ge=1)] | None = None
     sizes: SizeDraw | None = None
     bytes_: Size | None = Field(None, alias="bytes")
     per_directory: Positive | None = None
@@ -96,6 +97,9 @@ class Dataset(Part):
             shown = " and ".join(given) or "none"
             context = {"known": ", ".join(self.SOURCES), "given": shown}
             raise PydanticCustomError("dataset", message, context)
+        if self.part is not None and given[0] not in {"manifest", "tar"}:
+            message = "part goes with manifest or tar, not with {source}"
+            raise PydanticCustomError("dataset", message, {"source": given[0]})
         if self.files is None:
             self._refuse_shape(given[0])
         return self

@@ -12,13 +12,23 @@ from replayer.scenario.places import Place
 from replayer.scenario.problems import nearest_hint
 from replayer.scenario.units import Mode, show_value
 
-__all__ = ["ZERO", "EntryMode", "OfEither", "OfFile", "OfPath", "StepPart", "Timed", "size_of_text"]
+__all__ = [
+    "ZERO",
+    "EntryMode",
+    "Expect",
+    "OfEither",
+    "OfFile",
+    "OfPath",
+    "StepPart",
+    "Timed",
+    "size_of_text",
+]
 
 ERRNO_NAMES = frozenset(name for name in dir(errno) if name.startswith("E"))
 """Both names where two share a number: EOPNOTSUPP and ENOTSUP."""
 
-OUTCOMES = frozenset({"ok", "any", "layout"}) | ERRNO_NAMES
-"""What a call may come to; ``layout`` is ok where the dataset holds the name, ENOENT elsewhere."""
+OUTCOMES = frozenset({"ok", "any", "layout", "SHORT", "UNMET"}) | ERRNO_NAMES
+"""What a step may come to; ``layout`` is ok where the dataset holds the name, ENOENT elsewhere."""
 
 
 def _read_expect(value: object) -> object:

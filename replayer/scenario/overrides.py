@@ -101,7 +101,7 @@ def _without_other_sources(value: object, key: Key) -> object:
     if len(key) != depth or key[0] != "datasets" or key[2] not in Dataset.SOURCES:
         return value
     shape = () if key[2] == "files" else ("sizes", "bytes", "per_directory", "depth", "names")
-    gone = {*Dataset.SOURCES, *shape} - {key[2]}
+    gone = {*Dataset.SOURCES, "part", *shape} - {key[2]}
     datasets = dict(value["datasets"])  # type: ignore[index]
     datasets[key[1]] = {k: v for k, v in datasets[key[1]].items() if k not in gone}
     return {**value, "datasets": datasets}  # type: ignore[dict-item]

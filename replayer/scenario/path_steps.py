@@ -179,7 +179,9 @@ class Utimens(OfEither):
     mtime: DurationDraw | None = None
 
 
-Attribute = Annotated[str, Field(pattern=r"^user\.[^\x00]{1,250}$")]
+Attribute = Annotated[
+    str, Field(pattern=r"^(user\.[^\x00]{1,250}|system\.posix_acl_(access|default))$")
+]
 
 
 class Getxattr(OfPath):

@@ -9,12 +9,14 @@ from replayer.scenario.model import Scenario
 from replayer.scenario.places import Place
 from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.refusals import show_key
-from replayer.scenario.steps import Each, For, Script, StepPart, Use
+from replayer.scenario.steps import Await, Each, For, Script, Signal, StepPart, Until, Use
 from replayer.scenario.walk import walk_steps
 
 __all__ = ["check_references", "refuse"]
 
 _SUBJECT = re.compile(r"\s*(?:[^:<>=!\s]+:)?([A-Za-z0-9_-]+)(?:/[a-z_]+)?\.")
+MAX_SIGNALS = 16
+"""Signals of plan format 1."""
 _METRICS = re.compile(r"service|lag|p[0-9]+")
 
 
@@ -31,6 +33,7 @@ def check_references(scenario: Scenario) -> None:
         for name, steps in getattr(scenario, group).items():
             for key, step in walk_steps(steps, (group, name)):
                 _check_step(scenario, key, step)
+    _check_signals(scenario)
     _check_cycles(scenario, "sequences", _uses_of(scenario))
     _check_thresholds(scenario)
 
@@ -98,6 +101,36 @@ def _check_step(scenario: Scenario, key: Key, step: StepPart) -> None:
             raise refuse(scenario, inside, message, hint)
         case _:
             pass
+
+
+def _check_signals(scenario: Scenario) -> None:
+    """Check that what is waited for is given somewhere, and that there are not too many."""
+    every = [
+        (key, step)
+        for group in ("transactions", "sequences")
+        for name, steps in getattr(scenario, group).items()
+        for key, step in walk_steps(steps, (group, name))
+    ]
+    given = {step.signal: None for _, step in every if isinstance(step, Signal)}
+    for key, step in every:
+        wanted = _awaited(step)
+        if wanted is not None and wanted not in given:
+            hint = nearest_hint(wanted, given, kind="signals")
+            message = f"waits for {wanted}, a signal that no step gives"
+            raise refuse(scenario, (*key, step.do), message, hint)
+    if len(given) > MAX_SIGNALS:
+        message = f"give {len(given)} signals, more than {MAX_SIGNALS}"
+        raise refuse(scenario, ("transactions",), message)
+
+
+def _awaited(step: StepPart) -> str | None:
+    match step:
+        case Await(signal=name):
+            return name
+        case Until(since=name):
+            return name
+        case _:
+            return None
 
 
 def places_of(step: StepPart, key: Key) -> list[tuple[Key, Place]]:

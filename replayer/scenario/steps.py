@@ -7,9 +7,9 @@ judged in ``replayer.scenario.flow``.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from replayer.scenario.draws import CountDraw, DurationDraw
@@ -31,7 +31,7 @@ from replayer.scenario.file_steps import (
     Sendfile,
     Write,
 )
-from replayer.scenario.operands import OfEither, OfFile, OfPath, StepPart, Timed
+from replayer.scenario.operands import Expect, OfEither, OfFile, OfPath, StepPart, Timed
 from replayer.scenario.part import Name, Part, SlotName
 from replayer.scenario.path_steps import (
     Access,
@@ -62,9 +62,11 @@ from replayer.scenario.replay_steps import Replay
 from replayer.scenario.units import Count, show_value
 
 __all__ = [
+    "LOOKS",
     "STEPS",
     "Access",
     "Append",
+    "Await",
     "Bind",
     "Branch",
     "Chmod",
@@ -105,6 +107,7 @@ __all__ = [
     "ScriptLine",
     "Sendfile",
     "Setxattr",
+    "Signal",
     "Stat",
     "Step",
     "StepPart",
@@ -114,6 +117,7 @@ __all__ = [
     "Timed",
     "Truncate",
     "Unlink",
+    "Until",
     "Use",
     "Utimens",
     "Write",
@@ -150,6 +154,58 @@ class Choose(StepPart):
     SHORT: ClassVar[str] = "branches"
     do: Literal["choose"]
     branches: Annotated[tuple[Branch, ...], Field(min_length=1)]
+
+
+class Signal(StepPart):
+    """Tell other users that this transaction has come so far."""
+
+    SHORT: ClassVar[str] = "signal"
+    do: Literal["signal"]
+    signal: Name
+
+
+class Await(StepPart):
+    """Wait until another user's transaction with the same number has given a signal."""
+
+    SHORT: ClassVar[str] = "signal"
+    do: Literal["await"]
+    signal: Name
+    limit: DurationDraw = DurationDraw.model_validate("60s")
+    expect: Expect = ("ok",)
+
+
+class Until(StepPart):
+    """Look again and again, until all calls of a look come out as they should.
+
+    Timed as ``until``: from the step's begin, or from the signal ``since``, to the end of the look
+    that found it. What is not found within the limit is counted as UNMET.
+    """
+
+    do: Literal["until"]
+    steps: Annotated["Steps", Field(min_length=1)]
+    every: DurationDraw = DurationDraw.model_validate("10ms")
+    limit: DurationDraw
+    since: Name | None = None
+    expect: Expect = ("ok",)
+
+    @model_validator(mode="after")
+    def _only_looks(self) -> Self:
+        for step in self.steps:
+            if step.do not in LOOKS or getattr(step, "from_", None) is not None:
+                message = "must only look at names (in, path) and open files, got {word}"
+                context = {"word": f"{step.do} of a picked entry" if step.do in LOOKS else step.do}
+                raise PydanticCustomError("look", message, context)
+        return self
+
+
+LOOKS = frozenset(
+    (
+        *("bind", "open", "close", "stat", "lstat", "fstat", "access", "list", "read", "pread"),
+        *("readlink", "lseek", "flock", "lock", "getxattr", "listxattr", "mmap_read"),
+        *("mkdir", "link", "rename", "unlink", "rmdir"),
+    )
+)
+"""What ``until`` may repeat: looking, and what succeeds once, such as taking a lock."""
 
 
 class Each(StepPart):
@@ -232,7 +288,7 @@ AnyStep = (
     | Stat | Lstat | Access | List | Mkdir | Rmdir | Unlink | Rename | Link | Symlink | Readlink |
     Truncate | Fallocate | Chmod | Chown | Utimens | Flock | Lock | Getxattr | Setxattr | Listxattr
     | Removexattr | CopyRange | Sendfile | MmapRead | Think | Repeat | Choose | Each | For | Script
-    | Use | Replay
+    | Use | Replay | Signal | Await | Until
 )  # fmt: skip
 
 STEPS: dict[str, type[StepPart]] = {

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from replayer.scenario.document import Key
-from replayer.scenario.steps import Choose, Each, For, Repeat, StepPart
+from replayer.scenario.steps import Choose, Each, For, Repeat, StepPart, Until
 
 __all__ = ["blocks_of", "walk_steps"]
 
@@ -19,7 +19,7 @@ def walk_steps(steps: Sequence[StepPart], key: Key) -> Iterator[tuple[Key, StepP
 def blocks_of(step: StepPart, key: Key) -> list[tuple[Key, Sequence[StepPart]]]:
     """Return the lists of steps inside a step, each with its key."""
     match step:
-        case Repeat() | For():
+        case Repeat() | For() | Until():
             return [((*key, step.do, "steps"), step.steps)]
         case Choose():
             return [

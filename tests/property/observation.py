@@ -18,6 +18,7 @@ from replayer.engine import reference
 Document = dict[str, Any]
 
 PATIENCE_S = 60.0
+WAITS = {"await", "until"}  # no calls, but timed
 RECENT_NS = 1_500_000_000 * 10**9  # plans set times before this one only
 
 
@@ -108,7 +109,7 @@ def counted(
         count = row.histogram.count
         if row.op == "transaction":
             transactions[row.transaction, row.outcome] += count
-        elif row.op in engine.OPS:
+        elif row.op in engine.OPS or row.op in WAITS:
             ops[row.transaction, row.op, row.outcome, row.expected] += count
             moved[row.transaction, row.op] += row.bytes
     return +ops, +moved, +transactions

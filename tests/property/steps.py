@@ -10,6 +10,7 @@ from tests.property.ops import (
     AT,
     FILES,
     LISTS,
+    LOOSE,
     O_CREAT,
     O_DIRECTORY,
     O_RDWR,
@@ -146,6 +147,40 @@ HABITS = st.one_of(
 ).map(list)  # one alternative among others, not four
 
 
+NAMED = st.builds(lambda s, d, p: bind_name(s, d, *p), AT, DATASET, PARTS)
+HOPES = st.sampled_from([["ok"], ["UNMET"], ["ok", "UNMET"], LOOSE, ["ok", "UNMET"]])
+NEVER = 15  # a signal that no step gives
+LOOKS = 6  # stat, lstat, access, mkdir, rmdir, unlink
+
+
+@cache
+def waits(scene: Scene) -> Strategy:
+    """Looking for what is there or not, and signals that were given or never will be.
+
+    Without a limit: how often is looked must not be a matter of time.
+    """
+    fixed = {"every": {"const": 1}, "limit": {"const": 0}, "since": None}
+    strict = st.sampled_from([["ok"], ["ENOENT"], ["EEXIST", "ENOTDIR"]])
+    op = st.one_of(*path_ops(scene)[:LOOKS])
+    strictly = st.builds(lambda step, expect: {**step, "expect": expect}, op, strict)
+    look = st.lists(st.one_of(NAMED, strictly, strictly, opens()), min_size=1, max_size=4)
+    until = st.builds(
+        lambda steps, expect: [{"do": "until", "steps": steps, "expect": expect, **fixed}],
+        look,
+        HOPES,
+    )
+    return st.one_of(until, until, st.builds(_signalled, st.integers(0, 14), HOPES))
+
+
+def _signalled(signal: int, expect: list[str]) -> list[Step]:
+    at_once = {"limit": {"const": 0}, "expect": expect}
+    return [
+        {"do": "signal", "signal": signal},
+        {"do": "await", "signal": signal, **at_once, "expect": ["ok"]},
+        {"do": "await", "signal": NEVER, **at_once},
+    ]
+
+
 def _joined(some: Strategy, least: int, most: int) -> Strategy:
     lists = st.lists(some, min_size=least, max_size=most)
     return lists.map(lambda parts: [step for part in parts for step in part])
@@ -169,6 +204,7 @@ def steps(scene: Scene) -> Strategy:
         st.lists(weighted, min_size=1, max_size=3).map(_chosen),
         st.builds(_each, DATASET, AT, st.booleans(), body, body),
         numbers(1000).map(lambda time: [{"do": "think", "time": time}]),
+        waits(scene),
     )
     looped = st.builds(_repeated, numbers(2), nested)
     first = st.tuples(*map(_bound, FILES + LISTS), USEFUL, USEFUL, USEFUL, opens()).map(list)

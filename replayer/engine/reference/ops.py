@@ -6,6 +6,7 @@ A table beside the one in FORMAT.md: every op is the function of `os` or `calls`
 # ruff: noqa: PTH101, PTH102, PTH106, PTH108, PTH115, PTH116, PTH211
 
 import os
+import struct
 from collections.abc import Callable
 
 from replayer.engine.reference import calls
@@ -35,7 +36,16 @@ DRAWS = {
 }
 XATTR_BYTES = 64 * 1024
 
+ACCESS_LIST = "system.posix_acl_access"
+NOBODY = 2**32 - 1
+
 Call = Callable[[], int | None]
+
+
+def access_list(mode: int) -> bytes:
+    """Give the access control list that says the same as a mode (linux/posix_acl_xattr.h)."""
+    owner, group, other = (1, mode >> 6 & 7), (4, mode >> 3 & 7), (0x20, mode & 7)
+    return struct.pack("<I" + "HHI" * 3, 2, *owner, NOBODY, *group, NOBODY, *other, NOBODY)
 
 
 class Op:
@@ -180,6 +190,8 @@ def _symlink(op: Op) -> None:
 
 def _setxattr(op: Op) -> None:
     value = written_pool(op.user.document)[: op.drawn[0]]
+    if op.step["name"] == ACCESS_LIST:
+        value = access_list(op.user.slots[op.step["path"]].entry.mode)
     os.setxattr(op.path(), op.step["name"], value)
 
 

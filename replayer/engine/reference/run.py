@@ -60,7 +60,8 @@ def run_plan(
         turns: The user of each transaction: ``in_turns``, or any interleaving.
         round_number: The round that the users' streams are those of.
     """
-    users = {number: User(document, number, round_number) for number in sorted(set(turns))}
+    signals: dict[int, int] = {}
+    users = {number: User(document, number, round_number, signals) for number in sorted(set(turns))}
     run = ReferenceRun()
     with _inside(folder):
         for number in turns:

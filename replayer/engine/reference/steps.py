@@ -3,19 +3,25 @@
 from typing import Any
 
 from replayer.engine.reference.ops import run_call
-from replayer.engine.reference.user import Step, TransactionFailedError, User
+from replayer.engine.reference.user import Step, TransactionFailedError, UnmetError, User
 
 
 def run_transaction(user: User) -> tuple[str, bool]:
     """Run a user's next transaction and return its name and whether it failed."""
     chosen = user.begin()
     failed = _fails(user, chosen["steps"])
-    for number, slot in enumerate(user.slots):
-        if slot.descriptor is not None:
-            closing = {"do": "call", "op": "close", "file": number, "expect": ["ok"]}
-            failed |= _fails(user, [closing])
+    for number in _open_slots(user):
+        failed |= _fails(user, [_closing(number)])
     user.transactions += 1
     return chosen["name"], failed
+
+
+def _open_slots(user: User) -> list[int]:
+    return [number for number, slot in enumerate(user.slots) if slot.descriptor is not None]
+
+
+def _closing(number: int) -> Step:
+    return {"do": "call", "op": "close", "file": number, "expect": ["ok"]}
 
 
 def _fails(user: User, steps: list[Step]) -> bool:
@@ -59,11 +65,44 @@ def _think(user: User, step: Step) -> None:
     user.drawn(step["time"])  # nobody waits here
 
 
+def _signal(user: User, step: Step) -> None:
+    signal = step["signal"]
+    user.signals[signal] = max(user.signals.get(signal, -1), user.transactions)
+
+
+def _await(user: User, step: Step) -> None:
+    user.drawn(step["limit"])  # nobody waits here
+    given = user.signals.get(step["signal"], -1) >= user.transactions
+    user.waited(step, "ok" if given else "UNMET")
+
+
+def _until(user: User, step: Step) -> None:
+    """Look once: nothing changes while nobody else works."""
+    user.drawn(step["every"])
+    user.drawn(step["limit"])
+    state, before = user.stream.state, _open_slots(user)
+    user.looking, outcome = True, "ok"
+    try:
+        run_steps(user, step["steps"])
+    except UnmetError:
+        outcome = "UNMET"
+    finally:
+        user.looking = False
+    if outcome == "UNMET":
+        opened = [number for number in _open_slots(user) if number not in before]
+        run_steps(user, [_closing(number) for number in opened])
+    user.stream.state = state
+    user.waited(step, outcome)
+
+
 KINDS = {
+    "await": _await,
     "bind": _bind,
     "call": run_call,
     "choose": _choose,
     "each": _each,
     "repeat": _repeat,
+    "signal": _signal,
     "think": _think,
+    "until": _until,
 }

@@ -36,6 +36,14 @@ class Sample:
     expected: bool
 
 
+MAY_CHANGE = frozenset({"ok", "SHORT", "ENOENT", "EAGAIN", "EEXIST", "ESTALE"})
+"""Outcomes that may become others when a call is made again (FORMAT.md, until)."""
+
+
+class UnmetError(Exception):
+    """What is looked for is not there yet."""
+
+
 class TransactionFailedError(Exception):
     """An op had an outcome that its step does not expect: the transaction's rest is skipped."""
 
@@ -48,10 +56,17 @@ class ShortError(Exception):
         self.moved = moved
 
 
+def _allows(step: Step, outcome: str) -> bool:
+    expect = {OTHER_NAMES.get(name, name) for name in step["expect"]}
+    return bool(expect & {outcome, "any"})
+
+
 class User:
     """A user in one round (one segment): its stream, its slots and what it has done."""
 
-    def __init__(self, document: dict[str, Any], number: int, round_number: int) -> None:
+    def __init__(
+        self, document: dict[str, Any], number: int, round_number: int, signals: dict[int, int]
+    ) -> None:
         self.document = document
         self.number = number
         self.round_number = round_number
@@ -62,6 +77,9 @@ class User:
         self.slots: list[Slot] = []
         self.transaction = ""
         self.samples: list[Sample] = []
+        self.looking = False
+        self.signals = signals
+        """Of each signal: the latest transaction that gave it, of any user."""
 
     def begin(self) -> dict[str, Any]:
         """Choose the next transaction and empty the slots for it."""
@@ -92,12 +110,22 @@ class User:
         return value if outcome == "ok" else 0
 
     def _note(self, step: Step, outcome: str, moved: int) -> None:
-        expect = {OTHER_NAMES.get(name, name) for name in step["expect"]}
-        expected = bool(expect & {outcome, "any"})
+        expected = _allows(step, outcome)
+        unmet = not expected and self.looking and outcome in MAY_CHANGE
         slot = self.slots[step["path"] if "path" in step else step["file"]]
         path = f"{slot.entry.home}/{slot.entry.path}"
         name = (self.number, self.transaction, step["op"], path)
-        self.samples.append(Sample(*name, outcome, moved, expected))
+        self.samples.append(Sample(*name, outcome, moved, expected or unmet))
+        if unmet:
+            raise UnmetError
+        if not expected:
+            raise TransactionFailedError
+
+    def waited(self, step: Step, outcome: str) -> None:
+        """Note a waiting for others, which is no call."""
+        expected = _allows(step, outcome)
+        name = (self.number, self.transaction, step["do"], "")
+        self.samples.append(Sample(*name, outcome, 0, expected))
         if not expected:
             raise TransactionFailedError
 

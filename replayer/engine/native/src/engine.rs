@@ -16,6 +16,7 @@ use crate::pulse::{CUT, STOP};
 use crate::record::{IntervalData, Recorder, RowData};
 use crate::record_event::Event;
 use crate::replay::play::Ledger;
+use crate::signals::Signals;
 use crate::sys::{
     Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal, open_sink,
 };
@@ -83,6 +84,7 @@ impl Engine {
             begin_ns,
             run_queue: RunQueue::default(),
             ledger: Ledger::default(),
+            signals: Signals::default(),
             event_log: options.event_log()?,
         };
         let confinement = if options.null {

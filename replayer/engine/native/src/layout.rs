@@ -52,6 +52,8 @@ pub(crate) fn lay_out(folder: OwnedFd, program: &Arc<Program>, threads: usize) -
 pub(crate) fn warm(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> Task {
     let program = Arc::clone(program);
     Task::start(folder, threads, move |crew| {
+        // Written out first: otherwise the clock runs while what was laid out goes to the disk or server.
+        sys_layout::sync_whole(crew.folder()).map_err(Fault::at(b""))?;
         let tree = counted(crew, &program);
         stat_directories(crew, &tree)?;
         each_part(crew, &tree, |place, leaf, buffer| {

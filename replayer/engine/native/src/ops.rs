@@ -7,7 +7,7 @@ macro_rules! ops {
         #[repr(u8)]
         pub(crate) enum Op { $($variant),+ }
 
-        /// Every op: first those of plan format 1, then those that only traces have.
+        /// Every op: first those of plan format 1, then those that only traces have, then what is no call: waiting for others.
         pub(crate) const OPS: &[&str] = &[$($name),+];
 
         impl Op {
@@ -34,6 +34,7 @@ ops! {
     Clone "clone", Splice "splice", Chdir "chdir", Statfs "statfs", Mknod "mknod",
     Lchown "lchown", Lutimens "lutimens", Lgetxattr "lgetxattr", Lsetxattr "lsetxattr",
     Lremovexattr "lremovexattr", Llistxattr "llistxattr",
+    Until "until", Await "await",
 }
 
 /// How many ops the steps of a plan can have: the first ones.
@@ -55,7 +56,7 @@ impl Op {
     }
 }
 
-const OP_COUNT: u8 = Op::Llistxattr as u8 + 1;
+const OP_COUNT: u8 = Op::Await as u8 + 1;
 const _: () = assert!(OPS.len() == OP_COUNT as usize);
 
 /// Latency of a transaction: end − intended.
@@ -94,6 +95,17 @@ pub(crate) const UNKNOWN: u8 = 137;
 
 /// A call of a replay that went well although it was recorded as an error, or that returned another number.
 pub(crate) const DIVERGED: u8 = 138;
+/// What was waited for did not come within its limit.
+pub(crate) const UNMET: u8 = 139;
+
+/// Whether an outcome may become another one when the call is made again: names come and go, locks are given back, contents grow.
+pub(crate) fn may_change(outcome: u8) -> bool {
+    const ENOENT: u8 = 2;
+    const EAGAIN: u8 = 11;
+    const EEXIST: u8 = 17;
+    const ESTALE: u8 = 116;
+    [OK, SHORT, ENOENT, EAGAIN, EEXIST, ESTALE].contains(&outcome)
+}
 
 /// The outcome code of an errno.
 pub(crate) fn outcome_of_errno(errno: i32) -> u8 {
@@ -111,6 +123,7 @@ pub(crate) fn outcome_name(code: u8) -> &'static str {
         FAILED => "failed",
         CANCELLED => "cancelled",
         DIVERGED => "DIVERGED",
+        UNMET => "UNMET",
         errno => ERRNO_NAMES
             .get(usize::from(errno))
             .copied()
@@ -123,6 +136,7 @@ pub(crate) fn outcome_of_name(name: &str) -> Option<u8> {
     match name {
         "ok" => Some(OK),
         "SHORT" => Some(SHORT),
+        "UNMET" => Some(UNMET),
         "EWOULDBLOCK" => outcome_of_name("EAGAIN"),
         "ENOTSUP" => outcome_of_name("EOPNOTSUPP"),
         "EDEADLOCK" => outcome_of_name("EDEADLK"),
@@ -285,6 +299,12 @@ mod tests {
         assert_eq!(Op::of_name("readv"), None);
         assert_eq!(plan_ops().len(), 42);
         assert_eq!(op_name(Op::Readv as u8), "readv");
+        assert_eq!(op_name(Op::Until as u8), "until");
+        assert_eq!(Op::of_name("until"), None);
+        for name in ["ok", "SHORT", "ENOENT", "EAGAIN", "EEXIST", "ESTALE"] {
+            assert!(outcome_of_name(name).is_some_and(may_change), "{name}");
+        }
+        assert!(!may_change(5) && !may_change(UNMET));
         assert_eq!(outcome_of_name("ENOENT"), Some(2));
         assert_eq!(outcome_name(116), "ESTALE");
         assert_eq!(outcome_name(outcome_of_errno(524)), "EUNKNOWN");

@@ -8,6 +8,7 @@ use crate::plan::parse_plan;
 use crate::pulse::Pulse;
 use crate::record::{Recorder, RecorderConfig};
 use crate::replay::play::Ledger;
+use crate::signals::Signals;
 use crate::sys::{Null, ScratchPool, open_sink};
 use crate::written::Written;
 use std::sync::Arc;
@@ -91,6 +92,7 @@ pub(crate) fn setting(plan: &str) -> Result<Setting> {
         begin_ns,
         run_queue: RunQueue::default(),
         ledger: Ledger::default(),
+        signals: Signals::default(),
         event_log: None,
     })
 }

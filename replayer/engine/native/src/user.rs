@@ -163,7 +163,7 @@ fn run_segment<K: Places>(core: &Core, band: &mut Band, segment: &Segment, ready
         setting.begin_ns,
     );
     let interpreter = Interpreter::new(setting, pulse, kernel, journal, segment.round);
-    let mut interpreter = interpreter.with_band(band);
+    let mut interpreter = interpreter.with_band(band).in_segment(segment);
     let mut end_ns = segment.begin_ns.max(ready_ns);
     let paced = Paced {
         seed: program.seed,

@@ -17,6 +17,26 @@ use std::os::fd::RawFd;
 const ATTRIBUTE_BYTES: u64 = 64 << 10;
 /// The buffer of readlink.
 const LINK_BYTES: u64 = 4096;
+/// The attribute that holds an access control list: acl(5), `linux/posix_acl_xattr.h`.
+const ACCESS_LIST: &CStr = c"system.posix_acl_access";
+
+/// The list that says the same as a mode: what programs set that copy modes and lists.
+fn access_list(mode: u32) -> [u8; 28] {
+    const NOBODY: [u8; 4] = [0xFF; 4];
+    let mut list = [0; 28];
+    let (version, entries) = list.split_at_mut(4);
+    version.copy_from_slice(&2_u32.to_le_bytes());
+    // The owner, the group, all others.
+    let tags = [(1_u16, 6), (4, 3), (0x20, 0)];
+    for (entry, (tag, shift)) in entries.chunks_exact_mut(8).zip(tags) {
+        let allowed = u16::try_from(mode >> shift & 7).unwrap_or(0);
+        let [t0, t1] = tag.to_le_bytes();
+        let [a0, a1] = allowed.to_le_bytes();
+        let [n0, n1, n2, n3] = NOBODY;
+        entry.copy_from_slice(&[t0, t1, a0, a1, n0, n1, n2, n3]);
+    }
+    list
+}
 
 impl<K: Kernel> Interpreter<'_, K> {
     /// Run one timed step.
@@ -95,7 +115,12 @@ impl<K: Kernel> Interpreter<'_, K> {
             }
             PathCall::Setxattr(name, size) => {
                 let size = self.draw(*size);
-                let value = self.setting.written.first(size);
+                let list = access_list(self.mode_of(slot));
+                let value = if name.as_c_str() == ACCESS_LIST {
+                    &list
+                } else {
+                    self.setting.written.first(size)
+                };
                 self.at(act, slot, |k, path| k.setxattr(path, name, value))
             }
             PathCall::Removexattr(name) => self.at(act, slot, |k, path| k.removexattr(path, name)),
@@ -230,7 +255,7 @@ impl<K: Kernel> Interpreter<'_, K> {
         Ok(opened.map(|_| 0))
     }
 
-    fn close(&mut self, slot: u8, expect: Expect) -> Done {
+    pub(super) fn close(&mut self, slot: u8, expect: Expect) -> Done {
         let act = self.act(Op::Close, slot, expect);
         let Some(file) = self.file(slot) else {
             return self.refuse(act, Errno::BADF);

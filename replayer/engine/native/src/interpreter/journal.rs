@@ -137,6 +137,11 @@ impl Journal {
         self.failed.get_or_insert(FailedOp { op, outcome, path });
     }
 
+    /// How long others were waited for: no call, so no time in one.
+    pub(crate) fn record_wait(&mut self, op: Op, outcome: (u8, bool), ns: u64) {
+        self.push(op as u8, outcome, 0, ns);
+    }
+
     /// How late an event of a replay began.
     pub(crate) fn record_lag(&mut self, ns: u64) {
         self.push(ops::EVENT_LAG, (ops::OK, true), 0, ns);

@@ -8,6 +8,7 @@ mod bindings;
 mod calls;
 mod data;
 mod journal;
+mod looks;
 mod steps;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ mod tests;
 pub(crate) use journal::{FailedOp, Finished, Journal};
 
 use crate::clock::now_ns;
+use crate::crowd::Segment;
 use crate::health::RunQueue;
 use crate::ops::{self, KINDS, Op};
 use crate::program::{Expect, Program, SLOTS};
@@ -22,6 +24,7 @@ use crate::pulse::{ALL_SLOTS, Place, Pulse};
 use crate::record::Recorder;
 use crate::replay::play::{Band, Ledger};
 use crate::rng::Stream;
+use crate::signals::Signals;
 use crate::sys::{Answer, Kernel, Places, Scratch, ScratchPool};
 use crate::written::Written;
 use bindings::{Root, Slot};
@@ -44,6 +47,8 @@ pub(crate) struct Setting {
     pub(crate) run_queue: RunQueue,
     /// What replays found.
     pub(crate) ledger: Ledger,
+    /// What users tell each other.
+    pub(crate) signals: Signals,
     /// A directory for the event logs of replays.
     pub(crate) event_log: Option<OwnedFd>,
 }
@@ -55,6 +60,8 @@ pub(crate) enum Halt {
     Failed,
     /// It was broken off from outside.
     Cut,
+    /// What is looked for is not there yet.
+    Unmet,
 }
 
 /// The value that an op returned when its outcome was `ok`; `None` for another one that was expected.
@@ -134,6 +141,10 @@ pub(crate) struct Interpreter<'a, K> {
     scratch: Scratch,
     /// The threads that replays are played on; interactive users have none.
     band: Option<&'a mut Band>,
+    /// The segment under way; interactive users have none.
+    segment: Option<&'a Segment>,
+    /// While looking until something is seen: where it was not, in the end.
+    unmet: Option<Place>,
 }
 
 impl<'a, K: Kernel> Interpreter<'a, K> {
@@ -172,12 +183,20 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             text: Vec::new(),
             scratch: setting.scratch.of_user(pulse.user),
             band: None,
+            segment: None,
+            unmet: None,
         }
     }
 
     /// The same, for a user that replays.
     pub(crate) fn with_band(mut self, band: &'a mut Band) -> Self {
         self.band = Some(band);
+        self
+    }
+
+    /// The same, in a segment.
+    pub(crate) fn in_segment(mut self, segment: &'a Segment) -> Self {
+        self.segment = Some(segment);
         self
     }
 
@@ -286,9 +305,10 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     fn settle_other(&mut self, act: Act, outcome: u8, bytes: u64, measured: Measured) -> Done {
         let cut = self.pulse.is_cut() && measured.answer == Err(Errno::INTR);
         let expected = act.expect.allows(outcome) || cut;
+        let unmet = !expected && self.unmet.is_some() && ops::may_change(outcome);
         self.journal.record(
             act.op,
-            (outcome, expected),
+            (outcome, expected || unmet),
             bytes,
             (measured.ns, measured.end_ns),
         );
@@ -298,6 +318,10 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         self.report_slow(act, outcome, measured);
         if expected {
             return Ok(None);
+        }
+        if unmet {
+            self.unmet = Some(act.place);
+            return Err(Halt::Unmet);
         }
         self.journal
             .report_error(act.op, outcome, measured.end_ns, || {
@@ -360,7 +384,7 @@ impl<K: Places> Interpreter<'_, K> {
         self.seq += 1;
         let outcome = match ran.and(closed) {
             Ok(()) => ops::OK,
-            Err(Halt::Failed) => ops::FAILED,
+            Err(Halt::Failed | Halt::Unmet) => ops::FAILED,
             Err(Halt::Cut) => ops::CANCELLED,
         };
         self.journal.end(outcome, self.journal.latest_ns());

@@ -9,7 +9,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 fn plan(steps: &Value) -> Setting {
-    let document = json!({
+    setting(&document(steps).to_string()).unwrap()
+}
+
+fn document(steps: &Value) -> Value {
+    json!({
         "format": 1, "name": "test", "seed": 7, "users": 4, "written": "zeros", "pool_bytes": 8192,
         "tables": [[10, 20]], "mix": [1], "warm_up_ns": 0,
         "datasets": [{"name": "d", "directory": "d", "laid_out": true, "scope": "user", "content": "random",
@@ -18,8 +22,7 @@ fn plan(steps: &Value) -> Setting {
         "transactions": [{"name": "t", "steps": steps}],
         "pace": {"kind": "closed", "think": {"const": 0}},
         "stop": {"duration_ns": null, "transactions": null},
-    });
-    setting(&document.to_string()).unwrap()
+    })
 }
 
 fn transact<K: Places>(setting: &Setting, kernel: K, pulse: &Arc<Pulse>) -> (u64, Option<String>) {
@@ -127,4 +130,69 @@ fn a_cut_transaction_does_nothing_more() {
     pulse.raise(CUT);
     let (bytes, failed) = transact(&setting, Null, &pulse);
     assert_eq!((bytes, failed), (0, None));
+}
+
+/// A plan that looks for a name in its own directory.
+fn looking(limit_ns: u64, expect: &Value) -> Setting {
+    plan(&json!([
+        {"do": "bind", "slot": 0, "name": {"dataset": 0, "parts": ["new"]}},
+        {"do": "until", "every": {"const": 1_000_000}, "limit": {"const": limit_ns}, "since": null, "expect": expect, "steps": [
+            {"do": "call", "op": "open", "path": 0, "flags": 0, "mode": null, "expect": ["ok"]},
+            {"do": "call", "op": "read", "file": 0, "size": {"const": 8}, "until_end": true, "check_size": false, "expect": ["ENOENT"]}]},
+    ]))
+}
+
+#[test]
+fn what_is_not_seen_within_the_limit_is_unmet() {
+    let at = tempfile::tempdir().unwrap();
+    let folder = folder(at.path());
+    for (expect, failure) in [
+        (json!(["ok"]), Some("Until 139")),
+        (json!(["ok", "UNMET"]), None),
+    ] {
+        let setting = looking(3_000_000, &expect);
+        let pulse = Arc::new(Pulse::new(3));
+        let (_, failed) = transact(&setting, Guarded::enter(&folder).unwrap(), &pulse);
+        assert_eq!(failed.as_deref(), failure);
+    }
+}
+
+#[test]
+fn a_fault_ends_the_looking() {
+    let at = tempfile::tempdir().unwrap();
+    let folder = folder(at.path());
+    fs::write(at.path().join("run/d/u3/file"), "").unwrap();
+    let setting = plan(&json!([
+        {"do": "bind", "slot": 0, "name": {"dataset": 0, "parts": ["file/below"]}},
+        {"do": "until", "every": {"const": 1}, "limit": {"const": 60_000_000_000_u64}, "since": null, "expect": ["ok"], "steps": [
+            {"do": "call", "op": "stat", "path": 0, "expect": ["ok"]}]},
+    ]));
+    let pulse = Arc::new(Pulse::new(3));
+    let (_, failed) = transact(&setting, Guarded::enter(&folder).unwrap(), &pulse);
+    assert_eq!(failed.as_deref(), Some("Stat 20"));
+}
+
+#[test]
+fn a_user_waits_for_the_signal_of_its_own_transaction() {
+    let setting = plan(&json!([
+        {"do": "signal", "signal": 2},
+        {"do": "await", "signal": 2, "limit": {"const": 0}, "expect": ["ok"]},
+        {"do": "await", "signal": 3, "limit": {"const": 0}, "expect": ["UNMET"]},
+        {"do": "await", "signal": 3, "limit": {"const": 0}, "expect": ["ok"]},
+    ]));
+    let (_, failed) = transact(&setting, Null, &Arc::new(Pulse::new(0)));
+    assert_eq!(failed.as_deref(), Some("Await 139"));
+}
+
+#[test]
+fn only_what_can_be_repeated_may_be_looked_for() {
+    for step in [
+        json!({"do": "bind", "slot": 0, "pick": 0}),
+        json!({"do": "think", "time": {"const": 1}}),
+        json!({"do": "call", "op": "write", "file": 0, "total": {"const": 1}, "block": {"const": 1}, "expect": ["ok"]}),
+    ] {
+        let steps = json!([{"do": "until", "every": {"const": 1}, "limit": {"const": 1}, "since": null, "expect": ["ok"], "steps": [step]}]);
+        let refused = setting(&document(&steps).to_string()).err().unwrap();
+        assert!(refused.to_string().contains("may hold names and calls"));
+    }
 }

@@ -49,7 +49,7 @@ pub(super) fn timed(operands: &mut Operands) -> Parsed<Timed> {
     Ok(Timed { op, call, expect })
 }
 
-fn expect(value: &Value) -> Parsed<Expect> {
+pub(super) fn expect(value: &Value) -> Parsed<Expect> {
     let names = list(value, |value| {
         let name = text(value)?;
         if name == "any" {

@@ -4,6 +4,7 @@
 mod calls;
 mod datasets;
 mod draws;
+mod looks;
 mod operands;
 mod replays;
 mod steps;

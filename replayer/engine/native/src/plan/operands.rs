@@ -18,6 +18,9 @@ pub(crate) const TO_SLOT: u8 = PATH_SLOT + 1;
 /// The largest single read (chosen: buffers of this size are shared by the users).
 const READ_BYTES: u64 = 1 << 30;
 
+/// Attributes that hold access control lists (acl(5)).
+const ACCESS_LISTS: [&str; 2] = ["system.posix_acl_access", "system.posix_acl_default"];
+
 /// The operands of one call, and what reading them finds out.
 pub(crate) struct Operands<'a, 'c, 't> {
     pub(super) fields: Fields<'a>,
@@ -196,9 +199,10 @@ impl<'a, 'c, 't> Operands<'a, 'c, 't> {
     pub(super) fn attribute(&mut self) -> Parsed<CString> {
         self.take("name", |value| {
             let name = text(value)?;
-            if !name.starts_with("user.") || name.len() > 255 || name.len() == 5 {
+            let is_own = name.starts_with("user.") && (6..=255).contains(&name.len());
+            if !is_own && !ACCESS_LISTS.contains(&name) {
                 return refuse(
-                    "a name that begins with \"user.\", at most 255 bytes",
+                    "a name that begins with \"user.\", at most 255 bytes, or that of an access control list",
                     value,
                 );
             }

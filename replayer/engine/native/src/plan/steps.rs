@@ -4,7 +4,7 @@ use super::calls::timed;
 use super::draws::{draw, index, slot, weights};
 use super::operands::Operands;
 use super::value::{Fault, Fields, Parsed, boolean, choice, integer, list, refuse, text, tuple};
-use super::{Context, replays};
+use super::{Context, looks, replays};
 use crate::program::{Each, Part, Step, Steps};
 use serde_json::Value;
 
@@ -27,9 +27,12 @@ enum Kind {
     Think,
     Call,
     Replay,
+    Signal,
+    Await,
+    Until,
 }
 
-const KINDS: [(&str, Kind); 7] = [
+const KINDS: [(&str, Kind); 10] = [
     ("bind", Kind::Bind),
     ("repeat", Kind::Repeat),
     ("choose", Kind::Choose),
@@ -37,6 +40,9 @@ const KINDS: [(&str, Kind); 7] = [
     ("think", Kind::Think),
     ("call", Kind::Call),
     ("replay", Kind::Replay),
+    ("signal", Kind::Signal),
+    ("await", Kind::Await),
+    ("until", Kind::Until),
 ];
 
 fn step(value: &Value, context: &mut Context, depth: usize) -> Parsed<Step> {
@@ -61,6 +67,9 @@ fn step(value: &Value, context: &mut Context, depth: usize) -> Parsed<Step> {
                 .map(Step::Think)
         }
         Kind::Replay => replays::replay(fields, context),
+        Kind::Signal => looks::signal(fields),
+        Kind::Await => looks::wait_for(fields, context),
+        Kind::Until => looks::until(fields, context, depth),
         Kind::Call => {
             timed(&mut Operands::of_plan(fields, context)).map(|call| Step::Call(Box::new(call)))
         }

@@ -8,8 +8,8 @@ mod step;
 pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Own, Scope};
 pub(crate) use replay::{NamedTrace, ReplayPace, Replays};
 pub(crate) use step::{
-    Call, DataCall, Each, Expect, FileCall, LinkTarget, LockKind, Mode, Owner, PairCall, Part,
-    PathCall, Replay, ReplayPart, Step, Timed,
+    Await, Call, DataCall, Each, Expect, FileCall, LinkTarget, LockKind, Mode, Owner, PairCall,
+    Part, PathCall, Replay, ReplayPart, Step, Timed, Until,
 };
 
 use crate::rng::{Stream, scale};

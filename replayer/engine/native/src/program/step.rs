@@ -33,6 +33,28 @@ pub(crate) enum Step {
     Think(Draw),
     Call(Box<Timed>),
     Replay(Box<Replay>),
+    Signal(u8),
+    Await(Box<Await>),
+    Until(Box<Until>),
+}
+
+/// Waiting for a signal of another user.
+#[derive(Debug)]
+pub(crate) struct Await {
+    pub(crate) signal: u8,
+    pub(crate) limit: Draw,
+    pub(crate) expect: Expect,
+}
+
+/// Steps that are repeated until their calls come out as they should.
+#[derive(Debug)]
+pub(crate) struct Until {
+    pub(crate) steps: Steps,
+    pub(crate) every: Draw,
+    pub(crate) limit: Draw,
+    /// The signal from which time counts; otherwise from the step's begin.
+    pub(crate) since: Option<u8>,
+    pub(crate) expect: Expect,
 }
 
 /// A performance of a trace or of one request of it.

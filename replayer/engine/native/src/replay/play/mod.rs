@@ -26,3 +26,4 @@ mod tests;
 
 pub(crate) use band::Band;
 pub(crate) use ledger::{Example, Ledger};
+pub(crate) use pace::wait_until;

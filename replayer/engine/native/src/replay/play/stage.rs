@@ -59,7 +59,9 @@ impl Outcome {
         self.latest_ns = self.latest_ns.max(other.latest_ns);
         self.failed = self.failed.take().or(other.failed);
         self.result = match (self.result, other.result) {
-            (Err(Halt::Failed), _) | (_, Err(Halt::Failed)) => Err(Halt::Failed),
+            (Err(Halt::Failed | Halt::Unmet), _) | (_, Err(Halt::Failed | Halt::Unmet)) => {
+                Err(Halt::Failed)
+            }
             (Err(Halt::Cut), _) | (_, Err(Halt::Cut)) => Err(Halt::Cut),
             (Ok(()), Ok(())) => Ok(()),
         };

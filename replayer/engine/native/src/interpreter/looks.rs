@@ -1,0 +1,140 @@
+//! Waiting for others: looking until something is seen, and signals between users.
+
+use super::{Halt, Interpreter};
+use crate::clock::now_ns;
+use crate::crowd::Segment;
+use crate::ops::{OK, Op, UNMET};
+use crate::program::{Await, Expect, SLOTS, Until};
+use crate::pulse::Place;
+use crate::signals::Signal;
+use crate::sleep::sleep_until;
+use crate::sys::Places;
+
+impl<K: Places> Interpreter<'_, K> {
+    /// Tell the others that this transaction has come so far.
+    pub(super) fn give(&self, number: u8) {
+        self.setting.signals.give(self.signal_of(number));
+    }
+
+    /// Wait for the signal of another user's transaction with the same number.
+    pub(super) fn wait_for(&mut self, step: &Await) -> Result<(), Halt> {
+        let limit_ns = self.draw(step.limit);
+        self.journal.flush();
+        let (pulse, segment, begin_ns) = (self.pulse, self.segment, now_ns());
+        let signal = self.signal_of(step.signal);
+        let woken = || pulse.is_cut() || segment.is_some_and(Segment::is_stopping);
+        let deadline_ns = begin_ns.saturating_add(limit_ns);
+        let given = pulse.rest(|| self.setting.signals.wait(signal, deadline_ns, woken));
+        let end_ns = now_ns();
+        self.journal.pass(end_ns);
+        if !given && woken() {
+            return Err(Halt::Cut);
+        }
+        let outcome = if given { OK } else { UNMET };
+        let waited = (outcome, end_ns.saturating_sub(begin_ns));
+        self.conclude((Op::Await, Place::NOWHERE), step.expect, waited)
+    }
+
+    /// Repeat steps until all their calls come out as they should.
+    pub(super) fn until(&mut self, step: &Until) -> Result<(), Halt> {
+        let (every_ns, limit_ns) = (self.draw(step.every), self.draw(step.limit));
+        let begin_ns = now_ns();
+        let last_ns = begin_ns.saturating_add(limit_ns);
+        let (stream, open) = (self.stream.clone(), self.open_files());
+        let mut look_ns = begin_ns;
+        let unmet = loop {
+            let unmet = self.look(step, open)?;
+            self.stream = stream.clone();
+            if unmet.is_none() {
+                break None;
+            }
+            look_ns = look_ns.saturating_add(every_ns).max(now_ns());
+            if look_ns > last_ns {
+                break unmet;
+            }
+            self.rest_until(look_ns)?;
+        };
+        let end_ns = self.journal.latest_ns();
+        let since_ns = step
+            .since
+            .map_or(begin_ns, |number| self.given_ns(number, end_ns));
+        let ns = end_ns.saturating_sub(since_ns);
+        let outcome = unmet.map_or(OK, |_| UNMET);
+        let place = unmet.unwrap_or(Place::NOWHERE);
+        self.conclude((Op::Until, place), step.expect, (outcome, ns))
+    }
+
+    /// When a signal was given; what is seen before that is seen at once.
+    fn given_ns(&self, number: u8, end_ns: u64) -> u64 {
+        let time_ns = self.setting.signals.time_of(self.signal_of(number));
+        time_ns.unwrap_or(end_ns)
+    }
+
+    /// One turn; where it was not as it should be, if so.
+    fn look(&mut self, step: &Until, open: u32) -> Result<Option<Place>, Halt> {
+        self.unmet = Some(Place::NOWHERE);
+        let looked = self.steps(&step.steps);
+        let unmet = self.unmet.take();
+        match looked {
+            Err(Halt::Unmet) => self.close_others(open).map(|()| unmet),
+            other => other.map(|()| None),
+        }
+    }
+
+    fn rest_until(&mut self, time_ns: u64) -> Result<(), Halt> {
+        if time_ns <= now_ns() {
+            return Ok(());
+        }
+        self.journal.flush();
+        let pulse = self.pulse;
+        if pulse.rest(|| sleep_until(time_ns, || pulse.is_cut())) {
+            return Ok(());
+        }
+        Err(Halt::Cut)
+    }
+
+    /// Record how long was waited, and fail the transaction if that was in vain.
+    fn conclude(
+        &mut self,
+        (op, place): (Op, Place),
+        expect: Expect,
+        (outcome, ns): (u8, u64),
+    ) -> Result<(), Halt> {
+        let expected = expect.allows(outcome);
+        self.journal.record_wait(op, (outcome, expected), ns);
+        if expected {
+            return Ok(());
+        }
+        self.journal.report_error(op, outcome, now_ns(), || {
+            place.path(self.program, self.pulse)
+        });
+        Err(Halt::Failed)
+    }
+
+    /// The slots that hold a descriptor, a bit each.
+    fn open_files(&self) -> u32 {
+        (0_u8..)
+            .take(SLOTS)
+            .filter(|slot| self.file(*slot).is_some())
+            .fold(0, |open, slot| open | 1 << slot)
+    }
+
+    /// Close the descriptors of other slots than these.
+    fn close_others(&mut self, open: u32) -> Result<(), Halt> {
+        for slot in (0_u8..).take(SLOTS) {
+            if open & 1 << slot == 0 && self.file(slot).is_some() {
+                self.close(slot, Expect::OK)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A signal, for this transaction.
+    fn signal_of(&self, number: u8) -> Signal {
+        Signal {
+            number,
+            segment_ns: self.segment.map_or(0, |segment| segment.begin_ns),
+            seq: self.seq,
+        }
+    }
+}
