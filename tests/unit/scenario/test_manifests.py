@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from replayer.plan import compile_plan, describe_plan
 from replayer.scenario import Entry, ScenarioError, load_scenario
-from replayer.scenario.manifests import check_link, load_manifest, load_tar, sort_entries
+from replayer.scenario.manifests import (
+    check_link,
+    load_manifest,
+    load_tar,
+    part_of,
+    sort_entries,
+)
 
 HEADER = "path\ttype\tsize\tmode\tlink\n"
 TREE = (
@@ -155,3 +161,43 @@ def test_a_link_is_allowed_exactly_when_it_never_leaves(parts: list[str], depth:
         level += {"..": -1, ".": 0}.get(part, 1)
         leaves |= level < 0
     assert (check_link(entry) is not None) == leaves
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> tuple[Entry, ...]:
+    parts = st.lists(st.sampled_from("abc"), min_size=1, max_size=3).map("/".join)
+    directories = draw(st.sets(parts, max_size=20))
+    known = {path[:end] for path in directories for end in (1, 3, 5)} | directories
+    inside = draw(st.sets(st.sampled_from(sorted({"", *known})), max_size=10))
+    files = [Entry(f"{path}/file".lstrip("/"), "f", 1, 0o644) for path in inside]
+    return sort_entries([*(Entry(path, "d", 0, 0o755) for path in known), *files], "tree")
+
+
+@given(trees(), st.integers(1, 100))
+def test_a_part_of_a_tree_is_a_tree_of_whole_directories(
+    entries: tuple[Entry, ...], percent: int
+) -> None:
+    part = part_of(entries, percent)
+    assert list(part) == [entry for entry in entries if entry in part]
+    there = {entry.path for entry in part}
+    assert all(path.rpartition("/")[0] in {"", *there} for path in there)
+    if percent == 100:
+        assert part == entries
+
+
+def test_a_part_has_so_many_of_a_hundred_directories() -> None:
+    entries = [Entry(f"d{n:03}", "d", 0, 0o755) for n in range(199)]
+    files = [Entry(f"d{n:03}/{name}", "f", 1, 0o644) for n in range(199) for name in "xyz"]
+    part = part_of([*entries, *files], 10)
+    assert [sum(entry.type == kind for entry in part) for kind in "df"] == [19, 57]  # and the top
+
+
+def test_a_part_goes_with_what_is_read() -> None:
+    with pytest.raises(ScenarioError, match="part goes with manifest or tar, not with files"):
+        load_scenario("small-reads", ["files.part=10%"])
+    whole, tenth = (
+        describe_plan(compile_plan(load_scenario("kernel-untar", [f"linux.part={part}"])))
+        for part in ("100%", "10%")
+    )
+    assert (whole.datasets[0].files, whole.datasets[0].directories) == (54_000, 3_656)
+    assert 5_000 < tenth.datasets[0].files < 6_000
