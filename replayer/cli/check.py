@@ -83,7 +83,7 @@ def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:
         yield from _transaction(transaction, max(width, NAME_WIDTH))
     yield ""
     for dataset in summary.datasets:
-        yield _dataset(dataset)
+        yield _dataset(dataset) + _part(scenario.datasets[dataset.name].part)
     for trace in summary.traces:
         yield from _trace(trace)
     yield (
@@ -144,6 +144,10 @@ def _dataset(dataset: DatasetSummary) -> str:
         f" {format_count(dataset.directories)} directories{links},"
         f" {format_bytes(dataset.size_bytes)}{copies}{made}"
     )
+
+
+def _part(percent: int | None) -> str:
+    return "" if percent is None else f": {percent} % of the directories of the whole"
 
 
 def _trace(trace: TraceSummary) -> Iterator[str]:

@@ -1,8 +1,8 @@
 """Bringing the client's caches into a stated state before a segment, and saying how it was done.
 
 Cold: the user's remount command if given; else the machine's caches dropped, where that is
-permitted; else every file synced and evicted. Warm: everything read once. As-is: nothing, as
-laying out left it.
+permitted; else every file synced and evicted. Warm: everything written out and read once. As-is:
+nothing, as laying out left it.
 """
 
 import os
@@ -44,7 +44,7 @@ class AsIs:
 class Warm:
     """Read everything once."""
 
-    words = "every laid-out file read once before each segment"
+    words = "every laid-out file written out and read once before each segment"
 
     def prepare(self, ground: Ground) -> None:
         """Read it."""
