@@ -12,6 +12,8 @@ from tests.behaviour.shell import Shell
         ("write-size-sweep", ["sequences.finish=[fsync, close, {unlink: file}]"], {"write_64b"}),
         ("mdtest-hard", ["names.files=50"], {"round"}),
         ("docroot-copy", ["iterations=20"], {"copy_folder"}),
+        ("visibility", ["users.think_time=0s"], {"see_created", "see_replaced", "see_removed"}),
+        ("close-to-open", ["users.think_time=0s"], {"write", "checked"}),
     ],
 )
 def test_a_scenario_runs_without_an_error(

@@ -17,7 +17,7 @@ use std::os::fd::RawFd;
 const ATTRIBUTE_BYTES: u64 = 64 << 10;
 /// The buffer of readlink.
 const LINK_BYTES: u64 = 4096;
-/// The attribute that holds an access control list: acl(5), linux/posix_acl_xattr.h.
+/// The attribute that holds an access control list: acl(5), `linux/posix_acl_xattr.h`.
 const ACCESS_LIST: &CStr = c"system.posix_acl_access";
 
 /// The list that says the same as a mode: what programs set that copy modes and lists.
