@@ -58,7 +58,7 @@ impl Costs {
             return 0;
         }
         let of_op = self.after_ns.get(usize::from(op as u8));
-        let known = of_op.and_then(|both| both[usize::from(failed)]);
+        let known = of_op.and_then(|both| both.get(usize::from(failed)).copied().flatten());
         known.or(self.gap_ns).unwrap_or(0)
     }
 
@@ -246,8 +246,9 @@ impl Gauge {
         costs.gap_ns = mean_of_others.or_else(|| self.mean(known.iter()));
         costs.after_ns = vec![[None; 2]; OPS];
         for &(class, ns) in &known {
-            if let Some(both) = costs.after_ns.get_mut(class / 2) {
-                both[class % 2] = Some(ns);
+            let both = costs.after_ns.get_mut(class / 2);
+            if let Some(place) = both.and_then(|both| both.get_mut(class % 2)) {
+                *place = Some(ns);
             }
         }
         format!(

@@ -49,6 +49,7 @@ pub(crate) struct Gaps {
 
 /// What a thread's last event leaves behind.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(clippy::struct_field_names, reason = "units stand last")]
 struct Last {
     end_ns: i64,
     /// What the tracer adds after it.
@@ -71,6 +72,7 @@ pub(crate) struct Seen {
 
 /// The time between two events of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "units stand last")]
 pub(crate) struct Gap {
     /// As recorded.
     pub(crate) raw_ns: i64,

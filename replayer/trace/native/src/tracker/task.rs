@@ -237,11 +237,10 @@ impl Tracker {
             self.files.hold(description);
         }
         let begin = call.end_ns();
-        if let Some(task) = child.and_then(|child| self.tasks.get_mut(child)) {
-            if task.last_end_ns.is_none() {
-                task.last_end_ns = begin;
-                task.calls_then = self.counts.calls;
-            }
+        let task = child.and_then(|child| self.tasks.get_mut(child));
+        if let Some(task) = task.filter(|task| task.last_end_ns.is_none()) {
+            task.last_end_ns = begin;
+            task.calls_then = self.counts.calls;
         }
     }
 
