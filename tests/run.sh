@@ -68,7 +68,10 @@ main() {
     install_python
     install_rust
     say "engine"
-    .venv/bin/just build
+    .venv/bin/just build &
+    local building=$!
+    .venv/bin/just compile # beside it: most of the time the release build keeps one core busy
+    wait "$building"
     .venv/bin/just check
 }
 
