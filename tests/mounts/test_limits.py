@@ -141,8 +141,8 @@ def test_a_run_killed_at_a_random_moment_leaves_readable_records_and_only_its_ow
         assert shown.code in {0, 1, 3, 4}, shown.err
         assert "bug" not in shown.err
     left = list(scene.mount.glob("replayer-2*"))
-    done = scene.shell.run("clean", scene.mount)
     unmarked = [path for path in left if not (path / ".replayer-run").exists()]
+    done = scene.shell.run("clean", scene.mount)
     assert done.code == (2 if unmarked else 0) or not left, done.err
     assert [path for path in scene.mount.glob("replayer-2*") if path not in unmarked] == []
     scene.check_foreign()

@@ -135,7 +135,7 @@ def test_a_folder_that_is_changed_for_a_link_while_it_is_removed_leads_nowhere(
 ) -> None:
     monkeypatch.setenv("REPLAYER_CONFINEMENT", confinement)
     scene, stop = guarded.scene, threading.Event()
-    scene.begin("churn.yaml", "-t", "1s", "--set", "files.files=3000")
+    scene.begin("churn.yaml", "-t", "5s", "--set", "files.files=3000")
     scene.wait_until_measuring()
     files = scene.folder / "files"
     with meanwhile(threading.Thread(target=swap, args=(files, guarded.sentinel, stop)), stop):
@@ -173,7 +173,7 @@ def test_links_that_are_planted_are_removed_and_not_followed(
 
 def test_a_hard_link_from_outside_loses_its_name_here_and_nothing_else(guarded: Guarded) -> None:
     scene, secret = guarded.scene, guarded.sentinel / "secret"
-    scene.begin("churn.yaml", "-t", "1s")
+    scene.begin("churn.yaml", "-t", "5s")
     scene.wait_until_measuring()
     (scene.folder / "work" / "hard").hardlink_to(secret)
     scene.happens()
