@@ -12,7 +12,7 @@ from replayer.measure import load_run
 from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, wait_for, workers
 from tests.behaviour.shell import Done, Process, Shell
 
-BOUND = ("--worker-timeout", "6")
+BOUND = ("--worker-timeout", "10")
 LONG = """\
 name: long
 about: Transactions that are longer than Locust's master waits for.
@@ -66,6 +66,12 @@ def measured(folder: Path) -> bool:
     return timeline.exists() and len(timeline.read_text().splitlines()) > 3
 
 
+def wait_until_all_have_told(shell: Shell) -> None:
+    """Wait until each process has written a second, and has had the time to send it."""
+    wait_for(lambda: all(measured(shell.home / name) for name in ("out", "part0", "part1")))
+    time.sleep(2)
+
+
 def said(folder: Path) -> list[str]:
     lines = (folder / "events.jsonl").read_text().splitlines()
     return [event["what"] for line in lines if "what" in (event := json.loads(line))]
@@ -85,11 +91,11 @@ def test_nothing_is_lost_of_transactions_that_take_longer_than_locust_waits(shel
 
 def test_a_worker_that_is_killed_ends_the_run_with_what_was_measured(shell: Shell) -> None:
     with led(shell) as (master, (victim, other)):
-        wait_for(lambda: measured(shell.home / "out"))
+        wait_until_all_have_told(shell)
         victim.kill()
         done = ended(master)
         assert done.code == 3, done.err
-        assert "is lost: it gave no sign of life for 6 s" in done.err
+        assert "is lost: it gave no sign of life for 10 s" in done.err
         assert "--on-lost-worker continue" in done.err
         assert other.wait(20) == 0
     record = load_run(shell.home / "out")
@@ -102,10 +108,10 @@ def test_a_worker_that_is_killed_ends_the_run_with_what_was_measured(shell: Shel
 
 def test_a_run_goes_on_without_a_killed_worker_if_it_may(shell: Shell) -> None:
     with led(shell, "--on-lost-worker", "continue", "--json") as (master, (victim, other)):
-        wait_for(lambda: measured(shell.home / "out"))
+        wait_until_all_have_told(shell)
         victim.kill()
         wait_for(lambda: said(shell.home / "out") == ["lost"])
-        time.sleep(1.5)
+        time.sleep(3)
         master.send_signal(signal.SIGINT)
         done = ended(master)
         assert other.wait(20) == 0
@@ -135,7 +141,7 @@ def test_a_run_goes_on_without_a_killed_worker_if_it_may(shell: Shell) -> None:
 
 def test_a_worker_that_was_stopped_for_a_while_is_told_of_and_loses_nothing(shell: Shell) -> None:
     with led(shell, "--on-lost-worker", "continue") as (master, processes):
-        wait_for(lambda: measured(shell.home / "out"))
+        wait_until_all_have_told(shell)
         # Not the keeper, which we have started: the process that works.
         worker = load_run(shell.home / "part0").run.process.pid
         os.kill(worker, signal.SIGSTOP)
@@ -155,11 +161,11 @@ def test_a_worker_that_was_stopped_for_a_while_is_told_of_and_loses_nothing(shel
 
 def test_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> None:
     with led(shell) as (master, processes):
-        wait_for(lambda: measured(shell.home / "out"))
+        wait_until_all_have_told(shell)
         master.kill()
         assert [process.wait(30) for process in processes] == [3, 3]
         errors = [process.communicate()[1] for process in processes]
-    assert all("the master gave no sign of life for 6 s" in error for error in errors)
+    assert all("the master gave no sign of life for 10 s" in error for error in errors)
     record = load_run(shell.home / "out")
     assert record.status == "killed"
     assert sum(counts(record).values()) > 0
@@ -169,7 +175,7 @@ def test_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> None:
 
 def test_a_worker_may_be_ended_by_its_user(shell: Shell) -> None:
     with led(shell) as (master, (victim, other)):
-        wait_for(lambda: measured(shell.home / "out"))
+        wait_until_all_have_told(shell)
         victim.send_signal(signal.SIGTERM)
         done = ended(master)
         assert done.code == 3
