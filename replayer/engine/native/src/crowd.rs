@@ -162,14 +162,22 @@ impl Crowd {
         true
     }
 
-    /// Wait at the gate for a segment after `last`; `None` when the user shall end.
-    pub(crate) fn wait(&self, pulse: &Pulse, last: Option<&Segment>) -> Option<Segment> {
+    /// Wait at the gate for a segment after `last`; `None` when the user shall end. Before it rests it says that it is `idle`.
+    pub(crate) fn wait(
+        &self,
+        pulse: &Pulse,
+        last: Option<&Segment>,
+        idle: impl Fn(),
+    ) -> Option<Segment> {
         let last = last.map_or(0, |segment| segment.number);
         loop {
             match self.look(pulse, last) {
                 Look::Go(segment) => return Some(segment),
                 Look::End => return None,
-                Look::Wait => std::thread::park(),
+                Look::Wait => {
+                    idle();
+                    std::thread::park();
+                }
             }
         }
     }

@@ -184,22 +184,20 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         let Some(entry) = data.entries.get(index as usize) else {
             return;
         };
-        let origin = (entry.kind == EntryKind::Link).then_some((dataset, index));
-        match data.scope {
-            Scope::Shared | Scope::Own => {
-                if let Some(slot) = self.slot_mut(slot) {
-                    slot.path = Some(c_path(data.full_path(entry)));
-                    slot.place = Place::entry(dataset, index);
-                    slot.within = data.within();
-                }
-            }
-            Scope::User => self.bind_copy(slot, dataset, data.path_and_more(entry)),
+        if data.scope == Scope::User {
+            self.bind_copy(slot, dataset, data.path_and_more(entry));
         }
-        if let Some(slot) = self.slot_mut(slot) {
-            slot.size = entry.size;
-            slot.mode = entry.mode;
-            slot.origin = origin;
+        let Some(slot) = self.slot_mut(slot) else {
+            return;
+        };
+        if data.scope != Scope::User {
+            slot.path = Some(c_path(data.full_path(entry)));
+            slot.place = Place::entry(dataset, index);
+            slot.within = data.within();
         }
+        slot.size = entry.size;
+        slot.mode = entry.mode;
+        slot.origin = (entry.kind == EntryKind::Link).then_some((dataset, index));
     }
 
     /// Bind a slot to the user's own copy of a file: the directory stands in its text already, most of the time.
@@ -225,7 +223,6 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         slot.path = Some(text.join(&root.prefix, path, len));
         slot.place = Place::text(number);
         slot.within = root.within;
-        self.used |= 1 << number;
     }
 
     /// Begin a text with the directory of a dataset and a slash; where it goes on.

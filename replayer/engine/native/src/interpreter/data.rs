@@ -11,7 +11,7 @@ const DIRECTORY_BYTES: u64 = 32 << 10;
 
 impl<'a, K: Kernel> Interpreter<'a, K> {
     #[inline(never)]
-    pub(super) fn data_call(&mut self, act: Act, slot: u8, call: &DataCall) -> Done {
+    pub(super) fn data_call(&mut self, act: Act<'_>, slot: u8, call: &DataCall) -> Done {
         match call {
             DataCall::Read {
                 size,
@@ -55,7 +55,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     fn read(
         &mut self,
-        act: Act,
+        act: Act<'_>,
         slot: u8,
         size: u64,
         (until_end, check_size): (bool, bool),
@@ -85,7 +85,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         }
     }
 
-    fn pread(&mut self, act: Act, slot: u8, size: u64, offset: u64) -> Done {
+    fn pread(&mut self, act: Act<'_>, slot: u8, size: u64, offset: u64) -> Done {
         let buffer = self.scratch.first(size);
         match self.file(slot) {
             Some(file) => self.moving(act, |kernel| kernel.pread(file, buffer, offset)),
@@ -100,7 +100,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         align * self.stream.below(starts)
     }
 
-    fn write(&mut self, act: Act, slot: u8, total: u64, block: u64) -> Done {
+    fn write(&mut self, act: Act<'_>, slot: u8, total: u64, block: u64) -> Done {
         let Some(file) = self.file(slot) else {
             return self.refuse(act, Errno::BADF);
         };
@@ -116,7 +116,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         Ok(Some(total))
     }
 
-    fn pwrite(&mut self, act: Act, slot: u8, size: u64, offset: u64) -> Done {
+    fn pwrite(&mut self, act: Act<'_>, slot: u8, size: u64, offset: u64) -> Done {
         let Some(file) = self.file(slot) else {
             return self.refuse(act, Errno::BADF);
         };
@@ -135,7 +135,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     #[inline]
-    fn write_once(&mut self, act: Act, len: usize, call: impl FnOnce(&K) -> Answer<u64>) -> Done {
+    fn write_once(&mut self, act: Act<'_>, len: usize, call: impl FnOnce(&K) -> Answer<u64>) -> Done {
         let measured = self.measure(act, call)?;
         let is_short = len > 0 && measured.answer == Ok(0);
         let outcome = if is_short {
@@ -148,7 +148,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         Ok(done.filter(|_| !is_short))
     }
 
-    fn getdents(&mut self, act: Act, slot: u8) -> Done {
+    fn getdents(&mut self, act: Act<'_>, slot: u8) -> Done {
         let Some(file) = self.file(slot) else {
             return self.refuse(act, Errno::BADF);
         };
@@ -163,7 +163,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         }
     }
 
-    fn copy(&mut self, act: Act, (from, to): (u8, u8), size: Draw) -> Done {
+    fn copy(&mut self, act: Act<'_>, (from, to): (u8, u8), size: Draw) -> Done {
         let size = self.draw(size);
         let (Some(from), Some(to)) = (self.file(from), self.file(to)) else {
             return self.refuse(act, Errno::BADF);
@@ -173,7 +173,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         self.until_nothing(act, held, |kernel| kernel.copy_file_range(from, to, size))
     }
 
-    fn sendfile(&mut self, act: Act, slot: u8, size: Draw) -> Done {
+    fn sendfile(&mut self, act: Act<'_>, slot: u8, size: Draw) -> Done {
         let size = self.draw(size);
         let sink = self.sink();
         let Some(file) = self.file(slot) else {
@@ -183,7 +183,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     /// Repeat a call that moves bytes until it moves none, or more than `most` were moved in all.
-    fn until_nothing(&mut self, act: Act, most: u64, call: impl Fn(&K) -> Answer<u64>) -> Done {
+    fn until_nothing(&mut self, act: Act<'_>, most: u64, call: impl Fn(&K) -> Answer<u64>) -> Done {
         let mut total = 0;
         loop {
             match self.moving(act, &call)? {

@@ -123,7 +123,7 @@ impl<K: Places> Interpreter<'_, K> {
     fn close_others(&mut self, open: u32) -> Result<(), Halt> {
         for slot in (0_u8..).take(SLOTS) {
             if open & 1 << slot == 0 && self.file(slot).is_some() {
-                self.close(slot, Expect::OK)?;
+                self.close(slot, &Expect::OK)?;
             }
         }
         Ok(())

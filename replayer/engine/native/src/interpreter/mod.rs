@@ -109,10 +109,10 @@ impl Measured {
 
 /// Which op, where, and how it may end.
 #[derive(Clone, Copy, Debug)]
-struct Act {
+struct Act<'e> {
     op: Op,
     place: Place,
-    expect: Expect,
+    expect: &'e Expect,
 }
 
 pub(crate) struct Interpreter<'a, K> {
@@ -223,7 +223,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                 let act = Act {
                     op: Op::Close,
                     place: self.place(slot),
-                    expect: Expect::OK,
+                    expect: &Expect::OK,
                 };
                 let measured = self.measure_uncut(act, |kernel| kernel.close(file));
                 result = result.and(
@@ -250,7 +250,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     #[inline(always)]
     fn measure<V: Value>(
         &mut self,
-        act: Act,
+        act: Act<'_>,
         call: impl FnOnce(&K) -> Answer<V>,
     ) -> Result<Measured, Halt> {
         if self.pulse.is_cut() {
@@ -262,7 +262,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     #[inline(always)]
     fn measure_uncut<V: Value>(
         &mut self,
-        act: Act,
+        act: Act<'_>,
         call: impl FnOnce(&K) -> Answer<V>,
     ) -> Measured {
         let start_ns = now_ns();
@@ -280,7 +280,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     /// Record what a call did, and decide whether the transaction goes on.
     #[inline(always)]
-    fn settle(&mut self, act: Act, outcome: u8, bytes: u64, measured: Measured) -> Done {
+    fn settle(&mut self, act: Act<'_>, outcome: u8, bytes: u64, measured: Measured) -> Done {
         if outcome != ops::OK || !act.expect.allows(ops::OK) {
             return self.settle_other(act, outcome, bytes, measured);
         }
@@ -305,7 +305,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     #[cold]
-    fn settle_other(&mut self, act: Act, outcome: u8, bytes: u64, measured: Measured) -> Done {
+    fn settle_other(&mut self, act: Act<'_>, outcome: u8, bytes: u64, measured: Measured) -> Done {
         let cut = self.pulse.is_cut() && measured.answer == Err(Errno::INTR);
         let expected = act.expect.allows(outcome) || cut;
         let unmet = !expected && self.unmet.is_some() && ops::may_change(outcome);
@@ -334,7 +334,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     #[cold]
-    fn report_slow(&self, act: Act, outcome: u8, measured: Measured) {
+    fn report_slow(&self, act: Act<'_>, outcome: u8, measured: Measured) {
         self.journal
             .report_slow(act.op, outcome, (measured.ns, measured.end_ns), || {
                 act.place.path(self.program, self.pulse)
@@ -343,21 +343,21 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     /// Make a call that moves no bytes, and record it.
     #[inline(always)]
-    fn timed<V: Value>(&mut self, act: Act, call: impl FnOnce(&K) -> Answer<V>) -> Done {
+    fn timed<V: Value>(&mut self, act: Act<'_>, call: impl FnOnce(&K) -> Answer<V>) -> Done {
         let measured = self.measure(act, call)?;
         self.settle(act, measured.outcome(), 0, measured)
     }
 
     /// Make a call that returns how many bytes it moved, and record it.
     #[inline]
-    fn moving(&mut self, act: Act, call: impl FnOnce(&K) -> Answer<u64>) -> Done {
+    fn moving(&mut self, act: Act<'_>, call: impl FnOnce(&K) -> Answer<u64>) -> Done {
         let measured = self.measure(act, call)?;
         self.settle(act, measured.outcome(), measured.value(), measured)
     }
 
     /// Record an error that was found without a call.
     #[cold]
-    fn refuse(&mut self, act: Act, errno: Errno) -> Done {
+    fn refuse(&mut self, act: Act<'_>, errno: Errno) -> Done {
         let measured = Measured {
             answer: Err(errno),
             ns: 0,

@@ -1,4 +1,8 @@
 //! Steps that hold others, and thinking.
+#![expect(
+    clippy::inline_always,
+    reason = "on the way of every op: a call that returns after a system call is mispredicted"
+)]
 
 use super::{Halt, Interpreter};
 use crate::clock::now_ns;
@@ -12,6 +16,7 @@ const COMPUTED_NS: u64 = 50_000;
 
 impl<K: Places> Interpreter<'_, K> {
     /// Run steps in order until one fails. Nesting is bounded by the plan's parser.
+    #[inline(always)]
     pub(crate) fn steps(&mut self, steps: &[Step]) -> Result<(), Halt> {
         for step in steps {
             // The usual ones first: a compare each, where a table of jumps would be mispredicted after every call.
@@ -75,6 +80,7 @@ impl<K: Places> Interpreter<'_, K> {
         band.perform(&self.kernel, &mut self.journal, replay, reel)
     }
 
+    #[inline(never)]
     fn repeat(&mut self, times: u64, steps: &[Step]) -> Result<(), Halt> {
         for turn in 0..times {
             // Calls notice a cut by themselves; steps without calls would not.
@@ -86,6 +92,7 @@ impl<K: Places> Interpreter<'_, K> {
         Ok(())
     }
 
+    #[inline(never)]
     fn each(&mut self, each: &Each) -> Result<(), Halt> {
         let dataset = self.program.datasets.get(usize::from(each.dataset));
         let entries = dataset.map_or(&[][..], |dataset| &dataset.entries);

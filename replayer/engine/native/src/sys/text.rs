@@ -17,10 +17,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(crate) fn c_path(bytes: &[u8]) -> &CStr {
     debug_assert!(CStr::from_bytes_with_nul(bytes).is_ok());
     if bytes.last() != Some(&0) {
-        return c"";
+        return nothing();
     }
     // SAFETY: it ends with a NUL (checked above); programs hold no other one (`path::fault`, `value::text`).
     unsafe { CStr::from_bytes_with_nul_unchecked(bytes) }
+}
+
+#[cold]
+fn nothing() -> &'static CStr {
+    c""
 }
 
 const SMALL: usize = 32;
