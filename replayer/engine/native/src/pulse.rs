@@ -77,9 +77,9 @@ pub(crate) struct Mate {
     pub(crate) thread: Thread,
 }
 
-/// The state of a user's thread as others see it.
+/// The state of a user's thread as others see it. Two cache lines apart from those of others: processors fetch pairs of lines.
 #[derive(Debug)]
-#[repr(align(64))]
+#[repr(align(128))]
 pub(crate) struct Pulse {
     pub(crate) user: u32,
     /// 0 for the user's own thread.

@@ -97,7 +97,10 @@ fn live<K: Places>(core: &Core, pulse: &Arc<Pulse>) {
     let ready_ns = now_ns();
     let mut band = Band::new(&core.setting, pulse);
     let mut segment = None;
-    while let Some(next) = core.crowd.wait(pulse, segment.as_ref(), || core.doorbell.ring()) {
+    while let Some(next) = core
+        .crowd
+        .wait(pulse, segment.as_ref(), || core.doorbell.ring())
+    {
         run_segment::<K>(core, &mut band, &next, ready_ns);
         segment = Some(next);
     }

@@ -6,30 +6,55 @@
 
 use super::Interpreter;
 use crate::path;
-use crate::program::{Dataset, Draw, EntryKind, Part, PickRule, Picker, Scope, Step, write_number};
+use crate::program::{
+    Dataset, Draw, Entry, EntryKind, Part, PickRule, Picker, Scope, Step, write_number,
+};
 use crate::pulse::Place;
 use crate::rng::scale;
-use crate::sys::{Kernel, Prefix, c_path};
+use crate::sys::{Kernel, Prefix, Text, c_path};
 use std::ffi::CStr;
 use std::os::fd::RawFd;
 
-/// What an unbound slot and a composed name say of the entry.
-const MODE: u32 = 0o644;
-const ROOT_MODE: u32 = 0o755;
-
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Slot<'a> {
     /// Below the run's folder; `None` when not bound, or bound to a path that is not valid.
     path: Option<&'a CStr>,
     /// The same, for whoever watches.
     place: Place,
+    /// What it is bound to, or named after.
+    entry: &'a Entry,
+    /// The dataset of that.
+    dataset: u16,
     /// Where the path within the dataset begins.
     within: u32,
-    mode: u32,
-    pub(super) size: u64,
-    /// The entry whose link this is.
-    origin: Option<(u16, u32)>,
     pub(super) file: Option<RawFd>,
+    /// Where paths are put together.
+    text: &'a Text,
+    /// The dataset whose directory the text begins with.
+    begun: Option<u16>,
+}
+
+impl<'a> Slot<'a> {
+    pub(super) fn new(text: &'a Text) -> Slot<'a> {
+        Slot {
+            path: None,
+            place: Place::NOWHERE,
+            entry: &Entry::UNKNOWN,
+            dataset: 0,
+            within: 0,
+            file: None,
+            text,
+            begun: None,
+        }
+    }
+
+    /// Forget what it was bound to, but for its descriptor.
+    pub(super) fn unbind(&mut self) {
+        self.path = None;
+        self.place = Place::NOWHERE;
+        self.entry = &Entry::UNKNOWN;
+        self.within = 0;
+    }
 }
 
 /// The directory of a dataset for one user, with a slash.
@@ -51,20 +76,6 @@ impl Root {
     }
 }
 
-impl Default for Slot<'_> {
-    fn default() -> Self {
-        Slot {
-            path: None,
-            place: Place::NOWHERE,
-            within: 0,
-            mode: MODE,
-            size: 0,
-            origin: None,
-            file: None,
-        }
-    }
-}
-
 impl<'a, K: Kernel> Interpreter<'a, K> {
     pub(super) fn slot(&self, slot: u8) -> Option<&Slot<'a>> {
         self.slots.get(usize::from(slot))
@@ -81,11 +92,12 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     pub(super) fn size_of(&self, slot: u8) -> u64 {
-        self.slot(slot).map_or(0, |slot| slot.size)
+        self.slot(slot).map_or(0, |slot| slot.entry.size)
     }
 
     pub(super) fn mode_of(&self, slot: u8) -> u32 {
-        self.slot(slot).map_or(MODE, |slot| slot.mode)
+        let entry = self.slot(slot).map_or(&Entry::UNKNOWN, |slot| slot.entry);
+        entry.mode
     }
 
     /// Where a slot points, for whoever watches.
@@ -102,10 +114,10 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     /// The target of the link that a slot is bound to, "" if it is none.
     pub(super) fn link_of(&self, slot: u8) -> &'a CStr {
-        let origin = self.slot(slot).and_then(|slot| slot.origin);
-        let link = origin.and_then(|(dataset, entry)| {
-            let dataset = self.program.datasets.get(usize::from(dataset))?;
-            Some(c_path(dataset.link(dataset.entries.get(entry as usize)?)))
+        let link = self.slot(slot).and_then(|slot| {
+            let dataset = self.program.datasets.get(usize::from(slot.dataset))?;
+            let is_link = slot.entry.kind == EntryKind::Link;
+            is_link.then(|| c_path(dataset.link(slot.entry)))
         });
         link.unwrap_or(c"")
     }
@@ -113,7 +125,10 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     #[inline]
     pub(super) fn draw(&mut self, draw: Draw) -> u64 {
         let slots = &self.slots;
-        let size_of = |slot: u8| slots.get(usize::from(slot)).map_or(0, |slot| slot.size);
+        let size_of = |slot: u8| {
+            let slot = slots.get(usize::from(slot));
+            slot.map_or(0, |slot| slot.entry.size)
+        };
         draw.value(&self.program.tables, &mut self.stream, size_of)
     }
 
@@ -177,52 +192,35 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     /// Bind a slot to an entry of a dataset.
     #[inline(always)]
-    pub(super) fn bind_entry(&mut self, slot: u8, dataset: u16, index: u32) {
-        let Some(data) = self.program.datasets.get(usize::from(dataset)) else {
+    pub(super) fn bind_entry(&mut self, number: u8, dataset: u16, index: u32) {
+        let (program, at) = (self.program, usize::from(dataset));
+        let (Some(data), Some(root)) = (program.datasets.get(at), self.roots.get(at)) else {
             return;
         };
         let Some(entry) = data.entries.get(index as usize) else {
             return;
         };
-        if data.scope == Scope::User {
-            self.bind_copy(slot, dataset, data.path_and_more(entry));
-        }
-        let Some(slot) = self.slot_mut(slot) else {
+        let Some(slot) = self.slots.get_mut(usize::from(number)) else {
             return;
         };
-        if data.scope != Scope::User {
+        self.used |= 1 << number;
+        slot.entry = entry;
+        slot.dataset = dataset;
+        slot.within = root.within;
+        if data.scope == Scope::User {
+            // Nobody may look at the old text while a new one is written.
+            slot.path = None;
+            if slot.begun != Some(dataset) {
+                slot.text.begin(&root.prefix);
+                slot.begun = Some(dataset);
+            }
+            let (path, len) = data.path_and_more(entry);
+            slot.path = Some(slot.text.join(&root.prefix, path, len));
+            slot.place = Place::text(number);
+        } else {
             slot.path = Some(c_path(data.full_path(entry)));
             slot.place = Place::entry(dataset, index);
-            slot.within = data.within();
         }
-        slot.size = entry.size;
-        slot.mode = entry.mode;
-        slot.origin = (entry.kind == EntryKind::Link).then_some((dataset, index));
-    }
-
-    /// Bind a slot to the user's own copy of a file: the directory stands in its text already, most of the time.
-    #[inline(always)]
-    fn bind_copy(&mut self, number: u8, dataset: u16, (path, len): (&[u8], usize)) {
-        let index = usize::from(number);
-        let pulse = self.pulse;
-        let (Some(text), Some(root)) =
-            (pulse.texts.get(index), self.roots.get(usize::from(dataset)))
-        else {
-            return;
-        };
-        let (Some(slot), Some(begun)) = (self.slots.get_mut(index), self.begun.get_mut(index))
-        else {
-            return;
-        };
-        // Nobody may look at the old text while a new one is written.
-        slot.path = None;
-        if *begun != Some(dataset) {
-            text.begin(&root.prefix);
-            *begun = Some(dataset);
-        }
-        slot.path = Some(text.join(&root.prefix, path, len));
-        slot.place = Place::text(number);
-        slot.within = root.within;
     }
 
     /// Begin a text with the directory of a dataset and a slash; where it goes on.
@@ -233,34 +231,23 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         self.text.len()
     }
 
-    /// Make the composed text that of a slot.
+    /// Make the composed text that of a slot, which is no longer bound to anything.
     fn publish(&mut self, number: u8, within: usize) {
-        let (index, pulse) = (usize::from(number), self.pulse);
-        let Some(text) = pulse.texts.get(index) else {
-            return;
-        };
-        if let Some(begun) = self.begun.get_mut(index) {
-            *begun = None;
-        }
-        // Nobody may look at the old text while a new one is written.
+        let text = std::mem::take(&mut self.text);
         if let Some(slot) = self.slot_mut(number) {
-            slot.path = None;
-        }
-        text.set(&self.text);
-        if let Some(slot) = self.slot_mut(number) {
-            slot.path = Some(text.own());
+            slot.begun = None;
+            slot.text.set(&text);
+            slot.path = Some(slot.text.own());
             slot.place = Place::text(number);
             slot.within = u32::try_from(within).unwrap_or(0);
         }
+        self.text = text;
     }
 
     /// Forget what a slot was bound to, but for its descriptor.
     fn unbind(&mut self, slot: u8) {
         if let Some(slot) = self.slot_mut(slot) {
-            *slot = Slot {
-                file: slot.file,
-                ..Slot::default()
-            };
+            slot.unbind();
         }
     }
 
@@ -271,7 +258,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         self.unbind(slot);
         self.publish(slot, self.text.len());
         if let Some(slot) = self.slot_mut(slot) {
-            slot.mode = ROOT_MODE;
+            slot.entry = &Entry::ROOT;
         }
     }
 
@@ -281,9 +268,10 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         let mut text = std::mem::take(&mut self.text);
         self.compose(parts, &mut text);
         let model = parts.iter().find_map(|part| match part {
-            Part::PathOf(model) | Part::NameOf(model) => self.slot(*model).cloned(),
+            Part::PathOf(model) | Part::NameOf(model) => self.slot(*model),
             _ => None,
         });
+        let model = model.map(|model| (model.dataset, model.entry));
         let is_valid = text
             .get(within..)
             .is_some_and(|path| path::fault(path).is_none());
@@ -293,9 +281,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             self.publish(slot, within);
         }
         if let (Some(slot), Some(model)) = (self.slot_mut(slot), model) {
-            slot.size = model.size;
-            slot.mode = model.mode;
-            slot.origin = model.origin;
+            (slot.dataset, slot.entry) = model;
         }
     }
 

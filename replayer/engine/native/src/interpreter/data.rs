@@ -135,7 +135,12 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     #[inline]
-    fn write_once(&mut self, act: Act<'_>, len: usize, call: impl FnOnce(&K) -> Answer<u64>) -> Done {
+    fn write_once(
+        &mut self,
+        act: Act<'_>,
+        len: usize,
+        call: impl FnOnce(&K) -> Answer<u64>,
+    ) -> Done {
         let measured = self.measure(act, call)?;
         let is_short = len > 0 && measured.answer == Ok(0);
         let outcome = if is_short {

@@ -124,8 +124,6 @@ pub(crate) struct Interpreter<'a, K> {
     /// By transaction and op; see `floor`.
     floors: &'a [AtomicU64],
     slots: [Slot<'a>; ALL_SLOTS],
-    /// The dataset whose directory the text of a slot begins with.
-    begun: [Option<u16>; ALL_SLOTS],
     /// The slots that were bound or opened since the transaction began, a bit each.
     used: u32,
     stream: Stream,
@@ -166,8 +164,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             kernel,
             journal,
             floors: setting.recorder.slow_floors(),
-            slots: std::array::from_fn(|_| Slot::default()),
-            begun: [None; ALL_SLOTS],
+            slots: pulse.texts.each_ref().map(Slot::new),
             used: 0,
             stream: Stream::of_ops(program.seed, round, pulse.user),
             round,
@@ -240,7 +237,8 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         while used != 0 {
             let slot = used.trailing_zeros();
             if let Some(slot) = self.slots.get_mut(slot as usize) {
-                *slot = Slot::default();
+                slot.unbind();
+                slot.file = None;
             }
             used &= used - 1;
         }

@@ -38,6 +38,25 @@ pub(crate) struct Entry {
     link_len: u32,
 }
 
+impl Entry {
+    /// What an unbound slot and a composed name say of the entry.
+    pub(crate) const UNKNOWN: Entry = Entry::nameless(EntryKind::File, 0o644);
+    /// What the directory of a dataset says of itself.
+    pub(crate) const ROOT: Entry = Entry::nameless(EntryKind::Directory, 0o755);
+
+    const fn nameless(kind: EntryKind, mode: u32) -> Entry {
+        Entry {
+            kind,
+            mode,
+            size: 0,
+            path: 0,
+            path_len: 0,
+            link: 0,
+            link_len: 0,
+        }
+    }
+}
+
 /// NULs after the last text, so that texts may be read in words.
 const PADDING: [u8; 8] = [0; 8];
 
@@ -138,12 +157,6 @@ impl Dataset {
     #[inline]
     pub(crate) fn full_path(&self, entry: &Entry) -> &[u8] {
         self.slice(entry.path, entry.path_len + 1)
-    }
-
-    /// Where the path within the dataset begins in a full path.
-    #[inline]
-    pub(crate) fn within(&self) -> u32 {
-        self.prefix
     }
 
     /// The path within the dataset, without a NUL.

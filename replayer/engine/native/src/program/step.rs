@@ -6,7 +6,9 @@ use crate::ops::{OK, Op};
 use std::ffi::CString;
 use std::sync::Arc;
 
+/// Its discriminant stands apart: found in a field's unused values, it would take five instructions more to read, twice an op.
 #[derive(Debug)]
+#[repr(u8)]
 pub(crate) enum Step {
     Pick {
         slot: u8,

@@ -131,12 +131,12 @@ impl Text {
     /// our own time, and putting words together from two halves each was another.
     #[inline(always)]
     pub(crate) fn join(&self, prefix: &Prefix, rest: &[u8], len: usize) -> &CStr {
+        let (chunks, _) = rest.as_chunks::<8>();
+        let small = self.small.get().map_or(&[][..], |words| &words[..]);
         let extent = Extent {
             start: prefix.start,
             len: prefix.len + len,
         };
-        let (chunks, _) = rest.as_chunks::<8>();
-        let small = self.small.get().map_or(&[][..], |words| &words[..]);
         let Some(places) = small.get(prefix.words.len()..extent.words()) else {
             return self.join_long(prefix, chunks, extent);
         };
