@@ -49,8 +49,10 @@ class Tally:
     created: float = 0.0
     removed: float = 0.0
     think_ns: float = 0.0
+    replayed_bytes: float = 0.0
+    """Written by a replay: part of ``bytes_written``."""
     held_bytes: float = 0.0
-    """Written by a replay, which removes it again: part of ``bytes_written``."""
+    """Room that a replay needs, and gives back, for what it writes."""
     held_files: float = 0.0
     """Made by a replay, which removes them again, at most."""
     touched: set[tuple[int, int]] = field(default_factory=set)
@@ -175,8 +177,10 @@ class _Walker:
             self.tally.bytes_read += each * found.size_bytes * (op in READING)
             written = each * found.size_bytes * (op in WRITING)
             self.tally.bytes_written += written
-            self.tally.held_bytes += written
-            self.tally.held_files += each * (found.count - found.errors) * (op in MAKING)
+            self.tally.replayed_bytes += written
+        self.tally.held_bytes += each * census.grown_bytes
+        made = sum(found.count - found.errors for op, found in census.ops.items() if op in MAKING)
+        self.tally.held_files += min(each * made, times * census.entries)
 
     def draw(self, draw: Mapping[str, Any]) -> Spread:
         return self.census.draw(draw, self.sizes)

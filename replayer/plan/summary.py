@@ -172,7 +172,7 @@ def _growth(plan: Plan, tallies: list[Tally], shares: list[float]) -> tuple[int,
     count = plan.users * plan.transactions_per_user
     pairs = list(zip(tallies, shares, strict=True))
     created = sum(tally.created * share for tally, share in pairs)
-    written = sum((tally.bytes_written - tally.held_bytes) * share for tally, share in pairs)
+    written = sum((tally.bytes_written - tally.replayed_bytes) * share for tally, share in pairs)
     size_bytes = count * (written + created * BLOCK_BYTES) + held
     return round(size_bytes), round(count * created + held_files)
 

@@ -28,12 +28,16 @@ class TraceCensus:
         events: How many.
         threads: Most that one performance has.
         ops: By name.
+        entries: Distinct files, directories and others of which something succeeded.
+        grown_bytes: Most that the files of all performances together grow by.
     """
 
     performances: int
     events: int
     threads: int
     ops: Mapping[str, OpCensus]
+    entries: int
+    grown_bytes: int
 
 
 @lru_cache(maxsize=256)
@@ -52,4 +56,6 @@ def take_census(folder: Path, request: str | None) -> TraceCensus:
             op: OpCensus(each["count"], sum(each["errors"].values()), each["bytes"])
             for op, each in found["ops"].items()
         },
+        entries=sum(found[kind] for kind in ("files", "directories", "links", "others")),
+        grown_bytes=found["grown_bytes"],
     )

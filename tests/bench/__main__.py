@@ -182,7 +182,9 @@ def _run_replay(options: argparse.Namespace) -> object:
     with arena.tmpfs() as folder:
         speed = replay.front_page(folder, options.scratch, options.turns)
         rate = f"{speed.events_s:,.0f} events/s"
-        print(f"\nfront page without pauses: {rate}: {_passes(speed)}", flush=True)
+        print(f"\nfront page without pauses: {rate}: {_passes(speed)}")
+        own = f"{speed.in_call_ns:.0f} ns in its call, {speed.own_ns:.0f} ns beside it"
+        print(f"  an event takes {own}", flush=True)
         timed = replay.punctuality(folder, options.scratch)
         late = f"late p50 {timed.late_p50_ns:,} ns, p99 {timed.late_p99_ns:,} ns"
         print(f"timed, {timed.length_s:.0f} s: {late}, drift {timed.drift:.4%}:", end=" ")

@@ -135,3 +135,48 @@ fn a_history_follows_the_place_through_its_other_names() {
     let error = history(&trace.folder(), last + 1, 5).unwrap_err();
     assert!(error.to_string().contains("has no event"), "{error}");
 }
+
+const REWRITTEN: &str = "\
+1 openat(AT_FDCWD, \"/r/a\", O_RDWR|O_CREAT, 0644) = 3
+1 write(3, \"\"..., 100) = 100
+1 lseek(3, 0, SEEK_SET) = 0
+1 write(3, \"\"..., 60) = 60
+1 read(3, \"\"..., 40) = 40
+1 write(3, \"\"..., 20) = 20
+1 pwrite64(3, \"\"..., 50, 0) = 50
+1 close(3) = 0
+1 openat(AT_FDCWD, \"/r/log\", O_WRONLY|O_CREAT|O_APPEND, 0644) = 3
+1 write(3, \"\"..., 7) = 7
+1 close(3) = 0
+1 openat(AT_FDCWD, \"/r/log\", O_WRONLY|O_APPEND) = 3
+1 write(3, \"\"..., 7) = 7
+1 close(3) = 0
+1 openat(AT_FDCWD, \"/r/far\", O_WRONLY|O_CREAT, 0644) = 3
+1 pwrite64(3, \"\"..., 5, 1000000) = 5
+";
+
+#[test]
+fn files_grow_to_their_highest_end_and_by_what_is_appended() {
+    let trace = asked(REWRITTEN).import();
+    let census = count(&trace, None);
+    assert_eq!(census["bytes"]["written"], 100 + 60 + 20 + 50 + 7 + 7 + 5);
+    // 120 in a, both lines of the log, and the 5 bytes behind a hole.
+    assert_eq!(census["grown_bytes"], 120 + 14 + 5);
+}
+
+#[test]
+fn each_request_grows_files_of_its_own() {
+    let page = |size: u32| {
+        format!(
+            "1 access(\"/replayer/request/save\", F_OK) = -1 ENOENT (No such file or directory)
+1 openat(AT_FDCWD, \"/r/b\", O_WRONLY|O_CREAT, 0644) = 3
+1 write(3, \"\"..., {size}) = {size}
+1 close(3) = 0
+"
+        )
+    };
+    let end = "1 access(\"/replayer/request/end\", F_OK) = -1 ENOENT (No such file or directory)\n";
+    let trace = asked(&[page(100), page(70), end.to_owned()].concat()).import();
+    assert_eq!(count(&trace, None)["grown_bytes"], 100);
+    assert_eq!(count(&trace, Some("save"))["grown_bytes"], 170);
+}

@@ -2,6 +2,7 @@
 //!
 //! FORMAT.md says what each number means. Events are read once, a row group at a time.
 
+mod growth;
 mod pieces;
 mod tally;
 
@@ -10,6 +11,7 @@ use crate::error::TraceError;
 use crate::op::Op;
 use crate::reader::{Trace, TreeEntry};
 use crate::tables::events::Event;
+use growth::{Growth, Positions};
 use pieces::Pieces;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
@@ -39,6 +41,7 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
     let mut kinds = Kinds::load(&trace)?;
     let mut whole = Tally::default();
     let mut labels: Vec<Tally> = pieces.labels().map(|_| Tally::default()).collect();
+    let (mut positions, mut growth) = (Positions::default(), Growth::default());
     let mut threads = FxHashSet::default();
     let mut span_ns = 0;
     let mut cursor = pieces.cursor();
@@ -47,6 +50,7 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
     while let Some(group) = events.next_group()? {
         for event in &group {
             let places = kinds.follow(event);
+            let wrote = positions.follow(event);
             let piece = cursor.at(row, event.thread);
             row += 1;
             if let Some(piece) = piece
@@ -56,6 +60,9 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
             }
             if label.is_none() || piece.is_some() {
                 whole.add(event, places, 0);
+                // Each request is a performance of its own, which begins with the files as they were.
+                let performance = label.and(piece).map_or(0, |piece| piece.request);
+                growth.add(wrote, performance, places.written());
                 threads.insert(event.thread);
                 let end = event
                     .start_ns
@@ -73,6 +80,7 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
         "threads": threads.len(),
         "requests": pieces.requests(),
         "span_ns": span_ns,
+        "grown_bytes": growth.bytes(),
         "paths": names.labels,
         "files": names.files,
         "directories": names.directories,

@@ -15,6 +15,13 @@ pub(super) struct Places {
     pub(super) second: Option<u32>,
 }
 
+impl Places {
+    /// Where an event that writes does so.
+    pub(super) fn written(self) -> Option<u32> {
+        self.second.or(self.first)
+    }
+}
+
 /// How often an op came, and what it returned.
 #[derive(Debug, Default)]
 struct OpTally {

@@ -1,0 +1,115 @@
+//! How much room a trace's writes need: to its highest end in each file, not all that is written there again and again.
+
+use crate::constants::O_APPEND;
+use crate::op::Op;
+use crate::tables::events::Event;
+use rustc_hash::FxHashMap;
+
+/// Where an event writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wrote {
+    Nothing,
+    /// So many bytes up to a position.
+    UpTo {
+        end: u64,
+        bytes: u64,
+    },
+    /// So many bytes where nobody knows: at the end of a file, or through a description opened before.
+    More(u64),
+}
+
+/// Where open descriptions stand. Those that append, and those opened before the trace, have no position.
+#[derive(Debug, Default)]
+pub(super) struct Positions {
+    known: FxHashMap<u32, u64>,
+}
+
+impl Positions {
+    pub(super) fn follow(&mut self, event: &Event) -> Wrote {
+        let (Some(file), Ok(result)) = (event.file, u64::try_from(event.result)) else {
+            return Wrote::Nothing;
+        };
+        match event.op {
+            Op::Open => {
+                let appends = event.flags.is_some_and(|flags| flags & O_APPEND != 0);
+                if !appends {
+                    self.known.insert(file, 0);
+                }
+                Wrote::Nothing
+            }
+            Op::Close | Op::CloseExit => {
+                self.known.remove(&file);
+                Wrote::Nothing
+            }
+            Op::Lseek => {
+                self.known.entry(file).and_modify(|at| *at = result);
+                Wrote::Nothing
+            }
+            Op::Read | Op::Readv => {
+                self.advance(file, result);
+                Wrote::Nothing
+            }
+            Op::Write | Op::Writev => self.advance(file, result),
+            Op::Pwrite | Op::Pwritev => up_to(event.offset, result),
+            Op::Fallocate => up_to(event.offset, event.size.map_or(0, i64::unsigned_abs)),
+            Op::CopyFileRange | Op::Sendfile | Op::Splice if event.to_file.is_some() => {
+                Wrote::More(result)
+            }
+            _ => Wrote::Nothing,
+        }
+    }
+
+    fn advance(&mut self, file: u32, bytes: u64) -> Wrote {
+        let Some(at) = self.known.get_mut(&file) else {
+            return Wrote::More(bytes);
+        };
+        *at = at.saturating_add(bytes);
+        Wrote::UpTo { end: *at, bytes }
+    }
+}
+
+fn up_to(offset: Option<i64>, bytes: u64) -> Wrote {
+    match offset.and_then(|offset| u64::try_from(offset).ok()) {
+        Some(offset) => Wrote::UpTo {
+            end: offset.saturating_add(bytes),
+            bytes,
+        },
+        None => Wrote::More(bytes),
+    }
+}
+
+/// What was written into one file.
+#[derive(Debug, Default)]
+struct Written {
+    end: u64,
+    more: u64,
+    bytes: u64,
+}
+
+/// What was written, by file and request.
+#[derive(Debug, Default)]
+pub(super) struct Growth {
+    files: FxHashMap<(u32, Option<u32>), Written>,
+}
+
+impl Growth {
+    pub(super) fn add(&mut self, wrote: Wrote, request: u32, path: Option<u32>) {
+        let (end, more, bytes) = match wrote {
+            Wrote::Nothing => return,
+            Wrote::UpTo { end, bytes } => (end, 0, bytes),
+            Wrote::More(bytes) => (0, bytes, bytes),
+        };
+        let file = self.files.entry((request, path)).or_default();
+        file.end = file.end.max(end);
+        file.more = file.more.saturating_add(more);
+        file.bytes = file.bytes.saturating_add(bytes);
+    }
+
+    /// Most bytes that the files can have grown by: no more than was written, and no further than to their highest end.
+    pub(super) fn bytes(&self) -> u64 {
+        let files = self.files.values();
+        files
+            .map(|file| file.end.saturating_add(file.more).min(file.bytes))
+            .fold(0, u64::saturating_add)
+    }
+}
