@@ -1,7 +1,22 @@
 //! Sizes of files: what stats, reads and writes prove about them.
 
 use crate::infer::Repairs;
-use crate::tree::{NodeId, Tree};
+use crate::tree::{Node, NodeId, Tree};
+
+impl Node {
+    /// A file that the trace changed reaches further than it was written: it was there before, and that long.
+    fn reaches(&mut self, end: i64) {
+        if end <= self.size {
+            return;
+        }
+        if self.origin.is_none() {
+            self.origin = self.doubtful_origin.take();
+            self.first_size = end;
+        } else if !self.resized && !self.first_size_is_exact {
+            self.first_size = self.first_size.max(end);
+        }
+    }
+}
 
 impl Tree {
     /// A stat showed the size of a file.
@@ -10,10 +25,7 @@ impl Tree {
             return;
         };
         if node.changed {
-            if size > node.size && node.origin.is_none() {
-                node.origin = node.doubtful_origin.take();
-                node.first_size = size;
-            }
+            node.reaches(size);
             node.size = size;
             return;
         }
@@ -40,10 +52,7 @@ impl Tree {
         };
         if node.changed {
             if got > 0 && end > node.size {
-                if node.origin.is_none() {
-                    node.origin = node.doubtful_origin.take();
-                    node.first_size = end;
-                }
+                node.reaches(end);
                 node.size = end;
             }
             return;
@@ -72,6 +81,7 @@ impl Tree {
     pub(crate) fn resized(&mut self, id: NodeId, size: i64) {
         if let Some(node) = self.node_mut(id) {
             node.changed = true;
+            node.resized = true;
             node.size = size;
         }
     }
@@ -123,6 +133,22 @@ mod tests {
             (tree.node(id).unwrap().first_size, repairs.corrected),
             (12, 1)
         );
+    }
+
+    #[test]
+    fn what_is_read_behind_what_was_written_was_there_before() {
+        let (mut tree, id) = file(None);
+        let mut repairs = Repairs::default();
+        tree.saw_read(id, 0, 4096, 4096, &mut repairs);
+        tree.wrote(id, 0, 4096);
+        tree.saw_read(id, 4096, 4096, 4096, &mut repairs);
+        assert_eq!(tree.node(id).unwrap().first_size, 8192);
+        tree.wrote(id, 8192, 4096);
+        tree.saw_read(id, 8192, 4096, 4096, &mut repairs);
+        assert_eq!(tree.node(id).unwrap().first_size, 8192);
+        tree.resized(id, 0);
+        tree.saw_read(id, 16384, 1, 1, &mut repairs);
+        assert_eq!(tree.node(id).unwrap().first_size, 8192);
     }
 
     #[test]

@@ -176,7 +176,7 @@ fn each_request_grows_files_of_its_own() {
         )
     };
     let end = "1 access(\"/replayer/request/end\", F_OK) = -1 ENOENT (No such file or directory)\n";
-    let trace = asked(&[page(100), page(70), end.to_owned()].concat()).import();
+    let trace = asked([page(100), page(70), end.to_owned()].concat()).import();
     assert_eq!(count(&trace, None)["grown_bytes"], 100);
     assert_eq!(count(&trace, Some("save"))["grown_bytes"], 170);
 }
