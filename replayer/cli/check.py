@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 
 from replayer.cli._against import compare_with_traces, render_likeness
+from replayer.measure import DatasetPart, part_in_words
 from replayer.measure.units import format_bytes, format_count, format_time_ns
 from replayer.plan import PlanSummary, compile_plan, describe_plan
 from replayer.plan.summary import DatasetSummary, TransactionSummary
@@ -83,7 +84,11 @@ def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:
         yield from _transaction(transaction, max(width, NAME_WIDTH))
     yield ""
     for dataset in summary.datasets:
-        yield _dataset(dataset) + _part(scenario.datasets[dataset.name].part)
+        yield _dataset(dataset)
+        percent = scenario.parts.get(dataset.name)
+        if percent is not None:
+            part = DatasetPart(dataset=dataset.name, percent=percent)
+            yield f"a part only   {part_in_words(part)}"
     for trace in summary.traces:
         yield from _trace(trace)
     yield (
@@ -144,10 +149,6 @@ def _dataset(dataset: DatasetSummary) -> str:
         f" {format_count(dataset.directories)} directories{links},"
         f" {format_bytes(dataset.size_bytes)}{copies}{made}"
     )
-
-
-def _part(percent: int | None) -> str:
-    return "" if percent is None else f": {percent} % of the directories of the whole"
 
 
 def _trace(trace: TraceSummary) -> Iterator[str]:

@@ -87,6 +87,7 @@ class Chronicle:
                 fingerprint=work.plan.fingerprint,
                 seed=work.plan.seed,
                 scenario=work.source,
+                parts=work.parts,
             ),
             load=load_facts(work, rounds),
             cache=CacheFacts(asked=work.cache, procedure=procedure),

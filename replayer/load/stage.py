@@ -24,6 +24,7 @@ from replayer.load.users import has_python_users, has_scenario_users
 from replayer.load.workload import Load, Workload, make_workload
 from replayer.measure.facts import collect_machine
 from replayer.measure.health import RunWarning, health_warnings
+from replayer.measure.run import part_in_words
 from replayer.measure.runfolder import RunFolder
 
 __all__ = ["Stage", "make_request", "open_stage"]
@@ -160,6 +161,8 @@ def make_request(
     rounds = settings.rounds or _rounds(environment, len(targets))
     workload = _make_workload(environment, settings, rounds)
     check_thresholds(workload, targets)
+    for part in workload.parts:
+        audience.progress.say(f"a part only: {part_in_words(part)}")
     if interruption is None:
         interruption = Interruption()
         interruption.watch()

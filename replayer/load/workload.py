@@ -10,6 +10,7 @@ from pathlib import Path
 from replayer.errors import ReplayerError
 from replayer.load.options import CacheState, Settings
 from replayer.load.replay_options import ReplaySettings
+from replayer.measure.run import DatasetPart
 from replayer.plan import Plan, ReplayOptions, choose_requests, compile_plan, compile_replay
 from replayer.scenario import Scenario, load_scenario
 from replayer.scenario.units import read_rate
@@ -61,6 +62,7 @@ class Workload:
         cache: State of the caches before each segment.
         thresholds: Texts and where each was written.
         pace: How transactions follow each other, in words.
+        parts: Datasets of which less than the whole is used.
     """
 
     plan: Plan
@@ -70,6 +72,7 @@ class Workload:
     cache: CacheState
     thresholds: tuple[tuple[str, str], ...]
     pace: str
+    parts: tuple[DatasetPart, ...] = ()
 
     @property
     def events(self) -> int | None:
@@ -122,6 +125,9 @@ def make_workload(settings: Settings, load: Load) -> Workload:
             *((text, "--threshold") for text in settings.thresholds),
         ),
         pace=_pace_in_words(scenario),
+        parts=tuple(
+            DatasetPart(dataset=name, percent=percent) for name, percent in scenario.parts.items()
+        ),
     )
 
 

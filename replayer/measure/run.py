@@ -25,6 +25,7 @@ __all__ = [
     "FORMAT",
     "CacheFacts",
     "Confinement",
+    "DatasetPart",
     "Outcome",
     "PlanFacts",
     "Process",
@@ -35,6 +36,7 @@ __all__ = [
     "collect_target",
     "finish",
     "is_alive",
+    "part_in_words",
     "this_process",
     "with_results",
 ]
@@ -60,6 +62,14 @@ class Process(Frozen):
     """The machine's boot id: processes of another boot are gone."""
 
 
+class DatasetPart(Frozen):
+    """How much of a tree is used, where it is not the whole."""
+
+    dataset: str
+    percent: Annotated[int, Field(ge=1, lt=100)]
+    """Of its directories, each with what lies in it."""
+
+
 class PlanFacts(Frozen):
     """The plan, which stands beside in plan.json."""
 
@@ -68,6 +78,16 @@ class PlanFacts(Frozen):
     seed: int
     scenario: str
     """The file it was compiled from, as it was given."""
+    parts: tuple[DatasetPart, ...] = ()
+    """Datasets of which less than the whole is used."""
+
+
+def part_in_words(part: DatasetPart) -> str:
+    """Say that figures are those of a part of a dataset, and how to have the whole."""
+    return (
+        f"{part.dataset}: {part.percent} % of the directories of the whole "
+        f"(--set {part.dataset}.part=100% takes all)"
+    )
 
 
 class CacheFacts(Frozen):

@@ -12,6 +12,7 @@ from replayer.measure import (
     format_count,
     format_share,
     format_time_ns,
+    part_in_words,
 )
 from replayer.report.document import Document, Incident
 from replayer.report.ranking import CLAIM_ROUNDS, chance_of_claim
@@ -57,6 +58,8 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
     plan = document.plan
     if document.replay is not None:
         yield from describe_traces(document.replay)
+    for part in plan.parts:
+        yield "a part only", part_in_words(part)
     yield "plan", f"{plan.scenario}, seed {plan.seed}, fingerprint {plan.fingerprint[:_SHORT]}"
     machine = document.machine
     yield (

@@ -27,6 +27,9 @@ MAX_USERS = 1_000_000
 MAX_FILES = 10_000_000
 """Chosen: what a plan can hold in the memory of an ordinary machine."""
 
+WHOLE = 100
+"""Percent."""
+
 
 class Compressible(Part):
     """Data of which so much compresses away."""
@@ -179,6 +182,12 @@ class Scenario(Part):
     def entries(self) -> Mapping[str, tuple[Entry, ...]]:
         """The entries of the datasets that come from manifests and archives."""
         return self._entries
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """Datasets of which less than the whole is used: percent of their directories."""
+        found = {name: dataset.part for name, dataset in self.datasets.items()}
+        return {name: part for name, part in found.items() if part is not None and part < WHOLE}
 
     @property
     def traces(self) -> Mapping[str, TraceFacts]:

@@ -44,8 +44,20 @@ def load_measured(study: Study, journal: Journal) -> Iterator[tuple[str, Measure
 def find_stand_outs(study: Study, journal: Journal) -> tuple[StandOut, ...]:
     """Return what stands out in the steps and makes their figures misleading."""
     return tuple(
-        StandOut(step=name, label=found.label, says=found.text)
+        found
         for name, measured in load_measured(study, journal)
-        for found in sentences(analyse(measured.record, measured.summary))
-        if found.weight == "alarm"
+        for found in (*_parts(name, measured), *_alarms(name, measured))
     )
+
+
+def _parts(step: str, measured: Measured) -> Iterator[StandOut]:
+    for part in measured.record.run.plan.parts:
+        share = f"{part.percent} % of the directories of {part.dataset}"
+        says = f"{share}: a time of it is not that of the whole"
+        yield StandOut(step=step, label="a part only", says=says)
+
+
+def _alarms(step: str, measured: Measured) -> Iterator[StandOut]:
+    for found in sentences(analyse(measured.record, measured.summary)):
+        if found.weight == "alarm":
+            yield StandOut(step=step, label=found.label, says=found.text)

@@ -89,6 +89,8 @@ class Published(Frozen):
     """Columns whose value was given as 'below' it."""
     says: str | None = None
     """The ratio as it was published."""
+    says_also: dict[str, str] = Field(default_factory=dict)
+    """By column: further ratios as they were published."""
 
 
 class Variant(Frozen):
@@ -106,22 +108,27 @@ class Table(Frozen):
     variants: tuple[Variant, ...] = ()
     rank: Ranking | None = None
     ratio: Ratio | None = None
+    also: tuple[Ratio, ...] = ()
+    """Further columns that are compared: their ratios stand behind the values."""
     published: tuple[Published, ...] = ()
     each: str | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         titles = [column.title for column in self.columns]
-        named = [found.column for found in (self.rank, self.ratio) if found is not None]
+        ratios = [found for found in (self.ratio, *self.also) if found is not None]
+        named = [found.column for found in (self.rank, *ratios) if found is not None]
+        said = [title for row in self.published for title in (*row.below, *row.says_also)]
         rows = [row.target for row in self.published]
         if any(len(row.values) != len(titles) for row in self.published):
             message = f"{self.title}: each published row has a value for each column"
             raise ValueError(message)
-        if not {*named, *(title for row in self.published for title in row.below)} <= {*titles}:
+        if not {*named, *said} <= {*titles}:
             message = f"{self.title}: a column is named that there is not"
             raise ValueError(message)
-        if self.ratio is not None and self.ratio.to not in rows:
-            message = f"{self.title}: no published row is named {self.ratio.to}"
+        unknown = [found.to for found in ratios if found.to not in rows]
+        if unknown:
+            message = f"{self.title}: no published row is named {unknown[0]}"
             raise ValueError(message)
         return self
 

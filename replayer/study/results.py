@@ -3,6 +3,8 @@
 import json
 from collections.abc import Iterator
 
+from pydantic import Field
+
 from replayer.analysis import find_acknowledged
 from replayer.baseline.promises import place_of_writes, writes
 from replayer.engine.fio import parse_job_file
@@ -15,7 +17,7 @@ from replayer.measure import (
 )
 from replayer.study.journal import Journal
 from replayer.study.measured import Measured, load_measured
-from replayer.study.model import Column, Published, Study, Table
+from replayer.study.model import Column, Published, Ratio, Study, Table
 
 __all__ = ["Filled", "Line", "Row", "fill_tables"]
 
@@ -44,6 +46,9 @@ class Row(Frozen):
     """How many times better than the row that all are compared with."""
     says: str | None = None
     """The ratio as it was published."""
+    ratios: dict[str, float] = Field(default_factory=dict)
+    """By column: further ratios."""
+    says_also: dict[str, str] = Field(default_factory=dict)
 
 
 class Line(Frozen):
@@ -97,6 +102,7 @@ def _published(row: Published) -> Row:
         below=row.below,
         stored=row.stored,
         says=row.says,
+        says_also=row.says_also,
     )
 
 
@@ -211,16 +217,20 @@ def _place(table: Table, title: str) -> int:
 
 
 def _compared(table: Table, row: Row, rows: list[Row]) -> Row:
-    """Return the row with its ratio to the one that all are compared with."""
-    if table.ratio is None:
-        return row
-    place = _place(table, table.ratio.column)
-    base = next(found for found in rows if found.target == table.ratio.to and found.published)
+    """Return the row with its ratios to the one that all are compared with."""
+    ratio = None if table.ratio is None else _ratio(table, table.ratio, row, rows)
+    also = {found.column: _ratio(table, found, row, rows) for found in table.also}
+    known = {column: value for column, value in also.items() if value is not None}
+    return row.model_copy(update={"ratio": ratio, "ratios": known})
+
+
+def _ratio(table: Table, asked: Ratio, row: Row, rows: list[Row]) -> float | None:
+    place = _place(table, asked.column)
+    base = next(found for found in rows if found.target == asked.to and found.published)
     own, theirs = row.values[place], base.values[place]
     if not own or not theirs:
-        return row
-    ratio = own / theirs if table.ratio.better == "higher" else theirs / own
-    return row.model_copy(update={"ratio": ratio})
+        return None
+    return own / theirs if asked.better == "higher" else theirs / own
 
 
 def _ranked(table: Table, rows: list[Row]) -> list[Row]:

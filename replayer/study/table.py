@@ -84,7 +84,11 @@ def _rows(table: Filled, style: Style) -> Iterator[str]:
 def _values(table: Filled, row: Row) -> Iterator[str]:
     for title, value in zip(table.columns, row.values, strict=True):
         below = "< " if title in row.below else ""
-        yield DASH if value is None else f"{below}{_number(value)}"
+        said = row.says_also.get(title)
+        if said is None and title in row.ratios:
+            said = _times(row.ratios[title])
+        behind = f" ({said})" if said else ""
+        yield DASH if value is None else f"{below}{_number(value)}{behind}"
 
 
 def _number(value: float) -> str:
@@ -99,7 +103,11 @@ def _ratio(row: Row) -> str:
         return row.says
     if row.ratio is None:
         return DASH
-    return f"{_number(row.ratio)}x" if row.ratio >= 1 else f"1/{_number(1 / row.ratio)}"
+    return _times(row.ratio)
+
+
+def _times(ratio: float) -> str:
+    return f"{_number(ratio)}x" if ratio >= 1 else f"1/{_number(1 / ratio)}"
 
 
 def _lines(lines: Sequence[Line], style: Style) -> Iterator[str]:

@@ -4,6 +4,13 @@
   const dark = () => root.dataset.theme ? root.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
   document.getElementById("theme").addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; });
   if (location.hash === "#dark" || location.hash === "#light") root.dataset.theme = location.hash.slice(1);
+  // Paper unfolds nothing: what is folded is opened for it, and closed again.
+  let folded = [];
+  addEventListener("beforeprint", () => {
+    folded = [...document.querySelectorAll("details:not([open])")];
+    for (const each of folded) each.open = true;
+  });
+  addEventListener("afterprint", () => { for (const each of folded) each.open = false; });
   addEventListener("pointermove", event => {
     const mark = event.target.closest ? event.target.closest("[data-tip]") : null;
     tip.hidden = !mark;

@@ -7,7 +7,7 @@ load anything.
 from collections.abc import Iterator, Sequence
 from importlib import resources
 
-from replayer.measure import RunRecord, format_count
+from replayer.measure import RunRecord, format_count, part_in_words
 from replayer.report.charts import Markup, join, tag
 from replayer.report.comparing import Plans, compare
 from replayer.report.comparison import Comparison
@@ -105,7 +105,8 @@ def _sentence(material: Material) -> str:
     document = material.document
     where = ", ".join(target.name for target in document.targets)
     users = document.load.users
-    return f"{format_count(users)} user{'s' * (users != 1)} on {where}, {document.began}"
+    parts = "".join(f"; {part_in_words(part)}" for part in document.plan.parts)
+    return f"{format_count(users)} user{'s' * (users != 1)} on {where}, {document.began}{parts}"
 
 
 def _ranking(comparison: Comparison) -> Iterator[Markup]:

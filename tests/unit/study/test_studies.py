@@ -9,6 +9,7 @@ from replayer.baseline import shipped_jobs
 from replayer.baseline.jobs import load_jobs
 from replayer.engine import fio
 from replayer.errors import ReplayerError
+from replayer.report import Style
 from replayer.scenario import load_scenario
 from replayer.study import fill_tables, load_studies, load_study, render_study
 from replayer.study.commands import (
@@ -76,6 +77,16 @@ def test_the_ratios_of_study_c_are_the_published_ones() -> None:
         "ObjectiveFS warm disk cache": "13x",
         "ObjectiveFS warm memory cache": "81x",
     }
+    also = {row.target: row.says_also for row in table.rows if row.says_also}
+    assert also == {
+        "ObjectiveFS cold": {"read MB/s": "3x", "untar MB/s": "69x"},
+        "ObjectiveFS warm disk cache": {"read MB/s": "18x"},
+        "ObjectiveFS warm memory cache": {"read MB/s": "129x"},
+    }
+    throughputs = {row.target: row.ratios.get("read MB/s") for row in table.rows}
+    assert throughputs["ObjectiveFS warm memory cache"] == pytest.approx(129)
+    text = render_study(load_study("C"), (table,), None, (), Style(width=200))
+    assert re.search(r"warm memory cache +1 +< 1 +387 \(129x\)", text)
     ratios = {row.target: row.ratio for row in table.rows}
     assert ratios["EFS"] == 1
     assert ratios["ObjectiveFS warm disk cache"] == pytest.approx(13.5)
