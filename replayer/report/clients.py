@@ -49,9 +49,10 @@ def client_notes(document: Document) -> Iterator[str]:
         parts = (f"{', '.join(by_count[n])} from {n}" for n in sorted(by_count, reverse=True))
         yield f"of {total} clients the figures come from: {'; '.join(parts)}"
     for client in document.clients:
-        for text in _losses(client):
+        for loss, text in zip(client.losses, _losses(client), strict=True):
+            when = "from then on" if loss.back_s is None else "of that time"
             yield (
-                f"worker {client.number} was {text}: figures of that time come from {total - 1} of "
+                f"worker {client.number} was {text}: figures {when} come from {total - 1} of "
                 f"{total} clients or fewer"
             )
 
