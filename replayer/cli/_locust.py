@@ -7,7 +7,7 @@ import sys
 from replayer.load import LOCUSTFILE
 from replayer.load.fleet_options import fleet_words
 from replayer.load.options import DEFAULT_STOP_TIMEOUT_S, Settings, words_of
-from replayer.load.web_options import web_words
+from replayer.load.web_options import refuse_page_words, web_words
 
 __all__ = ["add_locust_arguments", "hand_over"]
 
@@ -47,6 +47,8 @@ def add_locust_arguments(parser: argparse.ArgumentParser) -> None:
 
 def hand_over(arguments: argparse.Namespace) -> int:
     """Run what the parsed arguments ask for under Locust, and return its exit code."""
+    if hasattr(arguments, "web"):
+        refuse_page_words(arguments)
     arguments.results = "json" if arguments.json else "tables"
     settings = Settings.read(arguments)
     sys.argv = [f"replayer {arguments.command}", *_locust_words(arguments), *words_of(settings)]

@@ -3,6 +3,7 @@
 import argparse
 
 from replayer.cli._locust import add_locust_arguments, hand_over
+from replayer.load.fleet_options import add_fleet_options, add_locusts_fleet_options
 from replayer.load.metrics_options import add_metrics_option
 from replayer.load.options import add_options, add_scenario_options
 from replayer.load.web_options import add_web_options
@@ -21,6 +22,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_locust_arguments(parser)
     add_options(parser)
+    add_locusts_fleet_options(parser)
+    add_fleet_options(parser)
     add_metrics_option(parser)
     add_scenario_options(parser)
     add_web_options(parser)

@@ -103,11 +103,6 @@ def arrange_modes(options: argparse.Namespace) -> None:
     Raises:
         ReplayerError: Options that do not go together.
     """
-    leads = options.master or (options.processes and not options.worker)
-    if leads and not options.headless:
-        message = "a run on several processes goes without the web page"
-        hint = "add --headless (replayer run without --web); 'replayer web' shows its run folder"
-        raise ReplayerError(message, hint=hint)
     if options.master and options.worker:
         message = "--master and --worker exclude each other"
         raise ReplayerError(message, hint="start the workers as processes of their own")
@@ -122,8 +117,13 @@ def arrange_modes(options: argparse.Namespace) -> None:
         _say(options, f"looks for its master at {options.master_host}:{options.master_port}")
 
 
+_said: set[str] = set()
+"""What was said: the options are parsed again for each view of Locust's page."""
+
+
 def _say(options: argparse.Namespace, text: str) -> None:
-    if not options.quiet:
+    if not options.quiet and text not in _said:
+        _said.add(text)
         sys.stderr.write(f"replayer: {text}\n")
 
 

@@ -28,6 +28,7 @@ from replayer.load.options import (
     options_of,
 )
 from replayer.load.replay_options import add_replay_options
+from replayer.load.roles import refuse_idle_options
 from replayer.load.stage import Stage, make_request, open_stage
 from replayer.load.web_options import LOOPBACK, add_page_options, check_web_options
 
@@ -137,6 +138,7 @@ def _stage_of(environment: Environment) -> Stage | Leader | None:
 
 
 def _refuse_modes(options: argparse.Namespace) -> None:
+    refuse_idle_options(options)
     arrange_modes(options)
     if not options.headless and not options.worker:
         check_web_options(options)

@@ -28,7 +28,15 @@ from replayer.load.workload import Workload
 from replayer.measure.runfolder import create_run_folder
 from replayer.plan import describe_plan
 
-__all__ = ["Leavings", "Request", "Session", "chosen_targets", "open_session", "put_away"]
+__all__ = [
+    "Leavings",
+    "Request",
+    "Session",
+    "check_procedure",
+    "chosen_targets",
+    "open_session",
+    "put_away",
+]
 
 DEFAULT_FOLDER = Path("replayer-data")
 CHECK_S = 20.0  # chosen: a mount that takes longer to be looked at is taken for dead
@@ -107,7 +115,7 @@ def open_session(request: Request) -> Session:
     """
     settings, workload = request.settings, request.workload
     procedure = choose_procedure(workload.cache, settings.remount_command)
-    _check_procedure(procedure, request.rounds)
+    check_procedure(procedure, request.rounds)
     check_targets(request)
     works = Works(
         load_plan(workload.plan),
@@ -197,7 +205,12 @@ def _prepare(
         remount(request.settings.remount_command, grounds)
 
 
-def _check_procedure(procedure: Procedure, rounds: int) -> None:
+def check_procedure(procedure: Procedure, rounds: int) -> None:
+    """Refuse rounds that a mount cannot be taken away between.
+
+    Raises:
+        ReplayerError: There are several.
+    """
     if isinstance(procedure, Remounted) and rounds > 1:
         message = f"--remount-command goes with one round, got {rounds}"
         hint = "a mount cannot be taken away from users that are there: add --rounds 1"

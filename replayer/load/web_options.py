@@ -19,6 +19,7 @@ __all__ = [
     "check_web_options",
     "is_loopback",
     "read_secret",
+    "refuse_page_words",
     "web_words",
 ]
 
@@ -75,6 +76,19 @@ def web_words(arguments: argparse.Namespace) -> list[str]:
         *(f"--offer={scenario}" for scenario in arguments.offer),
         *(["--web-login"] if arguments.web_login else []),
     ]
+
+
+def refuse_page_words(arguments: argparse.Namespace) -> None:
+    """Refuse options of the page where none is served.
+
+    Raises:
+        ReplayerError: Names the first one.
+    """
+    words = web_words(arguments)
+    if words and not arguments.web:
+        name, _, _ = words[0].partition("=")
+        message = f"{name} is about the web page, and none is served"
+        raise ReplayerError(message, hint="add --web, or leave it out")
 
 
 def check_web_options(options: argparse.Namespace) -> None:

@@ -61,10 +61,15 @@ def compose(record: RunRecord) -> Document:
 
 
 def _recorded_warnings(record: RunRecord) -> Iterator[RunWarning]:
-    """Yield warnings that stand in events.jsonl only: a killed run has no others."""
+    """Yield warnings that stand in events.jsonl only: a killed run has no others.
+
+    That a worker was lost or back is told in run.json in other words, once the run has ended.
+    """
     known = {warning.message for warning in record.run.warnings}
     for event in record.events:
         message, hint = event.get("message"), event.get("hint", "")
+        if record.run.clients and "client" in event and "what" in event:
+            continue
         if event.get("kind") == "warning" and isinstance(message, str) and message not in known:
             known.add(message)
             yield RunWarning(kind="other", message=message, hint=str(hint))

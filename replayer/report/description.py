@@ -14,6 +14,7 @@ from replayer.measure import (
     format_time_ns,
     part_in_words,
 )
+from replayer.report.clients import client_notes, describe_clients
 from replayer.report.document import Document, Incident
 from replayer.report.ranking import CLAIM_ROUNDS, chance_of_claim
 from replayer.report.replay import describe_traces
@@ -70,36 +71,11 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
             f"replayer {machine.replayer}"
         ),
     )
-    yield from _clients(document)
+    yield from describe_clients(document)
     if document.health is not None:
         yield "harness", _harness(document)
     ended = f" to {document.ended}" if document.ended else ""
     yield "run", f"{document.id}, {document.status}, {document.began}{ended}"
-
-
-def _clients(document: Document) -> Iterator[tuple[str, str]]:
-    """Yield who measured, where it was several, and how much of the figures is whose."""
-    if not document.clients:
-        return
-    left = sum(client.status == "finished" for client in document.clients)
-    yield "clients", f"{left} of {len(document.clients)} to the end"
-    names = {target.index: target.name for target in document.targets}
-    several = len(names) > 1
-    for client in document.clients:
-        shares = ", ".join(
-            f"{names.get(share.target, '?') + '/' if several else ''}{share.transaction} "
-            f"{format_count(share.count)}"
-            for share in client.shares
-        )
-        paths = ", ".join(path for paths in client.paths for path in paths)
-        losses = "".join(
-            f"; lost at {loss.at_s:.1f} s ({loss.why})"
-            + ("" if loss.back_s is None else f", back at {loss.back_s:.1f} s")
-            for loss in client.losses
-        )
-        users = format_count(client.users)
-        who = f"{client.machine.host}, process {client.pid}, {users} users on {paths}"
-        yield f"  worker {client.number}", f"{who}: {shares or 'nothing'}{losses}"
 
 
 def describe_incident(incident: Incident) -> str:
@@ -118,6 +94,7 @@ def footnotes(document: Document) -> Iterator[str]:
         "times are of what succeeded; a transaction's from its intended start to its end; "
         "\N{EN DASH}: too few samples (p95 needs 20, p99 100, p99.9 1,000) or none"
     )
+    yield from client_notes(document)
     cancelled = sum(
         found.cancelled
         for target in document.summary.targets

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from replayer.report.clients import client_rows, client_titles
 from replayer.report.description import (
     describe_run,
     describe_verdict,
@@ -35,6 +36,7 @@ def render_markdown(document: Document) -> str:
         *_described(document),
         *_replay(document),
         *_figures(document),
+        *_clients(document),
         *_errors(document),
         *_ranking(document),
         *_findings(document),
@@ -105,6 +107,14 @@ def _figures(document: Document) -> Iterator[str]:
         ]
         sides = "l" + "r" * (len(titles) - 1)
         yield from table_lines(titles, sides, rows) if rows else ["", "Nothing was measured."]
+
+
+def _clients(document: Document) -> Iterator[str]:
+    rows = list(client_rows(document))
+    if rows:
+        yield from ("", "## How much came from which client")
+        titles = client_titles(document)
+        yield from table_lines(titles, f"ll{'r' * (len(titles) - 3)}l", rows)
 
 
 def _errors(document: Document) -> Iterator[str]:

@@ -31,11 +31,13 @@ transactions:
 
 
 @contextmanager
-def led(shell: Shell, *more: str, count: int = 2) -> Iterator[tuple[Process, list[Process]]]:
+def led(
+    shell: Shell, *more: str, count: int = 2, meeting: Meeting | None = None
+) -> Iterator[tuple[Process, list[Process]]]:
     """Start a master and its workers on one target."""
     (shell.home / "counted.yaml").write_text(COUNTED.replace("iterations: 60", "duration: 5m"))
     mount = shell.target()
-    meeting = Meeting()
+    meeting = meeting or Meeting()
     lines = [
         ("run", "counted.yaml", "--target", f"here={mount}", "--quiet", "-o", f"part{number}")
         for number in range(count)
@@ -170,6 +172,31 @@ def test_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> None:
     assert record.status == "killed"
     assert sum(counts(record).values()) > 0
     assert sum(counts(load_run(shell.home / "part0")).values()) > 0
+    assert list((shell.home / "mount").iterdir()) == []
+
+
+def test_workers_of_a_killed_master_take_part_in_the_run_of_the_next_one(shell: Shell) -> None:
+    meeting = Meeting()
+    with led(shell, meeting=meeting) as (master, (one, other)):
+        wait_until_all_have_told(shell)
+        master.kill()
+        done = shell.run(
+            *("run", "counted.yaml", "--master", "--expect-workers", "2", "-t", "2s"),
+            *("-o", "second", "--json", *meeting.of_master),
+        )
+        print(done.err)  # noqa: T201 - shown where the test fails
+        document = done.document()
+        assert [each["status"] for each in document["clients"]] == ["finished", "finished"]
+        shares = [share["count"] for each in document["clients"] for share in each["shares"]]
+        (target,) = document["summary"]["targets"]
+        assert sum(each["count"] for each in target["overall"]["transactions"]) == sum(shares) > 0
+        assert (one.wait(30), other.wait(30)) == (0, 0)
+    first = load_run(shell.home / "out")
+    assert first.status == "killed"
+    assert sum(counts(first).values()) > 0
+    assert sum(counts(load_run(shell.home / "part0-2")).values()) > 0
+    shown = shell.run("report", "out", "--html", "first.html")
+    assert shown.code == 0, shown.err
     assert list((shell.home / "mount").iterdir()) == []
 
 

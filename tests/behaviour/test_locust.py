@@ -138,15 +138,6 @@ def test_locusts_json_holds_what_the_engine_counted(shell: Shell, packaged: str)
     assert theirs == ours
 
 
-@pytest.mark.parametrize("mode", ["--master", "--processes=2"])
-def test_a_master_with_a_web_page_is_refused_with_a_line(
-    shell: Shell, packaged: str, mode: str
-) -> None:
-    done = shell.run("-f", packaged, mode, "--scenario", "tiny.yaml", program=LOCUST)
-    assert "several processes goes without the web page" in done.err
-    assert done.code == 2
-
-
 def test_a_scenario_must_be_named(shell: Shell, packaged: str) -> None:
     done = shell.run("-f", packaged, "--headless", program=LOCUST)
     assert done.code == 2

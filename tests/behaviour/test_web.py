@@ -6,8 +6,9 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+import requests
 
-from tests.behaviour.page import ORDER, Server, serve
+from tests.behaviour.page import LIMIT_S, ORDER, Server, serve
 from tests.behaviour.shell import Shell, Until, make_shell
 
 LOCKS = """\
@@ -123,9 +124,42 @@ def test_reports_and_comparisons_are_served(server: Server) -> None:
     assert "What was measured" in server.get(f"replayer/runs/{names[0]}")
     document = json.loads(server.get(f"replayer/runs/{names[0]}/report.json"))
     assert document["id"] == names[0]
-    page = server.get(f"replayer/compare?run={names[0]}&run={names[1]}")
+    verdict = server.get(f"replayer/runs/{names[0]}/report.xml")
+    assert f'<testsuite name="tiny" id="{names[0]}"' in verdict
+    assert "Latency over time" in server.get(f"replayer/runs/{names[0]}/report.html")
+    for form in ("html", "xml"):
+        assert f"{names[0]}/report.{form}" in listed
+
+
+def test_runs_of_the_same_work_are_compared_however_long_they_lasted(server: Server) -> None:
+    names = []
+    for changes in ({"run_time": "1s"}, {"run_time": "2s"}, {"user_count": "3"}):
+        server.start(**changes)
+        names.append(server.until("stopped")["id"])
+    short, long, other = names
+    page = server.get(f"replayer/compare?run={short}&run={long}")
     assert "look p50" in page
-    assert "different plans" not in page
+    assert "did different work" not in page
+    page = server.get(f"replayer/compare?run={short}&run={other}")
+    assert "did different work: their plans differ in" in page
+    assert "users (2 and 3)" in page
+    assert "Ranking" in server.get(f"replayer/compare.html?run={short}&run={long}")
+
+
+def test_a_report_is_shown_as_if_it_came_from_nowhere(server: Server) -> None:
+    if server.now()["run"] is None:
+        server.start()
+    run = server.until("stopped")["id"]
+    answer = requests.get(f"{server.url}replayer/runs/{run}/report.html", timeout=LIMIT_S)
+    policy = answer.headers["Content-Security-Policy"]
+    assert policy.startswith("sandbox allow-scripts; default-src 'none'")
+    assert "allow-same-origin" not in policy
+    assert (
+        "unsafe-inline"
+        not in requests.get(f"{server.url}replayer/runs/nothing/report.html", timeout=LIMIT_S)
+        .headers["Content-Security-Policy"]
+        .split("style-src")[0]
+    )
 
 
 def test_a_trace_is_replayed_by_several_users(server: Server, house: Shell) -> None:

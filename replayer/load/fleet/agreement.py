@@ -91,6 +91,7 @@ def agree(
         "numbers": {worker.id: worker.number for worker in muster.workers},
         "plan": workload.plan.document(),
         "fingerprint": workload.plan.fingerprint,
+        "targets": [target.name for target in request.targets],
         "users": workload.plan.users,
         "run_time_s": terms.run_time_s,
         "rounds": request.rounds,

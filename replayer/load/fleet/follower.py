@@ -8,25 +8,29 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import gevent
 from gevent.queue import Queue
+from locust import __version__
 from locust.env import Environment
-from locust.runners import WorkerRunner
+from locust.rpc import Message
+from locust.runners import STATE_INIT, WorkerRunner
 
 from replayer.errors import ReplayerError, in_lines, keep_bug
 from replayer.load.fleet import wire
+from replayer.load.fleet.muster import Others
 from replayer.load.fleet.part import Part, Terms
-from replayer.load.fleet.terms import agreed_workload
+from replayer.load.fleet.terms import agreed_workload, refuse_differences
 from replayer.load.fleet.wire import State
 from replayer.load.fleet_options import is_forked
 from replayer.load.interruption import Interruption
 from replayer.load.options import Settings, options_of
 from replayer.load.progress import SilentProgress, make_progress
 from replayer.load.session import Request, chosen_targets
+from replayer.load.targets import Target
 from replayer.measure.facts import collect_machine
 
 __all__ = ["Follower", "open_follower"]
@@ -46,9 +50,11 @@ class Follower:
         self._environment = environment
         self._runner = runner
         self._settings = settings
+        self._stop_timeout_s = float(environment.stop_timeout or 0)
         self._interruption = Interruption()
         self._orders: Queue[Mapping[str, Any]] = Queue()
         self._part: Part | None = None
+        self._turn = 0
         self._heard_s = time.monotonic()
         self._timeout_s: float | None = None  # told with the first order
         self._over: str | None = None
@@ -61,12 +67,20 @@ class Follower:
         runner.register_message(wire.ORDER, self._hear)
         runner.register_message(wire.TAKEN, self._hear_taken)
         self._environment.events.heartbeat_received.add_listener(self._note_life)
-        if is_forked(options_of(self._environment)):
-            # A Ctrl-C in the terminal reaches every process; the master ends the run for all.
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._environment.events.test_stop.add_listener(self._skip_locusts_pause)
+        self._leave_keys_to_the_master()
         gevent.spawn(self._obey)
         gevent.spawn(self._beat)
-        gevent.spawn(self._greet)
+        self._greeter = gevent.spawn(self._greet)
+
+    def _skip_locusts_pause(self, **_: object) -> None:
+        """Have Locust not sleep for its stop timeout: it would hear nothing meanwhile."""
+        self._environment.stop_timeout = 0.0  # the next run brings it along
+
+    def _leave_keys_to_the_master(self) -> None:
+        """Ignore Ctrl-C: it reaches every process of a terminal, and the master ends the run."""
+        if is_forked(options_of(self._environment)):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def close(self) -> int:
         """Leave in order, and return the exit code."""
@@ -132,7 +146,9 @@ class Follower:
         if name == "prepare":
             return self._prepare(told)
         if name == "dismiss":
-            return self._dismiss(str(told["why"]))
+            return self._dismiss(str(told["why"]), told["then"])
+        if name == "release":
+            return self._release("another run begins, or none")
         if self._part is None:
             message = f"cannot {name}: nothing was prepared"
             raise ReplayerError(message)
@@ -144,24 +160,43 @@ class Follower:
     def _prepare(self, told: Mapping[str, Any]) -> dict[str, Any]:
         self._timeout_s = float(told["timeout_s"])
         self._interruption.watch()
-        if is_forked(options_of(self._environment)):
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._leave_keys_to_the_master()
         numbers = told["numbers"]
         number = numbers[self._runner.client_id]
         self._say(f"is worker {number} of {len(numbers)} (from 0)")
+        if not is_forked(options_of(self._environment)):
+            refuse_differences(self._settings, options_of(self._environment), told)
         request = Request(
             settings=self._settings,
-            workload=agreed_workload(self._settings, told),
-            targets=chosen_targets(self._settings),
+            workload=agreed_workload(self._own_workload(), told),
+            targets=self._targets(told["targets"]),
             rounds=told["rounds"],
             schedule=(),
             progress=SilentProgress() if self._silent else make_progress(quiet=False),
             interruption=self._interruption,
-            stop_timeout_s=float(self._environment.stop_timeout),
+            stop_timeout_s=self._stop_timeout_s,
         )
-        terms = Terms(number, len(numbers), told["keep"])
+        self._turn += 1
+        terms = Terms(number, len(numbers), told["keep"], self._turn)
         self._part = Part(self._environment, request, terms, self._send)
         return self._part.facts()
+
+    def _targets(self, names: Sequence[str]) -> tuple[Target, ...]:
+        """Return this worker's targets of these names."""
+        own = {target.name: target for target in chosen_targets(self._settings)}
+        missing = [name for name in names if name not in own]
+        if missing:
+            message = f"no target is named {missing[0]} here: {', '.join(own)}"
+            hint = "name them alike everywhere: --target NAME=PATH; the paths may differ"
+            raise ReplayerError(message, hint=hint)
+        return tuple(own[name] for name in names)
+
+    def _own_workload(self) -> Settings:
+        """Return what this worker was given to run; a page may choose something else."""
+        options = options_of(self._environment)
+        if is_forked(options) and not options.headless:
+            return replace(self._settings, scenario=None, replay=None)
+        return self._settings
 
     def _wait_until_safe(self) -> None:
         """Wait until the master has every result, for so long at most."""
@@ -205,11 +240,20 @@ class Follower:
         gevent.spawn(self._runner.quit)
 
     def _refuse(self, error: ReplayerError) -> None:
-        self._say(in_lines(error).removeprefix("replayer: "), always=True)
-        self._quit(str(error), error.exit_code)
+        if self._over is None:
+            self._say(in_lines(error).removeprefix("replayer: "), always=True)
+            self._leave(str(error), error.exit_code)
+            gevent.spawn(self._clean_up_and_quit)
 
-    def _dismiss(self, why: str) -> None:
+    def _clean_up_and_quit(self) -> None:
+        self._clean_up()
+        self._runner.quit()
+
+    def _dismiss(self, why: str, then: Others) -> None:
         """There will be no run: remove what was made for it."""
+        if then == "wait":
+            self._release(why)
+            return
         self._over = why
         self._code = 2
         if self._part is not None:
@@ -217,6 +261,25 @@ class Follower:
             self._part.remove_own()
         self._say(f"the master gave up: {why}")
         gevent.spawn_later(BEAT_S, self._runner.quit)
+
+    def _release(self, why: str) -> None:
+        """End what is left of this part, and be there for the next run."""
+        part, self._part = self._part, None
+        if part is not None:
+            if not part.is_over:
+                part.abandon(why)
+                part.remove_own()
+            part.release()
+        self._runner.stop()
+        self._runner.worker_state = STATE_INIT
+        # A new master does not know us yet.
+        self._runner.client.send(Message("client_ready", __version__, self._runner.client_id))
+        self._interruption = Interruption()
+        self._interruption.watch()
+        self._leave_keys_to_the_master()
+        self._timeout_s = None
+        self._greeter.kill()
+        self._greeter = gevent.spawn(self._greet)
 
     def _leave(self, why: str, code: int) -> None:
         self._over, self._code = why, code

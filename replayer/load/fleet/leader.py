@@ -7,12 +7,13 @@ import sys
 import time
 
 import gevent
+from gevent import Greenlet
 from locust.env import Environment
 from locust.runners import MasterRunner
 
 from replayer.errors import ReplayerError, in_lines
 from replayer.load.audience import Audience
-from replayer.load.chronicle import Chronicle, Ending
+from replayer.load.chronicle import Chronicle, Ending, load_facts
 from replayer.load.conductor import Conductor
 from replayer.load.fleet.agreement import Agreement, Terms, agree, names_of
 from replayer.load.fleet.dealing import deal_to
@@ -27,14 +28,16 @@ from replayer.load.results import show_results
 from replayer.load.session import Request
 from replayer.load.stage import make_request
 from replayer.load.targets import Target
+from replayer.measure.health import RunWarning, health_warnings
 from replayer.measure.run import Target as TargetFacts
-from replayer.measure.runfolder import create_run_folder
+from replayer.measure.runfolder import RunFolder, create_run_folder
 
-__all__ = ["Leader", "open_leader"]
+__all__ = ["Leader", "dismiss", "open_leader", "open_run"]
 
 EXIT_ENVIRONMENT = 3
 EXIT_INCONCLUSIVE = 4
 CLOCK_ASKS = 5  # chosen: the quickest of five answers is hardly ever delayed
+LOST = "figures go on without it; it counts again if it comes back"
 FAREWELL_S = 5.0  # chosen: time for the workers to hear that there will be no run
 
 
@@ -46,23 +49,47 @@ class Leader:
     """
 
     def __init__(
-        self, request: Request, muster: Muster, minutes: Minutes, band: DistantBand
+        self, request: Request, agreement: Agreement, minutes: Minutes, band: DistantBand
     ) -> None:
         self._request = request
-        self._muster = muster
+        self._muster = agreement.muster
+        self._machine = agreement.machine
         self._minutes = minutes
         self._band = band
+        self._watch: Greenlet[[], None] | None = None
+        self._ended_with: tuple[RunWarning, ...] | None = None
 
     def conduct(self, environment: Environment) -> None:
         """Get ready to begin."""
         self._environment = environment
         self.conductor = Conductor(self._request, environment, self._band)
-        options_of(environment).expect_workers = len(self._muster.living)
-        self._watch = gevent.spawn(self._wait_for_locust)
+        self._statistics = Statistics(
+            environment, self._minutes.begin_epoch_ns, tuple(self._band.targets)
+        )
+        self._minutes.hand_to(self._statistics.merge)
+        if options_of(environment).headless:
+            options_of(environment).expect_workers = len(self._muster.living)
+            self._watch = gevent.spawn(self._wait_for_locust)
+
+    @property
+    def folder(self) -> RunFolder:
+        """The run's records."""
+        return self._minutes.chronicle.folder
+
+    def warnings(self) -> tuple[RunWarning, ...]:
+        """Return what is wrong with the workers until now, and once it is over with the run."""
+        if self._ended_with is not None:
+            return self._ended_with
+        return tuple(
+            RunWarning(kind="other", message=f"{worker} is lost: it {worker.lost}", hint=LOST)
+            for worker in self._muster.workers
+            if worker.lost is not None
+        )
 
     def start(self) -> None:
         """Locust begins its test."""
-        self._watch.kill()
+        if self._watch is not None:
+            self._watch.kill()
         interruption = self._request.interruption
         interruption.watch()  # Locust has taken SIGTERM meanwhile
         interruption.on_urgent(self._hurry)
@@ -93,11 +120,21 @@ class Leader:
                 clients=outcome.clients,
             )
         )
+        self._ended_with = outcome.warnings + self._health_warnings(outcome)
+        self.conductor.failure = failure
         code = self._show(failure)
         self._request.interruption.unwatch()
+        self._statistics.release()
+        self._muster.release()
         for line in outcome.leavings:
             _say(line)
         return code or (EXIT_ENVIRONMENT if outcome.left else 0)
+
+    def _health_warnings(self, outcome: Outcome) -> tuple[RunWarning, ...]:
+        if outcome.health is None:
+            return ()
+        load = load_facts(self._request.workload, self._request.rounds)
+        return health_warnings(outcome.health, load, self._machine)
 
     def _show(self, failure: ReplayerError | None) -> int:
         folder, settings = self._minutes.chronicle.folder, self._request.settings
@@ -143,15 +180,19 @@ def open_leader(environment: Environment, settings: Settings, audience: Audience
         targets = tuple(Target(name, ()) for name in names)
         request = make_request(environment, settings, audience, targets, interruption)
         agreement = agree(muster, request, terms, audience.watch)
-        return _open(environment, request, agreement)
+        return open_run(environment, request, agreement)
     except BaseException as error:
         audience.progress.close()
-        _dismiss(muster, error)
+        dismiss(muster, error)
         raise
 
 
-def _open(environment: Environment, request: Request, agreement: Agreement) -> Leader:
-    """Make the run folder, and have the workers make theirs, lay out and start their engines."""
+def open_run(environment: Environment, request: Request, agreement: Agreement) -> Leader:
+    """Make the run folder, and have the workers make theirs, lay out and start their engines.
+
+    Raises:
+        ReplayerError: Something refuses, here or on a worker.
+    """
     settings, muster = request.settings, agreement.muster
     runner, options = environment.runner, options_of(environment)
     assert isinstance(runner, MasterRunner)  # noqa: S101 - see above
@@ -177,12 +218,10 @@ def _open(environment: Environment, request: Request, agreement: Agreement) -> L
         interrupted = request.interruption.level > Level.NONE
         chronicle.end(Ending("interrupted" if interrupted else "failed", failure=str(error)))
         raise
-    statistics = Statistics(environment, minutes.begin_epoch_ns, names)
     minutes.hand_to(band.ledger.add)
-    minutes.hand_to(statistics.merge)
     minutes.hand_to(agreement.watch)
     deal_to(environment, {worker.id: worker.number for worker in muster.workers})
-    leader = Leader(request, muster, minutes, band)
+    leader = Leader(request, agreement, minutes, band)
     leader.conduct(environment)
     return leader
 
@@ -198,8 +237,9 @@ def _lay_out(band: DistantBand, agreement: Agreement, run: str, request: Request
     others = [worker for worker in muster.living if worker is not keeper]
     muster.order_all(others, "join", {"run": run, "folders": folders})
     band.check_losses()
-    for target in range(len(request.targets)):
-        band.lay_out(target)
+    for target, found in enumerate(request.targets):
+        with request.progress.work(f"{keeper} lays out {found.name}"):
+            band.lay_out(target)
     muster.order_all(muster.living, "remount")
 
 
@@ -225,7 +265,7 @@ def _set_clock(muster: Muster, worker: Worker, begin_ns: int) -> None:
         worker.within_ns, worker.offset_ns = best[0] // 2, best[1]
 
 
-def _dismiss(muster: Muster, error: BaseException) -> None:
+def dismiss(muster: Muster, error: BaseException) -> None:
     """Tell the workers that there will be no run; what they made they remove."""
     text = str(error) if isinstance(error, ReplayerError) else type(error).__name__
     muster.dismiss(text, FAREWELL_S)

@@ -6,7 +6,7 @@ handed on as well, as an interval of its own.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from replayer.load.measured import MadeInterval, MadeRow, MeasuredInterval, MeasuredRow, Phase
 
@@ -57,6 +57,7 @@ class Merger:
     _anchors: dict[Part, int] = field(default_factory=dict)
     _open: dict[tuple[Part, int], _Second] = field(default_factory=dict)
     _latest: Part | None = None
+    _reached: dict[Part, int] = field(default_factory=dict)
 
     def add(self, worker: int, interval: MeasuredInterval) -> None:
         """Add what a worker measured; times are the master's already."""
@@ -91,7 +92,12 @@ class Merger:
         yield from (place for _, place in sorted(found))
 
     def _hand(self, place: tuple[Part, int]) -> None:
+        """Hand a second on, cut so that it follows the one before: reports cut time at its ends."""
         whole = self._open.pop(place).whole()
+        reached_ns = self._reached.get(place[0], whole.start_ns)
+        if whole.start_ns < reached_ns < whole.end_ns:
+            whole = replace(whole, start_ns=reached_ns)
+        self._reached[place[0]] = max(reached_ns, whole.end_ns)
         for taker in self.takers:
             taker(whole)
 

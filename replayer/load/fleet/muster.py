@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import gevent
 from gevent.event import Event
@@ -20,11 +20,12 @@ from replayer.load.fleet import wire
 from replayer.load.fleet.wire import News, State
 from replayer.load.interruption import Interruption, Level
 
-__all__ = ["LostWorkerError", "Muster", "Worker"]
+__all__ = ["LostWorkerError", "Muster", "Others", "Worker"]
 
 POLL_S = 0.02  # chosen: begins of workers are then apart by less than an interval's fiftieth
 SAY_EVERY_S = 5.0
 ASLEEP_S = 1.0  # chosen: it looks ten times a second and more while it leads
+LINGER_S = 1.5  # chosen: workers that wait for a run say hello each second
 PREPARING_S = 60.0  # chosen: compiling a large scenario keeps a busy machine for some seconds
 
 
@@ -76,20 +77,36 @@ class Worker:
         return f"worker {self.number} ({self.hello['host']}, process {self.hello['pid']})"
 
 
+Others = Literal["go", "wait"]
+"""What becomes of workers without a run: they go, or wait for the next one."""
 Taker = Callable[[Worker, News], None]
 Loss = Callable[[Worker], None]
 
 
 class Muster:
-    """The workers of one run.
+    """The workers of one run, or of one run after the other.
+
+    Args:
+        runner: Locust's.
+        interruption: Who may end the wait for them.
+        timeout_s: After which silence one is lost.
+        others: What becomes of those that come late, and of all when a run is over.
 
     Attributes:
+        others: See above.
         workers: Those that take part, by number.
         serial: The segment that they were told to begin last.
     """
 
-    def __init__(self, runner: MasterRunner, interruption: Interruption, timeout_s: float) -> None:
+    def __init__(
+        self,
+        runner: MasterRunner,
+        interruption: Interruption,
+        timeout_s: float,
+        others: Others = "go",
+    ) -> None:
         self._runner = runner
+        self.others = others
         self._interruption = interruption
         self._timeout_s = timeout_s
         self._patience_s = max(timeout_s, PREPARING_S)
@@ -132,6 +149,9 @@ class Muster:
                 said = now
                 say(f"waits for workers: {len(self._hellos)} of {count} are there")
             gevent.sleep(POLL_S)
+        if self.others == "wait":
+            gevent.sleep(LINGER_S)
+            count = len(self._hellos)
         now = time.monotonic()
         self.workers = tuple(
             Worker(number, name, self._hellos[name], now)
@@ -140,6 +160,22 @@ class Muster:
         self._by_id = {worker.id: worker for worker in self.workers}
         for name in self._hellos.keys() - self._by_id.keys():
             self._turn_away(name)
+
+    def renew(self, interruption: Interruption) -> None:
+        """Begin anew: those who say hello from now on are there for the next run."""
+        self._interruption = interruption
+        self._patience_s = max(self._timeout_s, PREPARING_S)
+        self._hellos.clear()
+        self._answers.clear()
+        self._by_id = {}
+        self._closed = False
+        self._looked_s = time.monotonic()
+        self.workers, self.serial = (), 0
+
+    def release(self) -> None:
+        """Have those who took part wait for the next run; a lost one hears it when it is back."""
+        if self.others == "wait":
+            self.tell("release")
 
     @property
     def living(self) -> tuple[Worker, ...]:
@@ -220,7 +256,7 @@ class Muster:
         for name in self._hellos.keys() - self._by_id.keys():
             self._turn_away(name, f"the master gave up: {why}")
         with suppress(ReplayerError):
-            self.order_all(self.living, "dismiss", {"why": why}, within_s)
+            self.order_all(self.living, "dismiss", {"why": why, "then": self.others}, within_s)
 
     def close(self) -> None:
         """Nobody is lost any more: the run is over."""
@@ -263,8 +299,18 @@ class Muster:
             self._turn_away(msg.node_id)
 
     def _turn_away(self, name: str, why: str = "the run has begun without this worker") -> None:
+        if self.others == "wait":
+            return
         message = {"ticket": 0, "do": "go", "told": {"why": why}}
         self._runner.send_message(wire.ORDER, message, client_id=name)
+
+    def _recall(self, name: str) -> None:
+        """Have a worker that still plays another run, of a master that is gone, end that."""
+        if self.others == "go" and self.workers:
+            self._turn_away(name)
+            return
+        told = {"ticket": 0, "do": "release", "told": {}}
+        self._runner.send_message(wire.ORDER, told, client_id=name)
 
     def _hear_answer(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
         worker = self._by_id.get(msg.node_id)
@@ -276,6 +322,7 @@ class Muster:
     def _hear_news(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
         worker = self._by_id.get(msg.node_id)
         if worker is None:
+            self._recall(msg.node_id)
             return
         news = News.unpack(msg.data)
         worker.state = news.state

@@ -28,7 +28,14 @@ from replayer.load.ground import Ground, Works
 from replayer.load.options import Keep, options_of
 from replayer.load.replays import load_plan, read_results
 from replayer.load.schedule import Segment
-from replayer.load.session import OVERHEAD_OPS, Request, Session, check_targets, put_away
+from replayer.load.session import (
+    OVERHEAD_OPS,
+    Request,
+    Session,
+    check_procedure,
+    check_targets,
+    put_away,
+)
 from replayer.load.threads import call_in_thread
 from replayer.load.troupe import Troupe
 from replayer.measure.facts import collect_machine
@@ -52,11 +59,13 @@ class Terms:
         number: This worker's, from 0.
         workers: How many there are.
         keep: Whether, and as what, the folders stay on the targets.
+        turn: How many parts this worker has had, with this one.
     """
 
     number: int
     workers: int
     keep: Keep | None
+    turn: int
 
 
 class Part:
@@ -77,6 +86,7 @@ class Part:
         self._terms = terms
         self._send = send
         self._procedure = choose_procedure(workload.cache, settings.remount_command)
+        check_procedure(self._procedure, request.rounds)
         self.request = replace(request, settings=replace(settings, keep=terms.keep))
         check_targets(self.request)
         works = Works(
@@ -278,6 +288,11 @@ class Part:
                 self._chronicle.end(Ending("failed", health=health, failure=why))
         self._closed = True
 
+    def release(self) -> None:
+        """Let Locust count by itself again: another part may follow."""
+        if self._troupe is not None:
+            self._troupe.statistics.release()
+
     def remove_own(self) -> tuple[str, ...]:
         """Remove the folders that this worker made, when no master will order it.
 
@@ -307,10 +322,13 @@ class Part:
         return seats_of(self._terms.number, self._terms.workers, users)
 
     def _open_record(self, run: str) -> None:
-        settings = self.request.settings
-        own = settings.output is not None and not is_forked(options_of(self._environment))
+        output = self.request.settings.output
         name = f"{run}-{self._terms.number}"
-        made = create_run_folder(settings.output if own else PARTS / name)
+        if output is None or is_forked(options_of(self._environment)):
+            output = PARTS / name
+        elif self._terms.turn > 1:
+            output = output.with_name(f"{output.name}-{self._terms.turn}")
+        made = create_run_folder(output)
         self._chronicle = Chronicle(RunFolder(made.path, name), self.request.workload)
         self._chronicle.begin(self.request.targets, self.request.rounds, self._procedure)
 

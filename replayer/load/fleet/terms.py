@@ -4,17 +4,21 @@ Pure but for reading files. A worker that compiles must come to what the master 
 given nothing takes the master's plan, which names no path.
 """
 
+import argparse
 import json
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from replayer.errors import ReplayerError
+from replayer.load.fleet_options import DEFAULT_TIMEOUT_S
 from replayer.load.options import Settings
 from replayer.load.workload import Load, Workload, make_workload
 from replayer.plan import Plan
+from replayer.trace import TraceFacts, load_facts, shipped_traces
 
-__all__ = ["agreed_workload"]
+__all__ = ["agreed_workload", "refuse_differences"]
 
 SHORT = 12  # hexadecimal digits of a fingerprint that a person compares: chosen
 
@@ -47,13 +51,45 @@ def agreed_workload(settings: Settings, told: Mapping[str, Any]) -> Workload:
     return found
 
 
+def refuse_differences(
+    settings: Settings, options: argparse.Namespace, told: Mapping[str, Any]
+) -> None:
+    """Refuse what this worker was told to do differently from its master.
+
+    Args:
+        settings: The worker's own.
+        options: Its command line.
+        told: The master's order.
+
+    Raises:
+        ReplayerError: Names the first option.
+    """
+    timeout_s = None if options.worker_timeout == DEFAULT_TIMEOUT_S else options.worker_timeout
+    own: dict[str, tuple[object, object]] = {
+        "-u": (options.num_users, told["users"]),
+        "-t": (options.run_time, told["run_time_s"]),
+        "--rounds": (settings.rounds, told["rounds"]),
+        "--seed": (settings.seed, told["seed"]),
+        "--set": (list(settings.changes) or None, told["changes"]),
+        "--cache": (settings.cache, told["cache"]),
+        "--keep": (settings.keep, told["keep"]),
+        "--worker-timeout": (timeout_s, told["timeout_s"]),
+    }
+    for name, (mine, masters) in own.items():
+        if mine is not None and mine != masters:
+            message = f"{name} {_shown(mine)}: the master has {_shown(masters)}"
+            raise ReplayerError(message, hint="leave it out here: the master decides that for all")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
+
+
 def _taken(told: Mapping[str, Any]) -> Workload:
     body = json.loads(told["plan"])
-    if body.get("traces"):
-        message = f"{told['source']}: replays traces, which do not come from the master"
-        hint = "give the worker the same --scenario or --trace as the master"
-        raise ReplayerError(message, hint=hint)
-    plan = Plan(body)
+    plan = Plan(body, tuple(_shipped(row, str(told["source"])) for row in body.get("traces", ())))
     return Workload(
         plan=plan,
         source=told["source"],
@@ -63,3 +99,14 @@ def _taken(told: Mapping[str, Any]) -> Workload:
         thresholds=(),
         pace=str(body["pace"]["kind"]),
     )
+
+
+def _shipped(row: Mapping[str, Any], source: str) -> TraceFacts:
+    """Return the shipped trace that is the master's; no path comes from there."""
+    for folder in shipped_traces().values():
+        facts = load_facts(str(folder), Path())
+        if facts.sha256 == row["sha256"]:
+            return facts
+    message = f"{source}: replays trace {row['name']}, which does not come with the program"
+    hint = "traces do not come from the master: give the worker the same --scenario or --trace"
+    raise ReplayerError(message, hint=hint)

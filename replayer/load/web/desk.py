@@ -13,18 +13,21 @@ from typing import Literal
 
 import gevent
 from locust.env import Environment
-from locust.runners import STATE_STOPPED, LocalRunner
+from locust.runners import STATE_STOPPED, LocalRunner, MasterRunner
 from locust.web import WebUI
 
 from replayer.errors import ReplayerError, in_lines, keep_bug
 from replayer.load.audience import Audience
+from replayer.load.fleet.company import gather_company
+from replayer.load.fleet.leader import Leader
 from replayer.load.interruption import SIGNALS, Level
 from replayer.load.measured import MeasuredInterval
 from replayer.load.metrics import Meter
 from replayer.load.options import options_of
 from replayer.load.progress import make_progress
-from replayer.load.session import Request
+from replayer.load.session import Request, chosen_targets
 from replayer.load.stage import Stage, make_request, open_stage
+from replayer.load.targets import Target
 from replayer.load.users import has_scenario_users
 from replayer.load.web.board import Board
 from replayer.load.web.form import Form, Order
@@ -62,7 +65,7 @@ class Playing:
     board: Board
     tally: Tally = field(default_factory=Tally)
     series: Series = field(default_factory=Series)
-    stage: Stage | None = None
+    stage: Stage | Leader | None = None
     folder: Path | None = None
     outcome: str | None = None
     failure: str | None = None
@@ -81,6 +84,7 @@ class Desk:
         form: What may be ordered.
         playing: The run that goes on, or the last one.
         meter: Figures of all runs, for those who fetch them.
+        run_time_s: What the form begins with, as the command line has it.
     """
 
     def __init__(self, environment: Environment, web_ui: WebUI, form: Form) -> None:
@@ -89,11 +93,13 @@ class Desk:
         self.form = form
         self.playing: Playing | None = None
         self.meter = Meter()
+        self.run_time_s: int | None = options_of(environment).run_time
+        self._company = gather_company(environment, form.settings)
         environment.host = form.host
         signal.signal(signal.SIGINT, self._end_page)  # SIGTERM is Locust's until the first run
 
     @property
-    def stage(self) -> Stage | None:
+    def stage(self) -> Stage | Leader | None:
         """The stage of the run that goes on."""
         return self.playing.stage if self.playing else None
 
@@ -125,9 +131,12 @@ class Desk:
         options.run_time = order.run_time_s
         board = Board(make_progress(quiet=order.settings.quiet))
         audience = self.meter.follow(Audience(board, self._watch))
-        request = make_request(self._environment, order.settings, audience)
+        targets = chosen_targets(order.settings)
+        if self._company is not None:  # where they are is each worker's own matter
+            targets = tuple(Target(target.name, ()) for target in targets)
+        request = make_request(self._environment, order.settings, audience, targets)
         self.playing = Playing(request, board)
-        gevent.spawn(self._open, self.playing, audience)
+        gevent.spawn(self._open, self.playing, audience, order.run_time_s)
 
     def stop(self) -> None:
         """Ask the run that goes on to end; it ends in bounded time, with what it has."""
@@ -165,9 +174,9 @@ class Desk:
         if self.playing is not None:
             self.playing.watch(interval)
 
-    def _open(self, playing: Playing, audience: Audience) -> None:
+    def _open(self, playing: Playing, audience: Audience, run_time_s: int | None) -> None:
         try:
-            stage = open_stage(playing.request, self._environment, audience)
+            stage = self._make_stage(playing.request, audience, run_time_s)
         except ReplayerError as error:
             self._fail(playing, str(error), in_lines(error))
         except Exception as error:  # noqa: BLE001 - the page must say so
@@ -176,6 +185,13 @@ class Desk:
         else:
             playing.stage, playing.folder = stage, stage.folder.path
             self._play()
+
+    def _make_stage(
+        self, request: Request, audience: Audience, run_time_s: int | None
+    ) -> Stage | Leader:
+        if self._company is None:
+            return open_stage(request, self._environment, audience)
+        return self._company.open(request, audience, run_time_s)
 
     def _fail(self, playing: Playing, shown: str, said: str) -> None:
         sys.stderr.write(f"{said}\n")
@@ -188,7 +204,7 @@ class Desk:
     def _play(self) -> None:
         """Have Locust start its test."""
         runner, options = self._environment.runner, options_of(self._environment)
-        if not isinstance(runner, LocalRunner):
+        if not isinstance(runner, LocalRunner | MasterRunner):
             return
         if runner.user_count == 0:
             runner.update_state(STATE_STOPPED)  # whatever a key pressed in the terminal has left

@@ -13,6 +13,7 @@ import ipaddress
 import secrets
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -36,6 +37,12 @@ INLINE_SCRIPTS = "inline_scripts"
 """Where a view leaves the digests of scripts that stand in its page itself."""
 INLINE = frozenset({"locust.stats_report"})
 """Locust's report to download is one file, with its script inside."""
+REPORTS = frozenset({"replayer.page", "replayer.comparison_page"})
+"""So are ours. They are shown as if they came from nowhere: their script can ask us for nothing."""
+SANDBOX = (
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
 
 
 @dataclass(frozen=True)
@@ -121,19 +128,24 @@ def _judge(guard: Guard) -> tuple[Response, int] | None:
 
 
 def _protect(response: Response) -> Response:
-    scripts = "'self' 'unsafe-inline'" if request.endpoint in INLINE else "'self'"
-    for known in g.get(INLINE_SCRIPTS, ()):
-        scripts += f" 'sha256-{known}'"
-    response.headers["Content-Security-Policy"] = (
-        f"default-src 'none'; script-src {scripts}; style-src 'self' 'unsafe-inline'; "
-        "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; form-action 'self'; "
-        "base-uri 'none'; frame-ancestors 'none'"
-    )
+    shown = request.endpoint in REPORTS and response.status_code == HTTPStatus.OK
+    response.headers["Content-Security-Policy"] = SANDBOX if shown else _policy()
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Referrer-Policy"] = "same-origin"
     response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     response.headers["X-Frame-Options"] = "DENY"
     return response
+
+
+def _policy() -> str:
+    scripts = "'self' 'unsafe-inline'" if request.endpoint in INLINE else "'self'"
+    for known in g.get(INLINE_SCRIPTS, ()):
+        scripts += f" 'sha256-{known}'"
+    return (
+        f"default-src 'none'; script-src {scripts}; style-src 'self' 'unsafe-inline'; "
+        "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; form-action 'self'; "
+        "base-uri 'none'; frame-ancestors 'none'"
+    )
 
 
 class _Closed:

@@ -1,5 +1,6 @@
 """The pages of past runs and of traces: tables made here, in threads, so that nobody waits."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,31 +11,42 @@ from replayer.load.web.answer import answer_order
 from replayer.load.web.desk import Desk
 from replayer.load.web.form import REPLAY_CACHES, REPLAY_PACES
 from replayer.load.web.library import list_traces
-from replayer.load.web.past import PastRun, compare_runs, find_run, list_runs
+from replayer.load.web.past import (
+    PastRun,
+    compare_runs,
+    find_run,
+    list_runs,
+    render_comparison,
+)
 from replayer.measure import Run, load_run
 from replayer.measure.units import format_count, format_rate, format_time_ns
 from replayer.report import (
+    Compared,
     Document,
-    Ranked,
     compose,
     render_csv,
+    render_html,
     render_json,
+    render_junit,
     render_markdown,
     render_table,
+    show_interval,
+    show_value,
 )
 from replayer.trace import shipped_traces
 
-__all__ = ["add_library", "add_runs"]
+__all__ = ["add_comparison", "add_library", "add_runs"]
 
-FORMS = {
+FORMS: dict[str, tuple[Callable[[Document], str], str]] = {
     "json": (render_json, "application/json"),
     "md": (render_markdown, "text/markdown; charset=utf-8"),
     "csv": (render_csv, "text/csv; charset=utf-8"),
+    "xml": (render_junit, "application/xml"),
 }
 
 
 def add_runs(blueprint: Blueprint, desk: Desk) -> None:
-    """Add the list of runs, the report of each, and the comparison of several."""
+    """Add the list of runs, and the report of each in every form."""
     folder = desk.form.runs
 
     @blueprint.route("/runs")
@@ -58,12 +70,34 @@ def add_runs(blueprint: Blueprint, desk: Desk) -> None:
         saved = {"Content-Disposition": f'attachment; filename="replayer-{name}.{form}"'}
         return Response(text, content_type=kind, headers=saved)
 
+    @blueprint.route("/runs/<name>/report.html")
+    def page(name: str) -> str:
+        record = call_in_thread(load_run, find_run(folder, name))
+        return call_in_thread(render_html, [record])
+
+
+def add_comparison(blueprint: Blueprint, desk: Desk) -> None:
+    """Add the comparison of several runs."""
+    folder = desk.form.runs
+
+    def chosen() -> list[Path]:
+        return [find_run(folder, name) for name in request.args.getlist("run")]
+
     @blueprint.route("/compare")
     def compare() -> str:
-        folders = [find_run(folder, name) for name in request.args.getlist("run")]
-        found = call_in_thread(compare_runs, folders)
-        ranking = [_ranked(each) for each in found.ranking]
-        return render_template("replayer/compare.html", found=found, ranking=ranking)
+        found = call_in_thread(compare_runs, chosen())
+        return render_template(
+            "replayer/compare.html",
+            notes=found.notes,
+            comparison=found.comparison,
+            ranking=[_ranked(each) for each in found.comparison.compared],
+            columns=[(each.label, Path(each.folder).name) for each in found.comparison.contenders],
+            runs=request.args.getlist("run"),
+        )
+
+    @blueprint.route("/compare.html")
+    def comparison_page() -> str:
+        return call_in_thread(render_comparison, chosen())
 
 
 def add_library(blueprint: Blueprint, desk: Desk) -> None:
@@ -127,24 +161,14 @@ def _figures(run: Run) -> list[str]:
     ]
 
 
-def _ranked(ranked: Ranked) -> dict[str, Any]:
-    write = format_time_ns if ranked.unit == "ns" else format_rate
+def _ranked(ranked: Compared) -> dict[str, Any]:
     places = {
-        place.target: {
-            "value": write(place.value),
-            "ratio": f"\N{MULTIPLICATION SIGN}{place.ratio:.2f}",
-            "best": number == 0,
-            "claim": "best"
-            if number == 0
-            else "differs"
-            if place.differs
-            else "not shown to differ",
+        standing.label: {
+            "value": show_value(ranked, standing.value),
+            "ratio": f"\N{MULTIPLICATION SIGN}{standing.ratio:.2f}",
+            "interval": show_interval(standing),
+            "claim": standing.claim,
         }
-        for number, place in enumerate(ranked.places)
+        for standing in ranked.standings
     }
-    return {
-        "subject": ranked.subject,
-        "kind": ranked.kind,
-        "figure": ranked.figure,
-        "places": places,
-    }
+    return {"name": f"{ranked.subject} {ranked.figure}", "kind": ranked.kind, "places": places}

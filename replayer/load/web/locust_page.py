@@ -55,7 +55,7 @@ def _dress(web_ui: WebUI, desk: Desk) -> None:
             extra_options=desk.form.fields(),
             override_host_warning=False,
             missing_host_warning=False,
-            run_time=None,
+            run_time=desk.run_time_s,
         )
 
     web_ui.update_template_args = update_ours  # type: ignore[method-assign] # it is asked for each page

@@ -25,7 +25,7 @@ from replayer.load.threads import call_in_thread
 from replayer.load.web import login
 from replayer.load.web.desk import Desk
 from replayer.load.web.guard import TOKEN
-from replayer.load.web.library_pages import add_library, add_runs
+from replayer.load.web.library_pages import add_comparison, add_library, add_runs
 from replayer.load.web.offer import describe_choices
 from replayer.load.web.overview import describe_now
 from replayer.load.web.plots import describe_series, parse_look
@@ -45,6 +45,7 @@ def install(web_ui: WebUI, desk: Desk) -> None:
     _add_errors(blueprint)
     _add_live(blueprint, web_ui, desk)
     add_runs(blueprint, desk)
+    add_comparison(blueprint, desk)
     add_library(blueprint, desk)
     base = app.blueprints["locust"].url_prefix or ""
     app.register_blueprint(blueprint, url_prefix=f"{base}{PLACE}")

@@ -1,20 +1,21 @@
-"""Past runs: the folders beside the one that a run from the page gets, and their ranking.
+"""Past runs: the folders beside the one that a run from the page gets, and their comparison.
 
-Folders are found by listing, never by a name that was sent. Reports and rankings are the report
-room's; here runs become targets of one summary, so that they can be ranked as targets are.
+Folders are found by listing, never by a name that was sent. Reports, comparisons and the judgement
+whether two runs did the same work are the report room's.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pydantic import ValidationError
 
 from replayer.errors import ReplayerError
-from replayer.measure import Run, RunRecord, Summary, TargetSummary, load_run, summarise
-from replayer.report import Ranked, rank
+from replayer.measure import Run, RunRecord, load_run
+from replayer.report import Comparison, compare, plan_changes, render_html, same_work
 
-__all__ = ["Comparison", "PastRun", "compare_runs", "find_run", "list_runs"]
+__all__ = ["Beside", "PastRun", "compare_runs", "find_run", "list_runs", "render_comparison"]
 
 MOST_RUNS = 200
 """Chosen: the newest ones; a longer list is for the command line."""
@@ -40,17 +41,15 @@ class PastRun:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Beside:
     """Runs side by side.
 
     Attributes:
-        names: What each run's targets are called here.
-        ranking: Each figure that at least two have.
+        comparison: As ``replayer compare`` makes it.
         notes: What stands against comparing them.
     """
 
-    names: tuple[str, ...]
-    ranking: tuple[Ranked, ...]
+    comparison: Comparison
     notes: tuple[str, ...]
 
 
@@ -75,52 +74,48 @@ def find_run(folder: Path, name: str) -> Path:
     raise NoRunError(message)
 
 
-def compare_runs(folders: Sequence[Path]) -> Comparison:
-    """Rank the targets of several runs together.
+def compare_runs(folders: Sequence[Path]) -> Beside:
+    """Compare the targets of several runs; other work is said, and not refused.
 
     Raises:
         ReplayerError: Too few or too many, or one cannot be read.
     """
+    records = _records(folders)
+    comparison = compare(records, _plans(records))
+    return Beside(comparison, (*_other_work(records), *comparison.cautions))
+
+
+def render_comparison(folders: Sequence[Path]) -> str:
+    """Render the same as a page of its own.
+
+    Raises:
+        ReplayerError: See above.
+    """
+    records = _records(folders)
+    return render_html(records, _plans(records))
+
+
+def _records(folders: Sequence[Path]) -> list[RunRecord]:
     if not 2 <= len(folders) <= MOST_COMPARED:  # noqa: PLR2004 - one has nothing to compare with
         message = f"choose 2 to {MOST_COMPARED} runs to compare, got {len(folders)}"
         raise ReplayerError(message)
-    records = [load_run(folder) for folder in folders]
-    targets = [target for record in records for target in _targets(record)]
-    numbered = tuple(
-        target.model_copy(update={"index": index}) for index, target in enumerate(targets)
-    )
-    return Comparison(
-        names=tuple(target.name for target in numbered),
-        ranking=rank(Summary(targets=numbered)),
-        notes=tuple(_notes([record.run for record in records])),
-    )
+    return [load_run(folder) for folder in folders]
 
 
-def _targets(record: RunRecord) -> list[TargetSummary]:
-    several = len(record.run.targets) > 1
-    return [
-        target.model_copy(
-            update={
-                "name": f"{record.folder.name} {target.name}" if several else record.folder.name
-            }
-        )
-        for target in summarise(record).targets
-    ]
+def _plans(records: Sequence[RunRecord]) -> Literal["same plan", "different plans"]:
+    alike = all(same_work(records[0], other) for other in records[1:])
+    return "same plan" if alike else "different plans"
 
 
-def _notes(runs: Sequence[Run]) -> list[str]:
-    facts: dict[str, set[object]] = {
-        "different plans were run: compare only transactions that do the same": {
-            run.plan.fingerprint for run in runs
-        },
-        "the caches were in different states": {run.cache.asked for run in runs},
-        "the numbers of users differ": {run.load.users for run in runs},
-        "the clients differ": {(run.machine.host, run.machine.kernel) for run in runs},
-        "an acknowledged write is worth different things on these targets": {
-            target.guarantee.says for run in runs for target in run.targets
-        },
-    }
-    return [note for note, values in facts.items() if len(values) > 1]
+def _other_work(records: Sequence[RunRecord]) -> Iterator[str]:
+    """Say which runs did other work than the first."""
+    first = records[0]
+    for other in records[1:]:
+        if not same_work(first, other):
+            yield (
+                f"{first.folder.name} and {other.folder.name} did different work: their plans "
+                f"differ in {plan_changes(first, other)}; only what bears the same name is compared"
+            )
 
 
 def _is_run(folder: Path) -> bool:

@@ -17,6 +17,7 @@ from replayer.report.html.bars import legend, render_bars
 from replayer.report.html.material import Material, collect_material
 from replayer.report.html.sections import (
     charts,
+    clients,
     conditions,
     figures,
     findings,
@@ -142,6 +143,7 @@ def _run(material: Material, *, alone: bool) -> Markup:
         _section("What a write was worth", list(promises(document))),
         _section("Charts", list(charts(material))),
         _section("Figures", list(figures(document))),
+        _section("How much came from which client", list(clients(document))),
         _section("Conditions", [conditions(document)]),
         _section("Errors, stalls and the slowest calls", list(incidents(document))),
     )

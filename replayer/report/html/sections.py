@@ -14,6 +14,7 @@ from replayer.report.charts import (
     tag,
 )
 from replayer.report.charts.frame import colour
+from replayer.report.clients import client_rows, client_titles
 from replayer.report.description import (
     describe_incident,
     describe_judgement,
@@ -29,6 +30,7 @@ from replayer.report.html.tables import facts, table
 
 __all__ = [
     "charts",
+    "clients",
     "conditions",
     "figures",
     "findings",
@@ -156,6 +158,13 @@ def figures(document: Document) -> Iterator[Markup]:
         yield table(("where", "target", "outcome", "count", "mean", "max"), errors, "figures")
     for text in footnotes(document):
         yield tag("p", text, class_="faint")
+
+
+def clients(document: Document) -> Iterator[Markup]:
+    """Yield who measured how much of each figure; nothing where it was one process."""
+    rows = list(client_rows(document))
+    if rows:
+        yield table(client_titles(document), rows, "figures")
 
 
 def conditions(document: Document) -> Markup:

@@ -1,6 +1,7 @@
 """Seconds of several workers become the run's: every count is there, once."""
 
 from collections import Counter
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,6 +78,7 @@ def test_seconds_that_begin_almost_together_become_one() -> None:
     assert [len(interval.rows) for interval in taken] == [1, 1, 1]
     assert [interval.rows[0].histogram.count for interval in taken] == [6, 6, 6]
     assert [interval.users for interval in taken] == [12, 12, 12]
+    assert all(later.start_ns == one.end_ns for one, later in pairwise(taken))
 
 
 def test_a_second_waits_until_everybody_has_told() -> None:

@@ -1,0 +1,93 @@
+"""From how many clients each figure came, and how much of it from which: words and rows.
+
+A run of one process has no clients, and nothing is said of it here.
+"""
+
+from collections.abc import Iterator
+
+from replayer.measure import Client, format_count
+from replayer.report.document import Document
+
+__all__ = ["client_notes", "client_rows", "client_titles", "describe_clients"]
+
+Figure = tuple[int, str]
+"""A target and a transaction."""
+
+
+def describe_clients(document: Document) -> Iterator[tuple[str, str]]:
+    """Yield who measured, and how much of the figures is whose."""
+    if not document.clients:
+        return
+    left = sum(client.status == "finished" for client in document.clients)
+    yield "clients", f"{left} of {len(document.clients)} to the end"
+    names = _names(document)
+    for client in document.clients:
+        shares = ", ".join(
+            f"{names[target, name]} {format_count(count)}"
+            for (target, name), count in _shares(client).items()
+            if (target, name) in names
+        )
+        paths = ", ".join(path for paths in client.paths for path in paths)
+        users = format_count(client.users)
+        who = f"{client.machine.host}, process {client.pid}, {users} users on {paths}"
+        losses = "".join(f"; {text}" for text in _losses(client))
+        yield f"  worker {client.number}", f"{who}: {shares or 'nothing'}{losses}"
+
+
+def client_notes(document: Document) -> Iterator[str]:
+    """Yield from how many clients the figures come, and which of them come from fewer."""
+    total = len(document.clients)
+    if not total:
+        return
+    by_count: dict[int, list[str]] = {}
+    for figure, name in _names(document).items():
+        sources = sum(_shares(client).get(figure, 0) > 0 for client in document.clients)
+        by_count.setdefault(sources, []).append(name)
+    if set(by_count) <= {total}:
+        yield f"every figure comes from {total} of {total} clients"
+    else:
+        parts = (f"{', '.join(by_count[n])} from {n}" for n in sorted(by_count, reverse=True))
+        yield f"of {total} clients the figures come from: {'; '.join(parts)}"
+    for client in document.clients:
+        for loss, text in zip(client.losses, _losses(client), strict=True):
+            when = "from then on" if loss.back_s is None else "of that time"
+            yield (
+                f"worker {client.number} was {text}: figures {when} come from {total - 1} of "
+                f"{total} clients or fewer"
+            )
+
+
+def client_titles(document: Document) -> tuple[str, ...]:
+    """Return the titles of a table of the clients."""
+    return ("client", "machine", "users", *_names(document).values(), "to the end")
+
+
+def client_rows(document: Document) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each client: how many transactions of each figure are its own."""
+    for client in document.clients:
+        shares = _shares(client)
+        counts = (format_count(shares.get(figure, 0)) for figure in _names(document))
+        end = "; ".join(_losses(client)) or ("yes" if client.status == "finished" else "lost")
+        machine = f"{client.machine.host}, process {client.pid}"
+        users = format_count(client.users)
+        yield (f"worker {client.number}", machine, users, *counts, end)
+
+
+def _names(document: Document) -> dict[Figure, str]:
+    """Return the figures, and what each is called here."""
+    several = len(document.targets) > 1
+    return {
+        (target.index, found.name): f"{target.name}/{found.name}" if several else found.name
+        for target in document.summary.targets
+        for found in target.overall.transactions
+    }
+
+
+def _shares(client: Client) -> dict[Figure, int]:
+    return {(share.target, share.transaction): share.count for share in client.shares}
+
+
+def _losses(client: Client) -> Iterator[str]:
+    for loss in client.losses:
+        back = "" if loss.back_s is None else f", back at {loss.back_s:.1f} s"
+        yield f"lost at {loss.at_s:.1f} s ({loss.why}){back}"

@@ -1,0 +1,100 @@
+"""From how many clients each figure came, in every form of the report."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from replayer import measure, report
+from replayer.report.html import render_html
+from tests.unit.runs import RunWriter, make_health, make_machine, make_run
+
+LOSS = measure.ClientLoss(at_s=4.0, why="gave no sign of life for 10 s", back_s=None)
+
+
+def client(number: int, shares: dict[str, int], *losses: measure.ClientLoss) -> measure.Client:
+    return measure.Client(
+        number=number,
+        machine=make_machine(),
+        pid=100 + number,
+        users=2,
+        paths=(("/srv/data",),),
+        status="lost" if losses and losses[-1].back_s is None else "finished",
+        losses=losses,
+        clock_within_ns=1000,
+        shares=tuple(
+            measure.ClientShare(target=0, transaction=name, count=count)
+            for name, count in shares.items()
+        ),
+        health=make_health(),
+        folder=f"parts/{number}",
+    )
+
+
+def recorded(folder: Path, *clients: measure.Client) -> measure.RunRecord:
+    writer = RunWriter(folder / "run")
+    for name in ("look", "save"):
+        writer.transaction(name, [1_000_000 + 1000 * step for step in range(100)])
+    return measure.load_run(writer.write(make_run(clients=clients)))
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> measure.RunRecord:
+    both = {"look": 50, "save": 50}
+    return recorded(tmp_path, client(0, both), client(1, both))
+
+
+@pytest.fixture
+def torn(tmp_path: Path) -> measure.RunRecord:
+    back = LOSS.model_copy(update={"back_s": 6.0})
+    return recorded(
+        tmp_path, client(0, {"look": 60, "save": 100}), client(1, {"look": 40}, back, LOSS)
+    )
+
+
+def forms(record: measure.RunRecord) -> dict[str, str]:
+    document = report.compose(record)
+    return {
+        "table": " ".join(report.render_table(document).split()),
+        "markdown": report.render_markdown(document).replace("\\", ""),
+        "html": render_html([record]),
+    }
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html"])
+def test_every_form_says_that_all_figures_come_from_all_clients(
+    whole: measure.RunRecord, form: str
+) -> None:
+    assert "every figure comes from 2 of 2 clients" in forms(whole)[form]
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html"])
+def test_every_form_says_which_figure_comes_from_fewer(torn: measure.RunRecord, form: str) -> None:
+    text = forms(torn)[form]
+    assert "of 2 clients the figures come from: look from 2; save from 1" in text
+    assert "worker 1 was lost at 4.0 s (gave no sign of life for 10 s)" in text
+    assert "back at 6.0 s" in text
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html"])
+def test_a_run_of_one_process_says_nothing_of_clients(tmp_path: Path, form: str) -> None:
+    assert "clients" not in forms(recorded(tmp_path))[form]
+
+
+def test_the_pages_table_has_the_share_of_each_client(torn: measure.RunRecord) -> None:
+    page = render_html([torn])
+    assert "How much came from which client" in page
+    row = page[page.index('<th scope="row">worker 1</th>') :]
+    cells = [cell.split("<")[0] for cell in row.split("<td>")[1:6]]
+    assert cells[1:4] == ["2", "40", "0"]
+
+
+def test_shares_in_json_add_up_to_the_figures(torn: measure.RunRecord) -> None:
+    document = json.loads(report.render_json(report.compose(torn)))
+    (target,) = document["summary"]["targets"]
+    counts = {each["name"]: each["count"] for each in target["overall"]["transactions"]}
+    sums = dict.fromkeys(counts, 0)
+    for each in document["clients"]:
+        for share in each["shares"]:
+            sums[share["transaction"]] += share["count"]
+    assert sums == counts
