@@ -95,7 +95,7 @@ class FolderGround:
         if self._sandbox is None:
             return
         direct = [section for section in file.sections if section.switched_on("direct")]
-        if direct and not ask(self.path, self._has_direct):
+        if direct and not ask(self.path, self.has_direct):
             message = (
                 f"{self.path}: direct=1 of job {direct[0].name} ({file.source}) is not possible: "
                 "this file system has no O_DIRECT"
@@ -137,7 +137,7 @@ class FolderGround:
             raise ReplayerError(message)
         return self._sandbox
 
-    def _has_direct(self) -> bool:
+    def has_direct(self) -> bool:
         """Whether a file can be opened past the page cache, see open(2) on EINVAL."""
         probe = Path(self._opened().path, "direct")
         try:

@@ -61,7 +61,7 @@ transactions:
 _NAMES = {
     ("look", "stat"): "stat of a file",
     ("miss", "stat"): "stat of a missing name",
-    ("list", "getdents"): f"list of {FILES} files",
+    ("list", "transaction"): f"list of {FILES} files",
     ("read", "open"): "open of a file",
     ("read", "read"): "read of 4 KiB",
     ("save", "open"): "create",

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from replayer.baseline.asking import ask
+from replayer.baseline.direct import without_direct
 from replayer.baseline.jobs import load_jobs
 from replayer.engine.fio import find_fio
 from replayer.load.interruption import Interruption, Level
@@ -26,7 +27,7 @@ from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_leng
 from replayer.study.journal import Attempt, Journal, State, create_journal, open_journal
 from replayer.study.model import Step, Study
 
-__all__ = ["Order", "announce", "resume_study", "run_study"]
+__all__ = ["Order", "able", "announce", "resume_study", "run_study"]
 
 PARENT = Path("replayer-studies")
 POLL_S = 0.1
@@ -156,6 +157,7 @@ def _attempt(
     if lacking is not None:
         return Attempt(folder=folder.name, done=True, says=lacking)
     terms = terms if share is None else replace(terms, seconds=share.seconds)
+    terms, left_out = able(step, terms)
     process = subprocess.Popen(  # noqa: S603 - this very program
         [sys.executable, "-m", "replayer", *step_words(step, terms, folder), "--json"],
         stdin=subprocess.DEVNULL,
@@ -172,8 +174,18 @@ def _attempt(
     if cut:
         return Attempt(folder=folder.name, done=True, says="cut short, to end in time")
     if code in SETTLED:
-        return Attempt(folder=folder.name, done=True)
+        return Attempt(folder=folder.name, done=True, says=left_out)
     return Attempt(folder=folder.name, done=False, says=_reason(folder, code))
+
+
+def able(step: Step, terms: Terms) -> tuple[Terms, str | None]:
+    """Leave out targets that have no O_DIRECT where a step needs it and others have it."""
+    lacking = () if step.fio is None else without_direct(load_jobs([step.fio]), terms.targets)
+    others = tuple(target for target in terms.targets if target not in lacking)
+    if not lacking or not others:
+        return terms, None
+    names = ", ".join(target.partition("=")[0] for target in lacking)
+    return replace(terms, targets=others), f"not on {names}: no O_DIRECT there"
 
 
 def _wait(

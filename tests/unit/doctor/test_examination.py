@@ -21,6 +21,8 @@ def test_a_probe_times_every_call_and_leaves_nothing_behind(tmp_path: Path) -> N
     ]  # fmt: skip
     assert all(op.count > 0 and op.errors == 0 for op in found.ops)
     assert all(0 < op.p50_ns <= op.p95_ns <= op.max_ns for op in found.ops)
+    counts = {op.name: op.count for op in found.ops}
+    assert counts["list of 64 files"] < 1.5 * counts["read of 4 KiB"]  # a listing, not its calls
     assert found.hung == ()
     assert found.left is None
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
