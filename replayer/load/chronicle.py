@@ -115,6 +115,12 @@ class Chronicle:
             self._run = self._run.model_copy(update={"replay": replay})
             self.folder.write_run(self._run)
 
+    def add_clients(self, clients: tuple[Client, ...]) -> None:
+        """Write who measures."""
+        if self._run is not None:
+            self._run = self._run.model_copy(update={"clients": clients})
+            self.folder.write_run(self._run)
+
     def end(self, ending: "Ending") -> None:
         """Write how it went."""
         if self._run is not None:

@@ -44,8 +44,9 @@ class Client(Frozen):
     """How many users it seats."""
     paths: tuple[tuple[str, ...], ...]
     """Where it reaches each target: one folder for each mount point."""
-    status: Literal["finished", "lost"]
-    """lost: its last results may be missing."""
+    status: Literal["working", "finished", "lost"]
+    """working: the run has not ended, and shares are not known yet; lost: its last results may be
+    missing."""
     losses: tuple[ClientLoss, ...] = ()
     clock_within_ns: Annotated[int, Field(ge=0)]
     """Its times are on the master's clock, give or take so much."""

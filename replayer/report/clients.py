@@ -10,6 +10,7 @@ from replayer.report.document import Document
 
 __all__ = ["client_notes", "client_rows", "client_titles", "describe_clients"]
 
+UNKNOWN = "{} clients began; how much came from each is written at the end, and none is there"
 Figure = tuple[int, str]
 """A target and a transaction."""
 
@@ -19,7 +20,8 @@ def describe_clients(document: Document) -> Iterator[tuple[str, str]]:
     if not document.clients:
         return
     left = sum(client.status == "finished" for client in document.clients)
-    yield "clients", f"{left} of {len(document.clients)} to the end"
+    end = f"{left} of {len(document.clients)} to the end"
+    yield "clients", UNKNOWN.format(len(document.clients)) if _is_open(document) else end
     names = _names(document)
     for client in document.clients:
         shares = ", ".join(
@@ -31,13 +33,17 @@ def describe_clients(document: Document) -> Iterator[tuple[str, str]]:
         users = format_count(client.users)
         who = f"{client.machine.host}, process {client.pid}, {users} users on {paths}"
         losses = "".join(f"; {text}" for text in _losses(client))
-        yield f"  worker {client.number}", f"{who}: {shares or 'nothing'}{losses}"
+        told = shares or ("not told yet" if _is_open(document) else "nothing")
+        yield f"  worker {client.number}", f"{who}: {told}{losses}"
 
 
 def client_notes(document: Document) -> Iterator[str]:
     """Yield from how many clients the figures come, and which of them come from fewer."""
     total = len(document.clients)
     if not total:
+        return
+    if _is_open(document):
+        yield UNKNOWN.format(total)
         return
     by_count: dict[int, list[str]] = {}
     for figure, name in _names(document).items():
@@ -64,6 +70,8 @@ def client_titles(document: Document) -> tuple[str, ...]:
 
 def client_rows(document: Document) -> Iterator[tuple[str, ...]]:
     """Yield a row for each client: how many transactions of each figure are its own."""
+    if _is_open(document):
+        return
     for client in document.clients:
         shares = _shares(client)
         counts = (format_count(shares.get(figure, 0)) for figure in _names(document))
@@ -71,6 +79,11 @@ def client_rows(document: Document) -> Iterator[tuple[str, ...]]:
         machine = f"{client.machine.host}, process {client.pid}"
         users = format_count(client.users)
         yield (f"worker {client.number}", machine, users, *counts, end)
+
+
+def _is_open(document: Document) -> bool:
+    """Whether the run goes on, or its master was killed."""
+    return any(client.status == "working" for client in document.clients)
 
 
 def _names(document: Document) -> dict[Figure, str]:

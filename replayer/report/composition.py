@@ -68,7 +68,7 @@ def _recorded_warnings(record: RunRecord) -> Iterator[RunWarning]:
     known = {warning.message for warning in record.run.warnings}
     for event in record.events:
         message, hint = event.get("message"), event.get("hint", "")
-        if record.run.clients and "client" in event and "what" in event:
+        if record.run.ended and "client" in event and "what" in event:
             continue
         if event.get("kind") == "warning" and isinstance(message, str) and message not in known:
             known.add(message)

@@ -41,7 +41,7 @@ def plan_changes(one: RunRecord, other: RunRecord) -> str:
     left, right = _plan(one), _plan(other)
     if left is None or right is None:
         return "a plan.json is missing, so in what is not known"
-    found = list(_changes(left, right, ""))
+    found = list(_changes(_less_lengths(left), _less_lengths(right), ""))
     shown = ", ".join(found[:_MOST])
     more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return f"{shown}{more}" if found else "in nothing that plan.json shows"
@@ -58,6 +58,10 @@ def _plan(record: RunRecord) -> Mapping[str, Any] | None:
 def _without_lengths(plan: Mapping[str, Any]) -> object:
     if plan.get("engine") == "fio":  # which fio ran the jobs is a fact of the run, not of the work
         return [_job_without_lengths(job) for job in plan.get("jobs", ())]
+    return _less_lengths(plan)
+
+
+def _less_lengths(plan: Mapping[str, Any]) -> Mapping[str, Any]:
     return {key: value for key, value in plan.items() if key not in _LENGTHS}
 
 

@@ -195,8 +195,8 @@ def test_workers_of_a_killed_master_take_part_in_the_run_of_the_next_one(shell: 
     assert first.status == "killed"
     assert sum(counts(first).values()) > 0
     assert sum(counts(load_run(shell.home / "part0-2")).values()) > 0
-    shown = shell.run("report", "out", "--html", "first.html")
-    assert shown.code == 0, shown.err
+    shown = shell.run("report", "out")
+    assert "2 clients began" in shown.out, shown.err
     assert list((shell.home / "mount").iterdir()) == []
 
 

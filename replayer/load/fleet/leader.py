@@ -20,7 +20,7 @@ from replayer.load.fleet.dealing import deal_to
 from replayer.load.fleet.distant import DistantBand
 from replayer.load.fleet.minutes import Minutes
 from replayer.load.fleet.muster import Muster, Worker
-from replayer.load.fleet.outcome import Outcome
+from replayer.load.fleet.outcome import Outcome, list_clients
 from replayer.load.interruption import Interruption, Level
 from replayer.load.locust_statistics import Statistics
 from replayer.load.options import Settings, options_of
@@ -214,6 +214,7 @@ def open_run(environment: Environment, request: Request, agreement: Agreement) -
         muster.begin()
         for worker in muster.living:
             _set_clock(muster, worker, minutes.begin_ns)
+        chronicle.add_clients(list_clients(muster, minutes))
     except BaseException as error:
         interrupted = request.interruption.level > Level.NONE
         chronicle.end(Ending("interrupted" if interrupted else "failed", failure=str(error)))

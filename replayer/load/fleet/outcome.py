@@ -15,7 +15,7 @@ from replayer.measure.facts import MachineFacts
 from replayer.measure.health import Health, RunWarning
 from replayer.measure.replay import ReplayResults
 
-__all__ = ["Outcome", "gather_outcome"]
+__all__ = ["Outcome", "gather_outcome", "list_clients"]
 
 CLOSE_S = 60.0  # chosen: ending ten thousand threads and sending what is left, on a busy machine
 REMOVE_S = 3600.0  # chosen: millions of files on a slow mount; a sign of life is asked for as ever
@@ -75,6 +75,12 @@ def gather_outcome(muster: Muster, minutes: Minutes) -> Outcome:
         leavings=(*kept, *left_lines),
         left=bool(left_lines),
     )
+
+
+def list_clients(muster: Muster, minutes: Minutes) -> tuple[Client, ...]:
+    """Return who works, as it is known when the run begins: a killed master writes no more."""
+    found = (_client(worker, {}, minutes) for worker in muster.workers)
+    return tuple(client.model_copy(update={"status": "working"}) for client in found)
 
 
 def _put_away(

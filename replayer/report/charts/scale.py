@@ -62,16 +62,16 @@ class Log:
 
     def ticks(self) -> list[float]:
         """Return powers of ten; where they are few, also round numbers between them."""
-        for steps in _STEPS:
-            found = self._within(steps)
+        low, high = floor(log10(self.low) + 1e-9), ceil(log10(self.high) - 1e-9)
+        sparse = 2 if high - low > _MOST_DECADES else 1
+        for every, steps in ((sparse, _STEPS[0]), *((1, steps) for steps in _STEPS)):
+            found = self._within(range(low, high + 1, every), steps)
             if len(found) >= _FEWEST_TICKS:
                 break
         return found
 
-    def _within(self, steps: Sequence[float]) -> list[float]:
-        low, high = floor(log10(self.low) + 1e-9), ceil(log10(self.high) - 1e-9)
-        every = 2 if high - low > _MOST_DECADES else 1
-        found = [step * 10.0**power for power in range(low, high + 1, every) for step in steps]
+    def _within(self, powers: range, steps: Sequence[float]) -> list[float]:
+        found = [step * 10.0**power for power in powers for step in steps]
         return [tick for tick in found if self.low * 0.999 <= tick <= self.high * 1.001]
 
 

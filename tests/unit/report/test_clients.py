@@ -77,6 +77,13 @@ def test_every_form_says_which_figure_comes_from_fewer(torn: measure.RunRecord, 
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
+def test_every_form_says_how_many_began_where_no_end_was_written(tmp_path: Path, form: str) -> None:
+    working = [client(number, {}).model_copy(update={"status": "working"}) for number in range(3)]
+    text = forms(recorded(tmp_path, *working))[form]
+    assert "3 clients began; how much came from each is written at the end" in text
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html"])
 def test_a_run_of_one_process_says_nothing_of_clients(tmp_path: Path, form: str) -> None:
     assert "clients" not in forms(recorded(tmp_path))[form]
 

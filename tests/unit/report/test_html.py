@@ -237,6 +237,8 @@ def test_scales_place_ends_at_ends_and_name_round_values() -> None:
     assert (log.place(1e3), log.place(1e6), log.place(1)) == (200, 0, 200)
     assert log.ticks() == [1e3, 1e4, 1e5, 1e6]
     assert Log(1e3, 1e4, 0, 1).ticks() == [1e3, 2e3, 5e3, 1e4]
+    assert Log(7e3, 2e10, 0, 1).ticks() == [10.0**power for power in range(4, 11)]
+    assert Log(1, 1e12, 0, 1).ticks() == [10.0**power for power in range(0, 13, 2)]
     assert Linear(0, 60, 0, 1).ticks() == [0, 10, 20, 30, 40, 50, 60]
     assert 4 <= len(Linear(3.3, 17.9, 0, 1).ticks()) <= 8
     assert Linear(5, 5, 0, 1).ticks() == [5]
