@@ -12,7 +12,7 @@ from replayer.load.web.form import REPLAY_CACHES, REPLAY_PACES
 from replayer.load.web.library import list_traces
 from replayer.load.web.past import PastRun, compare_runs, find_run, list_runs
 from replayer.measure import Run, load_run
-from replayer.measure.units import format_count, format_rate, format_time_ns
+from replayer.measure.units import format_count, format_rate, format_ratio, format_time_ns
 from replayer.report import (
     Document,
     Ranked,
@@ -132,7 +132,7 @@ def _ranked(ranked: Ranked) -> dict[str, Any]:
     places = {
         place.target: {
             "value": write(place.value),
-            "ratio": f"\N{MULTIPLICATION SIGN}{place.ratio:.2f}",
+            "ratio": f"\N{MULTIPLICATION SIGN}{format_ratio(place.ratio)}",
             "best": number == 0,
             "claim": "best"
             if number == 0
