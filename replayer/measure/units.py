@@ -9,6 +9,7 @@ __all__ = [
     "format_duration",
     "format_factor",
     "format_rate",
+    "format_ratio",
     "format_share",
     "format_time_ns",
 ]
@@ -52,6 +53,16 @@ def format_duration(value_s: float) -> str:
 def format_factor(value: float) -> str:
     """Return how many times: ``1.83 times``, ``410 times``."""
     return f"{_significant(value)} times"
+
+
+def format_ratio(value: float) -> str:
+    """Return a ratio without more digits than it has: ``1.22``, ``814``, ``0.087``."""
+    if value < _LEAST_OF_TWO:
+        return f"{value:.2g}"
+    return f"{value:.2f}" if value < _MOST_OF_TWO else _significant(float(f"{value:.3g}"))
+
+
+_LEAST_OF_TWO, _MOST_OF_TWO = 0.1, 9.995  # between them two decimals are two or three digits
 
 
 def _scaled(value: float, scale: tuple[tuple[int, str], ...]) -> str:

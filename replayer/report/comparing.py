@@ -14,6 +14,7 @@ from replayer.measure import (
     Summary,
     format_duration,
     format_factor,
+    format_ratio,
     format_time_ns,
     summarise,
 )
@@ -159,7 +160,8 @@ def _times(standing: Standing) -> str:
     if standing.ratio_low is None or standing.ratio_high is None:
         return format_factor(standing.ratio)
     return (
-        f"{format_factor(standing.ratio)} ({standing.ratio_low:.2f} to {standing.ratio_high:.2f})"
+        f"{format_factor(standing.ratio)} ({format_ratio(standing.ratio_low)} to "
+        f"{format_ratio(standing.ratio_high)})"
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from replayer.measure import format_rate, format_time_ns
+from replayer.measure import format_rate, format_ratio, format_time_ns
 from replayer.report.comparison import Compared, Comparison, Standing
 from replayer.report.grid import Column, lay_out_grid
 from replayer.report.markdown import escape, table_lines
@@ -58,7 +58,7 @@ def standing_rows(ranked: Compared) -> Iterator[tuple[str, ...]]:
             f"{ranked.subject} {ranked.figure}",
             standing.label,
             show_value(ranked, standing.value),
-            f"{_TIMES}{standing.ratio:.2f}",
+            f"{_TIMES}{format_ratio(standing.ratio)}",
             show_interval(standing),
             _spread(ranked, standing),
             standing.claim,
@@ -76,7 +76,7 @@ def show_interval(standing: Standing) -> str:
         return _DASH
     if standing.ratio_high > _WIDEST * standing.ratio_low:
         return "too wide"
-    return f"{standing.ratio_low:.2f}{_DASH}{standing.ratio_high:.2f}"
+    return f"{format_ratio(standing.ratio_low)}{_DASH}{format_ratio(standing.ratio_high)}"
 
 
 _WIDEST = 100  # chosen: such an interval says nothing but that more must be measured

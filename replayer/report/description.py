@@ -160,10 +160,16 @@ def _time(document: Document) -> str:
         asked.append(f"{format_count(load.transactions_per_user)} transactions per user")
     rounds = f"{load.rounds} round{'s' * (load.rounds != 1)}"
     measured = ", ".join(
-        f"{target.name} {target.overall.measured_s:.3g} s" for target in document.summary.targets
+        f"{target.name} {_seconds(target.overall.measured_s)}"
+        for target in document.summary.targets
     )
     warm = f", warm-up {load.warm_up_s:g} s" if load.warm_up_s else ""
     return f"{' or '.join(asked) or 'no end given'}, {rounds}{warm}; measured: {measured}"
+
+
+def _seconds(value: float) -> str:
+    """Three digits, and all of a whole number."""
+    return f"{value:,.0f} s" if value >= 100 else f"{value:.3g} s"  # noqa: PLR2004
 
 
 def _harness(document: Document) -> str:

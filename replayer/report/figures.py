@@ -16,6 +16,7 @@ from replayer.measure import (
     format_bytes,
     format_count,
     format_rate,
+    format_ratio,
     format_time_ns,
 )
 from replayer.report.document import Place, Ranked
@@ -90,7 +91,7 @@ def ranking_rows(ranking: Iterable[Ranked]) -> Iterator[tuple[str, ...]]:
                 f"{ranked.subject} {ranked.figure}",
                 place.target,
                 _value(ranked, place.value),
-                f"\N{MULTIPLICATION SIGN}{place.ratio:.2f}",
+                f"\N{MULTIPLICATION SIGN}{format_ratio(place.ratio)}",
                 _spread(ranked, place),
                 _claim(number, place),
             )

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from replayer.measure import format_count, format_time_ns
 from replayer.report import PLAIN, Style
+from replayer.report.charts import by_size
 from replayer.report.grid import Column, lay_out_grid
 from replayer.study.journal import Journal
 from replayer.study.measured import StandOut
@@ -111,6 +112,7 @@ def _times(ratio: float) -> str:
 
 
 def _lines(lines: Sequence[Line], style: Style) -> Iterator[str]:
+    order = by_size(sorted({line.transaction for line in lines}))
     titles = ("transaction", "target", "count", "errors", "mean", "p50", "p95", "max")
     cells = [
         [
@@ -123,7 +125,7 @@ def _lines(lines: Sequence[Line], style: Style) -> Iterator[str]:
                 for value in (line.mean_ns, line.p50_ns, line.p95_ns, line.max_ns)
             ),
         ]
-        for line in sorted(lines, key=lambda line: (line.transaction, line.target))
+        for line in sorted(lines, key=lambda line: (order.index(line.transaction), line.target))
     ]
     yield from lay_out_grid([Column(title, 9) for title in titles], cells, style).lines
 

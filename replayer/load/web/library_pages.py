@@ -19,7 +19,7 @@ from replayer.load.web.past import (
     render_comparison,
 )
 from replayer.measure import Run, load_run
-from replayer.measure.units import format_count, format_rate, format_time_ns
+from replayer.measure.units import format_count, format_rate, format_ratio, format_time_ns
 from replayer.report import (
     Compared,
     Document,
@@ -165,7 +165,7 @@ def _ranked(ranked: Compared) -> dict[str, Any]:
     places = {
         standing.label: {
             "value": show_value(ranked, standing.value),
-            "ratio": f"\N{MULTIPLICATION SIGN}{standing.ratio:.2f}",
+            "ratio": f"\N{MULTIPLICATION SIGN}{format_ratio(standing.ratio)}",
             "interval": show_interval(standing),
             "claim": standing.claim,
         }

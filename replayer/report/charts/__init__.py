@@ -3,7 +3,7 @@
 from replayer.report.charts.heatmap import draw_heatmap
 from replayer.report.charts.markup import Markup, join, tag
 from replayer.report.charts.percentiles import draw_percentiles
-from replayer.report.charts.sweep import Sweep, draw_sweep, find_sweeps
+from replayer.report.charts.sweep import Sweep, by_size, draw_sweep, find_sweeps
 from replayer.report.charts.timeline import TIMELINE_KEY, Happenings, draw_timeline
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Happenings",
     "Markup",
     "Sweep",
+    "by_size",
     "draw_heatmap",
     "draw_percentiles",
     "draw_sweep",

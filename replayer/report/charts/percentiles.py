@@ -48,7 +48,8 @@ def draw_percentiles(title: str, histograms: Mapping[str, Histogram]) -> Markup 
         places = [(across.place(inverse), up.place(value)) for inverse, value in lines[name]]
         marks.append(polyline(places, colour(number)))
         for (x, y), (inverse, value) in zip(places, lines[name], strict=True):
-            tip = f"{name}\n{_percent(inverse)}: {format_time_ns(value)}"
+            where = _percent(inverse) if (inverse, value) != lines[name][-1] else "slowest"
+            tip = f"{name}\n{where}: {format_time_ns(value)}"
             marks.append(tag("circle", cx=x, cy=y, r=7, class_="hit", data_tip=tip))
         count = format_count(histograms[name].count)
         marks.append(tag("desc", f"{name}: {count} samples"))
@@ -70,13 +71,17 @@ _CROWDED = 2_000.0  # chosen: by eye, at the width of a telephone
 
 
 def _points(histogram: Histogram, number: int) -> list[tuple[float, int]]:
-    """Return 1 / (1 - p) and the value there, from the fastest to the last that is supported."""
+    """Return 1 / (1 - p) and the value there, from the fastest to the last that is supported.
+
+    The slowest sample ends the line, above the last of them.
+    """
     last = max(histogram.count / _SAMPLES_ABOVE, 1.0)
     inverses = np.geomspace(1.0, last, number)
-    return [
+    line = [
         (float(inverse), histogram.percentile(max(100 * (1 - 1 / inverse), 0)))
         for inverse in inverses
     ]
+    return [*line, (last, histogram.max)]
 
 
 def _percent(inverse: float) -> str:

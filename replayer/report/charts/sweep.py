@@ -23,7 +23,7 @@ from replayer.report.charts.frame import (
 from replayer.report.charts.markup import Markup, tag
 from replayer.report.charts.scale import Log
 
-__all__ = ["Sweep", "draw_sweep", "find_sweeps"]
+__all__ = ["Sweep", "by_size", "draw_sweep", "find_sweeps"]
 
 FEWEST = 4  # sizes: chosen
 
@@ -59,6 +59,17 @@ def find_sweeps(names: Sequence[str]) -> tuple[Sweep, ...]:
         for stem, sizes in found.items()
         if len(set(sizes.values())) >= FEWEST
     )
+
+
+def by_size(names: Sequence[str]) -> list[str]:
+    """Return names in their order, those of a sweep by size from where its first one stands."""
+    sweeps = find_sweeps(names)
+    places = {name: place for place, name in enumerate(names)}
+    first = {
+        name: min(places[each] for each in found.sizes) for found in sweeps for name in found.sizes
+    }
+    sizes = {name: size for found in sweeps for name, size in found.sizes.items()}
+    return sorted(names, key=lambda name: (first.get(name, places[name]), sizes.get(name, 0)))
 
 
 def _unit_bytes(unit: str) -> int:

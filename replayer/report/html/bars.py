@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from replayer.report.charts import Markup, tag
+from replayer.measure import format_ratio
+from replayer.report.charts import Markup, by_size, tag
 from replayer.report.charts.frame import colour
 from replayer.report.comparison import Compared, Comparison, Standing
 from replayer.report.comparison_text import show_interval, show_value
@@ -10,6 +11,7 @@ from replayer.report.comparison_text import show_interval, show_value
 __all__ = ["legend", "render_bars"]
 
 _SHOWN = ("p50", "p95", "throughput")  # of transactions, as bars; the rest is in the full table
+_LEAST_SHARE = 0.004  # chosen: so much of a bar can still be seen
 _MOST_OPEN = 4  # subjects whose bars are shown at once: chosen, the others unfold
 
 
@@ -20,7 +22,7 @@ def render_bars(comparison: Comparison) -> Markup:
     for ranked in comparison.compared:
         if ranked.kind != "op" and ranked.figure in _SHOWN:
             groups.setdefault(ranked.subject, []).append(ranked)
-    blocks = [_group(subject, ranked, numbers) for subject, ranked in groups.items()]
+    blocks = [_group(subject, groups[subject], numbers) for subject in by_size([*groups])]
     folded = blocks[_MOST_OPEN:]
     more = (
         tag("details", tag("summary", f"{len(folded)} more transactions"), *folded)
@@ -50,7 +52,7 @@ def _rows(ranked: Compared, numbers: Mapping[str, int]) -> Iterator[Markup]:
     highest = max(standing.value for standing in ranked.standings) or 1.0
     yield tag("h4", _TITLES[ranked.figure])
     for standing in ranked.standings:
-        share = standing.value / highest
+        share = max(standing.value / highest, _LEAST_SHARE)
         bar = tag(
             "svg",
             tag("rect", x=0, y=0, width=100 * share, height=10),
@@ -80,5 +82,5 @@ _TITLES = {
 def _says(standing: Standing) -> str:
     if standing.claim == "best":
         return "best"
-    ratio = f"\N{MULTIPLICATION SIGN}{standing.ratio:.2f}"
+    ratio = f"\N{MULTIPLICATION SIGN}{format_ratio(standing.ratio)}"
     return f"{ratio} ({show_interval(standing)}), {standing.claim}"

@@ -14,7 +14,7 @@ def summarised(folder: Path) -> measure.Summary:
 
 
 @given(st.lists(st.lists(st.integers(1, 10**10), min_size=1, max_size=80), min_size=1, max_size=4))
-@settings(max_examples=40)  # each writes a folder
+@settings(max_examples=40, deadline=None)  # each writes a folder
 def test_a_summary_over_intervals_and_rounds_is_that_of_all_samples(
     tmp_path_factory: pytest.TempPathFactory, rounds: list[list[int]]
 ) -> None:

@@ -185,7 +185,7 @@ def parsed(text: str) -> ET.Element:
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=40)  # each writes a folder
+@settings(max_examples=40, deadline=None)  # each writes a folder
 def test_junit_is_xml_whatever_a_target_is_called(
     tmp_path_factory: pytest.TempPathFactory, name: str
 ) -> None:
@@ -211,7 +211,7 @@ def test_rounds_that_lie_apart_differ_and_overlapping_ones_do_not(
     st.lists(st.integers(10**3, 10**6), min_size=3, max_size=5),
     st.lists(st.integers(10**3, 10**6), min_size=3, max_size=5),
 )
-@settings(max_examples=40)  # each writes a folder
+@settings(max_examples=40, deadline=None)  # each writes a folder
 def test_a_difference_is_claimed_only_when_every_round_agrees(
     tmp_path_factory: pytest.TempPathFactory, left: list[int], right: list[int]
 ) -> None:

@@ -11,7 +11,7 @@ import pytest
 from replayer import measure, report
 from replayer.cli import main
 from replayer.measure import Histogram
-from replayer.report.charts import draw_percentiles, find_sweeps, tag
+from replayer.report.charts import by_size, draw_percentiles, find_sweeps, tag
 from replayer.report.charts.scale import Linear, Log
 from replayer.scenario import load_scenario
 from tests.unit.analysis.test_findings import noisy, write_stream
@@ -230,6 +230,32 @@ def test_a_percentile_line_passes_through_the_percentiles() -> None:
         place = min(int(float(percent[1:]) / 100 * len(times)), len(times) - 1)
         assert float(value) == pytest.approx(ranked_times[place] / 1e6, rel=0.02)
     assert len(found) > 5
+    assert f"slowest: {measure.format_time_ns(Histogram.from_v2(encode(times)).max)}" in drawn
+
+
+def test_the_slowest_sample_is_on_the_percentile_line_however_few_there_are() -> None:
+    drawn = draw_percentiles(
+        "stream", {"efs": Histogram.from_v2(encode([10**10] * 326 + [4 * 10**12]))}
+    )
+    assert drawn is not None
+    assert "slowest: 4,000 s" in drawn
+
+
+def test_transactions_of_a_sweep_come_by_size() -> None:
+    names = ["look", "write_16k", "write_16m", "write_1k", "write_256b", "write_4m", "zap"]
+    assert by_size(names) == [
+        "look", "write_256b", "write_1k", "write_16k", "write_4m", "write_16m", "zap",
+    ]  # fmt: skip
+    assert by_size(["b_4k", "b_1k", "a"]) == ["b_4k", "b_1k", "a"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(1.0, "1.00"), (1.224, "1.22"), (9.99, "9.99"), (9.996, "10.0"), (104.69, "105"),
+     (3353.49, "3,350"), (0.488, "0.49"), (0.0768, "0.077"), (0.0012, "0.0012")],
+)  # fmt: skip
+def test_a_ratio_has_no_more_digits_than_it_is_worth(value: float, text: str) -> None:
+    assert measure.format_ratio(value) == text
 
 
 def test_scales_place_ends_at_ends_and_name_round_values() -> None:

@@ -30,7 +30,7 @@ def pages(folder: Path, samples: Sequence[int]) -> RunWriter:
     st.integers(1, 10**9),
     st.sampled_from([50, 90, 95]),
 )
-@settings(max_examples=40)  # each writes a folder
+@settings(max_examples=40, deadline=None)  # each writes a folder
 def test_a_percentile_passes_when_the_exact_one_does(
     tmp_path_factory: pytest.TempPathFactory, samples: list[int], limit: int, percent: int
 ) -> None:
