@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 
 from replayer.errors import ReplayerError
+from replayer.load.fleet_options import DEFAULT_TIMEOUT_S
 
 __all__ = ["refuse_idle_options"]
 
@@ -18,6 +19,8 @@ DEFAULTS: dict[str, object] = {
     "threshold": [],
     "reuse": [],
     "offer": [],
+    "expect_workers": 1,
+    "worker_timeout": DEFAULT_TIMEOUT_S,
 }
 """What argparse fills in where that is something."""
 NOTHING = (None, False, "")
@@ -25,10 +28,11 @@ REPLAYS = ("check_order", "event_log", "pace", "speed", "rate", "loops", "reques
 ORDER = ("check_order", "event_log")
 MASTERS = (
     *("threshold", "results", "report_html", "junit", "csv_prefix", "metrics"),
-    *("on_lost_worker", "json", "json_file", "html_file"),
+    *("on_lost_worker", "expect_workers", "json", "json_file", "html_file"),
 )
 """Options of Locust's are among them: a worker has figures of its own part alone."""
 WORKERS = ("remount_command", "reuse")
+SEVERAL = ("on_lost_worker", "worker_timeout", "expect_workers", "expect_workers_max_wait")
 PAGES = ("offer", "web_secret_file")
 NAMES = {"csv_prefix": "csv", "html_file": "html", "results": "json (--results)"}
 
@@ -57,12 +61,17 @@ def _idle(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], str, str
         )
     elif options.trace is None:
         yield REPLAYS, "is about a trace, and none is replayed", "add --trace, or leave it out"
-    if options.processes or options.master or options.worker:
+    if not (options.processes or options.master or options.worker):
+        hint = "add --processes or --master, or leave it out"
+        yield SEVERAL, "is about several processes, and this is one", hint
+    else:
         yield (
             ORDER,
             "needs one process: the order of events is not known across several",
             "replay it without --processes, --master and --worker",
         )
+    if options.processes and not options.worker:
+        yield ("expect_workers",), "does nothing beside --processes", "all of them are waited for"
     if options.master:
         yield WORKERS, "does nothing on a master: it touches no target", "say it to the workers"
     if options.worker and not options.processes:

@@ -78,7 +78,7 @@ class Control:
     whole: float
 
     def passes(self) -> bool:
-        return self.hub * 50_000 / max(self.ops_s, 1.0) <= LIMIT
+        return 0 < self.hub * 50_000 / max(self.ops_s, 1.0) <= LIMIT
 
     def document(self) -> dict[str, object]:
         return {**asdict(self), "passes": self.passes()}
@@ -163,7 +163,8 @@ def _running(home: Path, *mode: str) -> Iterator[int]:
             raise RuntimeError(message)
         time.sleep(0.2)
     try:
-        yield process.pid
+        # Not the keeper, which we have started: the process that leads.
+        yield int(json.loads((home / "out" / "run.json").read_text())["process"]["pid"])
     finally:
         process.send_signal(signal.SIGINT)
         process.wait(timeout=120)

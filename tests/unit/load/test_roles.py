@@ -35,6 +35,9 @@ NONE: dict[str, Any] = {
     "reuse": [],
     "offer": [],
     "web_secret_file": None,
+    "worker_timeout": 10,
+    "expect_workers": 1,
+    "expect_workers_max_wait": 0,
 }
 """What the parser makes of a command line without options."""
 PAGE = {"headless": False}
@@ -59,6 +62,9 @@ def test_no_role_refuses_what_nobody_gave(given: dict[str, object]) -> None:
         {"master": True, "threshold": ["errors == 0"], "junit": "v.xml", "metrics": "9646"},
         {"processes": 2, "worker": True, "results": "json", "on_lost_worker": "continue"},
         {"processes": 2, "reuse": ["kept"], "remount_command": "mount"},
+        {"processes": 2, "worker_timeout": 20, "on_lost_worker": "continue"},
+        {"master": True, "expect_workers": 3, "expect_workers_max_wait": 60},
+        {**WORKER, "worker_timeout": 20},
         {**WORKER, "reuse": ["kept"], "remount_command": "mount"},
         {**PAGE, "offer": ["own.yaml"], "web_secret_file": "secret", "threshold": ["errors == 0"]},
     ],
@@ -87,6 +93,11 @@ def test_what_a_role_heeds_is_taken(given: dict[str, object]) -> None:
         (WORKER, "results", "json", "does nothing on a worker"),
         (WORKER, "csv_prefix", "own", "does nothing on a worker"),
         (WORKER, "on_lost_worker", "continue", "does nothing on a worker"),
+        ({}, "on_lost_worker", "continue", "is about several processes"),
+        (PAGE, "worker_timeout", 20, "is about several processes"),
+        ({}, "expect_workers", 3, "is about several processes"),
+        ({"processes": 2}, "expect_workers", 3, "does nothing beside --processes"),
+        (WORKER, "expect_workers", 3, "does nothing on a worker"),
         ({}, "offer", ["own.yaml"], "none is served"),
         ({}, "web_secret_file", "secret", "none is served"),
     ],
