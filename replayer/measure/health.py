@@ -128,9 +128,9 @@ def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterato
     if health.waiting_share > WAITING_SHARE:
         yield RunWarning(
             kind="waited for a cpu",
-            message=f"users waited for a CPU for {health.waiting_share:.0%} of their time in "
-            f"{health.worked_in}: above {WAITING_SHARE:.0%} the highest percentiles are partly the "
-            f"client's, above {BOTTLENECK_SHARE:.0%} all latencies",
+            message=f"users waited for a CPU for {_how_long(health)} {health.worked_in}: above "
+            f"{WAITING_SHARE:.0%} the highest percentiles are partly the client's, above "
+            f"{BOTTLENECK_SHARE:.0%} all latencies",
             hint=_relief(load, machine),
         )
     if health.overhead_ns is not None and health.overhead_ns > SLOW_ENGINE_NS:
@@ -149,6 +149,11 @@ def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterato
             hint="the figures here hold them all; only Locust's own statistics and exporters "
             "miss them",
         )
+
+
+def _how_long(health: Health) -> str:
+    share = health.waiting_share
+    return f"{share:.0%} of their time in" if share <= 1 else f"{share:.2g} times their time in"
 
 
 def _relief(load: LoadFacts, machine: MachineFacts) -> str:

@@ -59,3 +59,16 @@ def test_a_folder_is_looked_over_and_left_as_it_was(shell: Shell, tmp_path: Path
     assert done.code == 0, done.err
     assert str(tmp_path) in done.out
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_of_a_part_of_a_tree_says_so_at_its_begin_and_in_its_report(shell: Shell) -> None:
+    target, part = shell.target("part"), ("--set", "linux.part=1%")
+    words = ("run", "kernel-untar", "--target", f"part={target}", *part, "-t", "1s", "-o", "untar")
+    done = shell.run(*words)
+    says = "linux: 1 % of the directories of the whole"
+    assert done.code in {0, 4}, done.err
+    assert f"a part only: {says}" in done.err
+    assert says in done.out
+    assert json.loads((shell.home / "untar/run.json").read_text())["plan"]["parts"] == [
+        {"dataset": "linux", "percent": 1}
+    ]

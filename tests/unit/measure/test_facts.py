@@ -134,3 +134,16 @@ def test_the_hint_depends_on_what_the_user_asked_for() -> None:
     assert "think time" in hints[0]
     assert "arrival rate" in hints[1]
     assert "more CPUs" in hints[2]
+
+
+@pytest.mark.parametrize(
+    ("delay_ns", "says"),
+    [
+        (570, "users waited for a CPU for 57% of their time in calls: "),
+        (1110, "users waited for a CPU for 1.1 times their time in calls: "),
+    ],
+)
+def test_a_wait_of_more_than_all_of_the_time_is_no_percentage(delay_ns: int, says: str) -> None:
+    health = make_health(run_queue_delay_ns=delay_ns, in_call_ns=1000)
+    (warning,) = measure.health_warnings(health, make_load(), make_machine())
+    assert warning.message.startswith(says)
