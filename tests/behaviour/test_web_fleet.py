@@ -107,6 +107,7 @@ def test_a_page_says_that_a_worker_is_lost_and_plays_on_with_others(shell: Shell
     assert list(mount.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_worker_that_was_stopped_meanwhile_is_there_for_the_next_run(shell: Shell) -> None:
     mount = shell.target()
     with leading(shell) as (server, processes, _):
