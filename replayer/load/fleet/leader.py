@@ -27,6 +27,7 @@ from replayer.load.results import show_results
 from replayer.load.session import Request
 from replayer.load.stage import make_request
 from replayer.load.targets import Target
+from replayer.load.verifying import refuse_others
 from replayer.measure.run import Target as TargetFacts
 from replayer.measure.runfolder import create_run_folder
 
@@ -142,6 +143,7 @@ def open_leader(environment: Environment, settings: Settings, audience: Audience
         # Locust tells no paths to workers, and so a master's targets have none.
         targets = tuple(Target(name, ()) for name in names)
         request = make_request(environment, settings, audience, targets, interruption)
+        refuse_others(request.workload.plan, "other processes")
         agreement = agree(muster, request, terms, audience.watch)
         return _open(environment, request, agreement)
     except BaseException as error:

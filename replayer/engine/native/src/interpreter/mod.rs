@@ -12,6 +12,7 @@ mod looks;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod verified;
 
 pub(crate) use journal::{FailedOp, Finished, Journal};
 
@@ -26,6 +27,7 @@ use crate::replay::play::{Band, Ledger};
 use crate::rng::Stream;
 use crate::signals::Signals;
 use crate::sys::{Answer, Kernel, Places, Scratch, ScratchPool};
+use crate::verify::{Verification, Verifier};
 use crate::written::Written;
 use bindings::{Root, Slot};
 use rustix::io::Errno;
@@ -51,6 +53,8 @@ pub(crate) struct Setting {
     pub(crate) signals: Signals,
     /// A directory for the event logs of replays.
     pub(crate) event_log: Option<OwnedFd>,
+    /// What is remembered of writes; `None`: nothing is verified.
+    pub(crate) verification: Option<Verification>,
 }
 
 /// Why the rest of a transaction is not done.
@@ -145,6 +149,8 @@ pub(crate) struct Interpreter<'a, K> {
     segment: Option<&'a Segment>,
     /// While looking until something is seen: where it was not, in the end.
     unmet: Option<Place>,
+    /// Looks at what calls did, between them.
+    verifier: Option<Box<Verifier<'a>>>,
 }
 
 impl<'a, K: Kernel> Interpreter<'a, K> {
@@ -185,6 +191,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             band: None,
             segment: None,
             unmet: None,
+            verifier: None,
         }
     }
 
@@ -223,6 +230,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                     expect: &Expect::OK,
                 };
                 let measured = self.measure_uncut(act, |kernel| kernel.close(file));
+                self.watch_close(slot, &measured);
                 result = result.and(
                     self.settle(act, measured.outcome(), 0, measured)
                         .map(|_| ()),
@@ -305,7 +313,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     #[cold]
     fn settle_other(&mut self, act: Act<'_>, outcome: u8, bytes: u64, measured: Measured) -> Done {
         let cut = self.pulse.is_cut() && measured.answer == Err(Errno::INTR);
-        let expected = act.expect.allows(outcome) || cut;
+        let expected = (act.expect.allows(outcome) && !ops::is_violation(outcome)) || cut;
         let unmet = !expected && self.unmet.is_some() && ops::may_change(outcome);
         self.journal.record(
             act.op,
@@ -377,8 +385,10 @@ impl<K: Places> Interpreter<'_, K> {
         let Some(transaction) = self.program.transactions.get(index) else {
             return;
         };
+        let start_ns = now_ns();
+        let intended_ns = self.verified_begin(intended_ns, start_ns);
         self.journal
-            .begin(u16::try_from(index).unwrap_or(0), intended_ns, now_ns());
+            .begin(u16::try_from(index).unwrap_or(0), intended_ns, start_ns);
         let ran = self.steps(&transaction.steps);
         let closed = self.close_all();
         self.forget();
@@ -388,6 +398,7 @@ impl<K: Places> Interpreter<'_, K> {
             Err(Halt::Failed | Halt::Unmet) => ops::FAILED,
             Err(Halt::Cut) => ops::CANCELLED,
         };
+        self.verified_end();
         self.journal.end(outcome, self.journal.latest_ns());
     }
 }
