@@ -273,8 +273,8 @@ fn finish(verifier: &mut Verifier<'_>, deed: Deed, done: Done) {
             verifier.cut(to);
         }
         Deed::Rename(from, to) | Deed::Blur(from, Some(to)) => {
-            verifier.blurred(from);
-            verifier.blurred(to);
+            verifier.haunted(from);
+            verifier.haunted(to);
         }
         Deed::Remove(change) => verifier.removed(change, fine),
         Deed::Cut(change) => verifier.cut(change),

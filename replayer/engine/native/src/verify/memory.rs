@@ -64,6 +64,31 @@ pub(crate) struct Record {
     pub(crate) closed: Option<u64>,
 }
 
+/// What another name takes over from a file.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    ragged: Vec<u32>,
+    origins: Vec<u32>,
+    opaque: bool,
+    haunted: bool,
+}
+
+impl Contents {
+    /// Whether the file may have other names, or be written under them.
+    pub(crate) fn is_haunted(&self) -> bool {
+        self.haunted
+    }
+}
+
+/// What became of the file that had a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is empty now; by which descriptor.
+    Emptied(u64),
+    /// The name means another one, or none.
+    Replaced,
+}
+
 /// A file that somebody has written.
 #[derive(Debug, Default)]
 pub(crate) struct File {
@@ -71,8 +96,12 @@ pub(crate) struct File {
     pub(crate) origins: Vec<u32>,
     /// Nothing is known of its contents.
     pub(crate) opaque: bool,
+    /// Somebody may write it who is known under another name: nothing is known as long as the name means this file.
+    pub(crate) haunted: bool,
     /// It is a link: what is written to it goes to another file.
     pub(crate) linked: bool,
+    /// When somebody last opened it to write, wrote, or closed it.
+    touched: u64,
     writers: Vec<Writer>,
     /// The last descriptor that wrote and was closed: when, and whose it was.
     ended: (u64, u32),
@@ -93,33 +122,48 @@ impl File {
     }
 
     /// Take over what is known of another file's contents.
-    pub(crate) fn inherit(&mut self, of: &(Vec<u32>, Vec<u32>, bool)) {
-        let (ragged, origins, opaque) = of;
-        ragged.iter().for_each(|index| self.tear(*index));
-        origins.iter().for_each(|origin| self.derive(*origin));
-        self.opaque |= opaque;
+    pub(crate) fn inherit(&mut self, of: &Contents) {
+        of.ragged.iter().for_each(|index| self.tear(*index));
+        of.origins.iter().for_each(|origin| self.derive(*origin));
+        self.opaque |= of.opaque;
+        self.haunted |= of.haunted;
     }
 
-    /// It is empty: what its contents were does not matter any more.
-    fn clear(&mut self) {
+    /// What its contents were does not matter any more, unless somebody has done something with it since.
+    fn clear(&mut self, fate: Fate, since: u64) {
+        let by = match fate {
+            Fate::Emptied(by) => by,
+            Fate::Replaced => 0,
+        };
+        if self.touched > since || self.writers.iter().any(|writer| writer.id != by) {
+            // Whoever writes may go on with what was cut.
+            self.opaque = true;
+            return;
+        }
         self.ragged.clear();
         self.origins.clear();
         self.records.clear();
-        self.linked = false;
+        self.opaque = false;
+        if fate == Fate::Replaced {
+            self.haunted = false;
+            self.linked = false;
+        }
     }
 
     /// A descriptor may write from now on.
     pub(crate) fn enter(&mut self, id: u64, user: u32) {
         if self.writers.len() >= WRITERS {
-            self.opaque = true;
+            self.haunted = true;
             return;
         }
+        self.touched = self.touched.max(id);
         let first = None;
         self.writers.push(Writer { id, user, first });
     }
 
     /// It writes; the oldest write of another one that may still overwrite this one.
     pub(crate) fn write(&mut self, id: u64, seq: u64) -> u64 {
+        self.touched = self.touched.max(seq);
         let mut floor = seq;
         for writer in &mut self.writers {
             if writer.id == id {
@@ -154,6 +198,7 @@ impl File {
             .iter()
             .any(|one| one.id == id && one.first.is_some());
         self.writers.retain(|writer| writer.id != id);
+        self.touched = self.touched.max(tick);
         if !wrote {
             return;
         }
@@ -175,9 +220,9 @@ impl File {
         ended > open || self.writers.iter().any(|writer| writer.user != user)
     }
 
-    /// Whether nobody has it open to write, but for one descriptor.
-    fn is_idle_but(&self, id: u64) -> bool {
-        self.writers.iter().all(|writer| writer.id == id)
+    /// Whether there is nothing to be remembered.
+    fn is_plain(&self) -> bool {
+        self.writers.is_empty() && !self.opaque && !self.haunted && !self.linked
     }
 }
 
@@ -326,30 +371,30 @@ impl Memory {
         files.get_mut(&key).map(note)
     }
 
-    /// A name is gone, or its file was emptied by a descriptor (0: by none).
-    pub(crate) fn forget(&self, key: u64, by: u64) {
-        let Some(shard) = self.shard(key) else {
+    /// What a file contained is gone, since a change began.
+    pub(crate) fn forget(&self, change: Change, fate: Fate) {
+        let Some(shard) = self.shard(change.key) else {
             return;
         };
         let mut files = hold(shard);
-        let Some(file) = files.get_mut(&key) else {
+        let Some(file) = files.get_mut(&change.key) else {
             return;
         };
-        let idle = file.is_idle_but(by);
-        file.clear();
-        // Whoever writes at this moment may go on with what was cut.
-        file.opaque = !idle;
-        if file.writers.is_empty() {
-            files.remove(&key);
+        let before = file.touched;
+        file.clear(fate, change.since);
+        if before <= change.since && file.is_plain() {
+            files.remove(&change.key);
         }
     }
 
-    /// What is known of a file's contents: ragged cells, other names, whether nothing is known.
-    pub(crate) fn contents(&self, key: u64) -> (Vec<u32>, Vec<u32>, bool) {
-        let known = self.look(key, |file| {
-            // Whoever writes it at this moment may tear it further.
-            let opaque = file.opaque || file.linked || !file.writers.is_empty();
-            (file.ragged.clone(), file.origins.clone(), opaque)
+    /// What another name takes over from a file.
+    pub(crate) fn contents(&self, key: u64) -> Contents {
+        let known = self.look(key, |file| Contents {
+            ragged: file.ragged.clone(),
+            origins: file.origins.clone(),
+            opaque: file.opaque,
+            // Whoever has it open to write goes on under the old name.
+            haunted: file.haunted || file.linked || !file.writers.is_empty(),
         });
         known.unwrap_or_default()
     }

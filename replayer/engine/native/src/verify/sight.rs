@@ -71,7 +71,7 @@ impl Sight {
     }
 
     fn learn(&mut self, file: &File, open: &Open, (user, changed): (u32, u64)) {
-        self.opaque |= file.opaque;
+        self.opaque |= file.opaque || file.haunted || file.linked;
         self.busy = file.is_busy(user, open.tick);
         self.files.extend_from_slice(&file.origins);
         self.ragged.extend_from_slice(&file.ragged);

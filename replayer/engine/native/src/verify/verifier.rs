@@ -2,7 +2,7 @@
 
 use super::buffer::Buffer;
 use super::judge::{Violation, judge_bytes, judge_end};
-use super::memory::{Change, File, Memory, Record};
+use super::memory::{Change, Fate, File, Memory, Record};
 use super::sight::{Open, Sight};
 use super::stamp::{CELL, Naming, Origin, file_of, fill, index_of, zeros_of};
 use super::tally::Count;
@@ -128,7 +128,7 @@ impl<'a> Verifier<'a> {
         let (mut tick, mut certain) = (id, !laid.linked);
         if let Some(change) = opening.change {
             if fine {
-                self.forget(key, id);
+                self.forget(change, Fate::Emptied(id));
             }
             let (changed, alone) = self.memory.changed(change);
             (tick, certain) = (changed, certain && alone);
@@ -298,9 +298,9 @@ impl<'a> Verifier<'a> {
     }
 
     /// What files contained does not matter any more, unless others go by the same name.
-    fn forget(&self, key: u64, by: u64) {
+    fn forget(&self, change: Change, fate: Fate) {
         if self.shared.identity.naming == Naming::Paths {
-            self.memory.forget(key, by);
+            self.memory.forget(change, fate);
         }
     }
 }
@@ -319,7 +319,7 @@ impl Verifier<'_> {
     /// A name was removed, if the call succeeded.
     pub(crate) fn removed(&self, change: Change, gone: bool) {
         if gone {
-            self.forget(change.key, 0);
+            self.forget(change, Fate::Replaced);
         }
         self.memory.changed(change);
     }
@@ -329,7 +329,13 @@ impl Verifier<'_> {
         self.memory.changed(change);
     }
 
-    /// Contents were moved, copied or got another name: nothing is known of them.
+    /// A file may go by several names, or by another one than is known.
+    pub(crate) fn haunted(&self, change: Change) {
+        self.memory.note(change.key, |file| file.haunted = true);
+        self.memory.changed(change);
+    }
+
+    /// Contents were moved or copied: nothing is known of them.
     pub(crate) fn blurred(&self, change: Change) {
         self.memory.note(change.key, |file| file.opaque = true);
         self.memory.changed(change);
@@ -347,16 +353,19 @@ impl Verifier<'_> {
         if self.memory.look(from.key, |file| file.linked) == Some(true) {
             self.memory.blind();
         }
-        self.forget(to.key, 0);
+        self.forget(to, Fate::Replaced);
         self.memory.note(to.key, |file| {
             file.inherit(&contents);
             file.derive(source);
         });
-        self.forget(from.key, 0);
+        if !contents.is_haunted() {
+            // Of two names of one file rename(2) leaves both.
+            self.forget(from, Fate::Replaced);
+        }
         let (_, alone_from) = self.memory.changed(from);
         let (_, alone_to) = self.memory.changed(to);
         if !(alone_from && alone_to) || from.key == to.key {
-            self.memory.note(to.key, |file| file.opaque = true);
+            self.memory.note(to.key, |file| file.haunted = true);
         }
     }
 
