@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -51,23 +52,29 @@ def run(arguments: argparse.Namespace) -> int:
     begun = [folder for path in arguments.paths for folder in within(path, _begun_on(path))]
     sandboxes = [sandbox for path in arguments.paths for sandbox in _on(path, begun)]
     if not arguments.force:
-        for sandbox in sandboxes:
-            refuse_living(sandbox)
-        for folder in begun:
-            refuse_young(folder)
-    for folder in begun:
-        if arguments.dry_run:
-            print(f"would remove {folder}")
-        else:
-            remove_begun(folder)
-    for sandbox in sandboxes:
-        if arguments.dry_run:
-            print(f"would remove {sandbox.path}")
-        else:
-            remove(sandbox)
+        _refuse(sandboxes, begun)
+    if arguments.dry_run:
+        for where in (*begun, *(sandbox.path for sandbox in sandboxes)):
+            print(f"would remove {where}")
+    else:
+        _remove(sandboxes, begun)
     if not sandboxes and not begun:
         print("nothing to remove", file=sys.stderr)
     return 0
+
+
+def _refuse(sandboxes: Sequence[Sandbox], begun: Sequence[Path]) -> None:
+    for sandbox in sandboxes:
+        refuse_living(sandbox)
+    for folder in begun:
+        refuse_young(folder)
+
+
+def _remove(sandboxes: Sequence[Sandbox], begun: Sequence[Path]) -> None:
+    for folder in begun:
+        remove_begun(folder)
+    for sandbox in sandboxes:
+        remove(sandbox)
 
 
 def _on(path: Path, begun: Sequence[Path]) -> list[Sandbox]:
@@ -98,7 +105,7 @@ def find_begun(path: Path) -> list[Path]:
 
 def _is_empty(path: Path) -> bool:
     try:
-        return not path.is_symlink() and not os.listdir(path)
+        return not path.is_symlink() and not any(path.iterdir())
     except OSError:
         return False  # no folder, or not ours to look at
 
@@ -166,7 +173,8 @@ def refuse_young(folder: Path) -> None:
     Raises:
         ReplayerError: It has changed within the last minute.
     """
-    age_s = time.time() - within(folder, folder.lstat).st_ctime
+    # The file system's clock is a wall clock, too.
+    age_s = datetime.now(UTC).timestamp() - within(folder, folder.lstat).st_ctime
     if age_s < YOUNG_S:
         message = f"{folder}: is empty and {max(age_s, 0):.0f} s old: a run may be making it"
         raise ReplayerError(message, hint=f"try again in {YOUNG_S:.0f} s, or add --force")

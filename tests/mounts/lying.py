@@ -1,14 +1,14 @@
-"""A file system in user space that passes every call on, and lies about data, by the names of files.
+"""A file system in user space that passes calls on, and lies about data, by the names of files.
 
 A program of its own: it runs under the system's Python, which has the package python3-fusepy.
 
     lying.py FOLDER MOUNT
 
 The first word of a file's name says what becomes of its data when they are read:
-``stale`` what was there before the last write · ``torn`` half of each 4 KiB of the last write, half of
-what was before · ``moved`` two blocks of 4 KiB exchanged · ``foreign`` the data of a file
-whose name begins with ``source`` · ``hole`` zeros · ``flipped`` one bit is another one · ``dropped`` its last write
-never happens · any other: the truth. Nothing is cached.
+``stale`` what was there before the last write · ``torn`` half of each 4 KiB of the last write, half
+of what was before · ``moved`` two blocks of 4 KiB exchanged · ``foreign`` the data of a file whose
+name begins with ``source`` · ``hole`` zeros · ``flipped`` one bit is another one · ``dropped`` its
+last write never happens · any other: the truth. Nothing is cached.
 """
 
 import os
@@ -55,28 +55,22 @@ class Lying(Faulty):  # type: ignore[misc,unused-ignore] # of an untyped package
 
 
 def _whole(path: str, size: int) -> bytes:
-    with open(path, "rb") as file:
+    with Path(path).open("rb") as file:
         return file.read(size)
 
 
 def _told(kind: str, truth: bytes, before: bytes, other: bytes) -> bytes:
-    match kind:
-        case "stale":
-            return before or truth
-        case "torn":
-            pieces = zip(_halves(truth), _halves(before), strict=False)
-            halves = (new if at % 2 == 0 else old for at, (new, old) in enumerate(pieces))
-            return b"".join(halves) or truth
-        case "moved":
-            return truth[BLOCK : 2 * BLOCK] + truth[:BLOCK] + truth[2 * BLOCK :]
-        case "foreign":
-            return other[: len(truth)] or truth
-        case "hole":
-            return bytes(len(truth))
-        case "flipped":
-            return truth[:100] + bytes([truth[100] ^ 4]) + truth[101:] if truth else truth
-        case _:
-            return truth
+    pieces = zip(_halves(truth), _halves(before), strict=False)
+    halves = (new if at % 2 == 0 else old for at, (new, old) in enumerate(pieces))
+    lies = {
+        "stale": before,
+        "torn": b"".join(halves),
+        "moved": truth[BLOCK : 2 * BLOCK] + truth[:BLOCK] + truth[2 * BLOCK :],
+        "foreign": other[: len(truth)],
+        "hole": bytes(len(truth)),
+        "flipped": truth[:100] + bytes(each ^ 4 for each in truth[100:101]) + truth[101:],
+    }
+    return lies.get(kind) or truth
 
 
 def _halves(content: bytes) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""A mount that lies about data: each kind of lie is told apart and counted exactly, and the truth is believed."""
+"""A mount that lies about data: every lie is told apart and counted, and the truth is believed."""
 
 import json
 from collections import Counter
@@ -74,7 +74,7 @@ def run(shell: Shell, mount: Path, text: str) -> tuple[int, Any]:
     return done.code, json.loads(done.out)
 
 
-def outcomes(document: Any) -> Counter[tuple[str, str, str]]:
+def outcomes(document: dict[str, Any]) -> Counter[tuple[str, str, str]]:
     """Return how often reads of each transaction ended how."""
     return Counter(
         {
@@ -96,9 +96,7 @@ def test_every_lie_is_told_apart_and_counted_exactly(shell: Shell, liar: Path) -
         for transaction in document["summary"]["targets"][0]["overall"]["transactions"]
     }
     assert sum(begun.values()) == USERS * TURNS * len(kinds)
-    wanted = {
-        (kind, "read", LIES.get(kind, "ok")): count for kind, count in begun.items() if count
-    }
+    wanted = {(kind, "read", LIES.get(kind, "ok")): count for kind, count in begun.items() if count}
     assert dict(found) == wanted
     assert code == 1
     blocks = document["verification"]["wrong_blocks"]

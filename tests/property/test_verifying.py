@@ -107,12 +107,23 @@ def crowd(seed: int, *, moves: bool, unit: int) -> Document:
     ]
     work = {"do": "repeat", "times": {"uniform": [1, 4]}, "steps": [evenly(*uses)]}
     return {
-        **{"format": 1, "name": "crowd", "seed": seed, "users": 4, "written": "random"},
-        **{"pool_bytes": 1 << 20, "pickers": [], "mix": [8, 1], "warm_up_ns": 0, "verify": True},
+        "format": 1,
+        "name": "crowd",
+        "seed": seed,
+        "users": 4,
+        "written": "random",
+        "pool_bytes": 1 << 20,
+        "pickers": [],
+        "mix": [8, 1],
+        "warm_up_ns": 0,
+        "verify": True,
         "tables": [list(range(6)), [unit * at for at in range(1, 9)]],
         "datasets": [
             {
-                **{"name": "d", "directory": "d", "laid_out": True, "scope": "shared"},
+                "name": "d",
+                "directory": "d",
+                "laid_out": True,
+                "scope": "shared",
                 "content": "random",
                 "entries": [[f"f{at}", "f", 9000 + at, 0o644, ""] for at in range(6)],
             }

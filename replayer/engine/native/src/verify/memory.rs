@@ -316,7 +316,7 @@ impl Memory {
         };
         let tick = self.tick();
         let alone = group.changing.load(Ordering::SeqCst) == 1
-            && group.changed.load(Ordering::SeqCst) <= change.since;
+            && group.changed.load(Ordering::SeqCst) < change.since;
         group.changed.fetch_max(tick - 1, Ordering::SeqCst);
         group.changing.fetch_sub(1, Ordering::SeqCst);
         (tick, alone)
