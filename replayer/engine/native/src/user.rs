@@ -163,9 +163,8 @@ fn run_segment<K: Places>(core: &Core, band: &mut Band, segment: &Segment, ready
         band.enter(segment.target, folder);
     }
     let shard = setting.recorder.shard(pulse.user);
-    let recorder = Arc::clone(&setting.recorder);
     let journal = Journal::new(
-        recorder,
+        Arc::clone(&setting.recorder),
         shard,
         Arc::clone(pulse),
         segment.target,
@@ -185,8 +184,7 @@ fn run_segment<K: Places>(core: &Core, band: &mut Band, segment: &Segment, ready
         users: program.users,
         begin_ns: end_ns,
     };
-    let own = Pacer::new(&program.pace, paced);
-    let mut intent = own.map_or(Intent::Shared(segment), Intent::Own);
+    let mut intent = Pacer::new(&program.pace, paced).map_or(Intent::Shared(segment), Intent::Own);
     let woken = || segment.is_stopping() || pulse.flags() & (STOP | CUT) != 0;
     let mut rest = program.transactions_per_user.unwrap_or(u64::MAX);
     while rest > 0 && !woken() {

@@ -26,7 +26,7 @@ use crate::record::Recorder;
 use crate::replay::play::{Band, Ledger};
 use crate::rng::Stream;
 use crate::signals::Signals;
-use crate::sys::{Answer, Kernel, Places, Scratch, ScratchPool};
+use crate::sys::{Answer, Kernel, Scratch, ScratchPool};
 use crate::verify::{Verification, Verifier};
 use crate::written::Written;
 use bindings::{Root, Slot};
@@ -374,31 +374,5 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     fn sink(&self) -> i32 {
         self.setting.sink.as_raw_fd()
-    }
-}
-
-impl<K: Places> Interpreter<'_, K> {
-    /// Run the next transaction of the mix, which was intended at a time.
-    pub(crate) fn transact(&mut self, intended_ns: u64) {
-        let mix = self.mix();
-        let index = mix.pick(&mut self.stream);
-        let Some(transaction) = self.program.transactions.get(index) else {
-            return;
-        };
-        let start_ns = now_ns();
-        let intended_ns = self.verified_begin(intended_ns, start_ns);
-        self.journal
-            .begin(u16::try_from(index).unwrap_or(0), intended_ns, start_ns);
-        let ran = self.steps(&transaction.steps);
-        let closed = self.close_all();
-        self.forget();
-        self.seq += 1;
-        let outcome = match ran.and(closed) {
-            Ok(()) => ops::OK,
-            Err(Halt::Failed | Halt::Unmet) => ops::FAILED,
-            Err(Halt::Cut) => ops::CANCELLED,
-        };
-        self.verified_end();
-        self.journal.end(outcome, self.journal.latest_ns());
     }
 }

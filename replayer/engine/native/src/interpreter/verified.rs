@@ -15,6 +15,7 @@ const KEEP_SIZE: u32 = 1;
 const EXCHANGE: u32 = 2;
 
 /// What a call does with names or contents, noted before it is made.
+#[derive(Clone, Copy)]
 enum Deed {
     Rename(Change, Change),
     Remove(Change),
@@ -199,7 +200,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     pub(super) fn run_watched(&mut self, timed: &Timed) -> Done {
         let deed = self.deed(&timed.call);
         let done = self.run(timed);
-        self.aside(|verifier| finish(verifier, deed, done));
+        self.aside(|verifier| finish(verifier, &deed, done));
         done
     }
 
@@ -263,9 +264,9 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 }
 
 /// A call has returned: note what it did.
-fn finish(verifier: &mut Verifier<'_>, deed: Deed, done: Done) {
+fn finish(verifier: &mut Verifier<'_>, deed: &Deed, done: Done) {
     let fine = matches!(done, Ok(Some(_)));
-    match deed {
+    match *deed {
         Deed::Rename(from, to) if fine => verifier.renamed(from, to),
         // An expected error: nothing has changed. Of another one that is not certain.
         Deed::Rename(from, to) if done.is_ok() => {

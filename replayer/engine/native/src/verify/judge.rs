@@ -1,6 +1,6 @@
 //! Judging one read against what its reader must see. Pure: nothing is remembered or recorded here.
 
-use super::memory::Record;
+use super::file::Record;
 use super::sight::Sight;
 use super::stamp::{BLOCK, CELL, Cell, Origin, index_of, is_thinned};
 use super::tally::Count;

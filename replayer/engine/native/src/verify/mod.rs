@@ -3,6 +3,7 @@
 //! Only plans that ask for it (`verify`) come here. What a call costs and how it is recorded is the interpreter's.
 
 mod buffer;
+mod file;
 mod judge;
 mod memory;
 mod sight;

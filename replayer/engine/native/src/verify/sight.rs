@@ -1,7 +1,18 @@
 //! What may be claimed of one read: what its reader must see, as far as that is certain.
 
-use super::memory::{File, Memory, Record};
+use super::file::{File, Record};
+use super::memory::Memory;
 use super::stamp::file_of;
+
+/// Whether it is known which file was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Known {
+    Certainly,
+    /// Its name changed its meaning meanwhile.
+    Vaguely,
+    /// It was found through a link.
+    Linked,
+}
 
 /// An open file of a user.
 #[derive(Clone, Copy, Debug)]
@@ -11,8 +22,7 @@ pub(crate) struct Open {
     /// When it was opened.
     pub(crate) tick: u64,
     pub(crate) key: u64,
-    /// Whether it is known which file that is.
-    pub(crate) certain: bool,
+    pub(crate) known: Known,
     /// Where the next read or write happens, if that is known.
     pub(crate) position: Option<u64>,
     /// Writes go to the end of the file.
@@ -23,8 +33,6 @@ pub(crate) struct Open {
     pub(crate) zeros: u64,
     /// It may be written.
     pub(crate) writes: bool,
-    /// It was found through a link.
-    pub(crate) linked: bool,
 }
 
 /// What a reader must see in a file.
@@ -55,7 +63,7 @@ impl Sight {
         self.ragged.clear();
         self.records.clear();
         self.busy = false;
-        self.opaque = !open.certain;
+        self.opaque = open.known != Known::Certainly;
         self.files.push(file_of(open.key));
         self.begun = memory.begun();
         self.zeros = open.zeros;

@@ -2,6 +2,7 @@
 
 /// Time spent on verifying in a transaction, and what of it lies before its last call.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_field_names, reason = "all of them are times")]
 pub(crate) struct Spent {
     /// Before the last call that is known of.
     before_ns: u64,

@@ -1,9 +1,10 @@
 //! What one user knows of its open files, and what it does before and after each call.
 
 use super::buffer::Buffer;
+use super::file::{Fate, File, Record};
 use super::judge::{Violation, judge_bytes, judge_end};
-use super::memory::{Change, Fate, File, Memory, Record};
-use super::sight::{Open, Sight};
+use super::memory::{Change, Memory};
+use super::sight::{Known, Open, Sight};
 use super::stamp::{CELL, Naming, Origin, file_of, fill, index_of, zeros_of};
 use super::tally::Count;
 use super::{Spent, Verification};
@@ -144,13 +145,16 @@ impl<'a> Verifier<'a> {
             id,
             tick,
             key,
-            certain: certain && !linked,
+            known: match (linked, certain) {
+                (true, _) => Known::Linked,
+                (false, true) => Known::Certainly,
+                (false, false) => Known::Vaguely,
+            },
             position: Some(0),
             appends: opening.flags.contains(OFlags::APPEND),
             laid: laid.size,
             zeros: laid.zeros.max(self.zeros),
             writes: opening.writes(),
-            linked,
         };
         if let Some(file) = self.files.get_mut(usize::from(slot)) {
             *file = Some(open);
@@ -164,8 +168,8 @@ impl<'a> Verifier<'a> {
     }
 
     pub(crate) fn closed(&mut self, slot: u8, fine: bool) {
-        let file = self.files.get_mut(usize::from(slot));
-        let Some(open) = file.and_then(Option::take).filter(|open| open.writes) else {
+        let place = self.files.get_mut(usize::from(slot));
+        let Some(open) = place.and_then(Option::take).filter(|open| open.writes) else {
             return;
         };
         if !fine {
@@ -193,7 +197,7 @@ impl<'a> Verifier<'a> {
         };
         let mut file = 0;
         if let Some(open) = self.file(slot) {
-            let known = open.certain && !open.appends;
+            let known = open.known == Known::Certainly && !open.appends;
             written.offset = offset.or(open.position).filter(|_| known);
             written.floor = self.announce(&open, &written);
             file = file_of(open.key);
@@ -213,7 +217,7 @@ impl<'a> Verifier<'a> {
 
     /// Note a write before it happens; the oldest write that may still overwrite it.
     fn announce(&self, open: &Open, written: &Written) -> u64 {
-        if open.linked {
+        if open.known == Known::Linked {
             // It goes to a file that is not known.
             self.memory.blind();
         }
