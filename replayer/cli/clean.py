@@ -3,8 +3,11 @@
 import argparse
 import json
 import os
+import re
 import sys
 import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -22,10 +25,11 @@ HELP = "Remove what killed runs left below a folder: only folders that a run has
 PREFIX = "replayer-"
 MARKER = ".replayer-run"
 THREADS = 8  # chosen: as runs remove theirs
-
-
 HUNG_S = 20.0  # chosen: a mount that takes longer for one call is taken for dead
 POLL_S = 0.02
+BEGUN = re.compile(r"replayer-(\d{8}T\d{6}-[0-9a-f]{4}|doctor-[0-9a-f]{8})")
+"""Names that runs give to their folders: one of these without anything in it was begun only."""
+YOUNG_S = 60.0  # chosen: a run marks its folder at once, if its mount answers
 
 
 class RemovalError(ReplayerError):
@@ -45,23 +49,65 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Find the folders, then remove them; the exit code of the first refusal."""
-    sandboxes = [sandbox for path in arguments.paths for sandbox in _on(path)]
+    begun = [folder for path in arguments.paths for folder in within(path, _begun_on(path))]
+    sandboxes = [sandbox for path in arguments.paths for sandbox in _on(path, begun)]
     if not arguments.force:
-        for sandbox in sandboxes:
-            refuse_living(sandbox)
-    for sandbox in sandboxes:
-        if arguments.dry_run:
-            print(f"would remove {sandbox.path}")
-        else:
-            remove(sandbox)
-    if not sandboxes:
+        _refuse(sandboxes, begun)
+    if arguments.dry_run:
+        for where in (*begun, *(sandbox.path for sandbox in sandboxes)):
+            print(f"would remove {where}")
+    else:
+        _remove(sandboxes, begun)
+    if not sandboxes and not begun:
         print("nothing to remove", file=sys.stderr)
     return 0
 
 
-def _on(path: Path) -> list[Sandbox]:
+def _refuse(sandboxes: Sequence[Sandbox], begun: Sequence[Path]) -> None:
+    for sandbox in sandboxes:
+        refuse_living(sandbox)
+    for folder in begun:
+        refuse_young(folder)
+
+
+def _remove(sandboxes: Sequence[Sandbox], begun: Sequence[Path]) -> None:
+    for folder in begun:
+        remove_begun(folder)
+    for sandbox in sandboxes:
+        remove(sandbox)
+
+
+def _on(path: Path, begun: Sequence[Path]) -> list[Sandbox]:
     """Open the folders of runs on a mount, which may not answer."""
+    if path in begun:
+        return []
     return within(path, lambda: [open_folder(folder) for folder in find_folders(path)])
+
+
+def _begun_on(path: Path) -> Callable[[], list[Path]]:
+    return lambda: find_begun(path)
+
+
+def find_begun(path: Path) -> list[Path]:
+    """Return folders that a run was killed in the making or the removing of.
+
+    They have a run's name and nothing in them: no marker either. Directly below a path, or the path
+    itself.
+    """
+    if BEGUN.fullmatch(path.name):
+        return [path] if _is_empty(path) else []
+    return sorted(
+        folder
+        for folder in path.glob(f"{PREFIX}*")
+        if BEGUN.fullmatch(folder.name) and _is_empty(folder)
+    )
+
+
+def _is_empty(path: Path) -> bool:
+    try:
+        return not path.is_symlink() and not any(path.iterdir())
+    except OSError:
+        return False  # no folder, or not ours to look at
 
 
 def find_folders(path: Path) -> list[Path]:
@@ -119,6 +165,33 @@ def refuse_living(sandbox: Sandbox) -> None:
     if not here:
         message = f"{sandbox.path}: its run was started on another machine, and may go on there"
         raise ReplayerError(message, hint=hint)
+
+
+def refuse_young(folder: Path) -> None:
+    """Refuse an empty folder that a run may be about to mark.
+
+    Raises:
+        ReplayerError: It has changed within the last minute.
+    """
+    # The file system's clock is a wall clock, too.
+    age_s = datetime.now(UTC).timestamp() - within(folder, folder.lstat).st_ctime
+    if age_s < YOUNG_S:
+        message = f"{folder}: is empty and {max(age_s, 0):.0f} s old: a run may be making it"
+        raise ReplayerError(message, hint=f"try again in {YOUNG_S:.0f} s, or add --force")
+
+
+def remove_begun(folder: Path) -> None:
+    """Remove a folder if nothing is in it, which the kernel makes sure of, and say so.
+
+    Raises:
+        RemovalError: Something is in it by now, or the mount refuses.
+    """
+    try:
+        within(folder, folder.rmdir)
+    except OSError as error:
+        message = f"{folder}: {error.strerror or error}"
+        raise RemovalError(message) from error
+    print(f"removed {folder}: empty, a run was killed when it made it")
 
 
 def remove(sandbox: Sandbox) -> None:

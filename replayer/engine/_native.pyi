@@ -269,6 +269,12 @@ class Engine:
         """The file whose writing failed first and the errno; None while all is well."""
     def divergences(self) -> str:
         """What replays found so far, as JSON (see ``_replay.pyi``)."""
+    def verification(self) -> str | None:
+        """What verifying found so far, as JSON; None when the plan does not ask for it.
+
+        ``reads``, ``verified_bytes``, ``unverified_bytes``, ``mixed_bytes``, ``ns``, ``blocks`` (by
+        outcome: TORN, SWAPPED, LOST, STALE) and ``blind``.
+        """
     def start_interactive(self, user: int, target: int) -> None:
         """Start a user that does what ``submit`` says (for locustfiles in Python), nothing else."""
     def submit(self, user: int, command: bytes) -> int:

@@ -33,6 +33,7 @@ from replayer.measure.run import (
 )
 from replayer.measure.run import Target as TargetFacts
 from replayer.measure.runfolder import RunFolder
+from replayer.measure.verification import Verification
 
 __all__ = ["Chronicle", "Ending", "describe_targets", "load_facts", "marker_note"]
 
@@ -130,7 +131,7 @@ class Chronicle:
                 health=ending.health,
                 failure=ending.failure,
                 extra=ending.warnings,
-            ).model_copy(update={"clients": ending.clients})
+            ).model_copy(update={"clients": ending.clients, "verification": ending.verification})
             self.folder.write_run(self._run)
 
 
@@ -144,6 +145,7 @@ class Ending:
         failure: Why it failed, in a line.
         warnings: What a reader of the figures must know beside that.
         clients: Who measured, where it was several.
+        verification: What reads returned, if that was checked.
     """
 
     status: Literal["finished", "interrupted", "failed"]
@@ -151,6 +153,7 @@ class Ending:
     failure: str | None = None
     warnings: tuple[RunWarning, ...] = ()
     clients: tuple[Client, ...] = ()
+    verification: Verification | None = None
 
 
 def describe_targets(targets: Sequence[Target]) -> tuple[TargetFacts, ...]:

@@ -93,7 +93,7 @@ class Settings:
             remount_command=parsed.remount_command,
             rounds=parsed.rounds,
             seed=parsed.seed,
-            changes=tuple(parsed.changes),
+            changes=(*parsed.changes, *(("verify=true",) if parsed.verify else ())),
             keep=cast("Keep | None", parsed.keep),
             reuse=tuple(parsed.reuse),
             output=Path(parsed.output) if parsed.output else None,
@@ -113,6 +113,12 @@ def add_options(parser: _Parser) -> None:
 
 def add_scenario_options(parser: _Parser) -> None:
     """Declare what goes with a scenario only."""
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="have data say which run, user, write, file and place they are of, and check what "
+        "reads return: torn, swapped, lost and stale data fail the run",
+    )
     parser.add_argument(
         "--set",
         dest="changes",

@@ -196,6 +196,8 @@ def _prepare(
         if request.settings.reuse:
             ground.open(ground.target.paths)
             ground.verify()
+            # What an earlier run laid out does not say that it is of this one.
+            ground.fresh = not request.workload.plan.verifies
         else:
             ground.create(chronicle.folder.id, note)
             ground.require(needs.space_bytes, needs.inodes)

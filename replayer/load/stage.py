@@ -21,6 +21,7 @@ from replayer.load.session import Request, Session, chosen_targets, open_session
 from replayer.load.targets import Target
 from replayer.load.troupe import Troupe
 from replayer.load.users import has_python_users, has_scenario_users
+from replayer.load.verifying import read_verification, refuse_others
 from replayer.load.workload import Load, Workload, make_workload
 from replayer.measure.facts import collect_machine
 from replayer.measure.health import RunWarning, health_warnings
@@ -117,6 +118,7 @@ class Stage:
             status="failed" if failure else "interrupted" if interrupted else "finished",
             health=self._troupe.health(),
             failure=None if failure is None else str(failure),
+            verification=read_verification(self._session.engine),
         )
 
     def _show(self) -> int:
@@ -161,6 +163,8 @@ def make_request(
     rounds = settings.rounds or _rounds(environment, len(targets))
     workload = _make_workload(environment, settings, rounds)
     check_thresholds(workload, targets)
+    if has_python_users(environment):
+        refuse_others(workload.plan, "users of a locustfile")
     for part in workload.parts:
         audience.progress.say(f"a part only: {part_in_words(part)}")
     if interruption is None:

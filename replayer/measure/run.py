@@ -20,6 +20,7 @@ from replayer.measure.guarantee import Guarantee, guarantee_of
 from replayer.measure.health import Health, LoadFacts, RunWarning, health_warnings
 from replayer.measure.replay import Replay
 from replayer.measure.summary import Summary
+from replayer.measure.verification import Verification
 
 __all__ = [
     "FORMAT",
@@ -136,6 +137,8 @@ class Run(Frozen):
     thresholds: tuple[StatedThreshold, ...] = ()
     replay: Replay | None = None
     """Null when no trace was replayed."""
+    verification: Verification | None = None
+    """Null when reads were not verified, or the run has not ended."""
     health: Health | None = None
     """Null until the run has ended."""
     warnings: tuple[RunWarning, ...] = ()

@@ -69,6 +69,8 @@ def _settings(scenario: Scenario) -> dict[str, Any]:
         "mix": _weights(scenario, scenario.mix),
         "warm_up_ns": scenario.warm_up_ns,
     }
+    if scenario.verify:
+        settings["verify"] = True
     if scenario.roles:
         settings["roles"] = [
             [role.users, _weights(scenario, role.mix)] for role in scenario.roles.values()

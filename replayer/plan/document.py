@@ -61,6 +61,11 @@ class Plan:
         return int(self.body["users"])
 
     @property
+    def verifies(self) -> bool:
+        """Whether data say whose they are, and reads are checked."""
+        return bool(self.body.get("verify", False))
+
+    @property
     def duration_ns(self) -> int | None:
         """The measured time of a segment; None when only the number of transactions ends it."""
         found: int | None = self.body["stop"]["duration_ns"]

@@ -43,6 +43,7 @@ def compose(record: RunRecord) -> Document:
         clients=run.clients,
         health=run.health,
         replay=run.replay,
+        verification=run.verification,
         warnings=(
             *run.warnings,
             *schedule_warnings(run.replay, summary),

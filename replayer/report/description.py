@@ -18,6 +18,7 @@ from replayer.report.clients import client_notes, describe_clients
 from replayer.report.document import Document, Incident
 from replayer.report.ranking import CLAIM_ROUNDS, chance_of_claim
 from replayer.report.replay import describe_traces
+from replayer.report.verification import describe_verification
 from replayer.verdict import Judgement
 
 __all__ = [
@@ -74,6 +75,8 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
     yield from describe_clients(document)
     if document.health is not None:
         yield "harness", _harness(document)
+    if document.verification is not None:
+        yield "verified", describe_verification(document.verification)
     ended = f" to {document.ended}" if document.ended else ""
     yield "run", f"{document.id}, {document.status}, {document.began}{ended}"
 

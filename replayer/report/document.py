@@ -21,6 +21,7 @@ from replayer.measure import (
     RunWarning,
     Summary,
     Target,
+    Verification,
 )
 from replayer.verdict import Verdict
 
@@ -104,6 +105,8 @@ class Document(Frozen):
     health: Health | None
     replay: Replay | None
     """Null when no trace was replayed."""
+    verification: Verification | None
+    """Null when reads were not verified."""
     warnings: tuple[RunWarning, ...]
     lost: LostLines
     summary: Summary

@@ -147,6 +147,7 @@ class Scenario(Part):
     warm_up_ns: Duration = Field(0, alias="warm_up")
     cache: Literal["as-is", "cold", "warm"] = "as-is"
     written: Content = "random"
+    verify: bool = False
     datasets: Mapping[Name, Dataset] = {}
     mix: Annotated[Mapping[Name, Count], Field(min_length=1)]
     roles: Mapping[Name, Role] = {}

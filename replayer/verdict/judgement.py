@@ -71,7 +71,7 @@ def judge(record: RunRecord, summary: Summary) -> Verdict:
         for target in summary.targets
         if threshold.target in {None, target.name}
     )
-    judgements = (*judgements, *_order(record))
+    judgements = (*judgements, *_order(record), *_verified(record))
     reasons = tuple(_reasons(record, summary))
     outcome = _overall({judgement.outcome for judgement in judgements}, reasons)
     return Verdict(
@@ -94,6 +94,27 @@ def _order(record: RunRecord) -> Iterator[Judgement]:
             says=f"{format_count(order.edges)} edges checked, "
             f"{format_count(order.violated)} violated",
         )
+
+
+def _verified(record: RunRecord) -> Iterator[Judgement]:
+    """Judge whether reads returned what was written, where that was checked."""
+    found = record.run.verification
+    if found is None:
+        return
+    wrong, checked = found.wrong_blocks.total, found.verified_bytes
+    fine: Outcome = "pass" if checked else "inconclusive"
+    yield Judgement(
+        threshold="data as written",
+        source="--verify",
+        target=", ".join(target.name for target in record.run.targets),
+        outcome="fail" if wrong else fine,
+        measured=float(wrong),
+        limit=0.0,
+        unit="count",
+        says=f"{format_bytes(checked)} checked, {format_count(wrong)} blocks wrong"
+        if checked or wrong
+        else "nothing that was read could be checked",
+    )
 
 
 def _overall(outcomes: set[Outcome], reasons: tuple[str, ...]) -> Outcome:

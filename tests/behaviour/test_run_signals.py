@@ -123,10 +123,28 @@ def test_a_signal_while_laying_out_removes_what_was_laid_out(shell: Shell, until
 def test_clean_refuses_a_folder_without_the_marker(shell: Shell) -> None:
     mount = shell.target()
     (mount / "replayer-20261121T000000-abcd").mkdir()
-    done = shell.run("clean", mount / "replayer-20261121T000000-abcd")
+    (mount / "replayer-20261121T000000-abcd" / "thesis.txt").write_text("mine")
+    done = shell.run("clean", "--force", mount / "replayer-20261121T000000-abcd")
     assert done.code == 2
     assert "was not made by a run" in done.err
-    assert (mount / "replayer-20261121T000000-abcd").exists()
+    assert (mount / "replayer-20261121T000000-abcd" / "thesis.txt").exists()
+
+
+def test_clean_removes_an_empty_folder_that_bears_the_name_of_a_run(shell: Shell) -> None:
+    mount = shell.target()
+    begun, other = mount / "replayer-20261121T000000-abcd", mount / "replayer-mine"
+    for folder in (begun, other):
+        folder.mkdir()
+    (mount / "replayer-20261121T000000-0123").symlink_to(other)
+    young = shell.run("clean", mount)
+    assert young.code == 2
+    assert "a run may be making it" in young.err
+    done = shell.run("clean", "--force", mount)
+    assert (done.code, done.out.startswith(f"removed {begun}: empty")) == (0, True), done.err
+    assert sorted(path.name for path in mount.iterdir()) == [
+        "replayer-20261121T000000-0123",
+        "replayer-mine",
+    ]
 
 
 def test_clean_says_when_there_is_nothing_to_remove(shell: Shell) -> None:

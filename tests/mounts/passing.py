@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.mounts.machine import CannotError, call, need_root, unmount, wait_for
 
-__all__ = ["Passing", "passing"]
+__all__ = ["Passing", "lying", "passing"]
 
 PYTHON = "/usr/bin/python3"
 PROGRAM = Path(__file__).with_name("faulty.py")
@@ -33,20 +33,31 @@ class Passing:
 
 def passing(stack: ExitStack, home: Path) -> Passing:
     """Mount it over a folder of the local disk."""
+    passing = Passing(home / "mount", home / "control")
+    home.mkdir(parents=True, exist_ok=True)
+    passing.suffer()
+    _mount(stack, home, (PROGRAM, passing.control))
+    return passing
+
+
+def lying(stack: ExitStack, home: Path) -> Path:
+    """Mount the file system that lies about data, over a folder of the local disk."""
+    return _mount(stack, home, (PROGRAM.with_name("lying.py"),))
+
+
+def _mount(stack: ExitStack, home: Path, program: tuple[Path, ...]) -> Path:
     need_root()
     _need_package()
     (home / "behind").mkdir(parents=True)
-    (home / "mount").mkdir()
-    passing = Passing(home / "mount", home / "control")
-    passing.suffer()
-    process = subprocess.Popen(
-        [PYTHON, str(PROGRAM), str(home / "behind"), str(passing.mount), str(passing.control)],
-        stdin=subprocess.DEVNULL,
-    )
+    mount = home / "mount"
+    mount.mkdir()
+    script, *control = program
+    words = [PYTHON, str(script), str(home / "behind"), str(mount), *map(str, control)]
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL)
     stack.callback(_end, process)
-    stack.callback(unmount, passing.mount)
-    wait_for(passing.mount.is_mount, "the file system is mounted")
-    return passing
+    stack.callback(unmount, mount)
+    wait_for(mount.is_mount, "the file system is mounted")
+    return mount
 
 
 def _need_package() -> None:

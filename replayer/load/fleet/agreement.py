@@ -14,6 +14,7 @@ from replayer.load.fleet.wire import PROTOCOL
 from replayer.load.measured import MeasuredInterval
 from replayer.load.options import Settings
 from replayer.load.session import Request, chosen_targets
+from replayer.load.verifying import refuse_others
 from replayer.measure.facts import MachineFacts
 
 __all__ = ["Agreement", "Terms", "agree", "names_of"]
@@ -84,9 +85,10 @@ def agree(
     """Tell all workers what will be run, and have them check it and their targets.
 
     Raises:
-        ReplayerError: One of them cannot run it.
+        ReplayerError: One of them cannot run it, or it can be verified in one process only.
     """
     workload, settings = request.workload, request.settings
+    refuse_others(workload.plan, "other processes")
     told = {
         "numbers": {worker.id: worker.number for worker in muster.workers},
         "plan": workload.plan.document(),

@@ -76,6 +76,11 @@ impl FileData {
         }
     }
 
+    /// How much there is, and of what kind.
+    pub(crate) fn extent(&self) -> (u64, Content) {
+        (self.size, self.content)
+    }
+
     /// Hand out the data from the first byte to the last, in chunks; `scratch` is for those that are thinned.
     pub(crate) fn each_chunk<E>(
         &self,

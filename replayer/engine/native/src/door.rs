@@ -9,6 +9,7 @@ use crate::program::Program;
 use crate::sandbox::{self, RunFolder};
 use crate::space::{Space, space};
 use crate::sys::{Folder, machine_caches_dropped};
+use crate::verify::Identity;
 use crate::{layout, layout_remove, layout_verify};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -70,6 +71,7 @@ impl Plan {
         let program = py.detach(|| -> crate::error::Result<_> {
             let mut program = parse_plan(document)?;
             program.replays.open(&traces, program.users)?;
+            program.verify = program.verify.map(Identity::drawn);
             Ok(program)
         })?;
         Ok(Plan {

@@ -198,6 +198,10 @@ impl Engine {
         py.detach(|| self.inner.divergences())
     }
 
+    fn verification(&self, py: Python<'_>) -> Option<String> {
+        py.detach(|| self.inner.verification())
+    }
+
     fn interrupt(&self, py: Python<'_>) {
         py.detach(|| self.inner.interrupt());
     }

@@ -21,6 +21,7 @@ use crate::sys::{
     Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal, open_sink,
 };
 use crate::user;
+use crate::verify::Verification;
 use crate::watch::Watcher;
 use crate::written::Written;
 use std::collections::HashMap;
@@ -77,6 +78,7 @@ impl Engine {
             Recorder::start(config).map_err(|error| os("the record directory", &error))?;
         let setting = Setting {
             written: Written::of(&program),
+            verification: Verification::of(&program, targets.len()),
             scratch: ScratchPool::new(read_bytes)
                 .map_err(|errno| Error::os(errno, "read buffers"))?,
             sink: open_sink().map_err(|errno| Error::os(errno, "/dev/null"))?,
@@ -139,8 +141,12 @@ impl Engine {
     pub(crate) fn begin_segment(&self, target: u16, round: u16, warm_up_ns: u64) -> Result<()> {
         self.check_target(target)?;
         let program = &self.core.setting.program;
+        let verification = self.core.setting.verification.as_ref();
         let opened = self.core.crowd.open(
-            || self.recorder().begin_segment(target, round, warm_up_ns),
+            || {
+                verification.inspect(|all| all.begin(target));
+                self.recorder().begin_segment(target, round, warm_up_ns);
+            },
             (target, round),
             |begin_ns| Arrivals::new(&program.pace, program.seed, round, begin_ns, self.turn),
         );
@@ -241,6 +247,11 @@ impl Engine {
 
     pub(crate) fn start_interactive(&self, user: u32, target: u16) -> Result<()> {
         self.check_target(target)?;
+        if self.core.setting.verification.is_some() {
+            return Err(Error::state(
+                "interactive users cannot be verified: their plan has 'verify'",
+            ));
+        }
         let outside = self.transaction_id(OUTSIDE)?;
         let inbox = Arc::new(Inbox::new(target, outside));
         let started = interactive::start(&self.core, user, &inbox);
@@ -319,6 +330,12 @@ impl Engine {
     /// What replays found, as JSON.
     pub(crate) fn divergences(&self) -> String {
         self.core.setting.ledger.json(&self.core.names)
+    }
+
+    /// What verifying found, as JSON; `None`: nothing is verified.
+    pub(crate) fn verification(&self) -> Option<String> {
+        let verification = self.core.setting.verification.as_ref();
+        verification.map(Verification::json)
     }
 
     /// The first write of the recording that failed.

@@ -7,6 +7,7 @@ use crate::layout_task::{Crew, Done, Fault, Task};
 use crate::layout_tree::{Directory, Leaf, Tree};
 use crate::program::{EntryKind, Program};
 use crate::sys_layout;
+use crate::verify::{Identity, each_stamped};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::ops::Range;
@@ -38,6 +39,7 @@ pub(crate) fn lay_out(folder: OwnedFd, program: &Arc<Program>, threads: usize) -
                 place,
                 leaf,
                 pool: &pool,
+                identity: program.verify,
             };
             made.create(crew, buffer)
         })?;
@@ -165,6 +167,8 @@ struct Made<'a> {
     place: &'a Place<'a>,
     leaf: &'a Leaf<'a>,
     pool: &'a Pool,
+    /// Whose data they say they are.
+    identity: Option<Identity>,
 }
 
 impl Made<'_> {
@@ -188,12 +192,18 @@ impl Made<'_> {
         } = self.leaf;
         let file = sys_layout::create(self.place.at, name, entry.mode);
         let file = file.map_err(self.place.fault(self.leaf))?;
-        data.each_chunk(self.pool, buffer, |chunk| {
+        let receive = |chunk: &[u8]| {
             crew.job.proceed()?;
             sys_layout::write_all(&file, chunk).map_err(self.place.fault(self.leaf))?;
             crew.job.count_bytes(chunk.len());
             Ok(())
-        })?;
+        };
+        if let Some(identity) = self.identity {
+            let path = self.place.directory.path_of(name);
+            each_stamped(identity, &path, data.extent(), buffer, receive)?;
+        } else {
+            data.each_chunk(self.pool, buffer, receive)?;
+        }
         // Writing takes set-id bits away; a umask took others.
         if !crew.exact_modes || entry.mode & 0o7000 != 0 {
             let changed = sys_layout::change_mode(&file, entry.mode);

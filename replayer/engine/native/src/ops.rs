@@ -98,6 +98,20 @@ pub(crate) const DIVERGED: u8 = 138;
 /// What was waited for did not come within its limit.
 pub(crate) const UNMET: u8 = 139;
 
+/// A read returned part of a write and not all of it (`verify`).
+pub(crate) const TORN: u8 = 140;
+/// A read returned data of another file, place or run.
+pub(crate) const SWAPPED: u8 = 141;
+/// A read returned nothing where something had been written.
+pub(crate) const LOST: u8 = 142;
+/// A read returned what was there before the last write.
+pub(crate) const STALE: u8 = 143;
+
+/// Whether a read returned something else than what was written: no step can expect that.
+pub(crate) fn is_violation(outcome: u8) -> bool {
+    (TORN..=STALE).contains(&outcome)
+}
+
 /// Whether an outcome may become another one when the call is made again: names come and go, locks are given back, contents grow.
 pub(crate) fn may_change(outcome: u8) -> bool {
     const ENOENT: u8 = 2;
@@ -124,6 +138,10 @@ pub(crate) fn outcome_name(code: u8) -> &'static str {
         CANCELLED => "cancelled",
         DIVERGED => "DIVERGED",
         UNMET => "UNMET",
+        TORN => "TORN",
+        SWAPPED => "SWAPPED",
+        LOST => "LOST",
+        STALE => "STALE",
         errno => ERRNO_NAMES
             .get(usize::from(errno))
             .copied()

@@ -17,7 +17,7 @@ use std::sync::Arc;
 const TURNS: u64 = 100;
 
 /// One picked entry and one stat, a hundred times a transaction.
-const PLAN: &str = r#"{"format": 1, "name": "overhead", "seed": 1, "users": 1, "written": "random",
+pub(crate) const PLAN: &str = r#"{"format": 1, "name": "overhead", "seed": 1, "users": 1, "written": "random",
 "pool_bytes": 4096, "tables": [], "mix": [1],
 "datasets": [{"name": "d", "directory": "d", "laid_out": false, "scope": "shared", "content": "random",
  "entries": [["a/b/one.php", "f", 1, 420, ""], ["a/b/two.php", "f", 1, 420, ""], ["a/c/three.php", "f", 1, 420, ""]]}],
@@ -94,5 +94,6 @@ pub(crate) fn setting(plan: &str) -> Result<Setting> {
         ledger: Ledger::default(),
         signals: Signals::default(),
         event_log: None,
+        verification: None,
     })
 }

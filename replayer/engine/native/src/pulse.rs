@@ -47,6 +47,11 @@ impl Place {
         Place(NAME | u64::from(path))
     }
 
+    /// Whether it is an entry of a dataset that is shared.
+    pub(crate) fn is_entry(self) -> bool {
+        self.0 & KIND == ENTRY
+    }
+
     /// The path, for a person.
     pub(crate) fn path(self, program: &Program, pulse: &Pulse) -> Vec<u8> {
         let low = usize::try_from(self.0 & 0xFFFF_FFFF).unwrap_or(0);

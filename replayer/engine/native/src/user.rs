@@ -14,6 +14,7 @@ use crate::sleep::sleep_until;
 use crate::sys::{
     Guarded, Jailed, Kernel, Null, Places, own_folder_state, prepare_thread, thread_id,
 };
+use rustix::io::Errno;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -113,19 +114,24 @@ pub(crate) fn enter<K: Kernel>(core: &Core, pulse: &Pulse, target: u16) -> Optio
     match K::enter(folder) {
         Ok(kernel) => Some(kernel),
         Err(errno) => {
-            core.setting.recorder.log(&Event::Error {
-                t_ns: core.since_begin(now_ns()),
-                user: pulse.user,
-                target,
-                transaction: 0,
-                op: Op::Open as u8,
-                outcome: outcome_of_errno(errno.raw_os_error()),
-                path: b".".to_vec(),
-            });
-            pulse.raise(STOP);
+            refuse(core, pulse, target, errno);
             None
         }
     }
+}
+
+/// A user cannot work: that is logged, and it ends.
+fn refuse(core: &Core, pulse: &Pulse, target: u16, errno: Errno) {
+    core.setting.recorder.log(&Event::Error {
+        t_ns: core.since_begin(now_ns()),
+        user: pulse.user,
+        target,
+        transaction: 0,
+        op: Op::Open as u8,
+        outcome: outcome_of_errno(errno.raw_os_error()),
+        path: b".".to_vec(),
+    });
+    pulse.raise(STOP);
 }
 
 /// When transactions are intended: by the user's own pacer, or by the schedule of all.
@@ -157,9 +163,8 @@ fn run_segment<K: Places>(core: &Core, band: &mut Band, segment: &Segment, ready
         band.enter(segment.target, folder);
     }
     let shard = setting.recorder.shard(pulse.user);
-    let recorder = Arc::clone(&setting.recorder);
     let journal = Journal::new(
-        recorder,
+        Arc::clone(&setting.recorder),
         shard,
         Arc::clone(pulse),
         segment.target,
@@ -167,6 +172,10 @@ fn run_segment<K: Places>(core: &Core, band: &mut Band, segment: &Segment, ready
     );
     let interpreter = Interpreter::new(setting, pulse, kernel, journal, segment.round);
     let mut interpreter = interpreter.with_band(band).in_segment(segment);
+    if let Err(errno) = interpreter.verify(segment.target) {
+        refuse(core, pulse, segment.target, errno);
+        return;
+    }
     let mut end_ns = segment.begin_ns.max(ready_ns);
     let paced = Paced {
         seed: program.seed,
@@ -175,8 +184,7 @@ fn run_segment<K: Places>(core: &Core, band: &mut Band, segment: &Segment, ready
         users: program.users,
         begin_ns: end_ns,
     };
-    let own = Pacer::new(&program.pace, paced);
-    let mut intent = own.map_or(Intent::Shared(segment), Intent::Own);
+    let mut intent = Pacer::new(&program.pace, paced).map_or(Intent::Shared(segment), Intent::Own);
     let woken = || segment.is_stopping() || pulse.flags() & (STOP | CUT) != 0;
     let mut rest = program.transactions_per_user.unwrap_or(u64::MAX);
     while rest > 0 && !woken() {

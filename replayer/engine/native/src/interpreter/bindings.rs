@@ -12,6 +12,7 @@ use crate::program::{
 use crate::pulse::Place;
 use crate::rng::scale;
 use crate::sys::{Kernel, Prefix, Text, c_path};
+use crate::verify::{Laid, zeros_of};
 use std::ffi::CStr;
 use std::os::fd::RawFd;
 
@@ -110,6 +111,33 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     #[inline]
     pub(super) fn path(&self, slot: u8) -> Option<&'a CStr> {
         self.slot(slot)?.path
+    }
+
+    /// What was laid out of the file that a slot is bound to.
+    pub(super) fn laid(&self, slot: u8) -> Laid {
+        let Some(slot) = self.slot(slot) else {
+            return Laid::default();
+        };
+        let dataset = self.program.datasets.get(usize::from(slot.dataset));
+        let linked = slot.entry.kind == EntryKind::Link;
+        // A composed name takes the size of its model, not its contents.
+        let picked = slot.begun.is_some() || slot.place.is_entry();
+        match dataset.filter(|dataset| picked && dataset.laid_out) {
+            Some(dataset) => Laid {
+                size: slot.entry.size,
+                zeros: zeros_of(dataset.content),
+                linked,
+            },
+            None => Laid {
+                linked,
+                ..Laid::default()
+            },
+        }
+    }
+
+    pub(super) fn is_directory(&self, slot: u8) -> bool {
+        self.slot(slot)
+            .is_some_and(|slot| slot.entry.kind == EntryKind::Directory)
     }
 
     /// The target of the link that a slot is bound to, "" if it is none.

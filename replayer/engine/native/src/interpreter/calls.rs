@@ -51,6 +51,9 @@ impl<K: Kernel> Interpreter<'_, K> {
             let act = self.act(timed.op, path, &timed.expect);
             return self.at(act, path, K::stat).map(|_| ());
         }
+        if self.verifier.is_some() {
+            return self.run_watched(timed).map(|_| ());
+        }
         self.run(timed).map(|_| ())
     }
 
@@ -60,7 +63,7 @@ impl<K: Kernel> Interpreter<'_, K> {
     }
 
     #[inline(never)]
-    fn run(&mut self, timed: &Timed) -> Done {
+    pub(super) fn run(&mut self, timed: &Timed) -> Done {
         let Timed { op, call, expect } = timed;
         let op = *op;
         match call {
@@ -244,11 +247,14 @@ impl<K: Kernel> Interpreter<'_, K> {
         let Some(path) = self.path(path_slot) else {
             return self.refuse(act, Errno::INVAL);
         };
+        let opening = self.watch_open(path_slot, path, flags);
         let measured = self.measure(act, |kernel| {
             kernel
                 .open(path, flags, mode)
                 .map(|file| u64::from(file.cast_unsigned()))
-        })?;
+        });
+        self.watch_opened(file_slot, opening, &measured);
+        let measured = measured?;
         if let (Ok(file), Some(slot)) = (measured.answer, self.slot_mut(file_slot)) {
             slot.file = RawFd::try_from(file).ok();
         }
@@ -262,6 +268,7 @@ impl<K: Kernel> Interpreter<'_, K> {
             return self.refuse(act, Errno::BADF);
         };
         let measured = self.measure(act, |kernel| kernel.close(file))?;
+        self.watch_close(slot, &measured);
         if let Some(slot) = self.slot_mut(slot) {
             slot.file = None;
         }

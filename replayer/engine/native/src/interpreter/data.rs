@@ -78,6 +78,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             } else {
                 measured.outcome()
             };
+            let outcome = self.verified(slot, (None, size), &measured, outcome);
             let done = self.settle(act, outcome, read, measured)?;
             if last || done.is_none() {
                 return Ok(done.map(|_| total));
@@ -87,10 +88,12 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     fn pread(&mut self, act: Act<'_>, slot: u8, size: u64, offset: u64) -> Done {
         let buffer = self.scratch.first(size);
-        match self.file(slot) {
-            Some(file) => self.moving(act, |kernel| kernel.pread(file, buffer, offset)),
-            None => self.refuse(act, Errno::BADF),
-        }
+        let Some(file) = self.file(slot) else {
+            return self.refuse(act, Errno::BADF);
+        };
+        let measured = self.measure(act, |kernel| kernel.pread(file, buffer, offset))?;
+        let outcome = self.verified(slot, (Some(offset), size), &measured, measured.outcome());
+        self.settle(act, outcome, measured.value(), measured)
     }
 
     /// A random multiple of `align` at which `size` bytes fit into the bound entry.
@@ -104,6 +107,9 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         let Some(file) = self.file(slot) else {
             return self.refuse(act, Errno::BADF);
         };
+        if self.verifier.is_some() {
+            return self.write_stamped(act, slot, (total, block));
+        }
         let mut rest = total;
         while rest > 0 {
             let bytes = self.slice(rest.min(block));
@@ -120,6 +126,9 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         let Some(file) = self.file(slot) else {
             return self.refuse(act, Errno::BADF);
         };
+        if self.verifier.is_some() {
+            return self.write_one(act, slot, (size, Some(offset)));
+        }
         let bytes = self.slice(size);
         self.write_once(act, bytes.len(), |kernel| {
             kernel.pwrite(file, bytes, offset)
@@ -135,7 +144,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     }
 
     #[inline]
-    fn write_once(
+    pub(super) fn write_once(
         &mut self,
         act: Act<'_>,
         len: usize,

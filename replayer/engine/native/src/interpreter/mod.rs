@@ -12,6 +12,7 @@ mod looks;
 mod steps;
 #[cfg(test)]
 mod tests;
+mod verified;
 
 pub(crate) use journal::{FailedOp, Finished, Journal};
 
@@ -25,7 +26,8 @@ use crate::record::Recorder;
 use crate::replay::play::{Band, Ledger};
 use crate::rng::Stream;
 use crate::signals::Signals;
-use crate::sys::{Answer, Kernel, Places, Scratch, ScratchPool};
+use crate::sys::{Answer, Kernel, Scratch, ScratchPool};
+use crate::verify::{Verification, Verifier};
 use crate::written::Written;
 use bindings::{Root, Slot};
 use rustix::io::Errno;
@@ -51,6 +53,8 @@ pub(crate) struct Setting {
     pub(crate) signals: Signals,
     /// A directory for the event logs of replays.
     pub(crate) event_log: Option<OwnedFd>,
+    /// What is remembered of writes; `None`: nothing is verified.
+    pub(crate) verification: Option<Verification>,
 }
 
 /// Why the rest of a transaction is not done.
@@ -145,6 +149,8 @@ pub(crate) struct Interpreter<'a, K> {
     segment: Option<&'a Segment>,
     /// While looking until something is seen: where it was not, in the end.
     unmet: Option<Place>,
+    /// Looks at what calls did, between them.
+    verifier: Option<Box<Verifier<'a>>>,
 }
 
 impl<'a, K: Kernel> Interpreter<'a, K> {
@@ -185,6 +191,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             band: None,
             segment: None,
             unmet: None,
+            verifier: None,
         }
     }
 
@@ -223,6 +230,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                     expect: &Expect::OK,
                 };
                 let measured = self.measure_uncut(act, |kernel| kernel.close(file));
+                self.watch_close(slot, &measured);
                 result = result.and(
                     self.settle(act, measured.outcome(), 0, measured)
                         .map(|_| ()),
@@ -305,7 +313,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
     #[cold]
     fn settle_other(&mut self, act: Act<'_>, outcome: u8, bytes: u64, measured: Measured) -> Done {
         let cut = self.pulse.is_cut() && measured.answer == Err(Errno::INTR);
-        let expected = act.expect.allows(outcome) || cut;
+        let expected = (act.expect.allows(outcome) && !ops::is_violation(outcome)) || cut;
         let unmet = !expected && self.unmet.is_some() && ops::may_change(outcome);
         self.journal.record(
             act.op,
@@ -366,28 +374,5 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     fn sink(&self) -> i32 {
         self.setting.sink.as_raw_fd()
-    }
-}
-
-impl<K: Places> Interpreter<'_, K> {
-    /// Run the next transaction of the mix, which was intended at a time.
-    pub(crate) fn transact(&mut self, intended_ns: u64) {
-        let mix = self.mix();
-        let index = mix.pick(&mut self.stream);
-        let Some(transaction) = self.program.transactions.get(index) else {
-            return;
-        };
-        self.journal
-            .begin(u16::try_from(index).unwrap_or(0), intended_ns, now_ns());
-        let ran = self.steps(&transaction.steps);
-        let closed = self.close_all();
-        self.forget();
-        self.seq += 1;
-        let outcome = match ran.and(closed) {
-            Ok(()) => ops::OK,
-            Err(Halt::Failed | Halt::Unmet) => ops::FAILED,
-            Err(Halt::Cut) => ops::CANCELLED,
-        };
-        self.journal.end(outcome, self.journal.latest_ns());
     }
 }

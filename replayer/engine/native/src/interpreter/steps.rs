@@ -6,6 +6,7 @@
 
 use super::{Halt, Interpreter};
 use crate::clock::now_ns;
+use crate::ops;
 use crate::program::{Each, EntryKind, Replay, ReplayPart, Step};
 use crate::replay::play::wait_until;
 use crate::sleep::sleep_until;
@@ -15,6 +16,30 @@ use crate::sys::Places;
 const COMPUTED_NS: u64 = 50_000;
 
 impl<K: Places> Interpreter<'_, K> {
+    /// Run the next transaction of the mix, which was intended at a time.
+    pub(crate) fn transact(&mut self, intended_ns: u64) {
+        let mix = self.mix();
+        let index = mix.pick(&mut self.stream);
+        let Some(transaction) = self.program.transactions.get(index) else {
+            return;
+        };
+        let start_ns = now_ns();
+        let intended_ns = self.verified_begin(intended_ns, start_ns);
+        self.journal
+            .begin(u16::try_from(index).unwrap_or(0), intended_ns, start_ns);
+        let ran = self.steps(&transaction.steps);
+        let closed = self.close_all();
+        self.forget();
+        self.seq += 1;
+        let outcome = match ran.and(closed) {
+            Ok(()) => ops::OK,
+            Err(Halt::Failed | Halt::Unmet) => ops::FAILED,
+            Err(Halt::Cut) => ops::CANCELLED,
+        };
+        self.verified_end();
+        self.journal.end(outcome, self.journal.latest_ns());
+    }
+
     /// Run steps in order until one fails. Nesting is bounded by the plan's parser.
     #[inline(always)]
     pub(crate) fn steps(&mut self, steps: &[Step]) -> Result<(), Halt> {

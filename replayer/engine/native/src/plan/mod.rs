@@ -9,6 +9,7 @@ mod operands;
 mod replays;
 mod steps;
 mod value;
+mod verify;
 
 mod commands;
 
@@ -60,6 +61,7 @@ const KEYS: &[&str] = &[
     "transactions",
     "mix",
     "roles",
+    "verify",
     "pace",
     "stop",
     "warm_up_ns",
@@ -91,6 +93,7 @@ fn parse_document(value: &Value) -> Parsed<Program> {
     let pace = fields.take("pace", |value| pace(value, &context))?;
     let (write_bytes, read_bytes) = (context.write_bytes, context.read_bytes);
     let replays = context.replays;
+    let verify = verify::identity(fields, &replays, (&datasets, &transactions))?;
     fields.take("name", name)?;
     let program = Program {
         seed: fields.take("seed", |value| integer(value, 0, u64::MAX))?,
@@ -101,6 +104,7 @@ fn parse_document(value: &Value) -> Parsed<Program> {
         roles: roles(fields, users, transactions.len())?,
         transactions_per_user: fields.take("stop", stop)?,
         read_bytes,
+        verify,
         tables,
         datasets,
         replays,

@@ -13,6 +13,7 @@ pub(crate) use step::{
 };
 
 use crate::rng::{Stream, scale};
+use crate::verify::Identity;
 
 /// At most this many slots in a plan.
 pub(crate) const SLOTS: usize = 16;
@@ -23,6 +24,8 @@ pub(crate) struct Program {
     pub(crate) users: u32,
     pub(crate) written: Content,
     pub(crate) pool_bytes: u64,
+    /// Data say whose they are, and reads are checked.
+    pub(crate) verify: Option<Identity>,
     pub(crate) tables: Vec<Box<[u64]>>,
     pub(crate) datasets: Vec<Dataset>,
     pub(crate) replays: Replays,

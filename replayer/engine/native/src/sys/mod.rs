@@ -29,7 +29,7 @@ pub(crate) use jailed::Jailed;
 pub(crate) use kernel::{Answer, Kernel, LockRange};
 pub(crate) use null::Null;
 pub(crate) use places::{At, Links, Places};
-pub(crate) use scratch::{Scratch, ScratchPool};
+pub(crate) use scratch::{OwnScratch, Scratch, ScratchPool};
 pub(crate) use text::{Prefix, Text, c_path};
 pub(crate) use threads::{
     can_jail, install_wake_signal, own_folder_state, prepare_thread, thread_id, wake_thread,

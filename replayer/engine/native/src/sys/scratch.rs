@@ -23,6 +23,11 @@ impl Scratch {
         self.len
     }
 
+    /// How many bytes it holds.
+    pub(crate) fn bytes(self) -> u64 {
+        self.len as u64
+    }
+
     /// Whether so many bytes have room.
     #[inline]
     pub(crate) fn holds(self, len: u64) -> bool {
@@ -58,9 +63,13 @@ pub(crate) struct ScratchPool {
 impl ScratchPool {
     /// Map buffers that hold `bytes` each.
     pub(crate) fn new(bytes: u64) -> Result<ScratchPool, Errno> {
+        ScratchPool::of(bytes, BUFFERS)
+    }
+
+    fn of(bytes: u64, most: usize) -> Result<ScratchPool, Errno> {
         let bytes = usize::try_from(bytes).map_err(|_| Errno::NOMEM)?;
         let each = bytes.max(LEAST).next_multiple_of(4096);
-        let count = (TOTAL / each).clamp(1, BUFFERS);
+        let count = (TOTAL / each).clamp(1, most);
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: a new mapping at an address of the kernel's choice.
         let start = unsafe {
@@ -98,5 +107,28 @@ impl Drop for ScratchPool {
         // SAFETY: the mapping made in `new`; every thread that was given a buffer holds the pool alive.
         let unmapped = unsafe { rustix::mm::munmap(self.start as *mut _, self.each * self.count) };
         debug_assert!(unmapped.is_ok());
+    }
+}
+
+/// A buffer of one user alone: what was read can be looked at.
+#[derive(Debug)]
+pub(crate) struct OwnScratch(ScratchPool);
+
+impl OwnScratch {
+    pub(crate) fn new(bytes: u64) -> Result<OwnScratch, Errno> {
+        ScratchPool::of(bytes, 1).map(OwnScratch)
+    }
+
+    /// To be given to calls of the user that it belongs to, while it lives.
+    pub(crate) fn scratch(&self) -> Scratch {
+        self.0.of_user(0)
+    }
+
+    /// Its first bytes, after a call has returned.
+    pub(crate) fn seen(&self, len: u64) -> &[u8] {
+        let buffer = self.scratch().first(len);
+        // SAFETY: the mapping is readable, begins as zeros and lives as long as `self`; only the kernel writes to it, in calls
+        // of the one thread that has `self`, and none is under way while it looks.
+        unsafe { std::slice::from_raw_parts(buffer.address(), buffer.len()) }
     }
 }

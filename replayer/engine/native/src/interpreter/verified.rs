@@ -1,0 +1,296 @@
+//! What is done around calls where reads are verified: all of it between calls, none of it in their time.
+
+use super::{Act, Done, Halt, Interpreter, Measured};
+use crate::clock::now_ns;
+use crate::ops;
+use crate::program::{Call, DataCall, FileCall, PairCall, PathCall, Timed};
+use crate::sys::{Answer, Kernel};
+use crate::verify::{Change, Opening, Verifier};
+use rustix::io::Errno;
+use std::ffi::CStr;
+
+/// `FALLOC_FL_KEEP_SIZE` (`linux/falloc.h`): with this flag or none, contents stay as they are.
+const KEEP_SIZE: u32 = 1;
+/// `RENAME_EXCHANGE` (`linux/fs.h`).
+const EXCHANGE: u32 = 2;
+
+/// What a call does with names or contents, noted before it is made.
+#[derive(Clone, Copy)]
+enum Deed {
+    Rename(Change, Change),
+    Remove(Change),
+    Cut(Change),
+    Link(Change),
+    /// What is known of contents is void.
+    Blur(Change, Option<Change>),
+    Seek(u8),
+    /// Data are read that nobody looks at: where from and, with its position, where to.
+    Pass(u8, Option<(u8, Option<Change>)>),
+    /// Nothing of interest.
+    None,
+}
+
+impl<'a, K: Kernel> Interpreter<'a, K> {
+    /// Verify from now on, if the plan wants that.
+    ///
+    /// # Errors
+    /// There is no memory for it.
+    pub(crate) fn verify(&mut self, target: u16) -> Result<(), Errno> {
+        let Some(shared) = self.setting.verification.as_ref().filter(|_| K::REAL) else {
+            return Ok(());
+        };
+        let (program, who) = (self.program, (target, self.pulse.user, self.round));
+        let verifier = Verifier::new(shared, who, program.written, self.setting.scratch.bytes())?;
+        self.scratch = verifier.scratch.scratch();
+        self.verifier = Some(Box::new(verifier));
+        Ok(())
+    }
+
+    /// Do something beside the transaction: the time that it takes is no part of it.
+    fn aside<R>(&mut self, work: impl FnOnce(&mut Verifier<'a>) -> R) -> Option<R> {
+        let verifier = self.verifier.as_deref_mut()?;
+        let begin_ns = now_ns();
+        let done = work(verifier);
+        let ns = now_ns().saturating_sub(begin_ns);
+        verifier.spent.add(ns, self.journal.latest_ns());
+        Some(done)
+    }
+
+    /// A transaction begins: when it was intended, as far as that is its user's doing.
+    pub(super) fn verified_begin(&mut self, intended_ns: u64, start_ns: u64) -> u64 {
+        match self.verifier.as_deref_mut() {
+            Some(verifier) => verifier.spent.begin(intended_ns, start_ns),
+            None => intended_ns,
+        }
+    }
+
+    /// It ends: time of verifying is taken off.
+    pub(super) fn verified_end(&mut self) {
+        let Some(verifier) = self.verifier.as_deref_mut() else {
+            return;
+        };
+        verifier.tell();
+        let now_ns = now_ns();
+        let spent_ns = verifier.spent.end(self.journal.latest_ns(), now_ns);
+        self.journal.excuse(spent_ns);
+        self.journal.busy_until(now_ns);
+    }
+
+    /// Judge what a read returned; the outcome of the op.
+    #[inline]
+    pub(super) fn verified(
+        &mut self,
+        slot: u8,
+        (offset, size): (Option<u64>, u64),
+        measured: &Measured,
+        outcome: u8,
+    ) -> u8 {
+        if self.verifier.is_none() {
+            return outcome;
+        }
+        self.judge(slot, (offset, size), measured, outcome)
+    }
+
+    #[cold]
+    fn judge(
+        &mut self,
+        slot: u8,
+        (offset, size): (Option<u64>, u64),
+        measured: &Measured,
+        outcome: u8,
+    ) -> u8 {
+        let Ok(read) = measured.answer else {
+            return outcome;
+        };
+        // A read that was broken off ends where it ends.
+        let whole = self.scratch.first(size).bytes();
+        let want = if self.pulse.is_cut() { read } else { whole };
+        let found = self.aside(|verifier| verifier.judge(slot, offset, (want, read)));
+        found
+            .filter(|found| ops::is_violation(*found))
+            .unwrap_or(outcome)
+    }
+
+    pub(super) fn write_stamped(
+        &mut self,
+        act: Act<'_>,
+        slot: u8,
+        (total, block): (u64, u64),
+    ) -> Done {
+        let mut rest = total;
+        while rest > 0 {
+            match self.write_one(act, slot, (rest.min(block), None))? {
+                Some(written) => rest = rest.saturating_sub(written),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(total))
+    }
+
+    /// Write data that say whose they are; without an offset where the file's position is.
+    pub(super) fn write_one(
+        &mut self,
+        act: Act<'_>,
+        slot: u8,
+        (size, offset): (u64, Option<u64>),
+    ) -> Done {
+        let Some(file) = self.file(slot) else {
+            return self.refuse(act, Errno::BADF);
+        };
+        self.writes += 1;
+        let prepared = self.aside(|verifier| {
+            let written = verifier.stamp(slot, size, offset);
+            (written, std::mem::take(&mut verifier.buffer))
+        });
+        let Some((written, buffer)) = prepared else {
+            return Ok(None);
+        };
+        let mut answer = Err(Errno::CANCELED);
+        let bytes = buffer.first(size);
+        let done = self.write_once(act, bytes.len(), |kernel: &K| -> Answer<u64> {
+            answer = match offset {
+                Some(offset) => kernel.pwrite(file, bytes, offset),
+                None => kernel.write(file, bytes),
+            };
+            answer
+        });
+        self.aside(|verifier| {
+            verifier.buffer = buffer;
+            verifier.wrote(slot, written, answer);
+            if offset.is_none() {
+                let moved = written.offset.zip(answer.ok());
+                verifier.moved(slot, moved.map(|(from, len)| from + len));
+            }
+        });
+        done
+    }
+
+    #[inline]
+    pub(super) fn watch_open(&mut self, slot: u8, path: &CStr, flags: u32) -> Option<Opening> {
+        self.verifier.as_ref()?;
+        let laid = self.laid(slot);
+        self.aside(|verifier| verifier.opening(path.to_bytes(), flags, laid))
+    }
+
+    #[inline]
+    pub(super) fn watch_opened(
+        &mut self,
+        slot: u8,
+        opening: Option<Opening>,
+        opened: &Result<Measured, Halt>,
+    ) {
+        if let Some(opening) = opening {
+            let fine = opened
+                .as_ref()
+                .is_ok_and(|measured| measured.answer.is_ok());
+            self.aside(|verifier| verifier.opened(slot, opening, fine));
+        }
+    }
+
+    #[inline]
+    pub(super) fn watch_close(&mut self, slot: u8, closed: &Measured) {
+        if self.verifier.is_some() {
+            let fine = closed.answer.is_ok();
+            self.aside(|verifier| verifier.closed(slot, fine));
+        }
+    }
+
+    /// Run a step whose call may change what names or contents mean.
+    #[cold]
+    pub(super) fn run_watched(&mut self, timed: &Timed) -> Done {
+        let deed = self.deed(&timed.call);
+        let done = self.run(timed);
+        self.aside(|verifier| finish(verifier, &deed, done));
+        done
+    }
+
+    fn deed(&mut self, call: &Call) -> Deed {
+        let deed = match call {
+            Call::Pair { path, to, call } => self.pair_deed((*path, *to), call),
+            Call::Path { path, call } => self.path_deed(*path, call),
+            Call::Symlink { path, .. } => self.change(*path).map(Deed::Link),
+            Call::File { file, call } => self.file_deed(*file, call),
+            Call::Data { file, call } => match call {
+                DataCall::CopyFileRange { to, .. } => {
+                    let change = self.change_open(*to);
+                    Some(Deed::Pass(*file, Some((*to, change))))
+                }
+                DataCall::Sendfile(_) | DataCall::MmapRead => Some(Deed::Pass(*file, None)),
+                _ => None,
+            },
+            _ => None,
+        };
+        deed.unwrap_or(Deed::None)
+    }
+
+    fn path_deed(&mut self, path: u8, call: &PathCall) -> Option<Deed> {
+        match call {
+            PathCall::Unlink => self.change(path).map(Deed::Remove),
+            PathCall::Truncate(_) => self.change(path).map(Deed::Cut),
+            _ => None,
+        }
+    }
+
+    fn file_deed(&mut self, file: u8, call: &FileCall) -> Option<Deed> {
+        match call {
+            FileCall::Lseek { .. } => Some(Deed::Seek(file)),
+            FileCall::Ftruncate(_) => self.change_open(file).map(Deed::Cut),
+            FileCall::Fallocate { mode, .. } if mode & !KEEP_SIZE != 0 => self
+                .change_open(file)
+                .map(|change| Deed::Blur(change, None)),
+            _ => None,
+        }
+    }
+
+    fn pair_deed(&mut self, (from, to): (u8, u8), call: &PairCall) -> Option<Deed> {
+        if self.is_directory(from) {
+            self.aside(|verifier| verifier.directory_moved());
+        }
+        let (from, to) = (self.change(from)?, self.change(to)?);
+        Some(match call {
+            PairCall::Rename { flags } if flags & EXCHANGE == 0 => Deed::Rename(from, to),
+            _ => Deed::Blur(from, Some(to)),
+        })
+    }
+
+    fn change(&mut self, slot: u8) -> Option<Change> {
+        let path = self.path(slot)?.to_bytes();
+        self.aside(|verifier| verifier.change(path))
+    }
+
+    fn change_open(&mut self, slot: u8) -> Option<Change> {
+        self.aside(|verifier| verifier.change_open(slot)).flatten()
+    }
+}
+
+/// A call has returned: note what it did.
+fn finish(verifier: &mut Verifier<'_>, deed: &Deed, done: Done) {
+    let fine = matches!(done, Ok(Some(_)));
+    match *deed {
+        Deed::Rename(from, to) if fine => verifier.renamed(from, to),
+        // An expected error: nothing has changed. Of another one that is not certain.
+        Deed::Rename(from, to) if done.is_ok() => {
+            verifier.cut(from);
+            verifier.cut(to);
+        }
+        Deed::Rename(from, to) | Deed::Blur(from, Some(to)) => {
+            verifier.haunted(from);
+            verifier.haunted(to);
+        }
+        Deed::Remove(change) => verifier.removed(change, fine),
+        Deed::Cut(change) => verifier.cut(change),
+        Deed::Link(change) => verifier.linked(change),
+        Deed::Blur(change, None) => verifier.blurred(change),
+        Deed::Seek(slot) => verifier.moved(slot, done.ok().flatten()),
+        Deed::Pass(slot, to) => {
+            verifier.passed(slot, done.ok().flatten().unwrap_or(0));
+            if let Some((to, change)) = to {
+                verifier.moved(to, None);
+                if let Some(change) = change {
+                    verifier.blurred(change);
+                }
+            }
+        }
+        Deed::None => {}
+    }
+}

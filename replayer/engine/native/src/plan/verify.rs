@@ -1,0 +1,90 @@
+//! The key `verify`: what a plan must be like so that reads can be checked, and how its files are told apart.
+
+use super::value::{Fault, Fields, Parsed, boolean};
+use crate::program::{
+    Call, Content, Dataset, EntryKind, PairCall, PathCall, Replays, Step, Transaction,
+};
+use crate::verify::{Identity, Naming};
+
+/// How files are told apart; `None`: nothing is verified.
+pub(super) fn identity(
+    fields: Fields,
+    replays: &Replays,
+    (datasets, transactions): (&[Dataset], &[Transaction]),
+) -> Parsed<Option<Identity>> {
+    if !fields.has("verify") || !fields.take("verify", boolean)? {
+        return Ok(None);
+    }
+    if !replays.traces.is_empty() {
+        return Err(Fault::new("replays are checked against their traces").at_key("verify"));
+    }
+    let empty = |content: &Content| match content {
+        Content::Random => false,
+        Content::Zeros => true,
+        Content::Compressible(percent) => *percent > 99,
+    };
+    let written = fields.take("written", super::datasets::content)?;
+    let contents = datasets.iter().map(|dataset| &dataset.content);
+    if contents.chain([&written]).any(empty) {
+        let message = "zeros cannot say whose they are: contents must be random or compressible";
+        return Err(Fault::new(message).at_key("verify"));
+    }
+    let mut names = Names::default();
+    for transaction in transactions {
+        names.look(&transaction.steps);
+    }
+    let mut entries = datasets.iter().flat_map(|dataset| &dataset.entries);
+    let has_links = entries.any(|entry| entry.kind == EntryKind::Link);
+    let moves = names.renames && names.directories;
+    let naming = if moves || names.links || has_links {
+        Naming::Names
+    } else {
+        Naming::Paths
+    };
+    Ok(Some(Identity { run: 0, naming }))
+}
+
+/// What the steps of a plan do with names.
+#[derive(Debug, Default)]
+struct Names {
+    renames: bool,
+    directories: bool,
+    links: bool,
+}
+
+impl Names {
+    /// Nesting is bounded by the plan's parser.
+    fn look(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Call(timed) => self.call(&timed.call),
+                Step::Repeat { steps, .. } => self.look(steps),
+                Step::Choose { branches, .. } => {
+                    branches.iter().for_each(|steps| self.look(steps));
+                }
+                Step::Each(each) => {
+                    for steps in [&each.file, &each.directory, &each.link] {
+                        self.look(steps);
+                    }
+                }
+                Step::Until(until) => self.look(&until.steps),
+                _ => {}
+            }
+        }
+    }
+
+    fn call(&mut self, call: &Call) {
+        match call {
+            Call::Symlink { .. } => self.links = true,
+            Call::Pair {
+                call: PairCall::Rename { .. },
+                ..
+            } => self.renames = true,
+            Call::Path {
+                call: PathCall::Mkdir(_),
+                ..
+            } => self.directories = true,
+            _ => {}
+        }
+    }
+}

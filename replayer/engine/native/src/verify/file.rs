@@ -1,0 +1,223 @@
+//! What is remembered of one written file: who has it open to write, what was written last, and where writes meet.
+
+/// Cells of a file at which unaligned writes meet (chosen).
+const RAGGED: usize = 64;
+/// Names under which the data of a file may have been written (chosen).
+const ORIGINS: usize = 8;
+/// The last writes of a file (chosen).
+const RECORDS: usize = 16;
+/// Open descriptors that write a file (chosen).
+const WRITERS: usize = 1024;
+
+/// A descriptor that a file was opened with to be written.
+#[derive(Clone, Copy, Debug)]
+struct Writer {
+    id: u64,
+    user: u32,
+    /// Its first write.
+    first: Option<u64>,
+}
+
+/// Bytes that one descriptor wrote, one write after the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub(crate) id: u64,
+    /// When the descriptor was opened.
+    pub(crate) open: u64,
+    pub(crate) user: u32,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// Older data than of this write were overwritten for certain.
+    pub(crate) floor: u64,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    /// When the descriptor had been closed; `None`: it is open.
+    pub(crate) closed: Option<u64>,
+}
+
+/// What another name takes over from a file.
+#[derive(Debug, Default)]
+pub(crate) struct Contents {
+    ragged: Vec<u32>,
+    origins: Vec<u32>,
+    opaque: bool,
+    haunted: bool,
+}
+
+impl Contents {
+    /// Whether the file may have other names, or be written under them.
+    pub(crate) fn is_haunted(&self) -> bool {
+        self.haunted
+    }
+}
+
+/// What became of the file that had a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is empty now; by which descriptor.
+    Emptied(u64),
+    /// The name means another one, or none.
+    Replaced,
+}
+
+/// A file that somebody has written.
+#[derive(Debug, Default)]
+pub(crate) struct File {
+    pub(crate) ragged: Vec<u32>,
+    pub(crate) origins: Vec<u32>,
+    /// Nothing is known of its contents.
+    pub(crate) opaque: bool,
+    /// Somebody may write it who is known under another name: nothing is known as long as the name means this file.
+    pub(crate) haunted: bool,
+    /// It is a link: what is written to it goes to another file.
+    pub(crate) linked: bool,
+    /// When somebody last opened it to write, wrote, or closed it.
+    touched: u64,
+    writers: Vec<Writer>,
+    /// The last descriptor that wrote and was closed: when, and whose it was.
+    ended: (u64, u32),
+    /// The same of the last other user.
+    ended_other: u64,
+    pub(crate) records: Vec<Record>,
+}
+
+impl File {
+    /// Unaligned writes meet in a cell.
+    pub(crate) fn tear(&mut self, index: u32) {
+        push_new(&mut self.ragged, index, RAGGED, &mut self.opaque);
+    }
+
+    /// Its data may have been written under another name.
+    pub(crate) fn derive(&mut self, origin: u32) {
+        push_new(&mut self.origins, origin, ORIGINS, &mut self.opaque);
+    }
+
+    /// Take over what is known of another file's contents.
+    pub(crate) fn inherit(&mut self, of: &Contents) {
+        of.ragged.iter().for_each(|index| self.tear(*index));
+        of.origins.iter().for_each(|origin| self.derive(*origin));
+        self.opaque |= of.opaque;
+        self.haunted |= of.haunted;
+    }
+
+    /// What its contents were does not matter any more, unless somebody has done something with it since; whether
+    /// there is nothing left to be remembered.
+    pub(super) fn clear(&mut self, fate: Fate, since: u64) -> bool {
+        let by = match fate {
+            Fate::Emptied(by) => by,
+            Fate::Replaced => 0,
+        };
+        if self.touched > since || self.writers.iter().any(|writer| writer.id != by) {
+            // Whoever writes may go on with what was cut.
+            self.opaque = true;
+            return false;
+        }
+        self.ragged.clear();
+        self.origins.clear();
+        self.records.clear();
+        self.opaque = false;
+        if fate == Fate::Replaced {
+            self.haunted = false;
+            self.linked = false;
+        }
+        self.is_plain()
+    }
+
+    /// What another name takes over from it.
+    pub(super) fn contents(&self) -> Contents {
+        Contents {
+            ragged: self.ragged.clone(),
+            origins: self.origins.clone(),
+            opaque: self.opaque,
+            // Whoever has it open to write goes on under the old name.
+            haunted: self.haunted || self.linked || !self.writers.is_empty(),
+        }
+    }
+
+    /// A descriptor may write from now on.
+    pub(crate) fn enter(&mut self, id: u64, user: u32) {
+        if self.writers.len() >= WRITERS {
+            self.haunted = true;
+            return;
+        }
+        self.touched = self.touched.max(id);
+        let first = None;
+        self.writers.push(Writer { id, user, first });
+    }
+
+    /// It writes; the oldest write of another one that may still overwrite this one.
+    pub(crate) fn write(&mut self, id: u64, seq: u64) -> u64 {
+        self.touched = self.touched.max(seq);
+        let mut floor = seq;
+        for writer in &mut self.writers {
+            if writer.id == id {
+                writer.first.get_or_insert(seq);
+            } else {
+                floor = floor.min(writer.first.unwrap_or(seq));
+            }
+        }
+        floor
+    }
+
+    /// Remember a write that has ended.
+    pub(crate) fn record(&mut self, new: Record) {
+        if let Some(last) = self.records.last_mut()
+            && (last.id, last.end) == (new.id, new.start)
+        {
+            last.end = new.end;
+            last.floor = last.floor.min(new.floor);
+            last.last = new.last;
+            return;
+        }
+        if self.records.len() >= RECORDS {
+            self.records.remove(0);
+        }
+        self.records.push(new);
+    }
+
+    /// A descriptor was closed.
+    pub(crate) fn leave(&mut self, id: u64, user: u32, tick: u64) {
+        let wrote = self
+            .writers
+            .iter()
+            .any(|one| one.id == id && one.first.is_some());
+        self.writers.retain(|writer| writer.id != id);
+        self.touched = self.touched.max(tick);
+        if !wrote {
+            return;
+        }
+        if self.ended.1 != user {
+            self.ended_other = self.ended.0;
+        }
+        self.ended = (tick, user);
+        let own = self.records.iter_mut().filter(|one| one.id == id);
+        own.for_each(|record| record.closed = Some(tick));
+    }
+
+    /// Whether somebody else may have written while a user had it open.
+    pub(crate) fn is_busy(&self, user: u32, open: u64) -> bool {
+        let ended = if self.ended.1 == user {
+            self.ended_other
+        } else {
+            self.ended.0
+        };
+        ended > open || self.writers.iter().any(|writer| writer.user != user)
+    }
+
+    /// Whether there is nothing to be remembered.
+    fn is_plain(&self) -> bool {
+        self.writers.is_empty() && !self.opaque && !self.haunted && !self.linked
+    }
+}
+
+/// Add something that is not there yet; without room for it nothing is known any more.
+fn push_new(list: &mut Vec<u32>, new: u32, most: usize, opaque: &mut bool) {
+    if list.contains(&new) {
+        return;
+    }
+    if list.len() < most {
+        list.push(new);
+    } else {
+        *opaque = true;
+    }
+}
