@@ -113,7 +113,9 @@ def test_every_lie_is_told_apart_and_counted_exactly(shell: Shell, liar: Path) -
 def test_the_truth_is_believed_and_its_price_is_told(shell: Shell, liar: Path) -> None:
     code, document = run(shell, liar, scenario(["fine", "plain"]))
     verification = document["verification"]
-    assert code == 0
+    assert code in {0, 4}  # 4: a busy machine was the bottleneck
+    (judged,) = document["verdict"]["judgements"]
+    assert judged["outcome"] == "pass"
     reads = USERS * TURNS * 2
     assert verification["reads"] == reads
     assert verification["verified_bytes"] == reads * 12 * 1024

@@ -62,8 +62,8 @@ fn word<'a>(sight: &'a Sight, offset: u64, bytes: &[u8]) -> Word<'a> {
     match Cell::read(bytes) {
         Cell::Stamp(origin, index) => stamped(sight, offset, &origin, index),
         Cell::Zero if is_thinned(offset, sight.zeros) => Word::Silent,
-        Cell::Zero if !sight.is_due(offset) => Word::Silent,
-        Cell::Zero => Word::Wrong(Violation::Lost, sight.due(offset)),
+        Cell::Zero if !sight.is_due(offset, CELL as u64) => Word::Silent,
+        Cell::Zero => Word::Wrong(Violation::Lost, sight.due(offset, CELL as u64)),
         // Where a file was made longer, its last cell goes on with zeros.
         Cell::Bad if bytes.last() == Some(&0) => Word::Silent,
         Cell::Bad if sight.ragged.contains(&index_of(offset)) => Word::Silent,
@@ -80,7 +80,7 @@ fn stamped<'a>(sight: &'a Sight, offset: u64, origin: &Origin, index: u32) -> Wo
     if origin.seq != 0 && origin.seq < sight.begun {
         return Word::Wrong(Violation::Stale, None);
     }
-    match sight.due(offset) {
+    match sight.due(offset, CELL as u64) {
         Some(record) if origin.seq < record.floor => Word::Wrong(Violation::Stale, Some(record)),
         _ => Word::Good(origin.seq),
     }
@@ -164,7 +164,7 @@ fn close(block: &Block<'_>, worst: Option<Violation>, count: &mut Count) -> Opti
 
 /// Judge where a read ended: before the end of what must be there, something is lost.
 pub(crate) fn judge_end(sight: &Sight, end: u64, count: &mut Count) -> Option<Violation> {
-    if !sight.is_due(end) {
+    if !sight.is_due(end, 1) {
         return None;
     }
     if let Some(number) = count.blocks.get_mut(Violation::Lost as usize) {

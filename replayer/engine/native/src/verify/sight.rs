@@ -90,15 +90,15 @@ impl Sight {
         self.records.extend(file.records.iter().filter(seen));
     }
 
-    /// The write that must be seen at an offset, or a later one: that with the highest floor.
-    pub(crate) fn due(&self, offset: u64) -> Option<&Record> {
-        let covers = |record: &&Record| (record.start..record.end).contains(&offset);
+    /// The write of which all of some bytes must be seen, or of a later one: that with the highest floor.
+    pub(crate) fn due(&self, offset: u64, len: u64) -> Option<&Record> {
+        let covers = |record: &&Record| record.start <= offset && offset + len <= record.end;
         let due = self.records.iter().filter(covers);
         due.max_by_key(|record| record.floor)
     }
 
     /// Whether data must be there.
-    pub(crate) fn is_due(&self, offset: u64) -> bool {
-        offset < self.laid || self.due(offset).is_some()
+    pub(crate) fn is_due(&self, offset: u64, len: u64) -> bool {
+        offset + len <= self.laid || self.due(offset, len).is_some()
     }
 }

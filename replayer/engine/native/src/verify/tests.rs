@@ -88,6 +88,17 @@ fn older_data_are_stale_and_newer_ones_are_not() {
 }
 
 #[test]
+fn an_old_cell_of_which_a_write_changed_no_byte_is_not_stale() {
+    let sight = Sight {
+        records: vec![record(0..4097, 40)],
+        ..sight()
+    };
+    let mut bytes = data(b"a", 0, 8192, 30);
+    bytes[..4096].copy_from_slice(&data(b"a", 0, 4096, 40));
+    assert_eq!(judged(&sight, 0, &bytes).0, None);
+}
+
+#[test]
 fn a_block_with_half_of_a_write_is_torn() {
     let mut bytes = data(b"a", 0, 8192, 40);
     bytes[2048..4096].copy_from_slice(&data(b"a", 2048, 2048, 30));

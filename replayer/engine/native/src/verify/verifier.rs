@@ -188,18 +188,18 @@ impl<'a> Verifier<'a> {
 
     /// Prepare a write; without an offset it goes where the file's position is.
     pub(crate) fn stamp(&mut self, slot: u8, size: u64, offset: Option<u64>) -> Written {
-        let (seq, user, round) = (self.memory.tick(), self.user, self.round);
+        let (user, round) = (self.user, self.round);
         let mut written = Written {
             offset: None,
             len: size,
-            seq,
-            floor: seq,
+            seq: 0,
+            floor: 0,
         };
         let mut file = 0;
         if let Some(open) = self.file(slot) {
             let known = open.known == Known::Certainly && !open.appends;
             written.offset = offset.or(open.position).filter(|_| known);
-            written.floor = self.announce(&open, &written);
+            (written.seq, written.floor) = self.announce(&open, &written);
             file = file_of(open.key);
         }
         let run = self.shared.identity.run;
@@ -208,15 +208,15 @@ impl<'a> Verifier<'a> {
             user,
             file,
             round,
-            seq,
+            seq: written.seq,
         };
         let bytes = self.buffer.sized(size);
         fill(bytes, written.offset.unwrap_or(0), &origin, self.zeros);
         written
     }
 
-    /// Note a write before it happens; the oldest write that may still overwrite it.
-    fn announce(&self, open: &Open, written: &Written) -> u64 {
+    /// Note a write before it happens: its number, and that of the oldest write that may still overwrite it.
+    fn announce(&self, open: &Open, written: &Written) -> (u64, u64) {
         if open.known == Known::Linked {
             // It goes to a file that is not known.
             self.memory.blind();
@@ -229,9 +229,11 @@ impl<'a> Verifier<'a> {
                     .for_each(|edge| file.tear(index_of(edge))),
                 None => file.opaque = true,
             }
-            file.write(open.id, written.seq)
+            // Drawn while no other write of this file can be noted.
+            let seq = self.memory.tick();
+            (seq, file.write(open.id, seq))
         };
-        self.memory.note(open.key, note).unwrap_or(written.seq)
+        self.memory.note(open.key, note).unwrap_or_default()
     }
 
     /// A write has returned.
