@@ -29,6 +29,8 @@ ANY: dict[str, Any] = {"expect": ["any"]}
 def verified(document: Any) -> Any:  # noqa: ANN401 - JSON
     """Have a plan be verified: contents that can say whose they are."""
     match document:
+        case {"compressible": 100}:
+            return {"compressible": 99}
         case {"format": 1}:
             return {**{key: verified(value) for key, value in document.items()}, "verify": True}
         case dict():
