@@ -5,9 +5,9 @@
 use crate::content::Pool;
 use crate::layout_task::{Crew, Done, Fault, Task};
 use crate::layout_tree::{Directory, Leaf, Tree};
-use crate::program::{EntryKind, Program};
+use crate::program::{EntryKind, Identity, Program};
 use crate::sys_layout;
-use crate::verify::{Identity, each_stamped};
+use crate::verify::each_stamped;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::ops::Range;

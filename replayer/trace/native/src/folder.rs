@@ -2,9 +2,10 @@
 
 use crate::error::TraceError;
 use crate::events::FAILED;
-use crate::import::Origin;
+use crate::formats::{Clock, Format};
 use crate::order::Reason;
 use crate::readme;
+use crate::requests::label_name;
 use crate::scope::Scope;
 use crate::stretch::Costs;
 use crate::tables;
@@ -77,6 +78,16 @@ impl Draft {
     }
 }
 
+/// What trace.json says about where a trace comes from.
+pub(crate) struct Origin<'a> {
+    pub(crate) files: &'a [PathBuf],
+    pub(crate) note: &'a str,
+    pub(crate) keep: Keep,
+    pub(crate) format: &'a Format,
+    pub(crate) clock: Clock,
+    pub(crate) declared: Option<u64>,
+}
+
 /// Write the small tables, trace.json and README.md. Returns the text of trace.json.
 pub(crate) fn write(
     directory: &Path,
@@ -87,7 +98,7 @@ pub(crate) fn write(
     for edge in std::mem::take(&mut tracker.order.ready) {
         tracker.edges.push(edge)?;
     }
-    let needed = settle_paths(&mut tracker, origin.request.keep);
+    let needed = settle_paths(&mut tracker, origin.keep);
     let mut document = Map::new();
     document.insert("format".to_owned(), json!(FORMAT_VERSION));
     document.insert("checksum".to_owned(), json!(NO_CHECKSUM));
@@ -210,7 +221,7 @@ fn by_label(requests: &[crate::requests::Request]) -> Value {
     let mut labels: std::collections::BTreeMap<&str, (std::collections::BTreeSet<u32>, u64)> =
         std::collections::BTreeMap::new();
     for request in requests {
-        let label = crate::census::label_name(&request.label);
+        let label = label_name(&request.label);
         let entry = labels.entry(label).or_default();
         entry.0.insert(request.number);
         entry.1 += request.events;
@@ -253,7 +264,6 @@ fn roots(scope: &Scope) -> Value {
 
 fn describe_origin(origin: &Origin<'_>) -> Value {
     let names: Vec<String> = origin
-        .request
         .files
         .iter()
         .filter_map(|file| file.file_name())
@@ -262,7 +272,7 @@ fn describe_origin(origin: &Origin<'_>) -> Value {
     json!({
         "format": origin.format.name,
         "files": names,
-        "note": origin.request.note,
+        "note": origin.note,
     })
 }
 

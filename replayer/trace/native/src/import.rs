@@ -3,8 +3,8 @@
 use crate::counts::Counts;
 use crate::error::TraceError;
 use crate::files::Files;
-use crate::folder::{self, Draft};
-use crate::formats::{Applicability, Clock, FORMATS, Format, HEAD_BYTES};
+use crate::folder::{self, Draft, Origin};
+use crate::formats::{Applicability, FORMATS, Format, HEAD_BYTES};
 use crate::input::Input;
 use crate::manifest;
 use crate::order::Order;
@@ -100,20 +100,14 @@ fn fill(
         draft.path(),
         tracker,
         &Origin {
-            request,
+            files: &request.files,
+            note: &request.note,
+            keep: request.keep,
             format,
             clock,
             declared,
         },
     )
-}
-
-/// What trace.json says about where a trace comes from.
-pub(crate) struct Origin<'a> {
-    pub(crate) request: &'a Request,
-    pub(crate) format: &'a Format,
-    pub(crate) clock: Clock,
-    pub(crate) declared: Option<u64>,
 }
 
 fn strict_error(counts: &Counts) -> TraceError {

@@ -1,6 +1,6 @@
 //! What each thread is known to have waited for: vector clocks, with a bound on what they take.
 
-use crate::order::Seat;
+use crate::seat::Seat;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::rc::Rc;

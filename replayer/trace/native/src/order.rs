@@ -9,15 +9,9 @@
 use crate::knowledge::Knowledge;
 use crate::paths::NameId;
 use crate::ranges::Ranges;
+use crate::seat::Seat;
 use crate::tree::NodeId;
 use rustc_hash::FxHashMap;
-
-/// An event's thread and row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Seat {
-    pub(crate) row: u64,
-    pub(crate) thread: u32,
-}
 
 /// Why an event waits for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,6 +1,6 @@
 //! Who read and wrote which bytes of a file last.
 
-use crate::order::Seat;
+use crate::seat::Seat;
 
 /// Ranges kept of a file; more are taken together, which orders more than is needed and never less (chosen).
 const MOST_RANGES: usize = 64;

@@ -13,6 +13,19 @@ pub struct Window {
     pub label: String,
 }
 
+/// What requests are called together that nobody named.
+const NOT_NAMED: &str = "(not named)";
+
+/// What a label is called in censuses and replays: requests without a name are taken together.
+#[must_use]
+pub fn label_name(label: &str) -> &str {
+    let number = label.strip_prefix("request-");
+    match number {
+        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => NOT_NAMED,
+        _ => label,
+    }
+}
+
 /// A piece of one thread's events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Request {

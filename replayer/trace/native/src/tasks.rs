@@ -4,8 +4,8 @@ mod descriptors;
 
 use crate::call::{OnExec, Shares};
 use crate::op::Op;
-use crate::order::Seat;
 use crate::scope::Spot;
+use crate::seat::Seat;
 use crate::stretch::LastCall;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;

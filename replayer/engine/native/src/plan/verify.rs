@@ -2,9 +2,9 @@
 
 use super::value::{Fault, Fields, Parsed, boolean};
 use crate::program::{
-    Call, Content, Dataset, EntryKind, PairCall, PathCall, Replays, Step, Transaction,
+    Call, Content, Dataset, EntryKind, Identity, Naming, PairCall, PathCall, Replays, Step,
+    Transaction,
 };
-use crate::verify::{Identity, Naming};
 
 /// How files are told apart; `None`: nothing is verified.
 pub(super) fn identity(

@@ -2,10 +2,12 @@
 //! Made by `plan`; read by the interpreter, the pacers and the layout; never changed.
 
 mod dataset;
+mod identity;
 pub(crate) mod replay;
 mod step;
 
 pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Own, Scope};
+pub(crate) use identity::{Identity, Naming, SALT, file_of};
 pub(crate) use replay::{NamedTrace, ReplayPace, Replays};
 pub(crate) use step::{
     Await, Call, DataCall, Each, Expect, FileCall, LinkTarget, LockKind, Mode, Owner, PairCall,
@@ -13,7 +15,6 @@ pub(crate) use step::{
 };
 
 use crate::rng::{Stream, scale};
-use crate::verify::Identity;
 
 /// At most this many slots in a plan.
 pub(crate) const SLOTS: usize = 16;

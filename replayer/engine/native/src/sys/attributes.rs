@@ -1,8 +1,8 @@
 //! Extended attributes by path, without copies. Whoever calls has made sure that the path stays inside.
 #![expect(unsafe_code, reason = "rustix wants to write to borrowed memory")]
 
+use super::answer::Answer;
 use super::files::length;
-use super::kernel::Answer;
 use super::places::Links;
 use super::scratch::Scratch;
 use std::ffi::CStr;

@@ -4,8 +4,8 @@
     reason = "rustix has no open-file-description locks and no raw fcntl or ioctl"
 )]
 
+use super::answer::Answer;
 use super::files::length;
-use super::kernel::Answer;
 use rustix::io::Errno;
 use std::os::fd::RawFd;
 

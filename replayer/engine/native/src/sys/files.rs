@@ -4,7 +4,7 @@
     reason = "descriptors of plans live in slots, and rustix lacks range locks and shared read buffers"
 )]
 
-use super::kernel::{Answer, LockRange};
+use super::answer::{Answer, LockRange};
 use super::scratch::Scratch;
 use crate::program::LockKind;
 use crate::program::Owner;

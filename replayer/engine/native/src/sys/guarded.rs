@@ -4,10 +4,11 @@
     reason = "rustix has no faccessat2 on a descriptor alone and no shared buffers"
 )]
 
+use super::answer::Answer;
 use super::files::{borrow, close, fstat, ftruncate, length, times};
 use super::folder::{Folder, open_beneath};
 use super::jailed::{getxattr, listxattr};
-use super::kernel::{Answer, Kernel};
+use super::kernel::Kernel;
 use super::scratch::Scratch;
 use crate::program::Owner;
 use crate::program::write_number;

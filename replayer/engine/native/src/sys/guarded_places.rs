@@ -1,10 +1,11 @@
 //! Paths of replays for a thread that may not change its root: each is resolved beneath the run's folder first, as a whole.
 
+use super::answer::Answer;
 use super::attributes;
 use super::files::{borrow, fstat};
 use super::folder::open_beneath;
 use super::guarded::Guarded;
-use super::kernel::{Answer, Kernel};
+use super::kernel::Kernel;
 use super::places::{ACCESS_FLAGS, At, Links, Places, follows, tamed};
 use super::replayed::{access, timestamps};
 use super::scratch::Scratch;

@@ -4,9 +4,10 @@
     reason = "rustix has no calls for shared buffers and for truncate and xattrs without copies"
 )]
 
+use super::answer::Answer;
 use super::files::{length, times};
 use super::folder::{Folder, open_beneath};
-use super::kernel::{Answer, Kernel};
+use super::kernel::Kernel;
 use super::scratch::Scratch;
 use super::threads::enter_jail;
 use crate::program::Owner;

@@ -1,11 +1,11 @@
 //! Paths of replays for a thread whose root is the run's folder: plain calls, from an open directory where one was named.
 #![expect(unsafe_code, reason = "rustix has no readlinkat for shared buffers")]
 
+use super::answer::Answer;
 use super::attributes;
 use super::files::{borrow, length};
 use super::folder::open_beneath;
 use super::jailed::Jailed;
-use super::kernel::Answer;
 use super::places::{ACCESS_FLAGS, At, Links, Places, follows, tamed};
 use super::replayed::{access, timestamps};
 use super::scratch::Scratch;

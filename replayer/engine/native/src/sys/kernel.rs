@@ -1,24 +1,13 @@
 //! What a user's thread can ask of the kernel. One implementation a confinement, chosen once for a thread.
 
+use super::answer::{Answer, LockRange};
 use super::files;
 use super::folder::Folder;
 use super::scratch::Scratch;
 use crate::program::{LockKind, Owner};
-use rustix::io::Errno;
 use std::ffi::CStr;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-
-pub(crate) type Answer<T = ()> = Result<T, Errno>;
-
-/// A lock of a byte range.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LockRange {
-    pub(crate) kind: LockKind,
-    pub(crate) wait: bool,
-    pub(crate) offset: u64,
-    pub(crate) size: u64,
-}
 
 /// Calls of one user. Paths are relative to the run's folder; descriptors are those that `open` returned.
 pub(crate) trait Kernel {

@@ -1,5 +1,6 @@
 //! The only room that calls the kernel. What a call means is decided elsewhere.
 
+mod answer;
 mod attributes;
 pub(crate) mod controls;
 mod counter;
@@ -19,6 +20,7 @@ mod scratch;
 mod text;
 mod threads;
 
+pub(crate) use answer::{Answer, LockRange};
 pub(crate) use counter::{counter, counter_is_the_clock};
 pub(crate) use doorbell::Doorbell;
 pub(crate) use folder::{
@@ -26,7 +28,7 @@ pub(crate) use folder::{
 };
 pub(crate) use guarded::Guarded;
 pub(crate) use jailed::Jailed;
-pub(crate) use kernel::{Answer, Kernel, LockRange};
+pub(crate) use kernel::Kernel;
 pub(crate) use null::Null;
 pub(crate) use places::{At, Links, Places};
 pub(crate) use scratch::{OwnScratch, Scratch, ScratchPool};

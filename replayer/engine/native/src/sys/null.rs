@@ -1,7 +1,8 @@
 //! No calls at all: every op succeeds at once. What is left is the engine's own cost.
 
+use super::answer::{Answer, LockRange};
 use super::folder::Folder;
-use super::kernel::{Answer, Kernel, LockRange};
+use super::kernel::Kernel;
 use super::scratch::Scratch;
 use crate::program::LockKind;
 use crate::program::Owner;

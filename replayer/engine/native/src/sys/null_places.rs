@@ -1,6 +1,6 @@
 //! No calls at all: where nothing is real, a replay asks for nothing.
 
-use super::kernel::Answer;
+use super::answer::Answer;
 use super::null::Null;
 use super::places::{At, Links, Places};
 use super::scratch::Scratch;

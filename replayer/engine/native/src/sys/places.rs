@@ -1,6 +1,7 @@
 //! What a replay can ask of the kernel by path, beyond what plans can.
 
-use super::kernel::{Answer, Kernel};
+use super::answer::Answer;
+use super::kernel::Kernel;
 use super::scratch::Scratch;
 use crate::program::Owner;
 use crate::replay::reel::Times;

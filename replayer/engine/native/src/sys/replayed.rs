@@ -4,8 +4,8 @@
     reason = "rustix lacks repeated buffers, attributes without copies and half of these calls"
 )]
 
+use super::answer::Answer;
 use super::files::{borrow, length};
-use super::kernel::Answer;
 use super::scratch::Scratch;
 use crate::replay::reel::{Time, Times};
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};

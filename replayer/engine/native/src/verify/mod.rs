@@ -13,14 +13,15 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod verifier;
+mod violation;
 
 pub(crate) use memory::Change;
 pub(crate) use spent::Spent;
+pub(crate) use stamp::each_stamped;
 pub(crate) use stamp::zeros_of;
-pub(crate) use stamp::{Identity, Naming, each_stamped};
 pub(crate) use verifier::{Laid, Opening, Verifier};
 
-use crate::program::Program;
+use crate::program::{Identity, Program};
 use memory::Memory;
 use tally::Tally;
 

@@ -2,7 +2,7 @@
 
 use super::file::{File, Record};
 use super::memory::Memory;
-use super::stamp::file_of;
+use crate::program::file_of;
 
 /// Whether it is known which file was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What verifying has found, counted over all users.
 
-use super::judge::{KINDS, Violation};
 use super::memory::Memory;
+use super::violation::{KINDS, Violation};
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
 

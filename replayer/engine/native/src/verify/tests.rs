@@ -1,14 +1,13 @@
 use super::Verification;
 use super::file::Record;
-use super::judge::{Violation, judge_bytes, judge_end};
+use super::judge::{judge_bytes, judge_end};
 use super::memory::Memory;
 use super::sight::Sight;
 use super::spent::Spent;
-use super::stamp::{
-    CELL, Cell, Identity, Naming, Origin, cell_of, each_stamped, file_of, fill, index_of,
-};
+use super::stamp::{CELL, Cell, Origin, cell_of, each_stamped, fill, index_of};
 use super::tally::Count;
-use crate::program::Content;
+use super::violation::Violation;
+use crate::program::{Content, Identity, Naming, file_of};
 use proptest::prelude::*;
 
 const RUN: u32 = 77;

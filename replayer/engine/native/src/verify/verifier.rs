@@ -2,14 +2,15 @@
 
 use super::buffer::Buffer;
 use super::file::{Fate, File, Record};
-use super::judge::{Violation, judge_bytes, judge_end};
+use super::judge::{judge_bytes, judge_end};
 use super::memory::{Change, Memory};
 use super::sight::{Known, Open, Sight};
-use super::stamp::{CELL, Naming, Origin, file_of, fill, index_of, zeros_of};
+use super::stamp::{CELL, Origin, fill, index_of, zeros_of};
 use super::tally::Count;
+use super::violation::Violation;
 use super::{Spent, Verification};
 use crate::ops;
-use crate::program::{Content, SLOTS};
+use crate::program::{Content, Naming, SLOTS, file_of};
 use crate::sys::OwnScratch;
 use rustix::fs::OFlags;
 use rustix::io::Errno;

@@ -18,19 +18,6 @@ use serde_json::{Value, json};
 use std::path::Path;
 use tally::{Places, Tally};
 
-/// What requests are called together that nobody named.
-pub(crate) const NOT_NAMED: &str = "(not named)";
-
-/// What a label is called in censuses and replays: requests without a name are taken together.
-#[must_use]
-pub fn label_name(label: &str) -> &str {
-    let number = label.strip_prefix("request-");
-    match number {
-        Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => NOT_NAMED,
-        _ => label,
-    }
-}
-
 /// Count a trace's events, all or those of the requests with one label. Returns JSON.
 ///
 /// # Errors

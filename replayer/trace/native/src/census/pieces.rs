@@ -1,8 +1,8 @@
 //! Which request an event belongs to.
 
-use super::label_name;
 use crate::error::TraceError;
 use crate::reader::Trace;
+use crate::requests::label_name;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 

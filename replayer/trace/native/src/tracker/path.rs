@@ -6,9 +6,10 @@ use crate::error::TraceError;
 use crate::formats::strace::value::NOW;
 use crate::infer::Placed;
 use crate::op::{Class, Op};
-use crate::order::{Access, Seat};
+use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
+use crate::seat::Seat;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
 
