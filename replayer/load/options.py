@@ -93,7 +93,7 @@ class Settings:
             remount_command=parsed.remount_command,
             rounds=parsed.rounds,
             seed=parsed.seed,
-            changes=(*parsed.changes, *(("verify=true",) if parsed.verify else ())),
+            changes=tuple(parsed.changes),
             keep=cast("Keep | None", parsed.keep),
             reuse=tuple(parsed.reuse),
             output=Path(parsed.output) if parsed.output else None,
@@ -115,7 +115,10 @@ def add_scenario_options(parser: _Parser) -> None:
     """Declare what goes with a scenario only."""
     parser.add_argument(
         "--verify",
-        action="store_true",
+        dest="changes",
+        action="append_const",
+        const="verify=true",
+        default=[],
         help="have data say which run, user, write, file and place they are of, and check what "
         "reads return: torn, swapped, lost and stale data fail the run",
     )
