@@ -71,6 +71,43 @@ def evenly(*branches: list[dict[str, Any]]) -> dict[str, Any]:
     return {"do": "choose", "branches": [[1, branch] for branch in branches]}
 
 
+SIZE = OFFSET = {"table": 1}
+Steps = list[dict[str, Any]]
+
+
+def openings(seed: int) -> list[Steps]:
+    return [
+        [call("open", path=0, flags=flags, mode=0o644)]
+        for flags in (
+            *(0, 0, 0, WRONLY, RDWR, RDWR | CREAT, WRONLY | CREAT | TRUNC),
+            *(RDWR | TRUNC, *((WRONLY | APPEND,) if seed % 2 else ())),
+        )
+    ]
+
+
+def usings(opening: Steps) -> list[Steps]:
+    return [
+        [call("read", file=0, size=SIZE, until_end=False, check_size=False)],
+        [call("read", file=0, size=SIZE, until_end=True, check_size=False)],
+        [call("pread", file=0, size=SIZE, offset=OFFSET)],
+        [call("write", file=0, total=SIZE, block=SIZE)],
+        [call("pwrite", file=0, size=SIZE, offset=OFFSET)],
+        [call("lseek", file=0, offset=OFFSET, whence=0)],
+        [call("ftruncate", file=0, size=SIZE)],
+        [call("close", file=0), {"do": "think", "time": {"const": 20_000}}, *opening],
+    ]
+
+
+def changings(seed: int, *, moves: bool) -> list[Steps]:
+    return [
+        [call("rename", path=0, to=1, flags=0)],
+        [call("unlink", path=0)],
+        [call("truncate", path=0, size=SIZE)],
+        *([[call("link", path=0, to=1)]] if seed % 3 == 0 else []),
+        *([[call("mkdir", path=1, mode=0o755), call("rmdir", path=1)]] if moves else []),
+    ]
+
+
 def crowd(seed: int, *, moves: bool, unit: int) -> Document:
     """Users who open, read, write, cut, rename and remove the same few files at the same time.
 
@@ -82,32 +119,8 @@ def crowd(seed: int, *, moves: bool, unit: int) -> Document:
     some = {"table": 0}
     named = {"do": "bind", "slot": 0, "name": {"dataset": 0, "parts": ["f", {"draw": some}]}}
     other = {"do": "bind", "slot": 1, "name": {"dataset": 0, "parts": ["f", {"draw": some}]}}
-    size, offset = {"table": 1}, {"table": 1}
-    opens = [
-        [call("open", path=0, flags=flags, mode=0o644)]
-        for flags in (
-            *(0, 0, 0, WRONLY, RDWR, RDWR | CREAT, WRONLY | CREAT | TRUNC),
-            *(RDWR | TRUNC, *((WRONLY | APPEND,) if seed % 2 else ())),
-        )
-    ]
-    uses = [
-        [call("read", file=0, size=size, until_end=False, check_size=False)],
-        [call("read", file=0, size=size, until_end=True, check_size=False)],
-        [call("pread", file=0, size=size, offset=offset)],
-        [call("write", file=0, total=size, block=size)],
-        [call("pwrite", file=0, size=size, offset=offset)],
-        [call("lseek", file=0, offset=offset, whence=0)],
-        [call("ftruncate", file=0, size=size)],
-        [call("close", file=0), {"do": "think", "time": {"const": 20_000}}, *opens[0]],
-    ]
-    names = [
-        [call("rename", path=0, to=1, flags=0)],
-        [call("unlink", path=0)],
-        [call("truncate", path=0, size=size)],
-        *([[call("link", path=0, to=1)]] if seed % 3 == 0 else []),
-        *([[call("mkdir", path=1, mode=0o755), call("rmdir", path=1)]] if moves else []),
-    ]
-    work = {"do": "repeat", "times": {"uniform": [1, 4]}, "steps": [evenly(*uses)]}
+    opens = openings(seed)
+    work = {"do": "repeat", "times": {"uniform": [1, 4]}, "steps": [evenly(*usings(opens[0]))]}
     return {
         "format": 1,
         "name": "crowd",
@@ -132,7 +145,7 @@ def crowd(seed: int, *, moves: bool, unit: int) -> Document:
         ],
         "transactions": [
             {"name": "use", "steps": [named, evenly(*opens), work]},
-            {"name": "change", "steps": [named, other, evenly(*names)]},
+            {"name": "change", "steps": [named, other, evenly(*changings(seed, moves=moves))]},
         ],
         "pace": {"kind": "closed", "think": {"const": 0}},
         "stop": {"duration_ns": None, "transactions": 2000},
