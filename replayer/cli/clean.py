@@ -6,8 +6,9 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -49,7 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Find the folders, then remove them; the exit code of the first refusal."""
-    begun = [folder for path in arguments.paths for folder in within(path, _begun_on(path))]
+    begun = [
+        folder for path in arguments.paths for folder in within(path, partial(find_begun, path))
+    ]
     sandboxes = [sandbox for path in arguments.paths for sandbox in _on(path, begun)]
     if not arguments.force:
         _refuse(sandboxes, begun)
@@ -82,10 +85,6 @@ def _on(path: Path, begun: Sequence[Path]) -> list[Sandbox]:
     if path in begun:
         return []
     return within(path, lambda: [open_folder(folder) for folder in find_folders(path)])
-
-
-def _begun_on(path: Path) -> Callable[[], list[Path]]:
-    return lambda: find_begun(path)
 
 
 def find_begun(path: Path) -> list[Path]:

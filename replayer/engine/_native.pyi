@@ -217,7 +217,11 @@ class Engine:
         """
     @property
     def doorbell(self) -> int:
-        """An eventfd (non-blocking), readable when anything waits to be drained."""
+        """An eventfd (non-blocking), readable when anything waits to be drained.
+
+        So it is when a user has no more to do in the segment; ``drain_finished`` silences it.
+        """
+
     @property
     def begin_epoch_ns(self) -> int:
         """Wall-clock time (for reports only) of the engine's begin."""

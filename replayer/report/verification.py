@@ -9,13 +9,7 @@ NS_PER_S = 1e9
 
 def describe_verification(found: Verification) -> str:
     """Return how much was checked, what was wrong and what it cost, in one line."""
-    wrong = found.wrong_blocks
-    kinds = {
-        "torn": wrong.torn,
-        "swapped": wrong.swapped,
-        "lost": wrong.lost,
-        "stale": wrong.stale,
-    }
+    kinds = found.wrong_blocks.model_dump()
     bad = ", ".join(f"{format_count(count)} {kind}" for kind, count in kinds.items() if count)
     price = "" if found.ns_per_byte is None else f", {found.ns_per_byte:.2f} ns a byte"
     mixed = f", {format_bytes(found.mixed_bytes)} written meanwhile" if found.mixed_bytes else ""

@@ -36,6 +36,16 @@ def transactions(shell: Shell, run: str) -> int:
     return sum(found.count for found in target.overall.transactions)
 
 
+def run_with_both_and_end(shell: Shell, server: Server) -> None:
+    """Let the page's two workers run once more, then end the page."""
+    server.start(user_count="4")
+    run = server.until("stopped")
+    assert run["failure"] is None
+    assert len(shares(shell, run["id"])) == 2
+    server.process.send_signal(signal.SIGINT)
+    assert server.process.wait(30) == 0
+
+
 @contextmanager
 def leading(shell: Shell) -> Iterator[tuple[Server, list[Process], Meeting]]:
     """Start a page that leads two workers."""
@@ -96,12 +106,7 @@ def test_a_page_says_that_a_worker_is_lost_and_plays_on_with_others(shell: Shell
         assert "How much came from which client" in page
         late = ("web", *TARGET, "--quiet", "-o", "late")
         with workers(shell, meeting, [late]) as (third,):
-            server.start(user_count="4")
-            again = server.until("stopped")
-            assert again["failure"] is None
-            assert len(shares(shell, again["id"])) == 2
-            server.process.send_signal(signal.SIGINT)
-            assert server.process.wait(30) == 0
+            run_with_both_and_end(shell, server)
             assert (other.wait(30), third.wait(30)) == (0, 0)
     assert sum(counts(load_run(shell.home / "late")).values()) > 0
     assert list(mount.iterdir()) == []
@@ -119,12 +124,7 @@ def test_a_worker_that_was_stopped_meanwhile_is_there_for_the_next_run(shell: Sh
         run = server.until("stopped")
         os.kill(asleep, signal.SIGCONT)
         assert "gave no sign of life" in run["failure"]
-        server.start(user_count="4")
-        again = server.until("stopped")
-        assert again["failure"] is None
-        assert len(shares(shell, again["id"])) == 2
-        server.process.send_signal(signal.SIGINT)
-        assert server.process.wait(30) == 0
+        run_with_both_and_end(shell, server)
         assert [process.wait(30) for process in processes] == [0, 0]
     assert list(mount.iterdir()) == []
 

@@ -115,10 +115,7 @@ def run_all(stage: Stage, users: int) -> int:
         RuntimeError: An op failed, so that the time means nothing.
     """
     machine = stage.engine()
-    for user in range(users):
-        machine.start_user(user)
-    while machine.running_users() < users:
-        time.sleep(POLL_S)
+    start_all(machine, users)
     begin = time.monotonic_ns()
     machine.begin_segment(0, 0, 0)
     _rest_until_all_are_idle(machine)
@@ -130,6 +127,14 @@ def run_all(stage: Stage, users: int) -> int:
         message = f"{failures[0].op} ended with {failures[0].outcome}"
         raise RuntimeError(message)
     return elapsed_ns
+
+
+def start_all(machine: engine.Engine, users: int) -> None:
+    """Start users, and wait until all of them are there."""
+    for user in range(users):
+        machine.start_user(user)
+    while machine.running_users() < users:
+        time.sleep(POLL_S)
 
 
 def _rest_until_all_are_idle(machine: engine.Engine) -> None:

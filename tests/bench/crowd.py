@@ -18,6 +18,7 @@ from pathlib import Path
 
 from replayer import engine
 from tests.bench import plans
+from tests.bench.contenders import start_all
 
 RAMP_LIMIT_S = 10.0
 RSS_LIMIT_BYTES = 2 << 30
@@ -103,10 +104,7 @@ def _measure(arena: Path, users: int) -> Crowd:
     machine = engine.Engine(plan, [[sandbox]])
     machine.begin_segment(0, 0, 0)
     begin = time.monotonic()
-    for user in range(users):
-        machine.start_user(user)
-    while machine.running_users() < users:
-        time.sleep(0.01)
+    start_all(machine, users)
     ramped = time.monotonic()
     time.sleep(RUN_S)
     rss_bytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

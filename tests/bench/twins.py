@@ -18,6 +18,7 @@ from replayer import engine
 from replayer.plan import compile_plan
 from replayer.plan.document import canonical_bytes
 from replayer.scenario import parse_scenario
+from tests.bench.contenders import start_all
 
 __all__ = ["PATTERNS", "Cost", "Native", "Pattern", "Reading", "fio_words", "own_costs", "run_fio"]
 
@@ -25,7 +26,6 @@ SECONDS = 1.0
 """Of a measurement (chosen): hundreds of I/Os, and short enough to fall between disturbances."""
 RAMP_S = 0.25
 GRACE_NS = 2_000_000_000
-POLL_S = 0.01
 THREADS = 2
 IDLE_S = 0.2
 IDLE_TURNS = 5  # chosen: one of them is undisturbed
@@ -190,10 +190,7 @@ class Native:
         with tempfile.TemporaryDirectory(dir=self._record) as record:
             machine = engine.Engine(self._ready, [[self._sandbox]], record=record, null=null)
             users = 1 if null else self._pattern.users
-            for user in range(users):
-                machine.start_user(user)
-            while machine.running_users() < users:
-                time.sleep(POLL_S)
+            start_all(machine, users)
             machine.begin_segment(0, 0, round(RAMP_S * 1e9))
             begin = time.monotonic_ns() + round(RAMP_S * 1e9)
             time.sleep(RAMP_S + seconds)

@@ -4,9 +4,10 @@ use crate::program::Content;
 use crate::rng::{GOLDEN, mix64, scale};
 
 const SALT: u64 = 0x5EED_5EED_5EED_5EED;
-const BLOCK_BYTES: usize = 4096;
+/// Zeros of contents that can be compressed are the first ones of each block of this size.
+pub(crate) const BLOCK_BYTES: usize = 4096;
 /// Laid-out files are made of chunks of this size, or of the pool's less 8 where that is smaller.
-const CHUNK_BYTES: usize = 1 << 20;
+pub(crate) const CHUNK_BYTES: usize = 1 << 20;
 
 /// The pool that data are sliced from.
 #[derive(Debug)]
@@ -108,13 +109,21 @@ impl FileData {
     }
 }
 
-/// Replace the share of zeros of every block; the bytes begin at an offset of their file.
-fn thin(bytes: &mut [u8], offset: u64, content: Content) {
-    let zeros = match content {
-        Content::Random => return,
+/// How many bytes at the begin of every block are zeros.
+pub(crate) fn zeros_of_block(content: Content) -> usize {
+    match content {
+        Content::Random => 0,
         Content::Zeros => BLOCK_BYTES,
         Content::Compressible(percent) => BLOCK_BYTES * usize::from(percent.min(100)) / 100,
-    };
+    }
+}
+
+/// Replace the share of zeros of every block; the bytes begin at an offset of their file.
+fn thin(bytes: &mut [u8], offset: u64, content: Content) {
+    let zeros = zeros_of_block(content);
+    if zeros == 0 {
+        return;
+    }
     let mut in_block = usize::try_from(offset % BLOCK_BYTES as u64).unwrap_or(0);
     let mut rest = bytes;
     while !rest.is_empty() {

@@ -2,10 +2,9 @@
 
 use super::{Act, Done, Halt, Interpreter, Measured};
 use crate::clock::now_ns;
-use crate::ops;
 use crate::program::{Call, DataCall, FileCall, PairCall, PathCall, Timed};
 use crate::sys::{Answer, Kernel};
-use crate::verify::{Change, Opening, Verifier};
+use crate::verify::{Change, Opening, Verifier, Violation};
 use rustix::io::Errno;
 use std::ffi::CStr;
 
@@ -85,30 +84,27 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         measured: &Measured,
         outcome: u8,
     ) -> u8 {
-        if self.verifier.is_none() {
-            return outcome;
+        match measured.answer {
+            Ok(read) if self.verifier.is_some() => {
+                let found = self.judge(slot, offset, (size, read));
+                found.map_or(outcome, Violation::outcome)
+            }
+            _ => outcome,
         }
-        self.judge(slot, (offset, size), measured, outcome)
     }
 
     #[cold]
     fn judge(
         &mut self,
         slot: u8,
-        (offset, size): (Option<u64>, u64),
-        measured: &Measured,
-        outcome: u8,
-    ) -> u8 {
-        let Ok(read) = measured.answer else {
-            return outcome;
-        };
+        offset: Option<u64>,
+        (size, read): (u64, u64),
+    ) -> Option<Violation> {
         // A read that was broken off ends where it ends.
         let whole = self.scratch.first(size).bytes();
         let want = if self.pulse.is_cut() { read } else { whole };
-        let found = self.aside(|verifier| verifier.judge(slot, offset, (want, read)));
-        found
-            .filter(|found| ops::is_violation(*found))
-            .unwrap_or(outcome)
+        self.aside(|verifier| verifier.judge(slot, offset, (want, read)))
+            .flatten()
     }
 
     pub(super) fn write_stamped(

@@ -93,12 +93,13 @@ fn parse_document(value: &Value) -> Parsed<Program> {
     let pace = fields.take("pace", |value| pace(value, &context))?;
     let (write_bytes, read_bytes) = (context.write_bytes, context.read_bytes);
     let replays = context.replays;
-    let verify = verify::identity(fields, &replays, (&datasets, &transactions))?;
+    let written = fields.take("written", datasets::content)?;
+    let verify = verify::identity(fields, &replays, (&datasets, written), &transactions)?;
     fields.take("name", name)?;
     let program = Program {
         seed: fields.take("seed", |value| integer(value, 0, u64::MAX))?,
         users,
-        written: fields.take("written", datasets::content)?,
+        written,
         pool_bytes: fields.take("pool_bytes", |value| pool_bytes(value, write_bytes))?,
         mix: fields.take("mix", |value| mix(value, transactions.len()))?,
         roles: roles(fields, users, transactions.len())?,

@@ -5,12 +5,14 @@ use crate::program::{
     Call, Content, Dataset, EntryKind, Identity, Naming, PairCall, PathCall, Replays, Step,
     Transaction,
 };
+use crate::verify::is_empty;
 
 /// How files are told apart; `None`: nothing is verified.
 pub(super) fn identity(
     fields: Fields,
     replays: &Replays,
-    (datasets, transactions): (&[Dataset], &[Transaction]),
+    (datasets, written): (&[Dataset], Content),
+    transactions: &[Transaction],
 ) -> Parsed<Option<Identity>> {
     if !fields.has("verify") || !fields.take("verify", boolean)? {
         return Ok(None);
@@ -18,14 +20,8 @@ pub(super) fn identity(
     if !replays.traces.is_empty() {
         return Err(Fault::new("replays are checked against their traces").at_key("verify"));
     }
-    let empty = |content: &Content| match content {
-        Content::Random => false,
-        Content::Zeros => true,
-        Content::Compressible(percent) => *percent > 99,
-    };
-    let written = fields.take("written", super::datasets::content)?;
-    let contents = datasets.iter().map(|dataset| &dataset.content);
-    if contents.chain([&written]).any(empty) {
+    let contents = datasets.iter().map(|dataset| dataset.content);
+    if contents.chain([written]).any(is_empty) {
         let message = "zeros cannot say whose they are: contents must be random or compressible";
         return Err(Fault::new(message).at_key("verify"));
     }

@@ -1,4 +1,4 @@
-//! The eventfd that tells Python that something waits to be drained.
+//! The eventfd that tells Python that something waits to be drained, or that a user has no more to do.
 
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;

@@ -17,9 +17,10 @@ mod violation;
 
 pub(crate) use memory::Change;
 pub(crate) use spent::Spent;
-pub(crate) use stamp::each_stamped;
 pub(crate) use stamp::zeros_of;
+pub(crate) use stamp::{each_stamped, is_empty};
 pub(crate) use verifier::{Laid, Opening, Verifier};
+pub(crate) use violation::Violation;
 
 use crate::program::{Identity, Program};
 use memory::Memory;

@@ -2,14 +2,14 @@
 //!
 //! They are scrambled by their own checksum, so that data stay as random as they were. Nothing is remembered here.
 
+use crate::content::{BLOCK_BYTES, CHUNK_BYTES, zeros_of_block};
 use crate::program::{Content, Identity, SALT, file_of};
 use crate::rng::{GOLDEN, mix64};
 
 /// Bytes of a cell; chosen: a small file has several, and its stamp has room.
 pub(crate) const CELL: usize = 32;
-/// Zeros of contents that can be compressed are the first ones of each block of this size (plan format 1).
-pub(crate) const BLOCK: u64 = 4096;
-const CHUNK_BYTES: usize = 1 << 20;
+/// What is judged as one: the block that zeros of contents are dealt by (plan format 1).
+pub(crate) const BLOCK: u64 = BLOCK_BYTES as u64;
 /// The user of data that were laid out.
 const NOBODY: u32 = u32::MAX;
 
@@ -105,13 +105,12 @@ impl Cell {
 
 /// How many bytes at the begin of every block are zeros: whole cells.
 pub(crate) fn zeros_of(content: Content) -> u64 {
-    match content {
-        Content::Random => 0,
-        Content::Zeros => BLOCK,
-        Content::Compressible(percent) => {
-            BLOCK * u64::from(percent.min(100)) / 100 / CELL as u64 * CELL as u64
-        }
-    }
+    (zeros_of_block(content) / CELL * CELL) as u64
+}
+
+/// Whether data of this kind are zeros alone, which cannot say whose they are.
+pub(crate) fn is_empty(content: Content) -> bool {
+    zeros_of(content) == BLOCK
 }
 
 /// Whether the cell at an offset is one of those zeros.

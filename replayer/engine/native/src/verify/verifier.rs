@@ -9,7 +9,6 @@ use super::stamp::{CELL, Origin, fill, index_of, zeros_of};
 use super::tally::Count;
 use super::violation::Violation;
 use super::{Spent, Verification};
-use crate::ops;
 use crate::program::{Content, Naming, SLOTS, file_of};
 use crate::sys::OwnScratch;
 use rustix::fs::OFlags;
@@ -266,12 +265,17 @@ impl<'a> Verifier<'a> {
         });
     }
 
-    /// Judge what a read returned (wanted, read); the outcome, `ok` when nothing is wrong.
-    pub(crate) fn judge(&mut self, slot: u8, offset: Option<u64>, (want, read): (u64, u64)) -> u8 {
+    /// Judge what a read returned (wanted, read): what is wrong with it, if something is.
+    pub(crate) fn judge(
+        &mut self,
+        slot: u8,
+        offset: Option<u64>,
+        (want, read): (u64, u64),
+    ) -> Option<Violation> {
         self.count.reads += 1;
         let Some(open) = self.file(slot) else {
             self.count.unverified += read;
-            return ops::OK;
+            return None;
         };
         if offset.is_none() {
             self.moved(slot, open.position.map(|position| position + read));
@@ -279,13 +283,12 @@ impl<'a> Verifier<'a> {
         let certain = self.sight.take(self.memory, &open, self.user);
         let Some(from) = offset.or(open.position).filter(|_| certain) else {
             self.count.unverified += read;
-            return ops::OK;
+            return None;
         };
         let bytes = self.scratch.seen(read);
         let wrong = judge_bytes(&self.sight, from, bytes, &mut self.count);
         let ended = (read < want).then(|| judge_end(&self.sight, from + read, &mut self.count));
-        let found = wrong.or(ended.flatten());
-        found.map_or(ops::OK, Violation::outcome)
+        wrong.or(ended.flatten())
     }
 
     /// Bytes were read that nobody looks at; the position has moved.
