@@ -71,7 +71,7 @@ pub(crate) struct File {
     pub(crate) haunted: bool,
     /// It is a link: what is written to it goes to another file.
     pub(crate) linked: bool,
-    /// When somebody last opened it to write, wrote, or closed it.
+    /// When somebody last opened it to write, wrote, closed it, or gave its name to another file.
     touched: u64,
     writers: Vec<Writer>,
     /// The last descriptor that wrote and was closed: when, and whose it was.
@@ -90,6 +90,11 @@ impl File {
     /// Its data may have been written under another name.
     pub(crate) fn derive(&mut self, origin: u32) {
         push_new(&mut self.origins, origin, ORIGINS, &mut self.opaque);
+    }
+
+    /// Something was noted that who began to change its name before must not forget.
+    pub(crate) fn touch(&mut self, tick: u64) {
+        self.touched = self.touched.max(tick);
     }
 
     /// Take over what is known of another file's contents.
@@ -140,14 +145,14 @@ impl File {
             self.haunted = true;
             return;
         }
-        self.touched = self.touched.max(id);
+        self.touch(id);
         let first = None;
         self.writers.push(Writer { id, user, first });
     }
 
     /// It writes; the oldest write of another one that may still overwrite this one.
     pub(crate) fn write(&mut self, id: u64, seq: u64) -> u64 {
-        self.touched = self.touched.max(seq);
+        self.touch(seq);
         let mut floor = seq;
         for writer in &mut self.writers {
             if writer.id == id {
@@ -182,7 +187,7 @@ impl File {
             .iter()
             .any(|one| one.id == id && one.first.is_some());
         self.writers.retain(|writer| writer.id != id);
-        self.touched = self.touched.max(tick);
+        self.touch(tick);
         if !wrote {
             return;
         }

@@ -101,17 +101,27 @@ impl Memory {
         Change { key, since }
     }
 
-    /// It has returned: when, and whether no other one was under way meanwhile.
-    pub(crate) fn changed(&self, change: Change) -> (u64, bool) {
-        let Some(group) = self.group(change.key) else {
-            return (self.tick(), false);
-        };
+    /// Its call has returned: when, and whether no other change of the name was under way meanwhile.
+    pub(crate) fn returned(&self, change: Change) -> (u64, bool) {
         let tick = self.tick();
-        let alone = group.changing.load(Ordering::SeqCst) == 1
-            && group.changed.load(Ordering::SeqCst) < change.since;
-        group.changed.fetch_max(tick - 1, Ordering::SeqCst);
-        group.changing.fetch_sub(1, Ordering::SeqCst);
+        let alone = self.group(change.key).is_some_and(|group| {
+            group.changing.load(Ordering::SeqCst) == 1
+                && group.changed.load(Ordering::SeqCst) < change.since
+        });
         (tick, alone)
+    }
+
+    /// All is noted of a change whose call returned at a tick: from now on the name may be relied on.
+    pub(crate) fn settle(&self, change: Change, tick: u64) {
+        if let Some(group) = self.group(change.key) {
+            group.changed.fetch_max(tick - 1, Ordering::SeqCst);
+            group.changing.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+
+    /// The same where it does not matter who else was at it.
+    pub(crate) fn changed(&self, change: Change) {
+        self.settle(change, self.tick());
     }
 
     /// Whether a name has meant the same file since a descriptor was opened.
@@ -161,6 +171,15 @@ impl Memory {
     pub(crate) fn amend<R>(&self, key: u64, note: impl FnOnce(&mut File) -> R) -> Option<R> {
         let mut files = hold(self.shard(key)?);
         files.get_mut(&key).map(note)
+    }
+
+    /// Note something of what a name means now, which those do not forget who are still at changing it.
+    pub(crate) fn impose(&self, key: u64, note: impl FnOnce(&mut File)) {
+        let tick = self.tick();
+        self.note(key, |file| {
+            file.touch(tick);
+            note(file);
+        });
     }
 
     /// What a file contained is gone, since a change began.

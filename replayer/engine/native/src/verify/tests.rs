@@ -1,5 +1,5 @@
 use super::Verification;
-use super::file::Record;
+use super::file::{Fate, Record};
 use super::judge::{judge_bytes, judge_end};
 use super::memory::Memory;
 use super::sight::Sight;
@@ -216,14 +216,32 @@ fn a_change_of_a_name_voids_what_was_opened_before() {
     let during = memory.tick();
     assert!(!memory.is_solid(5, during));
     let other = memory.change(5);
-    let (_, alone) = memory.changed(change);
-    assert!(!alone);
-    let (tick, alone) = memory.changed(other);
-    assert!(!alone);
+    assert!(!memory.returned(change).1);
+    memory.changed(change);
+    let (tick, alone) = memory.returned(other);
+    assert!(!alone && !memory.is_solid(5, tick));
+    memory.settle(other, tick);
     assert!(!memory.is_solid(5, during) && memory.is_solid(5, tick));
     assert!(!memory.is_untouched(5));
     memory.begin();
     assert!(memory.is_untouched(5));
+}
+
+#[test]
+fn who_removed_a_name_does_not_forget_what_another_one_gave_it_meanwhile() {
+    let memory = Memory::new();
+    let removal = memory.change(5);
+    let rename = memory.change(5);
+    memory.impose(5, |file| file.derive(7));
+    assert!(!memory.returned(rename).1);
+    memory.impose(5, |file| file.haunted = true);
+    memory.forget(removal, Fate::Replaced);
+    memory.changed(rename);
+    memory.changed(removal);
+    let known = memory.look(5, |file| (file.haunted, file.origins.clone()));
+    assert_eq!(known, Some((true, vec![7])));
+    memory.forget(memory.change(5), Fate::Replaced);
+    assert_eq!(memory.look(5, |file| file.haunted), None);
 }
 
 #[test]

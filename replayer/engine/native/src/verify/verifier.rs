@@ -131,8 +131,9 @@ impl<'a> Verifier<'a> {
             if fine {
                 self.forget(change, Fate::Emptied(id));
             }
-            let (changed, alone) = self.memory.changed(change);
-            (tick, certain) = (changed, certain && alone);
+            let (returned, alone) = self.memory.returned(change);
+            (tick, certain) = (returned, certain && alone);
+            self.memory.settle(change, returned);
         }
         if !fine {
             if opening.writes() {
@@ -341,19 +342,19 @@ impl Verifier<'_> {
 
     /// A file may go by several names, or by another one than is known.
     pub(crate) fn haunted(&self, change: Change) {
-        self.memory.note(change.key, |file| file.haunted = true);
+        self.memory.impose(change.key, |file| file.haunted = true);
         self.memory.changed(change);
     }
 
     /// Contents were moved or copied: nothing is known of them.
     pub(crate) fn blurred(&self, change: Change) {
-        self.memory.note(change.key, |file| file.opaque = true);
+        self.memory.impose(change.key, |file| file.opaque = true);
         self.memory.changed(change);
     }
 
     /// A name became a link.
     pub(crate) fn linked(&self, change: Change) {
-        self.memory.note(change.key, |file| file.linked = true);
+        self.memory.impose(change.key, |file| file.linked = true);
         self.memory.changed(change);
     }
 
@@ -364,7 +365,7 @@ impl Verifier<'_> {
             self.memory.blind();
         }
         self.forget(to, Fate::Replaced);
-        self.memory.note(to.key, |file| {
+        self.memory.impose(to.key, |file| {
             file.inherit(&contents);
             file.derive(source);
         });
@@ -372,11 +373,14 @@ impl Verifier<'_> {
             // Of two names of one file rename(2) leaves both.
             self.forget(from, Fate::Replaced);
         }
-        let (_, alone_from) = self.memory.changed(from);
-        let (_, alone_to) = self.memory.changed(to);
-        if !(alone_from && alone_to) || from.key == to.key {
-            self.memory.note(to.key, |file| file.haunted = true);
+        let ((_, from_alone), (_, to_alone)) =
+            (self.memory.returned(from), self.memory.returned(to));
+        if !(from_alone && to_alone) || from.key == to.key {
+            self.memory.impose(to.key, |file| file.haunted = true);
         }
+        // Not before all is noted: whoever changes, or opens and reads, after this relies on it.
+        self.memory.changed(from);
+        self.memory.changed(to);
     }
 
     /// A whole directory changed its name: nothing is claimed any more, unless files go by their last names.
