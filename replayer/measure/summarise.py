@@ -24,6 +24,7 @@ from replayer.measure.summary import (
     TargetSummary,
     TransactionSummary,
 )
+from replayer.measure.sweep import by_size
 
 __all__ = ["Of", "samples_of", "statistics_of", "summarise"]
 
@@ -172,9 +173,9 @@ def _round(number: int | None, samples: list[_Sample], time: _Time) -> RoundSumm
     by_name = _grouped((sample.key.transaction, sample) for sample in samples)
     by_op = _grouped((sample.key.op, sample) for sample in samples)
     transactions = tuple(
-        _transaction(name, own, time.of([name]))
-        for name, own in by_name.items()
-        if name != OUTSIDE or any(sample.key.op == LATENCY for sample in own)
+        _transaction(name, by_name[name], time.of([name]))
+        for name in by_size([*by_name])
+        if name != OUTSIDE or any(sample.key.op == LATENCY for sample in by_name[name])
     )
     ops = tuple(
         _op(op, own, time.of(sample.key.transaction for sample in own))

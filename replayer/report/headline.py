@@ -6,7 +6,7 @@ Words only; the figures behind them follow in every form of report.
 from collections.abc import Iterator
 from itertools import islice
 
-from replayer.measure import format_time_ns
+from replayer.measure import Sweep, TransactionSummary, find_sweeps, format_time_ns
 from replayer.report.description import describe_judgement
 from replayer.report.document import Document
 from replayer.report.findings import sentences
@@ -39,14 +39,33 @@ def say_verdict(document: Document) -> str:
 
 
 def say_figures(document: Document) -> Iterator[str]:
-    """Say in a sentence each what users of a target wait."""
+    """Say in a sentence each what users of a target wait.
+
+    For what they do most; where that is one size of several, for the smallest and the largest.
+    """
     for target in document.summary.targets:
-        most = max(target.overall.transactions, key=lambda item: item.count, default=None)
-        if most is not None and most.latency.p50_ns is not None:
-            slow = most.latency.p95_ns
-            tail = f", 95 of 100 at most {format_time_ns(slow)}" if slow is not None else ""
-            half = format_time_ns(most.latency.p50_ns)
-            yield f"{target.name}: half of {most.name} take at most {half}{tail}"
+        found = {item.name: item for item in target.overall.transactions}
+        most = max(found.values(), key=lambda item: item.count, default=None)
+        if most is None:
+            continue
+        sweep = next((each for each in find_sweeps([*found]) if most.name in each.sizes), None)
+        ends = [most] if sweep is None else [found[name] for name in _ends(sweep)]
+        waits = "; ".join(filter(None, map(_wait, ends)))
+        if waits:
+            yield f"{target.name}: {waits}"
+
+
+def _ends(sweep: Sweep) -> tuple[str, str]:
+    smallest, *_, largest = sweep.sizes
+    return smallest, largest
+
+
+def _wait(transaction: TransactionSummary) -> str | None:
+    half, slow = transaction.latency.p50_ns, transaction.latency.p95_ns
+    if half is None:
+        return None
+    tail = f", 95 of 100 at most {format_time_ns(slow)}" if slow is not None else ""
+    return f"half of {transaction.name} take at most {format_time_ns(half)}{tail}"
 
 
 def say_alarms(document: Document) -> Iterator[str]:

@@ -3,9 +3,8 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from replayer.measure import format_count, format_time_ns
+from replayer.measure import by_size, format_count, format_time_ns
 from replayer.report import PLAIN, Style
-from replayer.report.charts import by_size
 from replayer.report.grid import Column, lay_out_grid
 from replayer.study.journal import Journal
 from replayer.study.measured import StandOut

@@ -43,8 +43,8 @@ transactions:
     - open: {{in: work, name: "new", flags: [create, wronly, trunc], as: new}}
     - write: {{file: new, size: 8KiB}}
     - close: new
-    - rename: {{path: new, to: "there-{{seq}}"}}
-    - unlink: {{in: work, name: "there-{{seq}}"}}
+    - rename: {{path: new, to: {{in: work, name: "there-{{seq}}", as: there}}}}
+    - unlink: there
   list:
     - open: {{in: work, name: ".", flags: [directory]}}
     - list

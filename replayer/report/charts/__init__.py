@@ -3,20 +3,17 @@
 from replayer.report.charts.heatmap import draw_heatmap
 from replayer.report.charts.markup import Markup, join, tag
 from replayer.report.charts.percentiles import draw_percentiles
-from replayer.report.charts.sweep import Sweep, by_size, draw_sweep, find_sweeps
+from replayer.report.charts.sweep import draw_sweep
 from replayer.report.charts.timeline import TIMELINE_KEY, Happenings, draw_timeline
 
 __all__ = [
     "TIMELINE_KEY",
     "Happenings",
     "Markup",
-    "Sweep",
-    "by_size",
     "draw_heatmap",
     "draw_percentiles",
     "draw_sweep",
     "draw_timeline",
-    "find_sweeps",
     "join",
     "tag",
 ]

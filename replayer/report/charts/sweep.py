@@ -1,14 +1,8 @@
-"""Latency by size, where a run has a transaction for each of several sizes.
+"""Latency by size, where a run has a transaction for each of several sizes."""
 
-A sweep is known by its names: at least four transactions that are alike but for a size at their
-end, such as ``write_64B`` … ``write_4MiB``.
-"""
+from collections.abc import Sequence
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
-from replayer.measure import Summary, TransactionSummary, format_time_ns
+from replayer.measure import Summary, Sweep, TransactionSummary, format_time_ns
 from replayer.report.charts.frame import (
     BOTTOM,
     LEFT,
@@ -23,59 +17,7 @@ from replayer.report.charts.frame import (
 from replayer.report.charts.markup import Markup, tag
 from replayer.report.charts.scale import Log
 
-__all__ = ["Sweep", "by_size", "draw_sweep", "find_sweeps"]
-
-FEWEST = 4  # sizes: chosen
-
-_NAME = re.compile(
-    r"(?P<stem>.*?)[-_ ]?(?P<number>\d+)[-_ ]?(?P<unit>[kmg]?i?b|[kmg])$", re.IGNORECASE
-)
-_POWERS = {"k": 1, "m": 2, "g": 3}
-
-
-@dataclass(frozen=True)
-class Sweep:
-    """The transactions of one stem.
-
-    Attributes:
-        stem: What their names have in common.
-        sizes: Size in bytes of each transaction, by its name, smallest first.
-    """
-
-    stem: str
-    sizes: Mapping[str, int]
-
-
-def find_sweeps(names: Sequence[str]) -> tuple[Sweep, ...]:
-    """Return the sweeps among transactions' names."""
-    found: dict[str, dict[str, int]] = {}
-    for name in names:
-        match = _NAME.fullmatch(name)
-        if match is not None:
-            size = int(match["number"]) * _unit_bytes(match["unit"].lower())
-            found.setdefault(match["stem"], {})[name] = size
-    return tuple(
-        Sweep(stem or "size", dict(sorted(sizes.items(), key=lambda item: item[1])))
-        for stem, sizes in found.items()
-        if len(set(sizes.values())) >= FEWEST
-    )
-
-
-def by_size(names: Sequence[str]) -> list[str]:
-    """Return names in their order, those of a sweep by size from where its first one stands."""
-    sweeps = find_sweeps(names)
-    places = {name: place for place, name in enumerate(names)}
-    first = {
-        name: min(places[each] for each in found.sizes) for found in sweeps for name in found.sizes
-    }
-    sizes = {name: size for found in sweeps for name, size in found.sizes.items()}
-    return sorted(names, key=lambda name: (first.get(name, places[name]), sizes.get(name, 0)))
-
-
-def _unit_bytes(unit: str) -> int:
-    """Return a unit in bytes: kB is 1,000, KiB 1,024, and a bare k too, as fio and dd have it."""
-    base = 1000 if unit.endswith("b") and "i" not in unit else 1024
-    return int(base ** _POWERS.get(unit[:1], 0))
+__all__ = ["draw_sweep"]
 
 
 def draw_sweep(sweep: Sweep, summary: Summary) -> Markup | None:
@@ -94,7 +36,8 @@ def draw_sweep(sweep: Sweep, summary: Summary) -> Markup | None:
     if not points:
         return None
     sizes = [max(size, 1) for size, _ in points]
-    names = {float(max(size, 1)): name for name, size in _labels(sweep).items()}
+    labels = sweep.labels
+    names = {float(max(size, 1)): labels[name] for name, size in sweep.sizes.items()}
     across = Log(min(sizes) / 1.2, max(sizes) * 1.2, LEFT, RIGHT)
     times = [value for _, found in points for value in (*_low_and_high(found), _slowest(found))]
     up = Log(max(min(times), 1) / 1.3, max(times) * 1.3, BOTTOM, TOP)
@@ -107,12 +50,6 @@ def draw_sweep(sweep: Sweep, summary: Summary) -> Markup | None:
         Axis(up, "latency", show_time),
         marks,
     )
-
-
-def _labels(sweep: Sweep) -> dict[str, int]:
-    """Return each size as it is written at the end of its transaction's name."""
-    found = ((_NAME.fullmatch(name), size) for name, size in sweep.sizes.items())
-    return {f"{match['number']}{match['unit']}": size for match, size in found if match}
 
 
 def _ticks(sizes: Sequence[int]) -> list[float]:

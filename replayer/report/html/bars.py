@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from replayer.measure import format_ratio
-from replayer.report.charts import Markup, by_size, tag
+from replayer.measure import by_size, format_ratio
+from replayer.report.charts import Markup, tag
 from replayer.report.charts.frame import colour
 from replayer.report.comparison import Compared, Comparison, Standing
 from replayer.report.comparison_text import show_interval, show_value

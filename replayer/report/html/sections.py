@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from replayer.measure import Sweep, find_sweeps
 from replayer.report.charts import (
     TIMELINE_KEY,
     Happenings,
@@ -10,7 +11,6 @@ from replayer.report.charts import (
     draw_percentiles,
     draw_sweep,
     draw_timeline,
-    find_sweeps,
     tag,
 )
 from replayer.report.charts.frame import colour
@@ -99,6 +99,7 @@ def charts(material: Material) -> Iterator[Markup]:
     document = material.document
     sweeps = find_sweeps(material.transactions)
     swept = {name for sweep in sweeps for name in sweep.sizes}
+    targets = [target.name for target in document.targets]
     curves = [
         draw_percentiles(
             name,
@@ -112,19 +113,32 @@ def charts(material: Material) -> Iterator[Markup]:
     ]
     if curves:
         yield tag("h3", "Latency by percentile")
-        yield legend([target.name for target in document.targets])
+        yield legend(targets)
         yield tag("div", *curves[:_MOST_CURVES], class_="charts")
     if sweeps:
         yield tag("h3", "Latency by size")
-        yield legend([target.name for target in document.targets])
+        yield legend(targets)
         drawn = (draw_sweep(sweep, document.summary) for sweep in sweeps)
         yield tag("div", *drawn, class_="charts")
+    for sweep in sweeps:
+        yield tag("h3", f"{sweep.stem}: latency by percentile, for each size")
+        yield legend([*sweep.labels.values()])
+        yield tag("div", *_sweep_by_percentile(sweep, material), class_="charts")
     yield tag("h3", "Latency over time")
     yield tag("p", f"All transactions together. Lines: {TIMELINE_KEY}.", class_="faint")
     yield tag("div", *_over_time(material), class_="charts")
     more = len(document.targets) - _MOST_OVER_TIME
     if more > 0:
         yield tag("p", f"{more} more targets are in the figures only.", class_="faint")
+
+
+def _sweep_by_percentile(sweep: Sweep, material: Material) -> Iterator[Markup | None]:
+    """Yield a chart for each target, with a line for each size."""
+    for target in material.document.summary.targets[:_MOST_CURVES]:
+        yield draw_percentiles(
+            target.name,
+            {label: material.histogram(target.index, name) for name, label in sweep.labels.items()},
+        )
 
 
 def _over_time(material: Material) -> Iterator[Markup | None]:

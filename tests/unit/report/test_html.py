@@ -10,8 +10,8 @@ import pytest
 
 from replayer import measure, report
 from replayer.cli import main
-from replayer.measure import Histogram
-from replayer.report.charts import by_size, draw_percentiles, find_sweeps, tag
+from replayer.measure import Histogram, by_size, find_sweeps
+from replayer.report.charts import draw_percentiles, tag
 from replayer.report.charts.scale import Linear, Log
 from replayer.scenario import load_scenario
 from tests.unit.analysis.test_findings import noisy, write_stream
@@ -135,7 +135,11 @@ def test_a_size_sweep_is_one_chart_and_not_one_for_each_size(tmp_path: Path) -> 
     page = page_of(writer.write(make_run()))
     assert "write: latency by size (median; whisker to p95; ring: slowest)" in page.texts
     assert {"64B", "4KiB", "1MiB", "4MiB"} <= set(page.texts)
-    assert page.counts["figure"] == 3
+    assert "write: latency by percentile, for each size" in page.texts
+    assert page.counts["figure"] == 4
+    said = " ".join(page.texts)
+    assert "half of write_64B take at most" in said
+    assert "; half of write_4MiB take at most" in said
 
 
 def test_sweeps_are_known_by_their_names() -> None:
