@@ -2,7 +2,6 @@
 
 import json
 import re
-import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 import requests
 
+from tests.behaviour.parts import free_port
 from tests.behaviour.shell import Process, Shell
 
 LIMIT_S = 40.0
@@ -68,7 +68,7 @@ class Server:
 @contextmanager
 def serve(shell: Shell, *words: str) -> Iterator[Server]:
     """Start the program and wait until it listens; end it if the test has not."""
-    port = _free_port()
+    port = free_port()
     process = shell.start("web", "--web-port", str(port), "--quiet", *words)
     server = Server(process, f"http://127.0.0.1:{port}/")
     try:
@@ -78,12 +78,6 @@ def serve(shell: Shell, *words: str) -> Iterator[Server]:
         if process.poll() is None:
             process.kill()
         process.communicate()
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def _wait(server: Server) -> None:

@@ -1,7 +1,9 @@
 """Opening the desk in Locust's ``init`` event: form, guard, login and pages, before it listens."""
 
+import ssl
 import sys
 
+import gevent
 from flask.json.provider import DefaultJSONProvider
 from locust import stats
 from locust.env import Environment
@@ -56,6 +58,7 @@ def open_desk(environment: Environment, web_ui: WebUI, settings: Settings) -> De
         login.install(web_ui, read_secret(options))
     pages.install(web_ui, desk)
     locust_page.install(web_ui, desk)
+    _expect_broken_handshakes()
     _announce(web_ui, options.web_base_path or "")
     return desk
 
@@ -70,6 +73,12 @@ def _describe_first(environment: Environment, form: Form) -> None:
 def _round_time(milliseconds: float) -> float:
     """Round a time to three digits, where Locust would round to whole milliseconds."""
     return float(f"{milliseconds:.{DIGITS}g}")
+
+
+def _expect_broken_handshakes() -> None:
+    """Print nothing when somebody speaks plain http to https, or refuses the certificate."""
+    hub = gevent.get_hub()
+    hub.NOT_ERROR = (*hub.NOT_ERROR, ssl.SSLError)
 
 
 def _announce(web_ui: WebUI, base: str) -> None:
