@@ -3,13 +3,13 @@
 use crate::core::Confinement;
 use crate::engine;
 use crate::error::{Error, errno_of};
-use crate::layout_task::Task;
+use crate::layout;
+use crate::layout::Task;
 use crate::plan::parse_plan;
 use crate::program::{Identity, Program};
 use crate::sandbox::{self, RunFolder};
 use crate::space::{Space, space};
 use crate::sys::{Folder, machine_caches_dropped};
-use crate::{layout, layout_remove, layout_verify};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -156,7 +156,7 @@ impl Sandbox {
 
     fn verify(&self, py: Python<'_>, plan: &Plan, threads: usize) -> PyResult<Task> {
         let folder = self.folder()?;
-        Ok(py.detach(|| layout_verify::verify(folder, &plan.program, threads)))
+        Ok(py.detach(|| layout::verify(folder, &plan.program, threads)))
     }
 
     fn warm(&self, py: Python<'_>, plan: &Plan, threads: usize) -> PyResult<Task> {
@@ -171,12 +171,12 @@ impl Sandbox {
 
     fn wipe(&self, py: Python<'_>, threads: usize) -> PyResult<Task> {
         let folder = self.folder()?;
-        Ok(py.detach(|| layout_remove::wipe(folder, threads)))
+        Ok(py.detach(|| layout::wipe(folder, threads)))
     }
 
     fn remove(&self, py: Python<'_>, threads: usize) -> PyResult<Task> {
         let (folder, parent) = (self.folder()?, self.duplicate(&self.run.folder.parent)?);
-        Ok(py.detach(|| layout_remove::remove(folder, parent, &self.run.name, threads)))
+        Ok(py.detach(|| layout::remove(folder, parent, &self.run.name, threads)))
     }
 }
 

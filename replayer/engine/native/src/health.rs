@@ -3,7 +3,7 @@
 //! A thread that wakes from its think time waits for a CPU too; that wait is the lag of its next transaction and no part of any call, so it is taken off.
 
 use crate::lock::hold;
-use crate::sys_layout;
+use crate::sys::below;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     fn of_thread(tid: i32) -> Option<Waiting> {
-        let schedstat = sys_layout::open_file(&format!("/proc/self/task/{tid}/schedstat")).ok()?;
+        let schedstat = below::open_file(&format!("/proc/self/task/{tid}/schedstat")).ok()?;
         Some(Waiting {
             schedstat,
             last_ns: AtomicU64::new(0),
@@ -34,7 +34,7 @@ impl Waiting {
     /// (Documentation/scheduler/sched-stats.rst).
     fn read_ns(&self) -> u64 {
         let mut text = [0; 96];
-        let read = sys_layout::read_from(&self.schedstat, &mut text).unwrap_or(0);
+        let read = below::read_from(&self.schedstat, &mut text).unwrap_or(0);
         let text = std::str::from_utf8(text.get(..read).unwrap_or_default()).unwrap_or("");
         if let Some(delay_ns) = text
             .split_ascii_whitespace()

@@ -1,7 +1,7 @@
 //! Plans that name traces: what is refused, and what is laid out.
 
 use crate::layout::lay_out;
-use crate::layout_verify::verify;
+use crate::layout::verify;
 use crate::plan::parse_plan;
 use crate::program::{Program, Step};
 use crate::replay::compile::tests::imported;

@@ -2,6 +2,7 @@
 
 mod answer;
 mod attributes;
+pub(crate) mod below;
 pub(crate) mod controls;
 mod counter;
 mod doorbell;

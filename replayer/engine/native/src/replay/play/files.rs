@@ -3,7 +3,7 @@
 use crate::program::EntryKind;
 use crate::replay::names::{Names, Ready};
 use crate::replay::reel::Reel;
-use crate::sys_layout::{
+use crate::sys::below::{
     change_mode, close, create, list, make_directory, make_link, open_listing, open_place,
     open_to_empty, remove_directory, status_of, unlink, write_all,
 };

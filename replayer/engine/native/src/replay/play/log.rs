@@ -4,7 +4,7 @@ use super::stage::Cast;
 use crate::clock::now_ns;
 use crate::interpreter::Setting;
 use crate::record::event::Event;
-use crate::sys_layout::{create, write_all};
+use crate::sys::below::{create, write_all};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
 

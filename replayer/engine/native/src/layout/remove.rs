@@ -1,9 +1,9 @@
 //! Removing what lies in a run's folder: in parallel, children first, never through a symlink or a mount point.
 
-use crate::layout_posts::Posts;
-use crate::layout_task::{Crew, Done, Fault, Task};
+use super::posts::Posts;
+use super::task::{Crew, Done, Fault, Task};
 use crate::lock::hold;
-use crate::sys_layout;
+use crate::sys::below;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -30,21 +30,21 @@ pub(crate) fn remove(folder: OwnedFd, parent: OwnedFd, name: &str, threads: usiz
     let name = name.as_bytes().to_vec();
     Task::start(folder, threads, move |crew| {
         crew.job.at("stat", MARKER);
-        let marker = sys_layout::status_of(crew.folder(), MARKER).map_err(Fault::at(MARKER))?;
+        let marker = below::status_of(crew.folder(), MARKER).map_err(Fault::at(MARKER))?;
         if marker.kind != FileType::RegularFile {
             return Err(Fault::at(MARKER)(Errno::INVAL));
         }
-        let there = sys_layout::status_of(parent.as_fd(), &name).map_err(Fault::at(b""))?;
-        let ours = sys_layout::status(crew.folder()).map_err(Fault::at(b""))?;
+        let there = below::status_of(parent.as_fd(), &name).map_err(Fault::at(b""))?;
+        let ours = below::status(crew.folder()).map_err(Fault::at(b""))?;
         if (there.device, there.inode) != (ours.device, ours.inode) {
             // Moved, or another one has taken its name.
             return Err(Fault::at(b"")(Errno::STALE));
         }
         empty(crew)?;
         crew.job.at("unlink", MARKER);
-        sys_layout::unlink(crew.folder(), MARKER).map_err(Fault::at(MARKER))?;
+        below::unlink(crew.folder(), MARKER).map_err(Fault::at(MARKER))?;
         crew.job.at("rmdir", b"");
-        let removed = sys_layout::remove_directory(parent.as_fd(), &name);
+        let removed = below::remove_directory(parent.as_fd(), &name);
         removed.map_err(Fault::at(b""))?;
         crew.job.count(Done::Directory);
         Ok(())
@@ -105,9 +105,9 @@ struct Emptying<'a> {
 fn empty(crew: &Crew) -> Result<(), Fault> {
     let at = crew.folder();
     crew.job.at("list", b"");
-    let device = sys_layout::status(at).map_err(Fault::at(b""))?.device;
+    let device = below::status(at).map_err(Fault::at(b""))?.device;
     // A listing of its own: the folder's descriptor may be shared, and so would be its position.
-    let file = sys_layout::open_listing(at, b"").map_err(Fault::at(b""))?;
+    let file = below::open_listing(at, b"").map_err(Fault::at(b""))?;
     let top = Arc::new(node(None, b"", b"".to_vec(), 0));
     let known = top.file.set(file);
     debug_assert!(known.is_ok());
@@ -194,20 +194,20 @@ impl Emptying<'_> {
             return Ok(());
         };
         self.crew.job.at("open", &node.path);
-        let mut opened = sys_layout::open_to_empty(at, &node.name);
+        let mut opened = below::open_to_empty(at, &node.name);
         if opened.as_ref().is_err_and(|errno| *errno == Errno::ACCESS) {
-            let allowed = sys_layout::let_owner_in(at, &node.name);
+            let allowed = below::let_owner_in(at, &node.name);
             allowed.map_err(Fault::at(&node.path))?;
-            opened = sys_layout::open_to_empty(at, &node.name);
+            opened = below::open_to_empty(at, &node.name);
         }
         let file = opened.map_err(Fault::at(&node.path))?;
-        let status = sys_layout::status(&file).map_err(Fault::at(&node.path))?;
+        let status = below::status(&file).map_err(Fault::at(&node.path))?;
         if status.device != self.device {
             return Err(Fault::at(&node.path)(Errno::XDEV));
         }
         if status.mode & 0o700 != 0o700 {
             // Not permitted: then removing from it is not either, and says so.
-            let _ = sys_layout::change_mode(&file, 0o700);
+            let _ = below::change_mode(&file, 0o700);
         }
         let known = node.file.set(file);
         debug_assert!(known.is_ok(), "a directory is opened once");
@@ -219,7 +219,7 @@ impl Emptying<'_> {
         let Some(at) = node.at() else { return Ok(()) };
         self.crew.job.at("list", &node.path);
         let mut leaves = Vec::new();
-        for (name, kind) in sys_layout::list(at).map_err(Fault::at(&node.path))? {
+        for (name, kind) in below::list(at).map_err(Fault::at(&node.path))? {
             let name = name.to_bytes();
             if kind == FileType::Directory {
                 self.hand_out_directory(node, name)?;
@@ -264,12 +264,12 @@ impl Emptying<'_> {
         loop {
             let number = self.moved.fetch_add(1, Ordering::Relaxed);
             let moved = format!(".replayer-removing-{number}").into_bytes();
-            match sys_layout::rename_new((from, name), (to, &moved)) {
+            match below::rename_new((from, name), (to, &moved)) {
                 Err(Errno::EXIST) => {}
                 // A directory's own mode must allow that its `..` changes.
                 Err(Errno::ACCESS) if !let_in => {
                     let_in = true;
-                    sys_layout::let_owner_in(from, name)?;
+                    below::let_owner_in(from, name)?;
                 }
                 Err(errno) => return Err(errno),
                 Ok(()) => return Ok(moved),
@@ -282,7 +282,7 @@ impl Emptying<'_> {
         for (name, done) in names {
             self.crew.job.proceed()?;
             self.crew.job.at("unlink", &node.path_of(name));
-            match sys_layout::unlink(at, name) {
+            match below::unlink(at, name) {
                 // Somebody else was faster, or an `.nfs` file has gone.
                 Ok(()) | Err(Errno::NOENT) => self.crew.job.count(*done),
                 Err(errno) => return Err(Fault::at(&node.path_of(name))(errno)),
@@ -300,7 +300,7 @@ impl Emptying<'_> {
             };
             let Some(at) = parent.at() else { return Ok(()) };
             self.crew.job.at("rmdir", &node.path);
-            match sys_layout::remove_directory(at, &node.name) {
+            match below::remove_directory(at, &node.name) {
                 Ok(()) => self.crew.job.count(Done::Directory),
                 Err(Errno::NOTEMPTY | Errno::EXIST) if self.list_again(&node) => {
                     node.waits_for.fetch_add(1, Ordering::Relaxed);
@@ -320,5 +320,5 @@ impl Emptying<'_> {
 }
 
 #[cfg(test)]
-#[path = "layout_remove_tests.rs"]
+#[path = "remove_tests.rs"]
 mod tests;

@@ -1,10 +1,10 @@
 //! Comparing what is there with what a plan wants.
 
-use crate::layout::{counted, done};
-use crate::layout_task::{Crew, Done, Fault, Task};
-use crate::layout_tree::{Directory, Leaf, Tree};
+use super::files::{counted, done};
+use super::task::{Crew, Done, Fault, Task};
+use super::tree::{Directory, Leaf, Tree};
 use crate::program::{EntryKind, Program};
-use crate::sys_layout::{self, Status};
+use crate::sys::below::{self, Status};
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ pub(crate) fn verify(folder: OwnedFd, program: &Arc<Program>, threads: usize) ->
                 return Ok(());
             };
             crew.job.at("list", &directory.path);
-            match sys_layout::open_listing(crew.folder(), &directory.path) {
+            match below::open_listing(crew.folder(), &directory.path) {
                 Ok(file) => compare(crew, &tree, directory, file.as_fd()),
                 // Its parent tells of the directory; here all that should be in it is told of.
                 Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
@@ -59,10 +59,10 @@ fn compare(
     directory: &Directory,
     at: BorrowedFd<'_>,
 ) -> Result<(), Fault> {
-    let listing = sys_layout::list(at).map_err(Fault::at(&directory.path))?;
+    let listing = below::list(at).map_err(Fault::at(&directory.path))?;
     let mut names: BTreeSet<&[u8]> = listing.iter().map(|(name, _)| name.to_bytes()).collect();
     if directory.path.is_empty() {
-        names.remove(crate::layout_remove::MARKER);
+        names.remove(super::remove::MARKER);
     }
     for leaf in tree.leaves(directory) {
         crew.job.proceed()?;
@@ -93,7 +93,7 @@ fn compare(
 }
 
 fn found(at: BorrowedFd<'_>, name: &[u8]) -> Result<Option<Status>, Errno> {
-    match sys_layout::status_of(at, name) {
+    match below::status_of(at, name) {
         Err(Errno::NOENT) => Ok(None),
         status => status.map(Some),
     }
@@ -117,7 +117,7 @@ fn difference(at: BorrowedFd<'_>, leaf: &Leaf<'_>) -> Result<Option<String>, Err
         return Ok(Some(reason));
     }
     if is_link {
-        let target = sys_layout::read_link(at, &leaf.name)?;
+        let target = below::read_link(at, &leaf.name)?;
         let same = target.to_bytes() == &*leaf.link;
         return Ok((!same).then(|| {
             let wanted = String::from_utf8_lossy(&leaf.link);

@@ -1,9 +1,9 @@
 //! The layout on real directories.
 
-use crate::layout::{evict, lay_out, warm};
-use crate::layout_remove::{remove, wipe};
-use crate::layout_task::{Fault, Finding, Task};
-use crate::layout_verify::verify;
+use super::files::{evict, lay_out, warm};
+use super::remove::{remove, wipe};
+use super::task::{Fault, Finding, Task};
+use super::verify::verify;
 use crate::plan::parse_plan;
 use crate::program::Program;
 use rustix::io::Errno;

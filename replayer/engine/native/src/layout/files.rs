@@ -1,12 +1,12 @@
-//! Laying out, checking, warming and evicting a run's files; removal is in `layout_remove`.
+//! Laying out, checking, warming and evicting a run's files; removal is in `remove`.
 //!
 //! Everything is named below an open directory, and nothing follows a symlink.
 
+use super::task::{Crew, Done, Fault, Task};
+use super::tree::{Directory, Leaf, Tree};
 use crate::content::Pool;
-use crate::layout_task::{Crew, Done, Fault, Task};
-use crate::layout_tree::{Directory, Leaf, Tree};
 use crate::program::{EntryKind, Identity, Program};
-use crate::sys_layout;
+use crate::sys::below;
 use crate::verify::each_stamped;
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -55,12 +55,12 @@ pub(crate) fn warm(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> T
     let program = Arc::clone(program);
     Task::start(folder, threads, move |crew| {
         // Written out first: otherwise the clock runs while what was laid out goes to the disk or server.
-        sys_layout::sync_whole(crew.folder()).map_err(Fault::at(b""))?;
+        below::sync_whole(crew.folder()).map_err(Fault::at(b""))?;
         let tree = counted(crew, &program);
         stat_directories(crew, &tree)?;
         each_part(crew, &tree, "read", |place, leaf, buffer| {
             let fault = place.fault(leaf);
-            sys_layout::status_of(place.at, &leaf.name).map_err(&fault)?;
+            below::status_of(place.at, &leaf.name).map_err(&fault)?;
             if leaf.entry.kind == EntryKind::File {
                 read_whole(crew, place.at, &leaf.name, buffer).map_err(fault)?;
             }
@@ -77,12 +77,12 @@ pub(crate) fn evict(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> 
         let tree = counted(crew, &program);
         // All at once first: a sync of each dirty file alone would wait for the journal 50,000 times.
         crew.job.at("syncfs", b"");
-        sys_layout::sync_whole(crew.folder()).map_err(Fault::at(b""))?;
+        below::sync_whole(crew.folder()).map_err(Fault::at(b""))?;
         stat_directories(crew, &tree)?;
         each_part(crew, &tree, "fsync", |place, leaf, _| {
             if leaf.entry.kind == EntryKind::File {
-                let file = sys_layout::open_to_read(place.at, &leaf.name);
-                file.and_then(|file| sys_layout::evict(&file))
+                let file = below::open_to_read(place.at, &leaf.name);
+                file.and_then(|file| below::evict(&file))
                     .map_err(place.fault(leaf))?;
                 crew.job
                     .count_bytes(usize::try_from(leaf.entry.size).unwrap_or(usize::MAX));
@@ -136,7 +136,7 @@ fn each_part(
             return Ok(());
         };
         crew.job.at("open", &directory.path);
-        let at = sys_layout::open_place(crew.folder(), &directory.path);
+        let at = below::open_place(crew.folder(), &directory.path);
         let at = at.map_err(Fault::at(&directory.path))?;
         let place = Place {
             directory,
@@ -177,7 +177,7 @@ impl Made<'_> {
             name, entry, link, ..
         } = self.leaf;
         if entry.kind == EntryKind::Link {
-            let made = sys_layout::make_link(self.place.at, name, link);
+            let made = below::make_link(self.place.at, name, link);
             made.map_err(self.place.fault(self.leaf))?;
         } else {
             self.write(crew, buffer)?;
@@ -190,11 +190,11 @@ impl Made<'_> {
         let Leaf {
             name, entry, data, ..
         } = self.leaf;
-        let file = sys_layout::create(self.place.at, name, entry.mode);
+        let file = below::create(self.place.at, name, entry.mode);
         let file = file.map_err(self.place.fault(self.leaf))?;
         let receive = |chunk: &[u8]| {
             crew.job.proceed()?;
-            sys_layout::write_all(&file, chunk).map_err(self.place.fault(self.leaf))?;
+            below::write_all(&file, chunk).map_err(self.place.fault(self.leaf))?;
             crew.job.count_bytes(chunk.len());
             Ok(())
         };
@@ -206,15 +206,15 @@ impl Made<'_> {
         }
         // Writing takes set-id bits away; a umask took others.
         if !crew.exact_modes || entry.mode & 0o7000 != 0 {
-            let changed = sys_layout::change_mode(&file, entry.mode);
+            let changed = below::change_mode(&file, entry.mode);
             changed.map_err(self.place.fault(self.leaf))?;
         }
-        sys_layout::close(file).map_err(self.place.fault(self.leaf))
+        below::close(file).map_err(self.place.fault(self.leaf))
     }
 }
 
 fn root_mode(crew: &Crew) -> Result<u32, Fault> {
-    let status = sys_layout::status(crew.folder()).map_err(Fault::at(b""))?;
+    let status = below::status(crew.folder()).map_err(Fault::at(b""))?;
     Ok(status.mode)
 }
 
@@ -241,7 +241,7 @@ fn make_level(
             return Ok(());
         };
         crew.job.at("open", parent);
-        let at = sys_layout::open_place(crew.folder(), parent).map_err(Fault::at(parent))?;
+        let at = below::open_place(crew.folder(), parent).map_err(Fault::at(parent))?;
         for directory in group {
             crew.job.proceed()?;
             crew.job.at("mkdir", &directory.path);
@@ -259,14 +259,14 @@ fn make_level(
 
 fn make(at: BorrowedFd<'_>, directory: &Directory, mode: u32) -> Result<(), Fault> {
     let (_, name) = directory.split();
-    match sys_layout::make_directory(at, name, mode) {
+    match below::make_directory(at, name, mode) {
         Err(Errno::EXIST) => {
-            let there = sys_layout::status_of(at, name).map_err(Fault::at(&directory.path))?;
+            let there = below::status_of(at, name).map_err(Fault::at(&directory.path))?;
             if there.kind != FileType::Directory {
                 return Err(Fault::at(&directory.path)(Errno::EXIST));
             }
-            let opened = sys_layout::open_listing(at, name);
-            let changed = opened.and_then(|file| sys_layout::change_mode(&file, mode));
+            let opened = below::open_listing(at, name);
+            let changed = opened.and_then(|file| below::change_mode(&file, mode));
             changed.map_err(Fault::at(&directory.path))
         }
         answer => answer.map_err(Fault::at(&directory.path)),
@@ -290,8 +290,8 @@ fn close_level(
             return Ok(());
         };
         crew.job.at("chmod", &directory.path);
-        let opened = sys_layout::open_listing(crew.folder(), &directory.path);
-        let changed = opened.and_then(|file| sys_layout::change_mode(&file, directory.mode));
+        let opened = below::open_listing(crew.folder(), &directory.path);
+        let changed = opened.and_then(|file| below::change_mode(&file, directory.mode));
         changed.map_err(Fault::at(&directory.path))
     })
 }
@@ -303,8 +303,8 @@ fn stat_directories(crew: &Crew, tree: &Tree<'_>) -> Result<(), Fault> {
             return Ok(());
         };
         crew.job.at("stat", &directory.path);
-        let opened = sys_layout::open_place(crew.folder(), &directory.path);
-        let asked = opened.and_then(sys_layout::status);
+        let opened = below::open_place(crew.folder(), &directory.path);
+        let asked = opened.and_then(below::status);
         asked.map_err(Fault::at(&directory.path))?;
         crew.job.count(Done::Directory);
         Ok(())
@@ -318,9 +318,9 @@ fn read_whole(
     buffer: &mut Vec<u8>,
 ) -> Result<(), Errno> {
     buffer.resize(READ_BYTES, 0);
-    let file = sys_layout::open_to_read(at, name)?;
+    let file = below::open_to_read(at, name)?;
     loop {
-        match sys_layout::read(&file, buffer)? {
+        match below::read(&file, buffer)? {
             0 => return Ok(()),
             read => crew.job.count_bytes(read),
         }
@@ -329,7 +329,3 @@ fn read_whole(
         }
     }
 }
-
-#[cfg(test)]
-#[path = "layout_tests.rs"]
-pub(crate) mod tests;

@@ -1,8 +1,8 @@
 //! Work under way on native threads: its progress, its first error, its finding.
 
-use crate::layout_posts::Posts;
+use super::posts::Posts;
 use crate::lock::hold;
-use crate::{sys, sys_layout};
+use crate::sys::{self, below};
 use pyo3::exceptions::{PyInterruptedError, PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use rustix::io::Errno;
@@ -243,7 +243,7 @@ impl Task {
             sys::prepare_thread();
             // The threads that this one starts share its umask.
             crew.exact_modes = sys::own_folder_state();
-            let base = sys_layout::path_of(crew.folder());
+            let base = below::path_of(crew.folder());
             crew.job.posts.below(base.clone());
             let done = work(&crew).map_err(|fault| below(base.as_deref(), fault));
             done.map(|()| crew.job.finding(begun))

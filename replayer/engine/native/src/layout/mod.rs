@@ -1,0 +1,15 @@
+//! A run's own files: made before the clock starts, checked, warmed, evicted, and removed at the end.
+
+mod files;
+mod posts;
+mod remove;
+mod task;
+#[cfg(test)]
+pub(crate) mod tests;
+mod tree;
+mod verify;
+
+pub(crate) use files::{evict, lay_out, warm};
+pub(crate) use remove::{remove, wipe};
+pub(crate) use task::{Finding, Task};
+pub(crate) use verify::verify;
