@@ -8,7 +8,7 @@ from replayer.errors import ReplayerError
 from replayer.measure.units import format_count
 from replayer.plan import PlanSummary
 from replayer.plan.likeness import LIMIT_POINTS, Likeness, Row, compare_calls
-from replayer.trace import load_census
+from replayer.trace import find_trace, load_census
 
 __all__ = ["AgainstError", "compare_with_traces", "render_likeness"]
 
@@ -24,7 +24,7 @@ class _Pair:
     """A transaction of the plan, if one is named, and requests of a trace."""
 
     transaction: str | None
-    trace: Path
+    trace: str
     label: str | None
 
 
@@ -89,7 +89,8 @@ def _compare(summary: PlanSummary, word: str, without: Collection[str]) -> Liken
         known = ", ".join(each.name for each in summary.transactions)
         message = f"--against {word}: {summary.name} has no transaction {name}"
         raise AgainstError(message, hint=f"it has {known}")
-    return compare_calls(said, load_census(pair.trace, pair.label), without)
+    trace = find_trace(pair.trace, Path.cwd())
+    return compare_calls(said, load_census(trace, pair.label), without)
 
 
 def _only_one(summary: PlanSummary, word: str) -> str:
@@ -110,4 +111,4 @@ def _parse(word: str) -> _Pair:
     if not path:
         message = f"--against {word}: a trace is missing"
         raise AgainstError(message, hint="write [TRANSACTION=]TRACE[:LABEL]")
-    return _Pair(name or None, Path(path), label or None)
+    return _Pair(name or None, path, label or None)

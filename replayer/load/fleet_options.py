@@ -6,6 +6,7 @@ import sys
 from typing import Any, Protocol
 
 from replayer.errors import ReplayerError
+from replayer.load.listening import try_address
 from replayer.load.web_options import LOOPBACK
 
 __all__ = [
@@ -101,7 +102,7 @@ def arrange_modes(options: argparse.Namespace) -> None:
     Called once the options are parsed, before Locust forks or connects.
 
     Raises:
-        ReplayerError: Options that do not go together.
+        ReplayerError: Options that do not go together, or a port that is somebody else's.
     """
     if options.master and options.worker:
         message = "--master and --worker exclude each other"
@@ -111,6 +112,7 @@ def arrange_modes(options: argparse.Namespace) -> None:
         options.master_bind_host = options.master_host = LOOPBACK
         options.master_bind_port = options.master_port = _free_port()
     elif options.master:
+        _try_once(options.master_bind_host, options.master_bind_port)
         where = f"{options.master_bind_host}:{options.master_bind_port}"
         _say(options, f"waits for workers at {where}; whoever reaches that port can join")
     elif options.worker:
@@ -119,6 +121,14 @@ def arrange_modes(options: argparse.Namespace) -> None:
 
 _said: set[str] = set()
 """What was said: the options are parsed again for each view of Locust's page."""
+_tried: set[tuple[str, int]] = set()
+"""Where it was tried to listen; the second time it is this process that does."""
+
+
+def _try_once(host: str, port: int) -> None:
+    if (host, port) not in _tried:
+        _tried.add((host, port))
+        try_address("--master-bind-port", host, port)
 
 
 def _say(options: argparse.Namespace, text: str) -> None:

@@ -23,9 +23,9 @@ from prometheus_client.metrics_core import (
 )
 
 from replayer.engine import Histogram
-from replayer.errors import ReplayerError
 from replayer.load.audience import Audience
 from replayer.load.ledger import COUNTED
+from replayer.load.listening import UnusableAddressError
 from replayer.load.measured import MeasuredInterval, MeasuredRow
 from replayer.load.metrics_options import Address
 from replayer.load.progress import Progress, Report, Tick
@@ -44,12 +44,6 @@ BOUNDS_NS = tuple(round(bound * NS_PER_S) for bound in BOUNDS_S)
 
 Key = tuple[int, str, str]
 """Target, transaction, op."""
-
-
-class UnusableAddressError(ReplayerError):
-    """The machine does not let us listen there."""
-
-    exit_code = 3
 
 
 @dataclass

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from replayer.errors import ReplayerError
+from replayer.load.listening import MOST_PORT
 from replayer.load.web_options import LOOPBACK
 
 __all__ = ["Address", "add_metrics_option", "read_address"]
-
-MOST_PORT = 65535
 
 
 class _Parser(Protocol):

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import signal
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -267,3 +268,24 @@ def test_a_page_that_others_could_use_is_refused(shell: Shell, words: list[str],
         True,
         True,
     )
+
+
+def test_a_port_that_somebody_has_ends_the_program_before_it_says_that_it_listens(
+    shell: Shell,
+) -> None:
+    mount = f"mount={shell.target()}"
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = str(other.getsockname()[1])
+        for words in (
+            ("web", "--web-port", port),
+            ("run", "tiny.yaml", "--target", mount, "--web", "--web-port", port),
+            ("run", "tiny.yaml", "--target", mount, "--master", "--expect-workers", "1",
+             "--master-bind-host", "127.0.0.1", "--master-bind-port", port),
+        ):  # fmt: skip
+            done = shell.run(*words)
+            assert (done.code, "Address already in use" in done.err) == (3, True), done.err
+            assert "hint: choose another port" in done.err
+            assert "Traceback" not in done.err
+            assert "the page is at" not in done.err

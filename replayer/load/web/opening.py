@@ -9,6 +9,7 @@ from locust import stats
 from locust.env import Environment
 from locust.web import WebUI
 
+from replayer.load.listening import try_address, try_certificate
 from replayer.load.options import Settings, options_of
 from replayer.load.session import DEFAULT_FOLDER
 from replayer.load.users import has_scenario_users
@@ -36,9 +37,11 @@ def open_desk(environment: Environment, web_ui: WebUI, settings: Settings) -> De
     """Make the page of a process.
 
     Raises:
-        ReplayerError: A scenario or target cannot be meant.
+        ReplayerError: A scenario or target cannot be meant, or the page cannot be served there.
     """
     options = options_of(environment)
+    try_address("--web-port", options.web_host, options.web_port)
+    try_certificate(options.tls_cert or None, options.tls_key or None)
     several = has_scenario_users(environment)
     choices = list(offered(settings, options.offer)) if several else [TASKS_ALONE]
     form = make_form(settings, choices, str(DEFAULT_FOLDER))

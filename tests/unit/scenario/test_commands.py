@@ -92,6 +92,15 @@ def test_check_compares_a_transaction_with_a_trace(capsys: pytest.CaptureFixture
         assert piece in shown
 
 
+def test_check_knows_shipped_traces_by_name(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    word = "front_page=wordpress/front-warm:/"
+    assert main(["check", "wordpress-pages", "--against", word]) == 0
+    assert "alike: the largest difference is 0.0 points" in capsys.readouterr().out
+
+
 def test_check_exits_with_1_when_a_transaction_is_not_like_the_trace(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -109,7 +118,8 @@ def test_check_exits_with_1_when_a_transaction_is_not_like_the_trace(
         (PAGE.replace("front_page=", ""), "has 11 transactions in its mix\nhint: say which"),
         (PAGE.replace("front_page", "front"), "has no transaction front\nhint: it has front_page"),
         (f"{PAGE}:/none", "has no request /none\nhint: it has /"),
-        ("front_page=nowhere:/", "no trace.json"),
+        ("front_page=nowhere:/", "there is no such trace, neither as a folder nor by name"),
+        ("front_page=wordpress/frnt-warm:/", "hint: did you mean wordpress/front-warm?"),
         ("front_page=", "a trace is missing"),
     ],
 )

@@ -1,0 +1,74 @@
+"""Addresses and certificates that are to be served: tried before anything is made.
+
+Locust would end with a traceback, and some of it after it has said that it listens.
+"""
+
+import socket
+import ssl
+from pathlib import Path
+
+from replayer.errors import ReplayerError
+
+__all__ = ["MOST_PORT", "UnusableAddressError", "try_address", "try_certificate"]
+
+MOST_PORT = 65535
+
+
+class UnusableAddressError(ReplayerError):
+    """An address that cannot be listened at."""
+
+    exit_code = 3
+
+
+def try_address(option: str, host: str, port: int) -> None:
+    """Listen at an address for a moment.
+
+    Args:
+        option: Whose port it is.
+        host: An address or a name; empty or ``*``: every interface.
+        port: Its port.
+
+    Raises:
+        ReplayerError: The port is none.
+        UnusableAddressError: Somebody else listens there, or this machine has no such address.
+    """
+    if not 0 < port <= MOST_PORT:
+        message = f"{option} {port}: the port must be from 1 to {MOST_PORT}"
+        raise ReplayerError(message, hint=f"such as {option} 8099")
+    everywhere = "" if host == "*" else host.strip("[]")
+    family = socket.AF_INET6 if ":" in everywhere else socket.AF_INET
+    try:
+        with socket.socket(family) as found:
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind((everywhere, port))
+            found.listen()
+    except OSError as error:
+        message = f"{option} {port}: cannot listen at {host or '*'}:{port}: {error.strerror}"
+        raise UnusableAddressError(message, hint="choose another port or address") from error
+
+
+def try_certificate(certificate: str | None, key: str | None) -> None:
+    """Read the files that https needs.
+
+    Raises:
+        ReplayerError: One of them is missing, cannot be read, or does not belong to the other.
+    """
+    if certificate is None and key is None:
+        return
+    if certificate is None or key is None:
+        message = (
+            f"{'--tls-key' if certificate is None else '--tls-cert'} is half of what https needs"
+        )
+        raise ReplayerError(message, hint="give both --tls-cert and --tls-key")
+    for option, file in (("--tls-cert", certificate), ("--tls-key", key)):
+        try:
+            Path(file).read_bytes()
+        except OSError as error:
+            message = f"{option} {file}: cannot be read: {error.strerror}"
+            raise ReplayerError(message) from error
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        message = f"--tls-cert {certificate}, --tls-key {key}: do not serve https: {error}"
+        hint = "both must be PEM files, and the key the certificate's, without a password"
+        raise ReplayerError(message, hint=hint) from error
