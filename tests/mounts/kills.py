@@ -9,6 +9,7 @@ target and one on it have the same checksums, owners, times and links as before.
 """
 
 import argparse
+import io
 import json
 import os
 import random
@@ -19,11 +20,12 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.behaviour.shell import Process
+from replayer.cli import main as main_of_replayer
+from tests.behaviour.shell import Done, Process
 from tests.mounts.fleet import MAKERS
 from tests.mounts.scene import Scene, make_scene
 from tests.mounts.tree import Tree, differences, fingerprint
@@ -33,7 +35,7 @@ __all__ = ["WORKS", "Killed", "Range", "kill_once", "make_range"]
 LIMIT_S = 60
 GONE_S = 30  # how long after a kill its processes may be seen (chosen)
 EARLY = 0.1  # of all kills come before anything is made (chosen)
-READ = {0, 1, 3, 4}
+REFUSED = 2
 DIRECT = """\
 from pathlib import Path
 import sys
@@ -213,6 +215,8 @@ def _phase(place: Range) -> str:
         return "removing" if place.left() else "over"
     if '"measured"' in events:
         return "running" if marked else "removed"
+    if '"fio"' in events or (place.records()[-1] / "fio").exists():
+        return "at work" if place.left() else "removed"
     return "laying out" if place.left() else "beginning"
 
 
@@ -227,12 +231,12 @@ def _read_records(place: Range, wrong: list[str]) -> int:
     """Read every run folder as a user would; returns the calls that are in them."""
     ops = 0
     for folder in place.records():
-        shown = place.scene.shell.run("report", folder, "--format", "json")
+        shown = _command("report", folder, "--format", "json")
         if not (folder / "run.json").exists():
-            if shown.code not in {2, 3} or place.left():
+            if shown.code != REFUSED or place.left():
                 wrong.append(f"no run.json, {place.left()}: {shown.err}")
             continue
-        if shown.code not in READ or not shown.out:
+        if shown.code or not shown.out:
             wrong.append(f"report: {shown.code} {shown.err}")
             continue
         for target in shown.document()["summary"]["targets"]:
@@ -240,12 +244,20 @@ def _read_records(place: Range, wrong: list[str]) -> int:
     return ops
 
 
+def _command(*words: str | Path) -> Done:
+    """Run a command of replayer in this process, which has imported it already."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main_of_replayer([str(word) for word in words])
+    return Done(code, out.getvalue(), err.getvalue())
+
+
 def _clean(place: Range, wrong: list[str]) -> int:
     """Have the rest removed; one that may be begun only is refused until it is old enough."""
     left = len(place.left())
-    done = place.scene.shell.run("clean", place.scene.mount)
-    if done.code == 2 and "a run may be making it" in done.err:
-        done = place.scene.shell.run("clean", "--force", place.scene.mount)
+    done = _command("clean", place.scene.mount)
+    if done.code == REFUSED and "a run may be making it" in done.err:
+        done = _command("clean", "--force", place.scene.mount)
     if done.code:
         wrong.append(f"clean: {done.code} {done.err}")
     return left - len(place.left())

@@ -26,6 +26,7 @@ EXPORT = ("*:/exports/async",)
 OPTIONS = "rw,async,no_root_squash,no_subtree_check,fsid=2"
 AGAIN_S = 200  # how long a client may take to find its server again, see mount.nfs(8) timeo
 SPARE = "/dev/ubdb"
+NO_UDEV = {"DM_DISABLE_UDEV": "1"}  # there is none in the guest to make device nodes
 
 
 def on_nfs(name: str, mount: str = "/nfs/async") -> Scene:
@@ -60,7 +61,7 @@ def export_is_removed_for_good() -> None:
     ending = scene.end(120)
     call("exportfs", "-i", "-o", OPTIONS, *EXPORT)
     assert "ESTALE" in ending.outcomes, (ending.outcomes, ending.said)
-    assert ending.code == 3, ending.said
+    assert ending.code in {3, 4}, ending.said
     assert "replayer clean" in ending.said
     assert ending.took_s < 6 + STOP_S + SLACK_S + 20, ending.took_s  # a busy guest
     scene.clean()
@@ -164,23 +165,21 @@ def disk_fails_in_a_run() -> None:
     scene.wait_until_measuring()
     scene.happens()
     flakey("reload", f"0 {size} flakey {SPARE} 0 0 3600 1 error_writes")
-    call("dmsetup", "suspend", "--nolockfs", "--noflush", "flakey")
-    call("dmsetup", "resume", "flakey")
+    resume()
     ending = scene.end(120)
     assert ending.outcomes, ending.said
     assert ending.outcomes <= {"EIO", "EROFS"}, ending.outcomes
     assert ending.code in {1, 3, 4}, ending.said
     call("umount", "-l", place)
     flakey("reload", f"0 {size} flakey {SPARE} 0 3600 0")
-    call("dmsetup", "suspend", "--nolockfs", "--noflush", "flakey")
-    call("dmsetup", "resume", "flakey")
+    resume()
     subprocess.run(["e2fsck", "-fy", "/dev/mapper/flakey"], check=False, capture_output=True)
     call("mount", "/dev/mapper/flakey", place)
     done = scene.shell.run("clean", scene.mount)
     assert done.code == 0 or "is empty" in done.err, done.err
     scene.tell("dm-flakey: writes fail", "ext4", ending)
     call("umount", "-l", place)
-    call("dmsetup", "remove", "--force", "flakey")
+    call("dmsetup", "remove", "--force", "flakey", **NO_UDEV)
 
 
 SYNCED = (
@@ -191,8 +190,13 @@ SYNCED = (
 
 def flakey(verb: str, table: str) -> None:
     """Make the device, or give it another table."""
-    words = ("dmsetup", verb, "flakey", "--table", table)
-    call(*words, "--noudevsync") if verb == "create" else call(*words)
+    call("dmsetup", verb, "flakey", "--table", table, **NO_UDEV)
+
+
+def resume() -> None:
+    """Have the other table be used, with calls under way or without."""
+    call("dmsetup", "suspend", "--nolockfs", "--noflush", "flakey", **NO_UDEV)
+    call("dmsetup", "resume", "flakey", **NO_UDEV)
 
 
 def clock_is_set() -> None:

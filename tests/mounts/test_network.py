@@ -14,8 +14,8 @@ from tests.mounts.sshfs import serve
 pytestmark = pytest.mark.mounts
 
 SPACE = "replayer-lossy"
-DELAY = ("rate", "4mbit", "burst", "16kb", "latency", "200ms")
-"""Chosen: a link of 500 kB/s, whose queue holds up to 200 ms and drops what does not fit."""
+DELAY = ("rate", "8mbit", "burst", "16kb", "latency", "200ms")
+"""Chosen: a link of 1 MB/s, whose queue holds up to 200 ms and drops what does not fit."""
 LOST = "0.02"  # chosen: of all packets; from about one in a hundred on TCP is felt to be slow
 
 
@@ -27,7 +27,7 @@ def make_space(stack: ExitStack) -> tuple[str, ...]:
     call("ip", "netns", "add", SPACE)
     stack.callback(subprocess.run, ["ip", "netns", "delete", SPACE], check=False)
     inside = ("nsenter", f"--net=/run/netns/{SPACE}")
-    call(*inside, "ip", "link", "set", "lo", "up")
+    call(*inside, "ip", "link", "set", "lo", "mtu", "1500", "up")
     return inside
 
 
@@ -51,7 +51,7 @@ def scene(stack: ExitStack, home: Path, inside: tuple[str, ...]) -> Scene:
 def test_packets_that_are_delayed_and_lost_cost_time_and_no_call(
     scene: Scene, inside: tuple[str, ...]
 ) -> None:
-    scene.begin("tiny.yaml", "-t", "8s")
+    scene.begin("tiny.yaml", "-t", "8s", "-s", "30")
     scene.wait_until_measuring()
     scene.happens()
     try:

@@ -1,6 +1,7 @@
 """Faults of kernel NFS, of a disk below ext4 and of the clock, in the guest."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -19,6 +20,7 @@ pytestmark = [
 ]
 
 LIMIT_S = 1500
+CHOSEN = os.environ.get("REPLAYER_FAULTS", "").split() or list(FAULTS)
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +29,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     table = folder / "table"
     words = (sys.executable, "-m", "tests.mounts.nfs_faults", f"--output={folder}/found")
     try:
-        boot(folder).run("env", f"REPLAYER_FAULT_TABLE={table}", *words, limit_s=LIMIT_S)
+        boot(folder).run("env", f"REPLAYER_FAULT_TABLE={table}", *words, *CHOSEN, limit_s=LIMIT_S)
     except CannotError as error:
         pytest.skip(str(error))
     if TABLE is not None and table.exists():
@@ -37,6 +39,6 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return told
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", CHOSEN)
 def test_a_fault_in_the_guest_ends_as_it_should(found: dict[str, str], fault: str) -> None:
     assert found[fault] == ""
