@@ -17,6 +17,7 @@ from tests.mounts.scene import Scene, make_scene
 pytestmark = pytest.mark.mounts
 
 PIDS = Path("/sys/fs/cgroup/pids")
+QUICK = {"run", "look for O_DIRECT"}
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 
 
@@ -111,7 +112,9 @@ def test_a_wall_clock_that_is_set_changes_neither_times_nor_the_length_of_a_run(
     scene.tell(f"wall clock set by {step}", "local disk", ending)
 
 
-@pytest.mark.parametrize("work", WORKS)
+@pytest.mark.parametrize(
+    "work", [work if work in QUICK else pytest.param(work, marks=long) for work in WORKS]
+)
 def test_what_is_killed_at_a_random_moment_leaves_readable_records_and_only_its_own_folder(
     tmp_path: Path, work: str
 ) -> None:
