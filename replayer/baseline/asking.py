@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from replayer.errors import ReplayerError
+from replayer.keeper import give_up_on
 from replayer.load.targets import explain
 
-__all__ = ["ask"]
+__all__ = ["ANSWER_S", "ask"]
 
 R = TypeVar("R")
 ANSWER_S = 20.0  # chosen, as in runs: a mount that takes longer for one call is taken for dead
@@ -34,6 +35,8 @@ def ask(path: Path, call: Callable[[], R]) -> R:
     thread.join(ANSWER_S)
     if results:
         return results[0]
+    if not errors:
+        give_up_on(str(path))
     error = errors[0] if errors else TimeoutError()
     if isinstance(error, OSError):
         raise explain(path, error) from error

@@ -8,12 +8,15 @@ import errno
 import os
 import re
 import shutil
+import stat
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from replayer.baseline.asking import ask
 from replayer.baseline.chronicle import Chronicle, marker_note, name_of
 from replayer.baseline.devices import parse_devices
 from replayer.baseline.gauge import Gauge
@@ -90,19 +93,22 @@ class _Baseline:
         )
         turn = f"round {segment.round + 1} of {self.rounds}, " if self.rounds > 1 else ""
         self.telling.begin(f"{turn}{ground.name}, {', '.join(names)}", segment.target, file)
-        watch = Watch(self.recorder, self.gauge, self.interruption, self.telling.show)
+        telling = self.telling
+        watch = Watch(self.recorder, self.gauge, self.interruption, telling.show, telling.say)
         launch = Launch(
             program=self.program,
             jobs=self._written(file, ground),
             folder=folder,
             may_write=not isinstance(ground, DeviceGround) or ground.found.expendable,
+            device=ground.device,
         )
         stem = f"{Path(file.source).stem}-{segment.target}-{segment.round}"
         ending = play_turn(launch, file, watch, self.chronicle.folder.path / "fio" / f"{stem}.json")
         self.turns += 1
         self._note(segment, ground, ending)
         if not ending.hung:
-            _keep_logs(folder, self.chronicle.folder.path / "fio" / stem)
+            kept = self.chronicle.folder.path / "fio" / stem
+            ask(folder, partial(_keep_logs, folder, kept))
             ground.clear(self.interruption)
 
     def _written(self, file: JobFile, ground: Ground) -> Path:
@@ -137,6 +143,7 @@ class _Baseline:
             self._warn(message, "a call may hang there: see whether the mount still answers")
         if ending.hung:
             self.hung += 1
+            ground.is_hanging = True
             self._warn(f"{ground.name}: fio hangs in the kernel and was left behind", "")
 
     def _warn(self, message: str, hint: str) -> None:
@@ -174,8 +181,9 @@ def run_baseline(order: Order) -> int:
         return _end(baseline, order, _play(baseline))
 
 
-def _play(baseline: _Baseline) -> ReplayerError | None:
+def _play(baseline: _Baseline) -> list[ReplayerError]:
     """Make the folders, run the jobs, remove the folders; return what refused."""
+    problems: list[ReplayerError] = []
     try:
         note = marker_note(baseline.chronicle.folder.id, baseline.files)
         for ground in baseline.grounds:
@@ -185,33 +193,29 @@ def _play(baseline: _Baseline) -> ReplayerError | None:
                 ground.require(file)
         baseline.play()
     except ReplayerError as error:
-        return error
+        problems.append(error)
     finally:
-        left = _put_away(baseline)
-    return left
+        problems.extend(_put_away(baseline))
+    return problems
 
 
-def _put_away(baseline: _Baseline) -> ReplayerError | None:
-    """Remove the folders; where a call hangs, the removal would hang too."""
-    problem: ReplayerError | None = None
+def _put_away(baseline: _Baseline) -> Iterator[ReplayerError]:
+    """Remove the folders, and yield what is left behind."""
     for ground in baseline.grounds:
         hint = f"remove it with: replayer clean {ground.left()}"
-        if baseline.hung:
-            problem = LeftBehindError(f"{ground.name}: calls hang there", hint=hint)
-            continue
         try:
             ground.remove(baseline.interruption)
         except ReplayerError as error:
-            problem = LeftBehindError(str(error), hint=hint)
-    return problem
+            yield LeftBehindError(str(error), hint=hint)
 
 
 def _keep_logs(folder: Path, kept: Path) -> None:
     """Keep the logs that a job file asked for (write_bw_log and its like)."""
     for path in sorted(folder.glob("*.log"))[:MOST_LOGS]:
-        if _LOG.fullmatch(path.name) and path.is_file():
+        if _LOG.fullmatch(path.name) and stat.S_ISREG(path.lstat().st_mode):
             kept.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, kept / path.name)
+            # Who could plant a link there meanwhile would have it copied as a link.
+            shutil.copyfile(path, kept / path.name, follow_symlinks=False)
 
 
 class LeftBehindError(ReplayerError):
@@ -220,8 +224,9 @@ class LeftBehindError(ReplayerError):
     exit_code = EXIT_ENVIRONMENT
 
 
-def _end(baseline: _Baseline, order: Order, failure: ReplayerError | None) -> int:
+def _end(baseline: _Baseline, order: Order, problems: Sequence[ReplayerError]) -> int:
     """Write how it went, show the results, and return the exit code."""
+    failure = problems[0] if problems else None
     interrupted = baseline.interruption.level > Level.NONE
     baseline.telling.close()
     baseline.chronicle.end(
@@ -230,11 +235,12 @@ def _end(baseline: _Baseline, order: Order, failure: ReplayerError | None) -> in
         None if failure is None else str(failure),
         baseline.warnings,
     )
-    if failure is not None and not baseline.turns:
-        raise failure
-    code = show_results(baseline.chronicle.folder, order.results, order.files)
+    code = 0
+    if baseline.turns:
+        code = show_results(baseline.chronicle.folder, order.results, order.files)
+    for problem in problems:
+        sys.stderr.write(f"{in_lines(problem)}\n")
     if failure is not None:
-        sys.stderr.write(f"{in_lines(failure)}\n")
         return failure.exit_code
     if interrupted:
         where = baseline.chronicle.folder.path

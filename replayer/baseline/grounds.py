@@ -5,19 +5,23 @@ done to a mount; what is here only asks it.
 """
 
 import os
+import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from replayer.baseline.asking import ask
+from replayer.baseline.asking import ANSWER_S, ask
 from replayer.baseline.devices import Device, claim_device, describe_device
 from replayer.engine import Sandbox, Task
 from replayer.engine.fio import JobFile, bytes_needed, folders_of
 from replayer.errors import ReplayerError
+from replayer.keeper import give_up_on
 from replayer.load.interruption import Interruption
+from replayer.load.patience import Patience
 from replayer.load.targets import MountError, Target, check_target
 from replayer.measure import Target as TargetFacts
 from replayer.measure import collect_target
@@ -33,6 +37,7 @@ class Ground(Protocol):
 
     name: str
     device: Path | None
+    is_hanging: bool
 
     def check(self) -> None:
         """Refuse a place that cannot be used, before anything is made."""
@@ -61,10 +66,17 @@ class Ground(Protocol):
 
 @dataclass
 class FolderGround:
-    """A folder on a mount."""
+    """A folder on a mount.
+
+    Attributes:
+        target: Where it lies.
+        device: None: it is no device.
+        is_hanging: Whether a call on it was given up on: nothing more is asked of it.
+    """
 
     target: Target
     device: Path | None = None
+    is_hanging: bool = False
     _sandbox: Sandbox | None = None
 
     def __post_init__(self) -> None:
@@ -113,7 +125,7 @@ class FolderGround:
         """Make the folders."""
         folder = Path(self._opened().path)
         for name in folders_of(file):
-            ask(folder, partial((folder / name).mkdir, parents=True, exist_ok=True))
+            ask(folder, partial(_make_folders, folder, name))
         return folder
 
     def clear(self, interruption: Interruption) -> None:
@@ -123,6 +135,9 @@ class FolderGround:
 
     def remove(self, interruption: Interruption) -> None:
         """Remove the run's folder; another Ctrl-C ends that too."""
+        if self.is_hanging:
+            message = f"{self.path}: calls hang there"
+            raise MountError(message)
         if self._sandbox is not None:
             self._finish(self._sandbox.remove(THREADS), interruption)
             self._sandbox = None
@@ -150,12 +165,41 @@ class FolderGround:
         return True
 
     def _finish(self, task: Task, interruption: Interruption) -> None:
+        """Wait for a task, saying what hangs.
+
+        Raises:
+            ReplayerError: It failed, or a call does not come back: nothing is asked there again.
+        """
         presses = interruption.presses
+        patience = Patience(ANSWER_S, ANSWER_S)
         while not task.finished:
             if interruption.presses > presses:
                 task.cancel()
+                patience.end()
+            for hang in patience.look(task):
+                sys.stderr.write(f"{hang}\n")
+            if patience.is_over:
+                self.is_hanging = True
+                give_up_on(str(self.path))
+                message = f"{self.path}: {patience.last or 'a call'} and was given up on"
+                raise MountError(message, hint="is its server up?")
             time.sleep(POLL_S)
         ask(self.path, task.result)
+
+
+def _make_folders(folder: Path, name: str) -> None:
+    """Make a folder below another and those between, through no link."""
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    at = os.open(folder, flags)
+    for part in Path(name).parts:
+        try:
+            with suppress(FileExistsError):
+                os.mkdir(part, dir_fd=at)
+            inner = os.open(part, flags, dir_fd=at)
+        finally:
+            os.close(at)
+        at = inner
+    os.close(at)
 
 
 @dataclass
@@ -164,6 +208,7 @@ class DeviceGround:
 
     name: str
     found: Device
+    is_hanging: bool = False
 
     def __post_init__(self) -> None:
         self.device: Path | None = self.found.path

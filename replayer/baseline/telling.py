@@ -46,6 +46,10 @@ class Telling:
                 self._ledger.take((self._target, key.transaction), gain.histogram, errors, seconds)
         self._progress.tick(Tick(self._phase, self._users, left_s, self._ledger, self._targets))
 
+    def say(self, text: str) -> None:
+        """Say what a person must know at once."""
+        self._progress.say(text)
+
     def close(self) -> None:
         """End the display."""
         self._progress.close()

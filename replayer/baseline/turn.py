@@ -4,6 +4,7 @@ Results go to the recorder as they come. A turn ends in bounded time: fio is ask
 is overdue or when the user wishes it, then killed, then left behind.
 """
 
+import math
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -34,6 +35,8 @@ GRACE_S = 15.0  # chosen: jobs finish the I/Os under way, and end_fsync, after b
 KILL_S = 5.0  # chosen: a process that is not gone by then hangs in the kernel
 SLOWEST_BYTES_PER_S = 1_000_000  # chosen: a fifth of EFS without burst credits (5 MiB/s)
 LATE_S = 120.0  # chosen: beside the run time, for the last fsync on a slow mount
+STUCK_S = 5.0  # as the engine's: an I/O that takes longer is reported
+SAID_AGAIN_S = 10.0  # chosen: seldom enough for a log
 SILENT_S = 600.0  # chosen: a job without a run time that ends no I/O for so long hangs
 
 _QUIET = re.compile(r"fio: terminating on signal|fio: pid=|^Starting |^Jobs: |^Laying out ")
@@ -67,16 +70,18 @@ class Watch:
         gauge: Measures what it costs.
         interruption: May end it.
         show: Is told what came, and the seconds left, if known.
+        say: Is told what a person must know at once.
     """
 
     recorder: Recorder
     gauge: Gauge
     interruption: Interruption
     show: Callable[[list[Gain], float | None], None]
+    say: Callable[[str], None]
 
 
 class Patience:
-    """Decides when fio has taken too long."""
+    """Decides when fio has taken too long, and when that no I/O ends must be said."""
 
     def __init__(self, file: JobFile, seconds: float | None) -> None:
         self._begin = self._moved = time.monotonic()
@@ -84,6 +89,7 @@ class Patience:
         # Until the first snapshot fio lays its files out.
         self._layout_s = bytes_needed(file) / SLOWEST_BYTES_PER_S + LATE_S
         self._started: float | None = None
+        self._said = -math.inf
 
     def note(self, gains: list[Gain]) -> None:
         """Something came from fio."""
@@ -99,6 +105,15 @@ class Patience:
         if self._seconds is None or self._started is None:
             return self._seconds
         return self._started + self._seconds - time.monotonic()
+
+    def complaint(self) -> str | None:
+        """Return what must be said, now and then, while nothing ends; None if all goes on."""
+        now = time.monotonic()
+        silent_s = now - max(self._moved, self._started or now)
+        if silent_s < STUCK_S or now - self._said < SAID_AGAIN_S:
+            return None
+        self._said = now
+        return f"fio: no I/O has ended for {silent_s:.0f} s"
 
     def is_over(self) -> bool:
         """Whether it has taken too long."""
@@ -151,6 +166,9 @@ class _Turn:
         while self.process.ended() is None:
             for text in self.process.documents():
                 self._take(text)
+            complaint = self.patience.complaint()
+            if complaint is not None:
+                self._watch.say(complaint)
             interruption = self._watch.interruption
             if asked_at is not None:
                 if interruption.presses > presses or time.monotonic() - asked_at > GRACE_S:

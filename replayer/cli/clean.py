@@ -28,8 +28,8 @@ MARKER = ".replayer-run"
 THREADS = 8  # chosen: as runs remove theirs
 HUNG_S = 20.0  # chosen: a mount that takes longer for one call is taken for dead
 POLL_S = 0.02
-BEGUN = re.compile(r"replayer-(\d{8}T\d{6}-[0-9a-f]{4}|doctor-[0-9a-f]{8})")
-"""Names that runs give to their folders: one of these without anything in it was begun only."""
+BEGUN = re.compile(r"replayer-(\d{8}T\d{6}-[0-9a-f]{4}|(doctor|direct)-[0-9a-f]{8})")
+"""Names that runs and probes give to their folders: an empty one of these was begun only."""
 YOUNG_S = 60.0  # chosen: a run marks its folder at once, if its mount answers
 
 

@@ -103,6 +103,7 @@ class OwnBand:
         self._roster = roster
         self._gauge = gauge
         self._courier: Courier | None = None
+        self._target = 0
 
     def follow(self, courier: Courier) -> None:
         """Hear of intervals from a courier."""
@@ -122,6 +123,7 @@ class OwnBand:
 
     def begin(self, segment: Segment, warm_up_ns: int) -> None:
         """Let the users run."""
+        self._target = segment.target
         self._session.engine.begin_segment(segment.target, segment.round, warm_up_ns)
 
     def end_warm_up(self) -> None:
@@ -144,7 +146,9 @@ class OwnBand:
 
     def end(self, grace_ns: int) -> None:
         """End the segment, in bounded time."""
-        self.given_up += call_in_thread(self._session.engine.end_segment, grace_ns)
+        stuck = call_in_thread(self._session.engine.end_segment, grace_ns)
+        self.given_up += stuck
+        self._session.grounds[self._target].is_hanging |= bool(stuck)
         self._roster.give_up(stuck.user for stuck in self.given_up)
 
     def check(self) -> None:

@@ -169,13 +169,13 @@ def put_away(session: Session, *, hung: bool) -> Leavings:
 
     Args:
         session: The run, whose engine is closed.
-        hung: Calls hang on a target: nothing more is asked of it.
+        hung: Calls hang, and it is not known on which target: nothing more is asked of any.
     """
     settings = session.request.settings
     kept: list[str] = []
     left: list[str] = []
     for ground in session.grounds:
-        if hung:
+        if hung or ground.is_hanging:
             left.extend(_left_behind(ground, "calls hang there"))
         elif settings.keep or settings.reuse:
             kept.append(_keep(session, ground))

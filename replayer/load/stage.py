@@ -79,7 +79,8 @@ class Stage:
             self._session.chronicle.end(self._make_ending())
             self._code = self._show()
         finally:
-            leavings = put_away(self._session, hung=self._troupe.hung)
+            known = any(ground.is_hanging for ground in self._session.grounds)
+            leavings = put_away(self._session, hung=self._troupe.hung and not known)
             request.progress.close()
             request.interruption.unwatch()
             self._troupe.statistics.release()

@@ -130,9 +130,12 @@ def test_clean_refuses_a_folder_without_the_marker(shell: Shell) -> None:
     assert (mount / "replayer-20261121T000000-abcd" / "thesis.txt").exists()
 
 
-def test_clean_removes_an_empty_folder_that_bears_the_name_of_a_run(shell: Shell) -> None:
+@pytest.mark.parametrize("name", ["20261121T000000-abcd", "doctor-0123abcd", "direct-0123abcd"])
+def test_clean_removes_an_empty_folder_that_bears_the_name_of_a_run(
+    shell: Shell, name: str
+) -> None:
     mount = shell.target()
-    begun, other = mount / "replayer-20261121T000000-abcd", mount / "replayer-mine"
+    begun, other = mount / f"replayer-{name}", mount / "replayer-mine"
     for folder in (begun, other):
         folder.mkdir()
     (mount / "replayer-20261121T000000-0123").symlink_to(other)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.mounts.fleet import Fleet, launch
+from tests.mounts.sentinel import Guarded, make_guarded
 
 
 @pytest.fixture(scope="session")
@@ -25,3 +26,10 @@ def stack() -> Iterator[ExitStack]:
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     return tmp_path / "home"
+
+
+@pytest.fixture
+def guarded(tmp_path: Path, home: Path) -> Iterator[Guarded]:
+    guarded = make_guarded(tmp_path, home)
+    yield guarded
+    guarded.scene.kill()

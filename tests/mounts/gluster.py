@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.mounts.machine import CannotError, call, need_root, needs, unmount, wait_for
 
-__all__ = ["gluster"]
+__all__ = ["bricks", "gluster"]
 
 SPACE = "replayer-tests"
 ADDRESS = "10.77.0.1"  # chosen: of a network that is on no other device of the namespace
@@ -52,6 +52,12 @@ def gluster(stack: ExitStack, home: Path) -> tuple[Path, ...]:
         wait_for(path.is_mount, "the volume is mounted")
         mounts.append(path)
     return tuple(mounts)
+
+
+def bricks(home: Path) -> list[int]:
+    """The processes that hold a volume's files."""
+    listed = call("ps", "-eo", "pid=,args=").splitlines()
+    return [int(line.split()[0]) for line in listed if "glusterfsd" in line and f"{home}/" in line]
 
 
 def _is_online(command: tuple[str, ...]) -> bool:

@@ -19,6 +19,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "replay
 PACKAGE = "user-mode-linux"  # of Debian, unpacked and not installed
 MEMORY = "3G"
 DISK_BYTES = 4 << 30
+SPARE_BYTES = 256 << 20
 MOUNTS = {
     "nfs-sync": ("/nfs/sync", "/nfs/sync-too"),
     "nfs-async": ("/nfs/async", "/nfs/async-too"),
@@ -55,7 +56,12 @@ class Guest:
         words = (
             *(self._kernel / "usr/bin/linux.uml", f"mem={MEMORY}", "rootfstype=hostfs"),
             *("rootflags=/", "ro", f"init={self._folder}/nfs/first.sh"),
-            *(f"ubda={self._folder}/disk", f"uml_dir={self._folder}", "umid=guest"),
+            *(
+                f"ubda={self._folder}/disk",
+                f"ubdb={self._folder}/spare",
+                f"uml_dir={self._folder}",
+                "umid=guest",
+            ),
             *("con=null", "con0=null,fd:1", "quiet"),
         )
         done = subprocess.run(
@@ -82,8 +88,9 @@ def boot(folder: Path) -> Guest:
     kernel = _kernel()
     shutil.copytree(HERE, folder / "nfs")
     disk = folder / "disk"
-    with disk.open("wb") as file:
-        file.truncate(DISK_BYTES)
+    for path, size_bytes in ((disk, DISK_BYTES), (folder / "spare", SPARE_BYTES)):
+        with path.open("wb") as file:
+            file.truncate(size_bytes)
     call("mkfs.ext4", "-q", "-F", disk)
     modules = kernel / "usr/lib/uml/modules"
     (folder / "nfs" / "settings").write_text(

@@ -79,6 +79,17 @@ SCENARIOS: Sequence[Piece] = (
     _scenario("write-size-sweep", rounds=10, quick=False),
 )
 
+VERIFIED: Sequence[Piece] = tuple(
+    Piece(f"{name}-verified", (*_short(name, *settings, rounds=rounds), "--verify"), quick=False)
+    for name, settings, rounds in (
+        ("uploads", ("sequences.receive.0.write.size=1MiB",), 6),
+        ("write-1mb-files", (), 5),
+        ("small-reads", ("files.files=200",), 100),
+        ("file-server", ("files.files=60",), 40),
+    )
+)
+"""Reads that do not hold what was written are errors of theirs: none is expected anywhere."""
+
 LARGE = frozenset({"linux/untar", "wordpress/deploy-cp", "wordpress/deploy-rsync"})
 """Traces that write 65 MB and more."""
 
@@ -90,4 +101,4 @@ TRACES: Sequence[Piece] = tuple(
     for name in shipped_traces()
 )
 
-PIECES = (*SCENARIOS, *TRACES)
+PIECES = (*SCENARIOS, *VERIFIED, *TRACES)

@@ -72,16 +72,20 @@ class Scene:
         return folder
 
     def begin(
-        self, scenario: str, *words: str | Path, limit: Callable[[], None] | None = None
+        self,
+        what: str,
+        *words: str | Path,
+        command: str = "run",
+        limit: Callable[[], None] | None = None,
     ) -> None:
         """Start a run on the target, under a limit of its own if one is given."""
-        command = ("run", scenario, "--target", f"here={self.mount}", *map(str, words))
+        whole = (command, what, "--target", f"here={self.mount}", *map(str, words))
         with (
             (self.shell.home / "err").open("wb") as said,
             (self.shell.home / "out").open("wb") as out,
         ):
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "replayer", *command],
+                [sys.executable, "-m", "replayer", *whole],
                 cwd=self.shell.home,
                 stdin=subprocess.DEVNULL,
                 stdout=out,

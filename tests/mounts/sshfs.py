@@ -4,13 +4,14 @@ import os
 import signal
 import socket
 import subprocess
+from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.mounts.machine import CannotError, call, need_root, needs, unmount, wait_for
 
-__all__ = ["Server", "serve", "sshfs"]
+__all__ = ["Server", "send_to", "serve", "sshfs"]
 
 SSHD = "/usr/sbin/sshd"  # it wants to be called by its whole path
 OPTIONS = {
@@ -29,6 +30,8 @@ class Server:
     home: Path
     port: int
     export: Path
+    inside: tuple[str, ...] = ()
+    """What puts a command into the server's network namespace."""
 
     def mount(self, stack: ExitStack, name: str, *options: str) -> Path:
         """Mount the export with a client of its own."""
@@ -40,7 +43,7 @@ class Server:
             *("-oStrictHostKeyChecking=no", f"-oUserKnownHostsFile={known}"),
             *("-oServerAliveInterval=0", *(f"-o{option}" for option in options)),
         )
-        call("sshfs", f"root@127.0.0.1:{self.export}", path, *words)
+        call(*self.inside, "sshfs", f"root@127.0.0.1:{self.export}", path, *words)
         stack.callback(unmount, path)
         return path
 
@@ -51,11 +54,22 @@ class Server:
         top = [int(line.split()[0]) for line in listed.splitlines() if f"{SSHD} -f {ours}" in line]
         return [pid for pid in _below(set(top)) if pid not in top]
 
+    def clients(self) -> list[int]:
+        """The processes that hand calls of this machine on to the server."""
+        listed = call("ps", "-eo", "pid=,args=").splitlines()
+        ours = f"sshfs root@127.0.0.1:{self.export} "
+        return [int(line.split()[0]) for line in listed if ours in line]
+
     def send(self, number: signal.Signals) -> None:
         """Send a signal to every process that answers file calls."""
-        for pid in self.workers():
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
+        send_to(self.workers(), number)
+
+
+def send_to(pids: Iterable[int], number: signal.Signals) -> None:
+    """Send a signal to processes, some of which may have ended."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _below(parents: set[int]) -> list[int]:
@@ -67,8 +81,8 @@ def _below(parents: set[int]) -> list[int]:
     return sorted(found)
 
 
-def serve(stack: ExitStack, home: Path) -> Server:
-    """Start a server that exports a folder below ``home``."""
+def serve(stack: ExitStack, home: Path, inside: tuple[str, ...] = ()) -> Server:
+    """Start a server that exports a folder below ``home``, in a network namespace if given."""
     need_root()
     needs("sshfs", "sshfs")
     needs("sshd", "openssh-server")
@@ -91,11 +105,13 @@ def serve(stack: ExitStack, home: Path) -> Server:
     config.write_text("".join(f"{key} {value}\n" for key, value in lines.items()))
     Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # where it has nothing to say
     process = subprocess.Popen(
-        [SSHD, "-f", str(config), "-D", "-E", str(home / "log")], stdin=subprocess.DEVNULL
+        [*inside, SSHD, "-f", str(config), "-D", "-E", str(home / "log")],
+        stdin=subprocess.DEVNULL,
     )
-    server = Server(home, port, export)
+    server = Server(home, port, export, inside)
     stack.callback(_end, server, process)
-    wait_for(lambda: _answers(port), "sshd listens")
+    log = home / "log"
+    wait_for(lambda: log.exists() and "listening" in log.read_text(), "sshd listens")
     return server
 
 
@@ -116,8 +132,3 @@ def _free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0

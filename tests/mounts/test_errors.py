@@ -48,6 +48,7 @@ def test_calls_that_fail_are_counted_by_errno_and_the_run_goes_on(
     scene.happens()
     place.suffer(**{call: {"errno": getattr(errno, number)}})
     ending = scene.end()
+    place.suffer()
     assert ending.outcomes == {number}, ending.said
     assert ending.code == 1, ending.said
     assert ending.run["status"] == "finished"
@@ -67,6 +68,7 @@ def test_a_call_that_fails_while_laying_out_ends_the_run_and_names_the_file(
     scene.happens()
     place.suffer(**{call: {"errno": errno.EIO}})
     ending = scene.end()
+    place.suffer()
     assert ending.code == 3, ending.said
     assert "/files/" in ending.said
     assert list(scene.mount.glob("replayer-2*")) == []

@@ -1,24 +1,27 @@
 """Servers that stop answering, for a while and for ever, and servers that die."""
 
+import shutil
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.mounts.fleet import WANTED, long
+from tests.mounts.fleet import long
+from tests.mounts.gluster import bricks, gluster
 from tests.mounts.machine import CannotError, call
 from tests.mounts.scene import Scene, make_scene
-from tests.mounts.sshfs import Server, serve
+from tests.mounts.sshfs import Server, send_to, serve
 
 pytestmark = pytest.mark.mounts
 
 STOP_S = 2
 SLACK_S = 5  # how much later than its stop timeout a run may end
 REPORT_S = 5  # after so long in the kernel a call is reported
+REMOVAL_S = 20  # how long a removal of a baseline may hang
 SOON_S = 3  # how much later than that at most, on a busy machine
 
 
@@ -35,6 +38,33 @@ class Remote:
 
     def thaw(self) -> None:
         self.server.send(signal.SIGCONT)
+        send_to(self.server.clients(), signal.SIGCONT)
+
+
+@dataclass
+class Frozen:
+    """A scene on a mount, and the processes that are frozen."""
+
+    scene: Scene
+    kind: str
+    who: Callable[[], list[int]]
+
+    def freeze(self) -> None:
+        send_to(self.who(), signal.SIGSTOP)
+        self.scene.happens()
+
+    def thaw(self) -> None:
+        send_to(self.who(), signal.SIGCONT)
+
+
+def make_frozen(stack: ExitStack, home: Path, kind: str) -> Frozen:
+    place = home / "place"
+    if kind == "gluster's brick":
+        mount = gluster(stack, place)[0]
+        return Frozen(make_scene(home / "shell", mount), kind, lambda: bricks(place))
+    server = serve(stack, place)
+    who = server.workers if kind == "sshfs's server" else server.clients
+    return Frozen(make_scene(home / "shell", server.mount(stack, "one")), kind, who)
 
 
 @pytest.fixture
@@ -51,9 +81,7 @@ def remote(stack: ExitStack, home: Path) -> Iterator[Remote]:
 
 
 @long
-@pytest.mark.parametrize(
-    "seconds", [6, pytest.param(60, marks=pytest.mark.skipif(WANTED != "all", reason="long"))]
-)
+@pytest.mark.parametrize("seconds", [6, 60])
 def test_a_server_that_is_frozen_for_a_while_is_reported_and_the_run_goes_on(
     remote: Remote, seconds: int
 ) -> None:
@@ -74,10 +102,31 @@ def test_a_server_that_is_frozen_for_a_while_is_reported_and_the_run_goes_on(
 
 
 def test_a_server_that_is_frozen_for_ever_lets_the_run_end_in_time(remote: Remote) -> None:
-    scene = remote.scene
+    end_in_time(Frozen(remote.scene, "sshfs's server", remote.server.workers))
+
+
+@long
+@pytest.mark.parametrize("kind", ["sshfs itself", "gluster's brick"])
+def test_what_is_frozen_for_ever_lets_the_run_end_in_time(
+    stack: ExitStack, home: Path, kind: str
+) -> None:
+    try:
+        frozen = make_frozen(stack, home, kind)
+    except CannotError as error:
+        pytest.skip(str(error))
+    try:
+        end_in_time(frozen)
+    finally:
+        frozen.thaw()
+        frozen.scene.kill()
+
+
+def end_in_time(frozen: Frozen) -> None:
+    """Run on a mount that stops answering, and never goes on before the run has ended."""
+    scene = frozen.scene
     scene.begin("tiny.yaml", "-t", "9s", "-s", str(STOP_S))
     scene.wait_until_measuring()
-    remote.freeze()
+    frozen.freeze()
     assert scene.wait_until_told("hangs: user") < REPORT_S + SOON_S
     ending = scene.end()
     assert ending.took_s < 9 + STOP_S + SLACK_S
@@ -85,9 +134,28 @@ def test_a_server_that_is_frozen_for_ever_lets_the_run_end_in_time(remote: Remot
     assert ending.ops > 0
     assert ending.run["health"]["users_given_up"] == 2
     assert "left behind" in ending.said
+    frozen.thaw()
+    scene.clean()
+    scene.tell("frozen for ever", frozen.kind, ending)
+
+
+@long
+def test_of_two_targets_only_the_one_that_hangs_is_left_behind(
+    remote: Remote, tmp_path: Path
+) -> None:
+    scene, other = remote.scene, tmp_path / "other"
+    other.mkdir()
+    scene.begin("tiny.yaml", "--target", f"well={other}", "-t", "9s", "-s", str(STOP_S))
+    scene.wait_until_measuring()
+    remote.freeze()
+    ending = scene.end()
+    assert ending.took_s < 9 + STOP_S + SLACK_S
+    assert ending.code == 4, ending.said
+    assert ending.said.count("left behind") == 1, ending.said
+    assert list(other.iterdir()) == []
     remote.thaw()
     scene.clean()
-    scene.tell("server frozen for ever", "sshfs", ending)
+    scene.tell("frozen for ever, beside a target that is well", "sshfs", ending)
 
 
 @long
@@ -150,6 +218,90 @@ def test_a_server_that_freezes_before_the_removal_leaves_the_folder_to_clean(
     remote.thaw()
     scene.clean()
     scene.tell("server frozen while removing", "sshfs", ending)
+
+
+@long
+def test_a_replay_on_a_server_that_is_frozen_for_ever_ends_in_time(remote: Remote) -> None:
+    scene = remote.scene
+    scene.begin("wordpress/plugin-delete", "-s", str(STOP_S), command="replay")
+    scene.wait_until_measuring()
+    remote.freeze()
+    scene.wait_until_told("hangs: ")
+    scene.happens()
+    assert scene.process is not None
+    scene.process.send_signal(signal.SIGTERM)
+    ending = scene.end()
+    assert ending.took_s < STOP_S + SLACK_S
+    assert ending.code == 4, ending.said
+    assert "left behind" in ending.said
+    remote.thaw()
+    scene.clean()
+    scene.tell("replay: server frozen for ever, SIGTERM", "sshfs", ending)
+
+
+JOB = """\
+[save]
+ioengine=psync
+rw=write
+bs=4k
+size=1m
+runtime=3s
+time_based=1
+fsync=1
+"""
+FIO_ENDS_S = 15 + 5  # how long fio may take to end when it is asked, and when it is killed
+
+
+@long
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_a_baseline_on_a_server_that_is_frozen_for_ever_says_so_and_ends(remote: Remote) -> None:
+    scene = remote.scene
+    (scene.shell.home / "save.fio").write_text(JOB.replace("3s", "60s"))
+    scene.begin("save.fio", command="baseline")
+    scene.wait(lambda: any(scene.mount.glob("replayer-2*/save.*")), "fio has begun")
+    time.sleep(3)
+    remote.freeze()
+    assert scene.wait_until_told("no I/O has ended") < REPORT_S + SOON_S
+    scene.happens()
+    assert scene.process is not None
+    scene.process.send_signal(signal.SIGTERM)
+    ending = scene.end()
+    assert ending.took_s < FIO_ENDS_S + SLACK_S
+    assert ending.code == 3, ending.said
+    assert "replayer clean" in ending.said
+    remote.thaw()
+    scene.clean()
+    scene.tell("baseline: server frozen for ever, SIGTERM", "sshfs", ending)
+
+
+@long
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_a_baseline_whose_removal_hangs_says_so_and_ends(remote: Remote) -> None:
+    scene = remote.scene
+    many = "nrfiles=4000\nfilesize=4k\nsize=16m\nopenfiles=16"
+    job = JOB.replace("size=1m", many).replace("fsync=1\n", "create_fsync=0\n")
+    (scene.shell.home / "save.fio").write_text(job)
+    scene.begin("save.fio", command="baseline")
+    scene.wait(lambda: any(scene.mount.glob("replayer-2*/save.*")), "fio has begun")
+    folder = scene.folder
+    most = 0
+
+    def shrinks() -> bool:
+        nonlocal most
+        count = len(list(folder.iterdir()))
+        most = max(most, count)
+        return count < most
+
+    scene.wait(shrinks, "it removes")
+    remote.freeze()
+    scene.wait_until_told("hangs: ")
+    ending = scene.end()
+    assert ending.took_s < REMOVAL_S + SLACK_S
+    assert ending.code == 3, ending.said
+    assert "replayer clean" in ending.said
+    remote.thaw()
+    scene.clean()
+    scene.tell("baseline: server frozen while removing", "sshfs", ending)
 
 
 @long

@@ -2,24 +2,22 @@
 
 import json
 import os
-import random
 import resource
-import signal
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.mounts.fleet import long
+from tests.mounts.kills import WORKS, kill_once, make_range
 from tests.mounts.machine import CannotError, needs
 from tests.mounts.scene import Scene, make_scene
 
 pytestmark = pytest.mark.mounts
 
 PIDS = Path("/sys/fs/cgroup/pids")
-KILLS = int(os.environ.get("REPLAYER_KILLS", "5"))
+QUICK = {"run", "look for O_DIRECT"}
 FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
 
 
@@ -114,50 +112,12 @@ def test_a_wall_clock_that_is_set_changes_neither_times_nor_the_length_of_a_run(
     scene.tell(f"wall clock set by {step}", "local disk", ending)
 
 
-def wait_a_while(scene: Scene, seconds: float) -> None:
-    assert scene.process is not None
-    with suppress(Exception):
-        scene.process.wait(seconds)
-
-
-@pytest.mark.parametrize("number", range(KILLS))
-def test_a_run_killed_at_a_random_moment_leaves_readable_records_and_only_its_own_folder(
-    scene: Scene, number: int
+@pytest.mark.parametrize(
+    "work", [work if work in QUICK else pytest.param(work, marks=long) for work in WORKS]
+)
+def test_what_is_killed_at_a_random_moment_leaves_readable_records_and_only_its_own_folder(
+    tmp_path: Path, work: str
 ) -> None:
-    moment = random.Random(number).uniform(0.2, 4.0)  # noqa: S311 - a moment, no secret
-    many = ("--set", "files.files=2000")
-    scene.begin("tiny.yaml", "-t", "2s", *many)
-    wait_a_while(scene, moment)
-    assert scene.process is not None
-    scene.process.send_signal(signal.SIGKILL)
-    scene.process.wait()
-    wait_until_its_child_is_gone(scene)
-    scene.check_foreign()
-    assert {path.name.partition("-2")[0] for path in scene.mount.iterdir()} <= {
-        *("foreign", "replayer")
-    }
-    for folder in scene.shell.home.glob("replayer-runs/*"):
-        shown = scene.shell.run("report", folder)
-        assert shown.code in {0, 1, 3, 4}, shown.err
-        assert "bug" not in shown.err
-    left = list(scene.mount.glob("replayer-2*"))
-    unmarked = [path for path in left if not (path / ".replayer-run").exists()]
-    done = scene.shell.run("clean", scene.mount)
-    assert done.code == (2 if unmarked else 0) or not left, done.err
-    assert [path for path in scene.mount.glob("replayer-2*") if path not in unmarked] == []
-    scene.check_foreign()
-
-
-def wait_until_its_child_is_gone(scene: Scene) -> None:
-    """The child that works is killed with the process that was begun; not at the same instant."""
-    begun = str(scene.mount)
-    deadline = time.monotonic() + 10
-    while any(begun in words for words in command_lines()):
-        assert time.monotonic() < deadline, "it goes on after its keeper was killed"
-        time.sleep(0.02)
-
-
-def command_lines() -> Iterator[str]:
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            yield path.read_text()
+    (tmp_path / "mount").mkdir()
+    killed = kill_once(make_range(tmp_path / "home", tmp_path / "mount"), work, seed=1)
+    assert killed.wrong == (), killed

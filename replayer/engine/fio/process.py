@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from replayer.engine.fio.fence import Fence, fence_around
 from replayer.engine.fio.program import FioError, Program
 
 __all__ = ["FioProcess", "Launch", "children_of"]
@@ -36,12 +37,14 @@ class Launch:
         jobs: The job file, checked and written by this program.
         folder: Where it works: file names are relative.
         may_write: False adds --readonly, with which fio refuses every job that writes.
+        device: The block device that it works on; None: on files of its folder.
     """
 
     program: Program
     jobs: Path
     folder: Path
     may_write: bool = True
+    device: Path | None = None
 
     @property
     def words(self) -> list[str]:
@@ -122,24 +125,34 @@ class FioProcess:
 
 
 def _start(launch: Launch) -> subprocess.Popen[str]:
+    devices = () if launch.device is None else (launch.device,)
     try:
-        return subprocess.Popen(  # noqa: S603 - every word of it was made here
-            launch.words,
-            cwd=launch.folder,
-            env={**os.environ, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,  # Ctrl-C comes here first
-            # SIGPIPE stays ignored: when this program is killed, fio must live to end its jobs.
-            restore_signals=False,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 - it makes one system call and nothing else
-        )
-    except OSError as error:
-        message = f"{launch.program.path}: cannot be started: {error.strerror or error}"
+        with fence_around(launch.folder, devices) as fence:
+            return _start_within(launch, fence)
+    except (OSError, subprocess.SubprocessError) as error:
+        reason = error.strerror if isinstance(error, OSError) else None
+        message = f"{launch.program.path}: cannot be started: {reason or error}"
         raise FioError(message) from error
+
+
+def _start_within(launch: Launch, fence: Fence) -> subprocess.Popen[str]:
+    def begin() -> None:
+        _die_with_parent()
+        fence.enter()
+
+    return subprocess.Popen(  # noqa: S603 - every word of it was made here
+        launch.words,
+        env={**os.environ, "LC_ALL": "C"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # Ctrl-C comes here first
+        # SIGPIPE stays ignored: when this program is killed, fio must live to end its jobs.
+        restore_signals=False,
+        preexec_fn=begin,  # noqa: PLW1509 - it makes a few system calls and nothing else
+    )
 
 
 def children_of(pid: int) -> tuple[int, ...]:

@@ -52,3 +52,18 @@ def test_a_job_without_a_run_time_is_over_when_nothing_ends_any_more(clock: Cloc
     assert not waiting.is_over()
     clock.now += 1
     assert waiting.is_over()
+
+
+def test_that_no_io_ends_is_said_after_five_seconds_and_again_now_and_then(clock: Clock) -> None:
+    waiting = patience("[a]\nruntime=60\nsize=1m\n")
+    clock.now += 30  # it lays out
+    assert waiting.complaint() is None
+    waiting.note([])
+    clock.now += turn.STUCK_S - 0.1
+    assert waiting.complaint() is None
+    clock.now += 0.2
+    assert waiting.complaint() == "fio: no I/O has ended for 5 s"
+    clock.now += turn.SAID_AGAIN_S - 1
+    assert waiting.complaint() is None
+    clock.now += 1
+    assert waiting.complaint() == "fio: no I/O has ended for 15 s"

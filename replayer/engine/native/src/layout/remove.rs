@@ -13,6 +13,8 @@ use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 
 /// The file that says that a folder is ours.
 pub(crate) const MARKER: &[u8] = b".replayer-run";
+/// The longest note of a marker that is kept (as it is read, see `sandbox`).
+const NOTE_BYTES: usize = 1 << 20;
 /// Directories deeper than this are first moved up, so that open descriptors stay few (chosen).
 const DEEPEST: usize = 24;
 /// Entries that one thread removes before it takes others (chosen).
@@ -40,15 +42,45 @@ pub(crate) fn remove(folder: OwnedFd, parent: OwnedFd, name: &str, threads: usiz
             // Moved, or another one has taken its name.
             return Err(Fault::at(b"")(Errno::STALE));
         }
-        empty(crew)?;
-        crew.job.at("unlink", MARKER);
-        below::unlink(crew.folder(), MARKER).map_err(Fault::at(MARKER))?;
-        crew.job.at("rmdir", b"");
-        let removed = below::remove_directory(parent.as_fd(), &name);
-        removed.map_err(Fault::at(b""))?;
-        crew.job.count(Done::Directory);
-        Ok(())
+        let note = read_marker(crew, marker.size);
+        for _ in 0..LISTINGS {
+            empty(crew)?;
+            if take_away(crew, parent.as_fd(), &name, &note)? {
+                crew.job.count(Done::Directory);
+                return Ok(());
+            }
+        }
+        Err(Fault::at(b"")(Errno::NOTEMPTY))
     })
+}
+
+/// What the marker says; nothing if it cannot be read, which keeps nobody from removing the folder.
+fn read_marker(crew: &Crew, size: u64) -> Vec<u8> {
+    let mut note = vec![0; usize::try_from(size).map_or(NOTE_BYTES, |size| size.min(NOTE_BYTES))];
+    let file = below::open_to_read(crew.folder(), MARKER);
+    let length = file.and_then(|file| below::read_from(&file, &mut note));
+    note.truncate(length.unwrap_or_default());
+    note
+}
+
+/// Remove the marker and the folder. If that cannot be, the marker is put back, or nobody would find the folder again: false when
+/// something has come into it meanwhile.
+fn take_away(crew: &Crew, parent: BorrowedFd<'_>, name: &[u8], note: &[u8]) -> Result<bool, Fault> {
+    crew.job.at("unlink", MARKER);
+    below::unlink(crew.folder(), MARKER).map_err(Fault::at(MARKER))?;
+    crew.job.at("rmdir", b"");
+    let Err(errno) = below::remove_directory(parent, name) else {
+        return Ok(true);
+    };
+    crew.job.at("create", MARKER);
+    let put_back = below::create(crew.folder(), MARKER, 0o600).and_then(|file| {
+        below::write_all(&file, note)?;
+        below::close(file)
+    });
+    match errno {
+        Errno::NOTEMPTY | Errno::EXIST => put_back.map(|()| false).map_err(Fault::at(MARKER)),
+        errno => Err(Fault::at(b"")(errno)),
+    }
 }
 
 /// A directory that is being emptied.

@@ -88,3 +88,56 @@ fn wide_directories_are_shared_among_threads() {
     }
     assert_eq!(done(&wipe(run.folder(), 4)).unwrap().files, 3000);
 }
+
+#[test]
+fn a_folder_that_cannot_go_has_its_marker_again() {
+    let run = Run::new();
+    fs::write(run.path().join(".replayer-run"), "whose it is").unwrap();
+    fs::write(run.path().join("file"), "").unwrap();
+    let folder = run.folder();
+    let place = run.path();
+    let bound = std::process::Command::new("mount")
+        .arg("--bind")
+        .args([&place, &place])
+        .status();
+    if !bound.is_ok_and(|status| status.success()) {
+        return;
+    }
+    let task = remove(folder, open(run.parent.path()), "run", 2);
+    let (errno, _) = fault(done(&task));
+    let unmounted = std::process::Command::new("umount").arg(&place).status();
+    assert!(unmounted.unwrap().success());
+    assert_eq!(errno, Errno::BUSY);
+    assert_eq!(
+        fs::read_to_string(place.join(".replayer-run")).unwrap(),
+        "whose it is"
+    );
+    assert!(!place.join("file").exists());
+    run.remove().unwrap();
+}
+
+#[test]
+fn a_folder_into_which_others_put_things_goes_or_keeps_its_marker() {
+    for _ in 0..20 {
+        let run = Run::new();
+        fs::write(run.path().join(".replayer-run"), "whose it is").unwrap();
+        let place = run.path();
+        let over = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for number in 0.. {
+                    let _ = symlink("nowhere", place.join(format!("planted-{number}")));
+                    if over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+            });
+            let _ = run.remove();
+            over.store(true, Ordering::Relaxed);
+        });
+        if place.exists() {
+            let note = fs::read_to_string(place.join(".replayer-run"));
+            assert_eq!(note.unwrap(), "whose it is");
+        }
+    }
+}
