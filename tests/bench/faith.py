@@ -2,26 +2,33 @@
 
 *matches*: every shipped trace (or those below ``--traces``) on tmpfs and on a new ext4, with 1 and
 with 16 users. *order*: every one of several threads, so often at each pace, each time held against
-the edges of its trace.
+the edges of its trace. With ``--raw`` the captures below a folder are imported first and take part.
 """
 
 import argparse
 import json
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import replayer
+from replayer.trace.windows import LARGEST_NS, Window
 from tests.bench import arena
-from tests.bench.replay import Place, replay
+from tests.bench.captures import import_capture, logs_in, name_of
+from tests.bench.replay import REPLAYED, Place, replay
 
 TRACES = Path(replayer.__file__).parent.parent / "traces"
 USERS = (1, 16)
 PACES = ("asap", "closed", "timed", "open")
 SPEED = 20
-"""Pauses are shortened so much while order is checked (chosen: more events meet)."""
+"""Pauses are shortened at least so much while order is checked (chosen: more events meet)."""
+ANY_RESULTS = "--threshold=errors < 100%"
+JUDGED = REPLAYED | {1}
+"""Exit codes of a replay that was done: 1 says that the order was not kept."""
+WHOLE = Window(0, LARGEST_NS, "all of it")
+"""Captures are imported as one request, so that all their threads and edges arrive together."""
 CONTENDED = "shared mutable"
 """Label of the files on which users may meet; everywhere else each has its own."""
 
@@ -67,9 +74,18 @@ def found_in(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield str(document.parent), json.loads(document.read_text())
 
 
+def import_all(folder: Path, scratch: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Import the raw captures below a folder; give folders and trace.json of those with events."""
+    for log in logs_in(folder):
+        target = scratch / "captures" / name_of(log)
+        trace = import_capture(log, target, [WHOLE])
+        if trace["counts"]["events"]:
+            yield str(target), trace
+
+
 def match(place: Place, trace: str, users: int) -> Match:
     """Replay a trace once without pauses."""
-    run = replay(place, trace, "--pace=asap", f"-u{users}", "--threshold=errors < 100%")
+    run = replay(place, trace, "--pace=asap", f"-u{users}", ANY_RESULTS)
     found = run["replay"]["results"]
     diverged = sum(each["count"] for each in found["diverged"])
     return Match(
@@ -104,6 +120,15 @@ class Kept:
     def passes(self) -> bool:
         return self.violated == 0 and self.edges > 0
 
+    def plus(self, other: "Kept") -> "Kept":
+        """Add the counts of another trace or pace."""
+        return replace(
+            self,
+            runs=self.runs + other.runs,
+            edges=self.edges + other.edges,
+            violated=self.violated + other.violated,
+        )
+
     def row(self) -> str:
         word = "ok" if self.passes() else "misses its target"
         checked = f"{self.edges:,} edges checked, {self.violated:,} violated: {word}"
@@ -116,10 +141,15 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=20, help="runs at each pace (20)")
     parser.add_argument("--only", default="", metavar="NAME", help="traces whose name has this")
     parser.add_argument("--traces", type=Path, default=TRACES, help="a folder of traces (shipped)")
+    parser.add_argument("--raw", type=Path, metavar="FOLDER", help="a folder of raw captures, too")
     options = parser.parse_args()
-    traces = {name: trace for name, trace in found_in(options.traces) if options.only in name}
-    for part in options.parts or ["matches", "order"]:
-        {"matches": _matches, "order": _order}[part](traces, options.turns)
+    with tempfile.TemporaryDirectory() as scratch:
+        found = dict(found_in(options.traces))
+        if options.raw:
+            found |= import_all(options.raw, Path(scratch))
+        traces = {name: trace for name, trace in found.items() if options.only in name}
+        for part in options.parts or ["matches", "order"]:
+            {"matches": _matches, "order": _order}[part](traces, options.turns)
 
 
 def _matches(traces: dict[str, dict[str, Any]], _: int) -> None:
@@ -134,20 +164,25 @@ def _matches(traces: dict[str, dict[str, Any]], _: int) -> None:
 
 def _order(traces: dict[str, dict[str, Any]], turns: int) -> None:
     print("order of events of several threads, on tmpfs")
-    for name, trace in traces.items():
-        if trace["counts"]["threads"] > 1:
-            has_requests = bool(trace["requests"])
-            for pace in PACES if has_requests else PACES[:-1]:
-                print(_kept(name, pace, turns).row(), flush=True)
+    several = {name: each for name, each in traces.items() if each["counts"]["threads"] > 1}
+    total = Kept("all", "", 0, 0, 0)
+    for name, trace in several.items():
+        for pace in PACES if trace["requests"] else PACES[:-1]:
+            kept = _kept(name, trace, pace, turns)
+            print(kept.row(), flush=True)
+            total = total.plus(kept)
+    print(total.row())
 
 
-def _kept(name: str, pace: str, turns: int) -> Kept:
-    loops = 1 if pace == "open" else turns  # all requests are enough performances
-    words = [f"--pace={pace}", "--check-order", f"--loops={loops}"]
-    words += [] if pace == "asap" else [f"--speed={SPEED}"]
+def _kept(name: str, trace: dict[str, Any], pace: str, turns: int) -> Kept:
+    speed = max(SPEED, round(trace["counts"]["span_ns"] / 1e9))  # a second at most (chosen)
+    requests = max(sum(each["count"] for each in trace["requests"]), 1)
+    loops = -(-turns // requests) if pace == "open" else turns  # that many performances at least
+    words = [f"--pace={pace}", "--check-order", f"--loops={loops}", ANY_RESULTS]
+    words += [] if pace == "asap" else [f"--speed={speed}"]
     words += ["--requests"] if pace == "open" else []
     with arena.tmpfs() as folder, tempfile.TemporaryDirectory() as scratch:
-        run = replay(Place(folder, Path(scratch) / "run"), name, *words)
+        run = replay(Place(folder, Path(scratch) / "run"), name, *words, codes=JUDGED)
     found = run["replay"]["order"]
     return Kept(name, pace, found["performances"], found["edges"], found["violated"])
 
