@@ -75,9 +75,9 @@ class Pwrite(_At):
 
 
 class Write(OfFile):
-    """write(2) until ``size`` bytes are written, at most ``first`` in the first call, then ``block``.
+    """write(2) until ``size`` bytes are written, at most ``block`` a call.
 
-    Without ``first`` the first call is as the others.
+    With ``first`` the first call writes at most that.
     """
 
     do: Literal["write"]
