@@ -186,25 +186,6 @@ def test_an_event_that_comes_out_otherwise_is_an_error_and_is_explained(shell: S
     assert "wp-config.php" in refused.err
 
 
-def test_a_file_that_a_log_shows_to_be_executable_is_laid_out_so(shell: Shell) -> None:
-    """Without a manifest no more is known of it than that ``access`` allowed it."""
-    (shell.home / "calls.strace").write_text(
-        '10 1700000000.000100 access("/r/program", X_OK) = 0 <0.000005>\n'
-        '10 1700000000.000200 access("/r/text", R_OK) = 0 <0.000005>\n'
-        '10 1700000000.000300 access("/r/known", X_OK) = 0 <0.000005>\n'
-        '10 1700000000.000400 stat("/r/known", {st_mode=S_IFREG|0711, st_size=1, ...}) = 0'
-        " <0.000005>\n"
-    )
-    imported = shell.run("import", "calls.strace", "-o", "calls", "--root", "/r")
-    assert imported.went_well, imported.err
-    mount = shell.target()
-    done = shell.run("replay", "calls", "--target", mount, "--pace", "asap", "--keep", "--json")
-    assert results(done)["matched"] == 4
-    names = ("program", "text", "known")
-    found = {name: next(mount.rglob(name)).stat().st_mode & 0o777 for name in names}
-    assert found == {"program": 0o755, "text": 0o644, "known": 0o711}
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_a_replay_with_what_there_is_and_leaves_nothing(
     shell: Shell, until: Until, number: int

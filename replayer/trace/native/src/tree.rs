@@ -42,8 +42,6 @@ pub(crate) struct Node {
     pub(crate) size: i64,
     /// Its content was changed by the trace.
     pub(crate) changed: bool,
-    /// It was found to be executable.
-    pub(crate) runs: bool,
     /// It was given a size: what is there now says nothing of what was there before.
     pub(crate) resized: bool,
     /// An event has shown that it was there.
@@ -71,7 +69,6 @@ impl Node {
             first_size_is_exact: false,
             size: 0,
             changed: false,
-            runs: false,
             resized: false,
             confirmed: false,
             walked: false,

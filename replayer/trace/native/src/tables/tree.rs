@@ -20,9 +20,6 @@ pub(crate) const SPECS: [Spec; 6] = [
     Spec::new("known_from", Kind::Text, Layout::Dictionary),
 ];
 
-/// Mode of a file of which no more is known than that it may be executed (chosen: what programs have).
-const EXECUTABLE: u32 = 0o755;
-
 /// What of a manifest is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
@@ -100,8 +97,7 @@ fn push(table: &mut TableWriter, node: &Node, row: u32) -> Result<(), TraceError
         path.push(Some(i64::from(row)));
         kind.push_text(Some(ByteArray::from(letter(node.kind))));
         bytes.push(Some(size));
-        let bits = node.mode.or(node.runs.then_some(EXECUTABLE));
-        mode.push(bits.map(i64::from));
+        mode.push(node.mode.map(i64::from));
         target.push_text(link);
         known.push_text(Some(ByteArray::from(known_from)));
     }

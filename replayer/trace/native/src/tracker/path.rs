@@ -13,9 +13,6 @@ use crate::seat::Seat;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
 
-/// Of `access(2)`.
-const X_OK: i64 = 1;
-
 impl Tracker {
     /// Take a call on one path.
     pub(crate) fn on_path(
@@ -161,11 +158,6 @@ impl Tracker {
                 let kind = args.seen.map_or(FileKind::Unknown, |seen| seen.kind);
                 let placed = self.tree.saw(paths, path, op.follows(), kind, repairs)?;
                 self.learn_seen(placed.0, args);
-                if op == Op::Access && args.mode.unwrap_or(0) & X_OK != 0 {
-                    if let Some(node) = self.tree.node_mut(placed.0) {
-                        node.runs = true;
-                    }
-                }
                 Some(placed)
             }
         }
