@@ -320,8 +320,10 @@ def _read(scope: Scope, step: s.Read) -> tuple[str, PlanStep]:
 
 def _write(scope: Scope, step: s.Write | s.Append) -> tuple[str, PlanStep]:
     book = scope.book
-    book.writes(min(book.largest(step.size), book.largest(step.block)))
-    return step.do, {"total": scope.draw(step.size), "block": scope.draw(step.block)}
+    pieces = [step.block] if step.first is None else [step.first, step.block]
+    book.writes(min(book.largest(step.size), max(map(book.largest, pieces))))
+    first = {} if step.first is None else {"first": scope.draw(step.first)}
+    return step.do, {"total": scope.draw(step.size), **first, "block": scope.draw(step.block)}
 
 
 def _at(scope: Scope, step: s.Pread | s.Pwrite) -> tuple[str, PlanStep]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from replayer.plan.census import Census
-from replayer.plan.spread import ZERO, Spread, constant, ratio_up, smaller
+from replayer.plan.spread import ZERO, Spread, constant, pieces, ratio_up, smaller
 
 __all__ = ["Tally", "expect_transaction"]
 
@@ -237,8 +237,9 @@ class _Walker:
     call_pread_random = call_pread
 
     def call_write(self, step: Mapping[str, Any], times: float) -> None:
-        total = self.draw(step["total"])
-        self.tally.ops[step["op"]] += times * ratio_up(total, self.draw(step["block"]))
+        total, block = self.draw(step["total"]), self.draw(step["block"])
+        first = self.draw(step["first"]) if "first" in step else block
+        self.tally.ops[step["op"]] += times * pieces(total, first, block)
         self.tally.bytes_written += times * total.mean
         name = self.names.get(step["file"])
         if name is not None:

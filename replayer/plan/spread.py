@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -69,6 +70,22 @@ def ratio_up(total: Spread, block: Spread) -> float:
     small = _thinned(block)
     ratios = np.ceil(total.values[:, None] / np.maximum(small.values[None, :], 1.0))
     return float(total.weights @ ratios @ small.weights)
+
+
+def pieces(total: Spread, first: Spread, block: Spread) -> float:
+    """Return the expected number of pieces of a total: a first one, and blocks of the rest."""
+    if first is block:
+        return ratio_up(total, block)
+    begun = float(total.weights @ (total.values > 0))
+    few = _thinned(first)
+    return begun + sum(
+        float(weight) * ratio_up(total.map(partial(_less, taken)), block)
+        for taken, weight in zip(few.values, few.weights, strict=True)
+    )
+
+
+def _less(taken: float, values: Numbers) -> Numbers:
+    return np.maximum(values - max(taken, 1.0), 0.0)
 
 
 def smaller(one: Spread, other: Spread) -> float:

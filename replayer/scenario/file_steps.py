@@ -75,10 +75,14 @@ class Pwrite(_At):
 
 
 class Write(OfFile):
-    """write(2) until ``size`` bytes are written, at most ``block`` a call."""
+    """write(2) until ``size`` bytes are written, at most ``block`` a call.
+
+    With ``first`` the first call writes at most that.
+    """
 
     do: Literal["write"]
     size: SizeDraw = size_of_text("4KiB")
+    first: SizeDraw | None = None
     block: SizeDraw = size_of_text("1MiB")
 
 
@@ -87,6 +91,7 @@ class Append(OfFile):
 
     do: Literal["append"]
     size: SizeDraw = size_of_text("4KiB")
+    first: SizeDraw | None = None
     block: SizeDraw = size_of_text("1MiB")
 
 

@@ -8,7 +8,7 @@ table names every call below the roots that could not be represented; the last l
 import argparse
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -79,8 +79,21 @@ def name_of(log: Path) -> str:
     return log.name.removesuffix(suffix)
 
 
-def import_capture(log: Path, target: Path) -> dict[str, Any]:
-    """Import a raw capture with what lies beside it; return the trace's trace.json."""
+def logs_in(folder: Path) -> list[Path]:
+    """List the raw captures below a folder."""
+    return sorted(path for path in folder.rglob("*") if path.name.endswith(SUFFIXES))
+
+
+def import_capture(
+    log: Path, target: Path, windows: Sequence[Window] | None = None
+) -> dict[str, Any]:
+    """Import a raw capture with what lies beside it; return the trace's trace.json.
+
+    Args:
+        log: Of the capture.
+        target: The trace's folder, which is made.
+        windows: Its requests; None: those that lie beside it.
+    """
     name = name_of(log)
     beside = log.with_name(f"{name}.json")
     known: dict[str, Any] = json.loads(beside.read_text()) if beside.exists() else {}
@@ -91,10 +104,7 @@ def import_capture(log: Path, target: Path) -> dict[str, Any]:
         format="fio-iolog" if log.suffix == ".iolog" else "strace",
         manifest=tree if tree.exists() else None,
         directories=list(_directories(known)),
-        windows=[
-            Window(round(each["t0"] * 1e9), round(each["t1"] * 1e9), each["label"])
-            for each in known.get("requests", [])
-        ],
+        windows=list(_windows(known) if windows is None else windows),
         note=known.get("description", name),
     )
     return import_trace([log], target, options)
@@ -105,6 +115,11 @@ def _directories(known: dict[str, Any]) -> Iterator[tuple[int | None, Path]]:
         yield None, Path(known["cwd"])
     for process, directory in (known.get("initial_cwd") or {}).items():
         yield int(process), Path(directory)
+
+
+def _windows(known: dict[str, Any]) -> Iterator[Window]:
+    for each in known.get("requests", []):
+        yield Window(round(each["t0"] * 1e9), round(each["t1"] * 1e9), each["label"])
 
 
 def fate_of(trace: dict[str, Any]) -> Fate:
@@ -128,9 +143,7 @@ def main() -> None:
     print(HEADER)
     total = Fate()
     with tempfile.TemporaryDirectory() as scratch:
-        for log in sorted(options.folder.rglob("*")):
-            if not log.name.endswith(SUFFIXES):
-                continue
+        for log in logs_in(options.folder):
             target = (options.output or Path(scratch)) / name_of(log)
             fate = fate_of(import_capture(log, target))
             total.add(fate)

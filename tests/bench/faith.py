@@ -2,28 +2,38 @@
 
 *matches*: every shipped trace (or those below ``--traces``) on tmpfs and on a new ext4, with 1 and
 with 16 users. *order*: every one of several threads, so often at each pace, each time held against
-the edges of its trace.
+the edges of its trace. With ``--raw`` the captures below a folder are imported first and take part.
 """
 
 import argparse
 import json
+import re
 import tempfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import replayer
+from replayer.trace.windows import LARGEST_NS, Window
 from tests.bench import arena
-from tests.bench.replay import Place, replay
+from tests.bench.captures import import_capture, logs_in, name_of
+from tests.bench.replay import REPLAYED, Place, replay
 
 TRACES = Path(replayer.__file__).parent.parent / "traces"
 USERS = (1, 16)
 PACES = ("asap", "closed", "timed", "open")
 SPEED = 20
-"""Pauses are shortened so much while order is checked (chosen: more events meet)."""
-CONTENDED = "shared mutable"
-"""Label of the files on which users may meet; everywhere else each has its own."""
+"""Pauses are shortened at least so much while order is checked (chosen: more events meet)."""
+ANY_RESULTS = "--threshold=errors < 100%"
+JUDGED = REPLAYED | {1}
+"""Exit codes of a replay that was done: 1 says that the order was not kept."""
+WHOLE = Window(0, LARGEST_NS, "all of it")
+"""Captures are imported as one request, so that all their threads and edges arrive together."""
+OWN = re.compile(r"~\d+(\.\d+)?(/|$)")
+"""In a path of a user's own; on the others users may meet."""
+MOST_EXAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -37,7 +47,8 @@ class Match:
         matched: Those that came out as recorded.
         allowed: Those that differ where differences mean nothing.
         diverged: The others.
-        private: Of these, examples that are not on contended files.
+        private: Of these, examples on files of a user's own.
+        examples: In words.
     """
 
     trace: str
@@ -47,6 +58,7 @@ class Match:
     allowed: int
     diverged: int
     private: int
+    examples: tuple[str, ...]
 
     def passes(self) -> bool:
         return self.private == 0 and (self.users > 1 or self.diverged == 0)
@@ -67,20 +79,36 @@ def found_in(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         yield str(document.parent), json.loads(document.read_text())
 
 
-def match(place: Place, trace: str, users: int) -> Match:
-    """Replay a trace once without pauses."""
-    run = replay(place, trace, "--pace=asap", f"-u{users}", "--threshold=errors < 100%")
-    found = run["replay"]["results"]
-    diverged = sum(each["count"] for each in found["diverged"])
+def import_all(folder: Path, scratch: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Import the raw captures below a folder; give folders and trace.json of those with events."""
+    for log in logs_in(folder):
+        target = scratch / "captures" / name_of(log)
+        trace = import_capture(log, target, [WHOLE])
+        if trace["counts"]["events"]:
+            yield str(target), trace
+
+
+def match(targets: Sequence[Path], output: Path, trace: str, users: int) -> Match:
+    """Replay a trace once on each target without pauses."""
+    first, *others = targets
+    words = [f"--target={each}" for each in others]
+    words += ["--pace=asap", "--rounds=1", f"-u{users}", ANY_RESULTS]
+    found = replay(Place(first, output), trace, *words)["replay"]["results"]
     return Match(
         trace=trace,
         users=users,
         compared=found["compared"],
         matched=found["matched"],
         allowed=sum(each["count"] for each in found["allowed"]),
-        diverged=diverged,
-        private=sum(each.get("label") != CONTENDED for each in found["examples"]),
+        diverged=sum(each["count"] for each in found["diverged"]),
+        private=sum(OWN.search(each["path"]) is not None for each in found["examples"]),
+        examples=tuple(map(_in_words, found["examples"])),
     )
+
+
+def _in_words(example: Mapping[str, Any]) -> str:
+    names = "user {user} row {row} {op} {path}: recorded {recorded}, got {got}"
+    return names.format_map(example)
 
 
 @dataclass(frozen=True)
@@ -102,12 +130,22 @@ class Kept:
     violated: int
 
     def passes(self) -> bool:
-        return self.violated == 0 and self.edges > 0
+        return self.violated == 0
+
+    def plus(self, other: "Kept") -> "Kept":
+        """Add the counts of another trace or pace."""
+        return replace(
+            self,
+            runs=self.runs + other.runs,
+            edges=self.edges + other.edges,
+            violated=self.violated + other.violated,
+        )
 
     def row(self) -> str:
-        word = "ok" if self.passes() else "misses its target"
+        word = "ok" if self.edges else "nothing had to wait"
+        word = word if self.passes() else "misses its target"
         checked = f"{self.edges:,} edges checked, {self.violated:,} violated: {word}"
-        return f"  {Path(self.trace).name:<32}{self.pace:<8}{self.runs:>3} runs, {checked}"
+        return f"  {Path(self.trace).name[:40]:<42}{self.pace:<8}{self.runs:>3} runs, {checked}"
 
 
 def main() -> None:
@@ -116,38 +154,51 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=20, help="runs at each pace (20)")
     parser.add_argument("--only", default="", metavar="NAME", help="traces whose name has this")
     parser.add_argument("--traces", type=Path, default=TRACES, help="a folder of traces (shipped)")
+    parser.add_argument("--raw", type=Path, metavar="FOLDER", help="a folder of raw captures, too")
     options = parser.parse_args()
-    traces = {name: trace for name, trace in found_in(options.traces) if options.only in name}
-    for part in options.parts or ["matches", "order"]:
-        {"matches": _matches, "order": _order}[part](traces, options.turns)
+    with tempfile.TemporaryDirectory() as scratch:
+        found = dict(found_in(options.traces))
+        if options.raw:
+            found |= import_all(options.raw, Path(scratch))
+        traces = {name: trace for name, trace in found.items() if options.only in name}
+        for part in options.parts or ["matches", "order"]:
+            {"matches": _matches, "order": _order}[part](traces, options.turns)
 
 
 def _matches(traces: dict[str, dict[str, Any]], _: int) -> None:
-    for ground in ("tmpfs", "ext4") if arena.has_loop_devices() else ("tmpfs",):
-        print(f"{ground}: results as recorded")
-        with arena.ARENAS[ground]() as folder, tempfile.TemporaryDirectory() as scratch:
-            for users in USERS:
-                for number, name in enumerate(traces):
-                    place = Place(folder, Path(scratch) / f"{users}-{number}")
-                    print(match(place, name, users).row(), flush=True)
+    grounds = ("tmpfs", "ext4") if arena.has_loop_devices() else ("tmpfs",)
+    print(f"results as recorded, on {' and '.join(grounds)}")
+    with ExitStack() as stack, tempfile.TemporaryDirectory() as scratch:
+        targets = [stack.enter_context(arena.ARENAS[ground]()) for ground in grounds]
+        for users in USERS:
+            for number, name in enumerate(traces):
+                found = match(targets, Path(scratch) / f"{users}-{number}", name, users)
+                print(found.row(), flush=True)
+                for example in found.examples[:MOST_EXAMPLES]:
+                    print(f"      {example}", flush=True)
 
 
 def _order(traces: dict[str, dict[str, Any]], turns: int) -> None:
     print("order of events of several threads, on tmpfs")
-    for name, trace in traces.items():
-        if trace["counts"]["threads"] > 1:
-            has_requests = bool(trace["requests"])
-            for pace in PACES if has_requests else PACES[:-1]:
-                print(_kept(name, pace, turns).row(), flush=True)
+    several = {name: each for name, each in traces.items() if each["counts"]["threads"] > 1}
+    total = Kept("all", "", 0, 0, 0)
+    for name, trace in several.items():
+        for pace in PACES if trace["requests"] else PACES[:-1]:
+            kept = _kept(name, trace, pace, turns)
+            print(kept.row(), flush=True)
+            total = total.plus(kept)
+    print(total.row())
 
 
-def _kept(name: str, pace: str, turns: int) -> Kept:
-    loops = 1 if pace == "open" else turns  # all requests are enough performances
-    words = [f"--pace={pace}", "--check-order", f"--loops={loops}"]
-    words += [] if pace == "asap" else [f"--speed={SPEED}"]
+def _kept(name: str, trace: dict[str, Any], pace: str, turns: int) -> Kept:
+    speed = max(SPEED, round(trace["counts"]["span_ns"] / 1e9))  # a second at most (chosen)
+    requests = max(sum(each["count"] for each in trace["requests"]), 1)
+    loops = -(-turns // requests) if pace == "open" else turns  # that many performances at least
+    words = [f"--pace={pace}", "--check-order", f"--loops={loops}", ANY_RESULTS]
+    words += [] if pace == "asap" else [f"--speed={speed}"]
     words += ["--requests"] if pace == "open" else []
     with arena.tmpfs() as folder, tempfile.TemporaryDirectory() as scratch:
-        run = replay(Place(folder, Path(scratch) / "run"), name, *words)
+        run = replay(Place(folder, Path(scratch) / "run"), name, *words, codes=JUDGED)
     found = run["replay"]["order"]
     return Kept(name, pace, found["performances"], found["edges"], found["violated"])
 

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -82,17 +82,19 @@ class Place:
     output: Path
 
 
-def replay(place: Place, trace: str, *words: str) -> dict[str, Any]:
+def replay(
+    place: Place, trace: str, *words: str, codes: Collection[int] = REPLAYED
+) -> dict[str, Any]:
     """Run ``replayer replay`` on one target and return its run.json.
 
     Raises:
-        RuntimeError: It failed.
+        RuntimeError: It failed: its exit code is none of those.
     """
     command = [sys.executable, "-m", "replayer", "replay", trace, "--quiet", *words]
     command += [f"--target={place.target}", f"--output={place.output}"]
     os.sync()
     done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode not in REPLAYED:
+    if done.returncode not in codes:
         message = f"replay of {trace} failed: {done.stderr}{done.stdout[-2000:]}"
         raise RuntimeError(message)
     found: dict[str, Any] = json.loads((place.output / "run.json").read_text())

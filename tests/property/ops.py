@@ -76,7 +76,10 @@ LOCK = st.sampled_from([{"kind": kind, "wait": wait} for kind, wait in LOCKS])
 # Large amounts are moved in large blocks only: an example should be thousands of ops at most.
 SMALL = st.tuples(numbers(200), numbers(200, 1))
 LARGE = st.tuples(numbers(LARGEST_WRITE), numbers(LARGEST_WRITE, 4000))
-AMOUNT = st.one_of(SMALL, LARGE).map(lambda pair: {"total": pair[0], "block": pair[1]})
+FIRST = st.one_of(st.just({}), numbers(LARGEST_WRITE).map(lambda first: {"first": first}))
+AMOUNT = st.tuples(st.one_of(SMALL, LARGE), FIRST).map(
+    lambda both: {"total": both[0][0], **both[1], "block": both[0][1]}
+)
 
 
 def _op(name: str, /, *also: Strategy, **operands: Strategy) -> Strategy:

@@ -121,6 +121,17 @@ def test_written_bytes_are_slices_of_the_pool(tmp_path: Path) -> None:
     assert second == 8 * (reference.mix64(base + 1) * ((8192 - 2000) // 8 + 1) >> 64)
 
 
+def test_a_first_piece_may_have_another_length_than_the_others(tmp_path: Path) -> None:
+    amount = {"total": {"const": 10}, "first": {"const": 3}, "block": {"const": 4}}
+    small = {"total": {"const": 2}, "first": {"const": 3}, "block": {"const": 1}}
+    steps = [
+        *opened("f", O_CREAT | O_RDWR),
+        call("write", file=0, **amount),
+        call("write", file=0, **small),
+    ]
+    assert run(plan(steps), tmp_path)[1:5] == [("write", "ok", n) for n in (3, 4, 3, 2)]
+
+
 def test_layout_gives_types_modes_links_and_unlisted_directories(tmp_path: Path) -> None:
     entries = [
         ["d", "d", 0, 0o2711, ""],

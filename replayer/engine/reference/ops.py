@@ -19,8 +19,8 @@ DRAWS = {
     "read": ["size"],
     "pread": ["size", "offset"],
     "pread_random": ["size"],
-    "write": ["total", "block"],
-    "append": ["total", "block"],
+    "write": ["total", "first", "block"],
+    "append": ["total", "first", "block"],
     "pwrite": ["size", "offset"],
     "pwrite_random": ["size"],
     "lseek": ["offset"],
@@ -55,7 +55,7 @@ class Op:
         self.user = user
         self.step = step
         operands = DRAWS.get(step["op"], [])
-        self.drawn = [user.drawn(step[key]) for key in operands if step[key] is not None]
+        self.drawn = [user.drawn(step[key]) for key in operands if step.get(key) is not None]
         self.target = self._drawn_target()
         self.position = self._drawn_position()
 
@@ -165,17 +165,18 @@ def _read(op: Op) -> None:
 
 
 def _write(op: Op) -> None:
-    left, block = op.drawn
+    left, piece, *rest = op.drawn  # of pieces the first one, if it is cut otherwise, and the others
     is_closed = op.user.slots[op.step["file"]].descriptor is None
 
     def write() -> int:
-        moved = os.write(op.file(), op.next_data(min(left, block)))
+        moved = os.write(op.file(), op.next_data(min(left, piece)))
         if moved == 0:
             raise ShortError(moved)
         return moved
 
     while (left or is_closed) and (moved := op.user.timed(op.step, write)):
         left -= moved
+        piece = rest[0] if rest else piece
 
 
 def _fcntl_lock(op: Op) -> None:

@@ -30,9 +30,15 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                 let offset = self.position(slot, size, *align);
                 self.pread(act, slot, size, offset)
             }
-            DataCall::Write { total, block } => {
-                let (total, block) = (self.draw(*total), self.draw(*block).max(1));
-                self.write(act, slot, total, block)
+            DataCall::Write {
+                total,
+                first,
+                block,
+            } => {
+                let total = self.draw(*total);
+                let first = first.map(|first| self.draw(first).max(1));
+                let block = self.draw(*block).max(1);
+                self.write(act, slot, total, (first.unwrap_or(block), block))
             }
             DataCall::Pwrite { size, offset } => {
                 let (size, offset) = (self.draw(*size), self.draw(*offset));
@@ -103,16 +109,19 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         align * self.stream.below(starts)
     }
 
-    fn write(&mut self, act: Act<'_>, slot: u8, total: u64, block: u64) -> Done {
+    /// Write so many bytes in pieces: the first one as long as is said, the others as long as a block.
+    fn write(&mut self, act: Act<'_>, slot: u8, total: u64, pieces: (u64, u64)) -> Done {
         let Some(file) = self.file(slot) else {
             return self.refuse(act, Errno::BADF);
         };
         if self.verifier.is_some() {
-            return self.write_stamped(act, slot, (total, block));
+            return self.write_stamped(act, slot, total, pieces);
         }
+        let (mut piece, block) = pieces;
         let mut rest = total;
         while rest > 0 {
-            let bytes = self.slice(rest.min(block));
+            let bytes = self.slice(rest.min(piece));
+            piece = block;
             let done = self.write_once(act, bytes.len(), |kernel| kernel.write(file, bytes))?;
             match done {
                 Some(written) => rest = rest.saturating_sub(written),

@@ -111,11 +111,14 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         &mut self,
         act: Act<'_>,
         slot: u8,
-        (total, block): (u64, u64),
+        total: u64,
+        (mut piece, block): (u64, u64),
     ) -> Done {
         let mut rest = total;
         while rest > 0 {
-            match self.write_one(act, slot, (rest.min(block), None))? {
+            let size = rest.min(piece);
+            piece = block;
+            match self.write_one(act, slot, (size, None))? {
                 Some(written) => rest = rest.saturating_sub(written),
                 None => return Ok(None),
             }

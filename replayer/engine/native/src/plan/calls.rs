@@ -178,10 +178,7 @@ fn data_call(op: Op, take: &mut Operands) -> Parsed<Option<(u8, DataCall)>> {
             size: take.read_size()?,
             align: take.align()?,
         },
-        Op::Write | Op::Append => {
-            let (total, block) = take.total_and_block()?;
-            DataCall::Write { total, block }
-        }
+        Op::Write | Op::Append => take.written()?,
         Op::Pwrite => DataCall::Pwrite {
             size: take.write_size()?,
             offset: take.draw("offset")?,

@@ -7,7 +7,7 @@ use super::value::{
     Fault, Fields, Parsed, boolean, choice, integer, nullable, refuse, small, text,
 };
 use crate::path;
-use crate::program::{Draw, LinkTarget, LockKind, Mode, Owner, Part, SLOTS};
+use crate::program::{DataCall, Draw, LinkTarget, LockKind, Mode, Owner, Part, SLOTS};
 use serde_json::Value;
 use std::ffi::CString;
 
@@ -174,12 +174,23 @@ impl<'a, 'c, 't> Operands<'a, 'c, 't> {
         Ok(Owner { uid, gid })
     }
 
-    /// The operands of `write`: total and block.
-    pub(super) fn total_and_block(&mut self) -> Parsed<(Draw, Draw)> {
-        let (total, block) = (self.draw("total")?, self.draw("block")?);
-        let most = highest(total, self.context).min(highest(block, self.context));
+    /// The operands of `write`: how much, and in which pieces.
+    pub(super) fn written(&mut self) -> Parsed<DataCall> {
+        let total = self.draw("total")?;
+        let first = match self.fields.has("first") {
+            true => Some(self.draw("first")?),
+            false => None,
+        };
+        let block = self.draw("block")?;
+        let piece = first.map_or(0, |first| highest(first, self.context));
+        let piece = piece.max(highest(block, self.context));
+        let most = highest(total, self.context).min(piece);
         self.context.write_bytes = self.context.write_bytes.max(most);
-        Ok((total, block))
+        Ok(DataCall::Write {
+            total,
+            first,
+            block,
+        })
     }
 
     /// Refuse operands that no one asked for.

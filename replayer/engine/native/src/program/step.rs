@@ -274,6 +274,8 @@ pub(crate) enum DataCall {
     /// `write` and `append`.
     Write {
         total: Draw,
+        /// The first piece, where it is cut otherwise than those after it.
+        first: Option<Draw>,
         block: Draw,
     },
     Pwrite {
