@@ -7,6 +7,7 @@ the edges of its trace.
 
 import argparse
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import replayer
+from replayer.trace import load_labels
 from tests.bench import arena
 from tests.bench.replay import Place, replay
 
@@ -24,6 +26,8 @@ SPEED = 20
 """Pauses are shortened so much while order is checked (chosen: more events meet)."""
 CONTENDED = "shared mutable"
 """Label of the files on which users may meet; everywhere else each has its own."""
+OWN = re.compile(r"~\d+(\.\d+)?(?=/|$)")
+"""What is put behind the name of a file that is a user's own."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Match:
         matched: Those that came out as recorded.
         allowed: Those that differ where differences mean nothing.
         diverged: The others.
-        private: Of these, examples that are not on contended files.
+        private: Of these, examples on paths that the trace does not label as contended.
     """
 
     trace: str
@@ -79,8 +83,17 @@ def match(place: Place, trace: str, users: int) -> Match:
         matched=found["matched"],
         allowed=sum(each["count"] for each in found["allowed"]),
         diverged=diverged,
-        private=sum(each.get("label") != CONTENDED for each in found["examples"]),
+        private=sum(label != CONTENDED for label in _labels(trace, found["examples"])),
     )
+
+
+def _labels(trace: str, examples: list[dict[str, Any]]) -> Iterator[str]:
+    """Give the labels of the paths on which events diverged; empty for what the trace lacks."""
+    labels = load_labels(Path(trace)) if examples else {}
+    for each in examples:
+        # The first component is the trace's own directory in the run's folder.
+        _, _, path = each["path"].partition("/")
+        yield labels.get(path) or labels.get(OWN.sub("", path), "")
 
 
 @dataclass(frozen=True)

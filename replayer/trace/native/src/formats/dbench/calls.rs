@@ -56,7 +56,7 @@ impl Client {
             duration_ns: None,
             meanwhile: 0,
             outcome,
-            kind,
+            kind: &kind,
         })
     }
 
