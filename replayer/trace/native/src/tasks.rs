@@ -305,10 +305,10 @@ impl Tasks {
 
     /// A task executed a program and took another's number.
     pub(crate) fn take_over(&mut self, leader: u64, from: u64) {
-        if let Some(task) = self.living.remove(from) {
-            if !self.living.has(leader) {
-                self.living.insert(leader, task);
-            }
+        if let Some(task) = self.living.remove(from)
+            && !self.living.has(leader)
+        {
+            self.living.insert(leader, task);
         }
     }
 }

@@ -132,7 +132,7 @@ impl Job {
         tracker: &mut Tracker,
         name: &'static str,
         value: i64,
-        kind: Kind<'_>,
+        kind: &Kind<'_>,
     ) -> Result<(), TraceError> {
         tracker.call(&Call {
             task: self.task,
@@ -141,7 +141,7 @@ impl Job {
             duration_ns: None,
             meanwhile: 0,
             outcome: Outcome::Value(value),
-            kind: &kind,
+            kind,
         })
     }
 
@@ -160,12 +160,12 @@ impl Job {
             args,
             shown: None,
         };
-        self.call(tracker, "open", file, kind)
+        self.call(tracker, "open", file, &kind)
     }
 
     fn close(&mut self, tracker: &mut Tracker, name: &[u8]) -> Result<(), TraceError> {
         match self.files.remove(name) {
-            Some(file) => self.call(tracker, "close", 0, Kind::Close(FileArg::plain(file))),
+            Some(file) => self.call(tracker, "close", 0, &Kind::Close(FileArg::plain(file))),
             None => Ok(()),
         }
     }
@@ -198,7 +198,7 @@ impl Job {
             size: sized.then_some(size),
             ..Args::default()
         };
-        self.call(tracker, op.name(), value, Kind::File { op, file, args })?;
+        self.call(tracker, op.name(), value, &Kind::File { op, file, args })?;
         Ok(true)
     }
 }

@@ -185,7 +185,7 @@ impl Client {
                     tracker,
                     "close",
                     outcome,
-                    Kind::Close(FileArg::plain(*fnum)),
+                    &Kind::Close(FileArg::plain(*fnum)),
                 )?;
             }
             (b"ReadX", [fnum, offset, size, got, ..]) => {

@@ -82,7 +82,10 @@ pub(crate) fn import(
     };
     while let Some(source) = streams.next_line()? {
         tracker.counts.lines += 1;
-        importer.line(tracker, source)?;
+        if !importer.line(tracker, source)? {
+            let counts = &mut tracker.counts;
+            counts.strange(&source.name, source.number, source.line());
+        }
         if tracker.counts.lines.is_multiple_of(PROGRESS_LINES) && !progress(tracker.counts.lines) {
             return Err(TraceError::Interrupted);
         }
@@ -91,15 +94,13 @@ pub(crate) fn import(
 }
 
 impl Importer {
-    fn line(&mut self, tracker: &mut Tracker, source: &Source) -> Result<(), TraceError> {
+    /// Take a line. False where it cannot be understood.
+    fn line(&mut self, tracker: &mut Tracker, source: &Source) -> Result<bool, TraceError> {
         if source.too_long {
-            tracker
-                .counts
-                .strange(&source.name, source.number, source.line());
-            return Ok(());
+            return Ok(false);
         }
         if self.cut.is_some() && self.join(tracker, source)? {
-            return Ok(());
+            return Ok(true);
         }
         let at = Moment {
             task: self.task(source),
@@ -109,22 +110,9 @@ impl Importer {
         let text = source.text();
         let mut scanned = Scanned::default();
         match scan(text, &mut scanned) {
-            Shape::Call => {
-                let understood = self.call(tracker, &scanned, at, None)?;
-                if !understood {
-                    tracker
-                        .counts
-                        .strange(&source.name, source.number, source.line());
-                }
-            }
+            Shape::Call => return self.call(tracker, &scanned, at, None),
             Shape::Unfinished { name, head } => self.begin(tracker, name, head, at)?,
-            Shape::Resumed { name, rest } => {
-                if !self.resume(tracker, name, rest, at)? {
-                    tracker
-                        .counts
-                        .strange(&source.name, source.number, source.line());
-                }
-            }
+            Shape::Resumed { name, rest } => return self.resume(tracker, name, rest, at),
             Shape::Exited => {
                 tracker.counts.notices += 1;
                 if self.halves.remove(&at.task).is_some() {
@@ -148,11 +136,9 @@ impl Importer {
                     number: source.number,
                 });
             }
-            Shape::Strange => tracker
-                .counts
-                .strange(&source.name, source.number, source.line()),
+            Shape::Strange => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Whose line it is. Lines without a number belong to the first task, which may get a number later on.
