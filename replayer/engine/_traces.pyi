@@ -54,4 +54,4 @@ def trace_history(folder: str, row: int, limit: int) -> str:
     """
 
 def trace_labels(folder: str) -> str:
-    """The label of each path of a trace, as a JSON object: ``shared read-only``, ``private``…"""
+    """The label of each path of a trace, as a JSON object, by the names of FORMAT.md."""

@@ -227,6 +227,15 @@ mod tests {
     }
 
     #[test]
+    fn threads_of_every_number_are_followed_alike() {
+        let mut gaps = Gaps::new(costs());
+        for thread in [0, 4095, 4096, u32::MAX] {
+            assert_eq!(gaps.follow(seen(thread, 5_000, 500, 0)).own_ns, 4_000);
+            assert_eq!(gaps.follow(seen(thread, 9_000, 0, 0)).raw_ns, 3_500);
+        }
+    }
+
+    #[test]
     fn what_the_tracer_adds_depends_on_the_call_before() {
         let mut gaps = Gaps::new(costs());
         for (op, failed, own_ns) in [
