@@ -17,6 +17,7 @@ from replayer.engine._traces import (
     trace_history,
     trace_import,
     trace_is_applicable,
+    trace_labels,
     trace_open,
 )
 
@@ -40,7 +41,7 @@ __all__ = [
 ]
 __all__ += ["trace_check_order"]
 __all__ += ["trace_census", "trace_formats", "trace_history"]
-__all__ += ["trace_import", "trace_is_applicable", "trace_open"]
+__all__ += ["trace_import", "trace_is_applicable", "trace_labels", "trace_open"]
 
 BUILD_PROFILE: Final[str]
 """``release`` or ``debug``; a debug engine may not measure."""

@@ -8,6 +8,7 @@ __all__ = [
     "trace_history",
     "trace_import",
     "trace_is_applicable",
+    "trace_labels",
     "trace_open",
 ]
 
@@ -51,3 +52,6 @@ def trace_history(folder: str, row: int, limit: int) -> str:
     ``description``: the same open file), ``thread``, ``start_ns``, ``op``, ``path``, ``to_path``,
     ``file``, ``to_file``, ``flags``, ``size``, ``offset``, ``result`` and ``error``.
     """
+
+def trace_labels(folder: str) -> str:
+    """The label of each path of a trace, as a JSON object, by the names of FORMAT.md."""

@@ -14,6 +14,7 @@ __all__ = [
     "history",
     "import_logs",
     "is_applicable",
+    "labels",
     "open_folder",
 ]
 
@@ -59,6 +60,12 @@ def history(folder: Path, row: int, limit: int) -> str:
     """Return the events before a row that touched the same things, newest first: JSON."""
     with _translated():
         return _native.trace_history(str(folder), row, limit)
+
+
+def labels(folder: Path) -> str:
+    """Return the label of each path of a trace: JSON."""
+    with _translated():
+        return _native.trace_labels(str(folder))
 
 
 def check_order(folder: Path, log: Path) -> str:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from replayer.trace import native
 
-__all__ = ["check_order", "load_census", "load_history"]
+__all__ = ["check_order", "load_census", "load_history", "load_labels"]
 
 
 def load_census(folder: Path, request: str | None = None) -> dict[str, Any]:
@@ -27,6 +27,15 @@ def load_history(folder: Path, row: int, limit: int = 20) -> list[dict[str, Any]
         TraceError: It is no trace, is damaged, or has no such row.
     """
     return cast("list[dict[str, Any]]", json.loads(native.history(folder, row, limit)))
+
+
+def load_labels(folder: Path) -> dict[str, str]:
+    """Return the label of each path of a trace; FORMAT.md says what they mean.
+
+    Raises:
+        TraceError: It is no trace, or is damaged.
+    """
+    return cast("dict[str, str]", json.loads(native.labels(folder)))
 
 
 def check_order(folder: Path, log: Path) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import replayer
+from replayer.trace import load_labels
 from replayer.trace.windows import LARGEST_NS, Window
 from tests.bench import arena
 from tests.bench.captures import import_capture, logs_in, name_of
@@ -31,8 +32,10 @@ JUDGED = REPLAYED | {1}
 """Exit codes of a replay that was done: 1 says that the order was not kept."""
 WHOLE = Window(0, LARGEST_NS, "all of it")
 """Captures are imported as one request, so that all their threads and edges arrive together."""
-OWN = re.compile(r"~\d+(\.\d+)?(/|$)")
-"""In a path of a user's own; on the others users may meet."""
+CONTENDED = "shared mutable"
+"""Label of the files on which users may meet; everywhere else each has its own."""
+OWN = re.compile(r"~\d+(\.\d+)?(?=/|$)")
+"""What is put behind the name of a file that is a user's own."""
 MOST_EXAMPLES = 5
 
 
@@ -47,7 +50,7 @@ class Match:
         matched: Those that came out as recorded.
         allowed: Those that differ where differences mean nothing.
         diverged: The others.
-        private: Of these, examples on files of a user's own.
+        private: Of these, examples on paths that the trace does not label as contended.
         examples: In words.
     """
 
@@ -101,7 +104,7 @@ def match(targets: Sequence[Path], output: Path, trace: str, users: int) -> Matc
         matched=found["matched"],
         allowed=sum(each["count"] for each in found["allowed"]),
         diverged=sum(each["count"] for each in found["diverged"]),
-        private=sum(OWN.search(each["path"]) is not None for each in found["examples"]),
+        private=sum(label != CONTENDED for label in _labels(trace, found["examples"])),
         examples=tuple(map(_in_words, found["examples"])),
     )
 
@@ -109,6 +112,15 @@ def match(targets: Sequence[Path], output: Path, trace: str, users: int) -> Matc
 def _in_words(example: Mapping[str, Any]) -> str:
     names = "user {user} row {row} {op} {path}: recorded {recorded}, got {got}"
     return names.format_map(example)
+
+
+def _labels(trace: str, examples: list[dict[str, Any]]) -> Iterator[str]:
+    """Give the labels of the paths on which events diverged; empty for what the trace lacks."""
+    labels = load_labels(Path(trace)) if examples else {}
+    for each in examples:
+        # The first component is the trace's own directory in the run's folder.
+        _, _, path = each["path"].partition("/")
+        yield labels.get(path) or labels.get(OWN.sub("", path), "")
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,11 @@ pub(crate) fn from(bytes: &[u8], start: usize) -> &[u8] {
 }
 
 /// Without spaces and tabs in front.
+#[inline]
 pub(crate) fn skip_blanks(bytes: &[u8]) -> &[u8] {
+    if !matches!(bytes, [b' ' | b'\t', ..]) {
+        return bytes;
+    }
     let blanks = bytes
         .iter()
         .take_while(|&&byte| byte == b' ' || byte == b'\t')
@@ -25,17 +29,20 @@ pub(crate) fn take_digits(bytes: &[u8]) -> Option<(u64, &[u8])> {
     const SAFE_DIGITS: usize = 19;
     let mut value = 0_u64;
     let mut length = 0;
-    for &byte in bytes {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            break;
-        }
-        value = if length < SAFE_DIGITS {
-            value * 10 + u64::from(digit)
-        } else {
-            value.checked_mul(10)?.checked_add(u64::from(digit))?
-        };
+    let digit = |byte: u8| Some(byte.wrapping_sub(b'0')).filter(|&digit| digit <= 9);
+    for digit in bytes
+        .iter()
+        .take(SAFE_DIGITS)
+        .map_while(|&byte| digit(byte))
+    {
+        value = value * 10 + u64::from(digit);
         length += 1;
+    }
+    if length == SAFE_DIGITS {
+        for digit in from(bytes, length).iter().map_while(|&byte| digit(byte)) {
+            value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+            length += 1;
+        }
     }
     (length > 0).then(|| (value, from(bytes, length)))
 }
@@ -79,6 +86,20 @@ pub(crate) fn number(bytes: &[u8]) -> Option<i64> {
     take_number(bytes).map(|(value, _)| value)
 }
 
+/// What the last digit of a fraction of a second counts, by how many there are.
+const STEPS_NS: [i64; 10] = [
+    1_000_000_000,
+    100_000_000,
+    10_000_000,
+    1_000_000,
+    100_000,
+    10_000,
+    1_000,
+    100,
+    10,
+    1,
+];
+
 /// Seconds with a fraction, `12.000345`, as nanoseconds; what follows; and how many digits the fraction has.
 pub(crate) fn take_seconds(bytes: &[u8]) -> Option<(i64, &[u8], u32)> {
     let (whole, rest) = take_digits(bytes)?;
@@ -86,20 +107,19 @@ pub(crate) fn take_seconds(bytes: &[u8]) -> Option<(i64, &[u8], u32)> {
     let Some(fraction) = rest.strip_prefix(b".") else {
         return Some((whole, rest, 0));
     };
-    let mut nanos = 0_i64;
-    let mut digits = 0_u32;
+    let mut value = 0_u32;
+    let mut digits = 0;
     for &byte in fraction.iter().take(9) {
-        if !byte.is_ascii_digit() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
             break;
         }
-        nanos = nanos * 10 + i64::from(byte - b'0');
+        value = value * 10 + u32::from(digit);
         digits += 1;
     }
-    for _ in digits..9 {
-        nanos *= 10;
-    }
-    let rest = from(fraction, usize::try_from(digits).ok()?);
-    Some((whole.checked_add(nanos)?, rest, digits))
+    let nanos = i64::from(value) * STEPS_NS.get(digits)?;
+    let rest = from(fraction, digits);
+    Some((whole.checked_add(nanos)?, rest, u32::try_from(digits).ok()?))
 }
 
 /// The part before a byte, and the part after it.

@@ -17,7 +17,7 @@ pub(crate) struct Call<'a> {
     /// Calls of others that ended while it was under way, where the log tells.
     pub(crate) meanwhile: u32,
     pub(crate) outcome: Outcome,
-    pub(crate) kind: Kind<'a>,
+    pub(crate) kind: &'a Kind<'a>,
 }
 
 impl Call<'_> {

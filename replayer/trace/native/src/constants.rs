@@ -35,6 +35,13 @@ fn by_name() -> &'static FxHashMap<&'static [u8], i64> {
 
 fn constant(part: &[u8]) -> Option<i64> {
     let part = part.trim_ascii();
+    match part {
+        // What most lines hold needs no search.
+        [digit @ b'0'..=b'9'] => return Some(i64::from(digit - b'0')),
+        b"O_RDONLY" => return Some(0),
+        b"S_IFREG" => return Some(S_IFREG),
+        _ => {}
+    }
     if let Some(rest) = part.strip_prefix(b"0")
         && rest.first().is_some_and(u8::is_ascii_digit)
     {
@@ -137,6 +144,13 @@ mod tests {
         assert_eq!(flags(b"0x80000"), Some(0x8_0000));
         assert_eq!(flags(b"0600"), Some(0o600));
         assert_eq!(flags(b"0"), Some(0));
+        assert_eq!(flags(b"7"), Some(7));
+        for part in ["O_RDONLY", "S_IFREG"] {
+            assert_eq!(
+                constant(part.as_bytes()),
+                by_name().get(part.as_bytes()).copied()
+            );
+        }
         assert_eq!(flags(b"O_NEW"), None);
         assert_eq!(lenient_flags(b"O_NEW|O_CREAT"), O_CREAT);
         assert!(NAMES.windows(2).all(|pair| pair[0].0 < pair[1].0));

@@ -5,6 +5,7 @@ use crate::error::TraceError;
 use crate::formats::{FORMATS, is_applicable};
 use crate::history::history;
 use crate::import::{Request, import};
+use crate::labels::labels;
 use crate::reader::Trace;
 use crate::requests::Window;
 use crate::stretch::Stretch;
@@ -131,6 +132,16 @@ fn trace_history(py: Python<'_>, folder: PathBuf, row: u64, limit: usize) -> PyR
     py.detach(|| history(&folder, row, limit)).map_err(raised)
 }
 
+/// Tell the label of each path of a trace: a JSON object.
+#[pyfunction]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "Python hands over what it converted"
+)]
+fn trace_labels(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
+    py.detach(|| labels(&folder)).map_err(raised)
+}
+
 /// Put the functions into a module.
 ///
 /// # Errors
@@ -141,6 +152,7 @@ pub fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(trace_import, module)?)?;
     module.add_function(wrap_pyfunction!(trace_census, module)?)?;
     module.add_function(wrap_pyfunction!(trace_history, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_labels, module)?)?;
     module.add_function(wrap_pyfunction!(trace_open, module)?)
 }
 

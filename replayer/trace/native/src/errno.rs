@@ -2,6 +2,10 @@
 
 /// The number of a name such as `ENOENT`.
 pub(crate) fn number_of(name: &[u8]) -> Option<u16> {
+    // Most failed calls are lookups of what is not there.
+    if name == b"ENOENT" {
+        return Some(ENOENT);
+    }
     if let Some(digits) = name.strip_prefix(b"ERRNO_") {
         return crate::bytes::number(digits).and_then(|value| u16::try_from(value).ok());
     }

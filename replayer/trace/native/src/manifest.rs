@@ -8,7 +8,8 @@ use crate::bytes::{number, split_at_byte, take_radix};
 use crate::call::FileKind;
 use crate::error::TraceError;
 use crate::formats::strace::value::unescape;
-use crate::input::{Input, Line};
+use crate::input::Input;
+use crate::lines::Line;
 use crate::paths::PathId;
 use crate::tracker::Tracker;
 use crate::tree::{Entry, Found, NodeId};
@@ -18,21 +19,21 @@ use std::path::Path;
 /// Take over what a manifest declares. Returns the number of files.
 pub(crate) fn load(tracker: &mut Tracker, mut input: Input) -> Result<u64, TraceError> {
     let file = &input.path.clone();
-    let mut line = Vec::new();
     let mut count = 0;
     let mut number = 0_u64;
     let mut links = Vec::new();
     loop {
         number += 1;
-        match input.read_line(&mut line)? {
+        match input.next_line()? {
             Line::End => break,
             Line::TooLong => return Err(wrong(file, number, "is too long")),
             Line::Whole => {}
         }
+        let line = input.line();
         if line.is_empty() || (number == 1 && line.starts_with(b"path\ttype\t")) {
             continue;
         }
-        let Some(row) = parse(&line) else {
+        let Some(row) = parse(line) else {
             return Err(wrong(
                 file,
                 number,

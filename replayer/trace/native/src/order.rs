@@ -95,7 +95,8 @@ pub(crate) struct Order {
 }
 
 impl Order {
-    fn is_solo(&self) -> bool {
+    /// Whether there is one thread only: nothing has to wait.
+    pub(crate) fn is_solo(&self) -> bool {
         self.last.len() <= 1
     }
 

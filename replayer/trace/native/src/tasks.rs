@@ -1,12 +1,14 @@
 //! Processes and threads: their descriptors and working directories, inherited and shared as the kernel does it.
 
 mod descriptors;
+mod living;
 
 use crate::call::{OnExec, Shares};
 use crate::op::Op;
 use crate::scope::Spot;
 use crate::seat::Seat;
 use crate::stretch::LastCall;
+use living::Living;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
@@ -88,7 +90,7 @@ pub(crate) struct Task {
 /// All tasks that live.
 #[derive(Debug, Default)]
 pub(crate) struct Tasks {
-    living: FxHashMap<u64, Task>,
+    living: Living,
     tables: Vec<Table>,
     cwds: Vec<Cwd>,
     free_tables: Vec<usize>,
@@ -116,15 +118,15 @@ impl Tasks {
     }
 
     pub(crate) fn get(&self, task: u64) -> Option<&Task> {
-        self.living.get(&task)
+        self.living.get(task)
     }
 
     /// The task of a number; one that was never seen starts with nothing.
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut Task> {
-        if !self.living.contains_key(&number) {
+        if !self.living.has(number) {
             self.meet(number);
         }
-        self.living.get_mut(&number)
+        self.living.get_mut(number)
     }
 
     fn meet(&mut self, number: u64) {
@@ -212,13 +214,13 @@ impl Tasks {
             task.spawning = None;
         }
         match child {
-            Some(child) if !self.living.contains_key(&child) => self.spawn(parent, child, shares),
+            Some(child) if !self.living.has(child) => self.spawn(parent, child, shares),
             _ => Vec::new(),
         }
     }
 
     fn spawn(&mut self, parent: u64, child: u64, shares: Shares) -> Vec<u32> {
-        let Some(task) = self.living.get(&parent) else {
+        let Some(task) = self.living.get(parent) else {
             return Vec::new();
         };
         let (mut files, mut cwd, event) =
@@ -240,17 +242,17 @@ impl Tasks {
 
     /// A task that was met before its parent's clone returned took copies: which descriptions it holds.
     pub(crate) fn adopted(&mut self, number: u64) -> Option<Vec<u32>> {
-        if self.living.contains_key(&number) || self.spawning.is_empty() {
+        if self.living.has(number) || self.spawning.is_empty() {
             return None;
         }
         let parent = *self.spawning.first()?;
-        let task = self.living.get(&parent)?;
+        let task = self.living.get(parent)?;
         let (shares, start_ns) = (task.spawning?, task.spawning_ns);
         self.guessed += u64::from(self.spawning.len() > 1);
         // Another child of the same clone cannot follow.
         self.spawning.retain(|&other| other != parent);
         let held = self.spawn(parent, number, shares);
-        if let Some(task) = self.living.get_mut(&number) {
+        if let Some(task) = self.living.get_mut(number) {
             task.last_end_ns = start_ns;
         }
         Some(held)
@@ -258,7 +260,7 @@ impl Tasks {
 
     /// A task is about to end. Returns the descriptions that its table held, if it is the last to use it.
     pub(crate) fn leave(&mut self, number: u64) -> Vec<u32> {
-        let Some(files) = self.living.get(&number).map(|task| task.files) else {
+        let Some(files) = self.living.get(number).map(|task| task.files) else {
             return Vec::new();
         };
         match self.tables.get_mut(files) {
@@ -270,7 +272,7 @@ impl Tasks {
     /// A task ended.
     pub(crate) fn end(&mut self, number: u64) {
         self.spawning.retain(|&other| other != number);
-        let Some(task) = self.living.remove(&number) else {
+        let Some(task) = self.living.remove(number) else {
             return;
         };
         if self.ended.len() >= MOST_ENDED {
@@ -303,8 +305,10 @@ impl Tasks {
 
     /// A task executed a program and took another's number.
     pub(crate) fn take_over(&mut self, leader: u64, from: u64) {
-        if let Some(task) = self.living.remove(&from) {
-            self.living.entry(leader).or_insert(task);
+        if let Some(task) = self.living.remove(from)
+            && !self.living.has(leader)
+        {
+            self.living.insert(leader, task);
         }
     }
 }

@@ -226,4 +226,8 @@ fn labels_tell_what_users_can_share() {
     assert_eq!(label("r/cache"), "shared mutable");
     assert_eq!(label("r/tmp1"), "private");
     assert_eq!(label("r"), "shared mutable");
+    let told: serde_json::Value =
+        serde_json::from_str(&replayer_trace::labels(&trace.folder()).unwrap()).unwrap();
+    assert_eq!(told["r/cache"], "shared mutable");
+    assert_eq!(told.as_object().unwrap().len(), trace.paths.len());
 }

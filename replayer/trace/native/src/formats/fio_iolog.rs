@@ -8,7 +8,8 @@ use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::O_RDWR;
 use crate::error::TraceError;
 use crate::formats::{Applicability, Clock, ClockKind, Format, Progress};
-use crate::input::{Input, Line};
+use crate::input::Input;
+use crate::lines::Line;
 use crate::op::Op;
 use crate::tracker::Tracker;
 use rustc_hash::FxHashMap;
@@ -67,22 +68,21 @@ fn read_job(
     progress: Progress<'_>,
 ) -> Result<(), TraceError> {
     let name = input.path.display().to_string();
-    let mut line = Vec::new();
     let mut count = 0_u64;
     loop {
-        let kind = input.read_line(&mut line)?;
+        let kind = input.next_line()?;
         if kind == Line::End {
             return Ok(());
         }
         count += 1;
         tracker.counts.lines += 1;
         let understood = if count == 1 {
-            job.begin(&line)
+            job.begin(input.line())
         } else {
-            kind == Line::Whole && job.line(tracker, &line)?
+            kind == Line::Whole && job.line(tracker, input.line())?
         };
         if !understood {
-            tracker.counts.strange(&name, count, &line);
+            tracker.counts.strange(&name, count, input.line());
         }
         if count.is_multiple_of(1 << 16) && !progress(tracker.counts.lines) {
             return Err(TraceError::Interrupted);
@@ -132,7 +132,7 @@ impl Job {
         tracker: &mut Tracker,
         name: &'static str,
         value: i64,
-        kind: Kind<'_>,
+        kind: &Kind<'_>,
     ) -> Result<(), TraceError> {
         tracker.call(&Call {
             task: self.task,
@@ -160,12 +160,12 @@ impl Job {
             args,
             shown: None,
         };
-        self.call(tracker, "open", file, kind)
+        self.call(tracker, "open", file, &kind)
     }
 
     fn close(&mut self, tracker: &mut Tracker, name: &[u8]) -> Result<(), TraceError> {
         match self.files.remove(name) {
-            Some(file) => self.call(tracker, "close", 0, Kind::Close(FileArg::plain(file))),
+            Some(file) => self.call(tracker, "close", 0, &Kind::Close(FileArg::plain(file))),
             None => Ok(()),
         }
     }
@@ -198,7 +198,7 @@ impl Job {
             size: sized.then_some(size),
             ..Args::default()
         };
-        self.call(tracker, op.name(), value, Kind::File { op, file, args })?;
+        self.call(tracker, op.name(), value, &Kind::File { op, file, args })?;
         Ok(true)
     }
 }

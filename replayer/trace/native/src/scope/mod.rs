@@ -230,6 +230,16 @@ mod tests {
     }
 
     #[test]
+    fn texts_that_look_alike_are_told_apart_by_where_they_begin() {
+        let mut scope = scope(&["/-"]);
+        let root = Spot::Outside(Rc::from(&b""[..]));
+        let nowhere = Spot::Outside(Rc::from(&b"-"[..]));
+        assert_eq!(text(&mut scope, &root, "/-/a").as_deref(), Some("-/a"));
+        assert_eq!(text(&mut scope, &nowhere, "a"), None);
+        assert_eq!(text(&mut scope, &nowhere, "/-/a").as_deref(), Some("-/a"));
+    }
+
+    #[test]
     fn dots_go_up_from_where_a_link_leads() {
         let mut scope = scope(&["/r"]);
         let top = scope.paths.child(PathId::TOP, b"r").unwrap();

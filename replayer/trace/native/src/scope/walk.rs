@@ -20,13 +20,18 @@ impl Scope {
         }
         self.scratch.clear();
         match base {
-            _ if text.first() == Some(&b'/') => self.scratch.extend_from_slice(b"/"),
+            _ if text.first() == Some(&b'/') => {
+                // It is its own key: most texts are known, and then nothing is copied.
+                if let Some(&hit) = self.cache.get(text) {
+                    return hit;
+                }
+            }
             Spot::Inside(path) => {
                 self.scratch.push(0);
                 self.scratch.extend_from_slice(&path.raw().to_le_bytes());
             }
             Spot::Outside(absolute) => {
-                self.scratch.push(b'/');
+                self.scratch.push(1);
                 self.scratch.extend_from_slice(absolute);
                 self.scratch.push(b'/');
             }

@@ -154,28 +154,35 @@ impl Column {
 
     fn define(&mut self) {
         if self.spec.nullable {
-            self.defined.resize(self.defined.len() + self.nulls, 0);
-            self.nulls = 0;
+            if self.nulls > 0 {
+                self.defined.resize(self.defined.len() + self.nulls, 0);
+                self.nulls = 0;
+            }
             self.defined.push(1);
         }
     }
 
     /// Put a number into a row; rows that are passed over have none.
+    #[inline]
     pub(crate) fn put(&mut self, row: usize, value: Option<i64>) {
-        let Some(value) = value else {
-            return;
-        };
-        if self.spec.nullable {
-            self.defined.resize(row, 0);
-            self.defined.push(1);
+        if let Some(value) = value {
+            self.fill_up(row);
+            self.define();
+            self.ints.push(value);
         }
-        self.ints.push(value);
+    }
+
+    /// Say that the rows that were passed over have no value.
+    fn fill_up(&mut self, row: usize) {
+        if self.spec.nullable && self.defined.len() < row {
+            self.defined.resize(row, 0);
+        }
     }
 
     /// The same with a text.
     pub(crate) fn put_text(&mut self, row: usize, value: Option<ByteArray>) {
         if value.is_some() {
-            self.defined.resize(row, 0);
+            self.fill_up(row);
             self.push_text(value);
         }
     }
@@ -220,8 +227,13 @@ impl Column {
         self.nulls = 0;
     }
 
-    /// Write what is there as a column chunk and start anew.
-    pub(crate) fn write(&mut self, writer: &mut ColumnWriter<'_>, rows: usize) -> Result<()> {
+    /// Write what is there as a column chunk and start anew. `small` is room for numbers of 32 bits.
+    pub(crate) fn write(
+        &mut self,
+        writer: &mut ColumnWriter<'_>,
+        rows: usize,
+        small: &mut Vec<i32>,
+    ) -> Result<()> {
         self.defined.resize(rows, 0);
         let defined = self.spec.nullable.then_some(self.defined.as_slice());
         match (self.spec.kind, writer) {
@@ -230,8 +242,10 @@ impl Column {
                     clippy::cast_possible_truncation,
                     reason = "callers push what fits: numbers of rows and flags"
                 )]
-                let values: Vec<i32> = self.ints.iter().map(|&value| value as i32).collect();
-                writer.write_batch(&values, defined, None)?;
+                let values = self.ints.iter().map(|&value| value as i32);
+                small.clear();
+                small.extend(values);
+                writer.write_batch(small, defined, None)?;
             }
             (Kind::Int64, ColumnWriter::Int64ColumnWriter(writer)) => {
                 writer.write_batch(&self.ints, defined, None)?;

@@ -8,8 +8,8 @@ use crate::tables::column::{Kind, Layout, Spec};
 use crate::tables::text::escaped_whole;
 use crate::tables::times::{Gaps, Seen, Ticks};
 use crate::tables::write::{GROUP_ROWS, Sink, TableWriter};
+use bytes::Bytes;
 use parquet::data_type::ByteArray;
-use rustc_hash::FxHashSet;
 
 /// One row. FORMAT.md says what each column means for each op.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -124,7 +124,7 @@ struct Times {
     ticks: Ticks,
     gaps: Gaps,
     /// Threads that the row group has had an event of.
-    met: FxHashSet<u32>,
+    met: Vec<bool>,
 }
 
 /// What a finished table says of itself.
@@ -150,7 +150,7 @@ impl EventWriter {
             asked,
             ops: Op::ALL
                 .iter()
-                .map(|op| ByteArray::from(op.name()))
+                .map(|op| ByteArray::from(Bytes::from_static(op.name().as_bytes())))
                 .collect(),
         }
     }
@@ -284,7 +284,7 @@ impl EventWriter {
                 });
                 let raw_ns = row.sample.gap_ns.unwrap_or(0);
                 // Whoever begins to read at this group does not know when the thread's last event ended.
-                let begins = times.met.insert(row.thread) && !is_first_group;
+                let begins = times.meet(row.thread) && !is_first_group;
                 let told = if raw_ns == follows.raw_ns {
                     Some(follows.own_ns).filter(|_| begins)
                 } else {
@@ -338,7 +338,17 @@ impl Times {
             gaps: Gaps::new(costs.clone()),
             costs,
             ticks,
-            met: FxHashSet::default(),
+            met: Vec::new(),
         }
+    }
+
+    /// Whether the row group has had no event of a thread until now.
+    fn meet(&mut self, thread: u32) -> bool {
+        let at = usize::try_from(thread).unwrap_or(usize::MAX);
+        if at >= self.met.len() {
+            self.met.resize(at.saturating_add(1), false);
+        }
+        let met = self.met.get_mut(at);
+        met.is_some_and(|met| !std::mem::replace(met, true))
     }
 }

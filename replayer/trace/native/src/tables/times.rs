@@ -29,7 +29,12 @@ impl Ticks {
 
     /// A time in ticks, and the time that these are.
     pub(crate) fn count(&mut self, time_ns: i64) -> (i64, i64) {
-        let ticks = time_ns / self.tick_ns;
+        // To divide by a number that the compiler knows is to multiply.
+        let ticks = match self.tick_ns {
+            1 => time_ns,
+            1_000 => time_ns / 1_000,
+            tick_ns => time_ns / tick_ns,
+        };
         let time = ticks * self.tick_ns;
         self.rounded += u64::from(time != time_ns);
         (ticks, time)
@@ -44,7 +49,32 @@ const MOST_OWED_NS: i64 = 200_000;
 pub(crate) struct Gaps {
     costs: Costs,
     most_owed_ns: i64,
-    threads: FxHashMap<u32, Last>,
+    threads: Threads,
+}
+
+/// The last event of each thread.
+#[derive(Debug, Clone, Default)]
+struct Threads {
+    /// Of threads with small numbers.
+    near: Vec<Option<Last>>,
+    /// Of all others.
+    far: FxHashMap<u32, Option<Last>>,
+}
+
+/// Threads that are found without a search: a damaged table may not decide how much memory that takes (chosen).
+const NEAR_THREADS: usize = 4096;
+
+impl Threads {
+    fn last(&mut self, thread: u32) -> &mut Option<Last> {
+        let at = usize::try_from(thread).unwrap_or(usize::MAX);
+        if at < NEAR_THREADS && at >= self.near.len() {
+            self.near.resize(at + 1, None);
+        }
+        match self.near.get_mut(at) {
+            Some(last) => last,
+            None => self.far.entry(thread).or_default(),
+        }
+    }
 }
 
 /// What a thread's last event leaves behind.
@@ -88,7 +118,7 @@ impl Gaps {
         Self {
             costs,
             most_owed_ns: MOST_OWED_NS,
-            threads: FxHashMap::default(),
+            ..Self::default()
         }
     }
 
@@ -104,8 +134,14 @@ impl Gaps {
     pub(crate) fn follow(&mut self, seen: Seen) -> Gap {
         let costs = &self.costs;
         let between_ns = costs.gap_ns.unwrap_or(0);
-        let is_first = !self.threads.contains_key(&seen.thread);
-        let last = self.threads.entry(seen.thread).or_insert(Last {
+        let known = self.threads.last(seen.thread);
+        // What came before the first one is not known well enough to owe anything.
+        let most_owed_ns = if known.is_some() {
+            self.most_owed_ns
+        } else {
+            0
+        };
+        let last = known.get_or_insert(Last {
             added_ns: between_ns,
             ..Last::default()
         });
@@ -113,8 +149,6 @@ impl Gaps {
         let others_ns = i64::from(seen.between).saturating_mul(each_ns);
         let raw_ns = seen.start_ns.saturating_sub(last.end_ns).max(0);
         let added_ns = last.added_ns.saturating_add(others_ns);
-        // What came before the first one is not known well enough to owe anything.
-        let most_owed_ns = if is_first { 0 } else { self.most_owed_ns };
         let left_ns = raw_ns.saturating_sub(added_ns).saturating_sub(last.owed_ns);
         *last = Last {
             end_ns: seen.start_ns.saturating_add(seen.duration_ns.unwrap_or(0)),
@@ -130,7 +164,7 @@ impl Gaps {
 
     /// The think time before a thread's last event was said: what was owed before is not any more.
     pub(crate) fn settle(&mut self, thread: u32) {
-        if let Some(last) = self.threads.get_mut(&thread) {
+        if let Some(last) = self.threads.last(thread) {
             last.owed_ns = 0;
         }
     }
@@ -190,6 +224,15 @@ mod tests {
                 own_ns
             }
         );
+    }
+
+    #[test]
+    fn threads_of_every_number_are_followed_alike() {
+        let mut gaps = Gaps::new(costs());
+        for thread in [0, 4095, 4096, u32::MAX] {
+            assert_eq!(gaps.follow(seen(thread, 5_000, 500, 0)).own_ns, 4_000);
+            assert_eq!(gaps.follow(seen(thread, 9_000, 0, 0)).raw_ns, 3_500);
+        }
     }
 
     #[test]

@@ -39,6 +39,7 @@ pub(crate) struct TableWriter {
     /// Which columns the file has.
     kept: Vec<bool>,
     rows: usize,
+    small: Vec<i32>,
     /// Rows of the groups that are written.
     pub(crate) written: u64,
 }
@@ -59,6 +60,7 @@ impl TableWriter {
             columns: specs.iter().map(|&spec| Column::new(spec)).collect(),
             kept: vec![true; specs.len()],
             rows: 0,
+            small: Vec::new(),
             written: 0,
         }
     }
@@ -134,18 +136,20 @@ impl TableWriter {
         let rows = self.rows;
         let mut columns = std::mem::take(&mut self.columns);
         let kept = std::mem::take(&mut self.kept);
+        let mut small = std::mem::take(&mut self.small);
         let mut group = self.writer()?.next_row_group()?;
         for (column, &kept) in columns.iter_mut().zip(&kept) {
             if !kept {
                 column.clear();
             } else if let Some(mut writer) = group.next_column()? {
-                column.write(writer.untyped(), rows)?;
+                column.write(writer.untyped(), rows, &mut small)?;
                 writer.close()?;
             }
         }
         group.close()?;
         self.columns = columns;
         self.kept = kept;
+        self.small = small;
         Ok(())
     }
 

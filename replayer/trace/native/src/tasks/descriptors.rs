@@ -22,7 +22,7 @@ impl Tasks {
             if let Some(table) = self.tables.get_mut(files) {
                 table.users = 1;
             }
-            if let Some(task) = self.living.get_mut(&number) {
+            if let Some(task) = self.living.get_mut(number) {
                 task.files = files;
             }
         }

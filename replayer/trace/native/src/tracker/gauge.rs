@@ -27,10 +27,10 @@ impl Tracker {
     }
 
     pub(crate) fn gauge_after(&mut self, call: &Call<'_>, fate: Fate) {
-        let Some(task) = self.tasks.get_mut(call.task) else {
+        let Some(gauge) = self.events.gauge() else {
             return;
         };
-        let Some(gauge) = self.events.gauge() else {
+        let Some(task) = self.tasks.get_mut(call.task) else {
             return;
         };
         let class = match (fate, task.last_op) {

@@ -93,7 +93,7 @@ impl Tracker {
     }
 
     fn dispatch(&mut self, call: &Call<'_>) -> Result<Fate, TraceError> {
-        match &call.kind {
+        match call.kind {
             Kind::Open { path, args, shown } => self.open(call, path, args, *shown),
             Kind::Path { op, path, args } => self.on_path(call, *op, path, args),
             Kind::TwoPaths { op, path, to, args } => self.on_two_paths(call, *op, [path, to], args),
@@ -172,8 +172,10 @@ impl Tracker {
         self.events.push(&event, sample)?;
         let times = (call.start_ns.unwrap_or(0), call.end_ns().unwrap_or(0));
         self.requests.event(call.task, seat.thread, row, times);
-        for edge in self.order.ready.drain(..) {
-            self.edges.push(edge)?;
+        if !self.order.ready.is_empty() {
+            for edge in self.order.ready.drain(..) {
+                self.edges.push(edge)?;
+            }
         }
         Ok(seat)
     }
@@ -190,7 +192,7 @@ impl Tracker {
             duration_ns: Some(0),
             meanwhile: 0,
             outcome: Outcome::Value(0),
-            kind: Kind::Other,
+            kind: &Kind::Other,
         };
         let on = On {
             path: Some(path),

@@ -57,7 +57,7 @@ impl Tracker {
         let known = self.tree.nodes.len();
         let placed = self.learn_open(place, flags);
         let created = flags & O_CREAT != 0 && self.tree.nodes.len() > known;
-        self.order_names(
+        self.order_known_names(
             seat,
             place,
             if created { Access::Write } else { Access::Read },

@@ -72,7 +72,7 @@ impl Tracker {
         } else {
             Access::Read
         };
-        self.order_names(seat, place, access);
+        self.order_known_names(seat, place, access);
         self.order_nodes(op, placed);
         if op.class() == Class::Attribute {
             self.usage.changed(place);
@@ -219,6 +219,13 @@ impl Tracker {
             | Found::Unknown(directory, name) => self.order.name(directory, name, access),
             Found::NoDirectory { at, name, .. } => self.order.name(at, name, Access::Read),
             Found::Node(_, None) | Found::NotDirectory | Found::Loop => {}
+        }
+    }
+
+    /// The same of a path that has been walked when its result was learned: nothing else is left to learn.
+    pub(crate) fn order_known_names(&mut self, seat: Seat, path: PathId, access: Access) {
+        if !self.order.is_solo() {
+            self.order_names(seat, path, access);
         }
     }
 

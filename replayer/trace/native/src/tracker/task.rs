@@ -12,7 +12,7 @@ use crate::tracker::{Fate, On, Tracker};
 impl Tracker {
     /// Take a call that has been entered and has not returned: what it lets go is free from now on.
     pub(crate) fn enter(&mut self, call: &Call<'_>) -> Result<(), TraceError> {
-        match &call.kind {
+        match call.kind {
             Kind::Close(file) => {
                 self.meet(call.task);
                 if let Some(start) = call.start_ns {
@@ -112,7 +112,7 @@ impl Tracker {
                     duration_ns: Some(0),
                     meanwhile: 0,
                     outcome: Outcome::Value(0),
-                    kind: Kind::Other,
+                    kind: &Kind::Other,
                 };
                 self.emit_close(&silent, Op::CloseExit, description.slot, Some(description))?;
             }
@@ -123,7 +123,7 @@ impl Tracker {
     /// Take a call that is state and no event.
     pub(crate) fn state(&mut self, call: &Call<'_>) -> Result<Fate, TraceError> {
         let value = call.outcome.value();
-        match &call.kind {
+        match call.kind {
             Kind::Dup { file, on_exec } => return self.dup(call, *file, *on_exec),
             Kind::CloseRange {
                 first,
@@ -286,7 +286,7 @@ impl Tracker {
             duration_ns: Some(0),
             meanwhile: 0,
             outcome: Outcome::Value(0),
-            kind: Kind::Other,
+            kind: &Kind::Other,
         };
         let held = self.tasks.leave(task);
         self.let_go(&call, held)?;

@@ -28,7 +28,7 @@ impl Client {
             to: PathArg::plain(to),
             args: Args::default(),
         };
-        self.call(tracker, "rename", outcome, kind)?;
+        self.call(tracker, "rename", outcome, &kind)?;
         Ok(true)
     }
 
@@ -47,7 +47,7 @@ impl Client {
         tracker: &mut Tracker,
         name: &'static str,
         outcome: Outcome,
-        kind: Kind<'_>,
+        kind: &Kind<'_>,
     ) -> Result<(), TraceError> {
         tracker.call(&Call {
             task: 1,
@@ -69,7 +69,7 @@ impl Client {
         outcome: Outcome,
     ) -> Result<(), TraceError> {
         let path = PathArg::plain(path);
-        self.call(tracker, op.name(), outcome, Kind::Path { op, path, args })
+        self.call(tracker, op.name(), outcome, &Kind::Path { op, path, args })
     }
 
     pub(crate) fn on_file(
@@ -81,7 +81,7 @@ impl Client {
         outcome: Outcome,
     ) -> Result<(), TraceError> {
         let file = FileArg::plain(fnum);
-        self.call(tracker, op.name(), outcome, Kind::File { op, file, args })
+        self.call(tracker, op.name(), outcome, &Kind::File { op, file, args })
     }
 
     pub(crate) fn io(
@@ -147,7 +147,7 @@ impl Client {
             args,
             shown: None,
         };
-        self.call(tracker, "open", outcome, kind)
+        self.call(tracker, "open", outcome, &kind)
     }
 
     /// `FIND_FIRST` as dbench does it: the whole directory is read. How many bytes that were is not known.
@@ -163,7 +163,7 @@ impl Client {
             args,
             shown: None,
         };
-        self.call(tracker, "open", Outcome::Value(LISTING), kind)?;
+        self.call(tracker, "open", Outcome::Value(LISTING), &kind)?;
         let args = Args {
             size: Some(32 << 10),
             ..Args::default()
@@ -173,7 +173,7 @@ impl Client {
             tracker,
             "close",
             Outcome::Value(0),
-            Kind::Close(FileArg::plain(LISTING)),
+            &Kind::Close(FileArg::plain(LISTING)),
         )
     }
 }

@@ -13,7 +13,8 @@ use crate::formats::dbench::calls::with_mode;
 use crate::formats::dbench::line::{Parsed, parse};
 use crate::formats::strace::value::NOW;
 use crate::formats::{Applicability, Clock, ClockKind, Format, Progress};
-use crate::input::{Input, Line};
+use crate::input::Input;
+use crate::lines::Line;
 use crate::op::Op;
 use crate::tracker::Tracker;
 
@@ -92,17 +93,16 @@ fn import(
     };
     for mut input in inputs {
         let name = input.path.display().to_string();
-        let mut line = Vec::new();
         let mut count = 0_u64;
         loop {
-            let kind = input.read_line(&mut line)?;
+            let kind = input.next_line()?;
             if kind == Line::End {
                 break;
             }
             count += 1;
             tracker.counts.lines += 1;
-            if kind == Line::TooLong || !client.line(tracker, &line)? {
-                tracker.counts.strange(&name, count, &line);
+            if kind == Line::TooLong || !client.line(tracker, input.line())? {
+                tracker.counts.strange(&name, count, input.line());
             }
             if count.is_multiple_of(1 << 16) && !progress(tracker.counts.lines) {
                 return Err(TraceError::Interrupted);
@@ -185,7 +185,7 @@ impl Client {
                     tracker,
                     "close",
                     outcome,
-                    Kind::Close(FileArg::plain(*fnum)),
+                    &Kind::Close(FileArg::plain(*fnum)),
                 )?;
             }
             (b"ReadX", [fnum, offset, size, got, ..]) => {

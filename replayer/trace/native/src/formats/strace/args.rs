@@ -5,85 +5,110 @@ use crate::bytes::{cut, from, skip_blanks};
 /// More than the six registers: strace prints some arguments as two.
 pub(crate) const MOST_ARGS: usize = 12;
 
-/// The arguments, as slices of the line.
+/// The arguments, as places in the line: those are half as long as slices, and a list of them is moved again and again.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ArgList<'a> {
-    items: [&'a [u8]; MOST_ARGS],
+    text: &'a [u8],
+    items: [(u32, u32); MOST_ARGS],
     length: usize,
 }
 
 impl<'a> ArgList<'a> {
     /// An argument; empty where there is none.
     pub(crate) fn get(&self, index: usize) -> &'a [u8] {
-        self.items.get(index).copied().unwrap_or_default()
+        let (start, end) = self.items.get(index).copied().unwrap_or_default();
+        let place = |at: u32| usize::try_from(at).unwrap_or(usize::MAX);
+        cut(self.text, place(start), place(end))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'a [u8]> + '_ {
-        self.items.iter().copied().take(self.length)
+        (0..self.length).map(|index| self.get(index))
     }
 
-    fn push(&mut self, item: &'a [u8]) {
-        let item = trimmed(item);
-        if let Some(place) = self.items.get_mut(self.length) {
-            *place = item;
+    /// Append what stands between two places, without the blanks around it.
+    fn push(&mut self, start: usize, end: usize) {
+        let (start, end) = trimmed(self.text, start, end);
+        // A line is shorter than 4 GiB.
+        if let (Some(place), Ok(start), Ok(end)) = (
+            self.items.get_mut(self.length),
+            u32::try_from(start),
+            u32::try_from(end),
+        ) {
+            *place = (start, end);
             self.length += 1;
         }
     }
 }
 
-/// Bytes that names and numbers are made of: nothing begins or ends at them.
-const fn is_word(byte: u8) -> bool {
-    const WORDS: [bool; 256] = words();
+/// Bytes at which something begins or ends: strings, lists, comments, what `-y` shows.
+const fn is_mark(byte: u8) -> bool {
+    const MARKS: [bool; 256] = marks();
     #[expect(clippy::indexing_slicing, reason = "a byte has 256 values")]
-    WORDS[byte as usize]
+    MARKS[byte as usize]
 }
 
-const fn words() -> [bool; 256] {
-    let mut words = [false; 256];
-    let mut byte = 0_u8;
-    while byte < u8::MAX {
+const fn marks() -> [bool; 256] {
+    let mut marks = [false; 256];
+    let mut rest: &[u8] = b"\"()[]{},</";
+    while let [byte, more @ ..] = rest {
         #[expect(clippy::indexing_slicing, reason = "a byte has 256 values")]
         {
-            words[byte as usize] =
-                byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b' ' | b'|' | b'=');
+            marks[*byte as usize] = true;
         }
-        byte += 1;
+        rest = more;
     }
-    words
+    marks
 }
 
-fn trimmed(item: &[u8]) -> &[u8] {
-    let item = skip_blanks(item);
-    let blanks = item.iter().rev().take_while(|&&byte| byte == b' ').count();
-    cut(item, 0, item.len() - blanks)
+/// How many bytes in front are no marks.
+fn unmarked_length(text: &[u8]) -> usize {
+    let mut rest = text;
+    // Eight at a time: names and numbers are that long.
+    while let Some((eight, more)) = rest.split_first_chunk::<8>()
+        && !eight.iter().fold(false, |any, &byte| any | is_mark(byte))
+    {
+        rest = more;
+    }
+    let found = rest.iter().position(|&byte| is_mark(byte));
+    text.len() - rest.len() + found.unwrap_or(rest.len())
 }
 
-/// Split what stands between the brackets of a call; also returns what follows the closing one.
+/// The same span of a text without blanks in front and spaces behind.
+fn trimmed(text: &[u8], start: usize, end: usize) -> (usize, usize) {
+    let item = cut(text, start, end);
+    let rest = skip_blanks(item);
+    let blanks = rest.iter().rev().take_while(|&&byte| byte == b' ').count();
+    (start + (item.len() - rest.len()), end - blanks)
+}
+
+/// Split what stands between the brackets of a call; returns what follows the closing one.
 ///
 /// None where the text ends before the bracket closes.
-pub(crate) fn split_args(text: &[u8]) -> Option<(ArgList<'_>, &[u8])> {
-    let mut args = ArgList::default();
+pub(crate) fn split_args<'a>(text: &'a [u8], args: &mut ArgList<'a>) -> Option<&'a [u8]> {
+    *args = ArgList {
+        text,
+        ..ArgList::default()
+    };
     let mut depth = 0_u32;
     let mut start = 0;
     let mut at = 0;
-    while let Some(&byte) = text.get(at) {
+    loop {
+        at += unmarked_length(from(text, at));
+        let byte = *text.get(at)?;
         at += 1;
-        if is_word(byte) {
-            continue;
-        }
         match byte {
             b'"' => at += string_length(from(text, at))?,
             b'(' | b'[' | b'{' => depth += 1,
             b')' if depth == 0 => {
-                let last = cut(text, start, at - 1);
-                if args.length > 0 || !trimmed(last).is_empty() {
-                    args.push(last);
+                let (first, last) = trimmed(text, start, at - 1);
+                if args.length > 0 || first < last {
+                    args.push(first, last);
                 }
-                return Some((args, from(text, at)));
+                return Some(from(text, at));
             }
             b')' | b']' | b'}' => depth = depth.saturating_sub(1),
             b',' if depth == 0 => {
-                args.push(cut(text, start, at - 1));
+                args.push(start, at - 1);
                 start = at;
             }
             b'<' if is_shown(cut(text, 0, at - 1)) => at += shown_length(from(text, at))? + 1,
@@ -93,7 +118,6 @@ pub(crate) fn split_args(text: &[u8]) -> Option<(ArgList<'_>, &[u8])> {
             _ => {}
         }
     }
-    None
 }
 
 /// How long a string is whose opening quote has been read, with its closing one.
@@ -134,7 +158,8 @@ mod tests {
     use super::*;
 
     fn split(text: &str) -> Vec<&str> {
-        let (args, rest) = split_args(text.as_bytes()).unwrap();
+        let mut args = ArgList::default();
+        let rest = split_args(text.as_bytes(), &mut args).unwrap();
         assert_eq!(rest, b" = 0");
         args.iter()
             .map(|arg| std::str::from_utf8(arg).unwrap())
@@ -193,7 +218,8 @@ mod tests {
         for text in [
             "", "3", "\"abc", "\"abc\\", "3</srv/a", "/* x", "(3)", "3<a>b",
         ] {
-            assert!(split_args(text.as_bytes()).is_none(), "{text}");
+            let mut args = ArgList::default();
+            assert!(split_args(text.as_bytes(), &mut args).is_none(), "{text}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::bytes::{find, from, take_digits};
 use crate::call::{Call, Kind, Outcome, Passing};
 use crate::error::TraceError;
-use crate::formats::strace::decode::{Decoder, decoders, has_no_path};
+use crate::formats::strace::decode::{Decoders, has_no_path};
 use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call};
 use crate::formats::strace::streams::{Source, Streams};
 use crate::formats::{Clock, Progress};
@@ -39,7 +39,7 @@ struct Moment {
 }
 
 struct Importer {
-    decoders: FxHashMap<&'static [u8], Decoder>,
+    decoders: Decoders,
     halves: FxHashMap<u64, Half>,
     /// Halves that were put together: their room is used again.
     spare: Vec<Half>,
@@ -70,7 +70,7 @@ pub(crate) fn import(
 ) -> Result<Clock, TraceError> {
     let mut streams = Streams::open(inputs)?;
     let mut importer = Importer {
-        decoders: decoders(),
+        decoders: Decoders::all(),
         halves: FxHashMap::default(),
         spare: Vec::new(),
         cut: None,
@@ -82,7 +82,10 @@ pub(crate) fn import(
     };
     while let Some(source) = streams.next_line()? {
         tracker.counts.lines += 1;
-        importer.line(tracker, source)?;
+        if !importer.line(tracker, source)? {
+            let counts = &mut tracker.counts;
+            counts.strange(&source.name, source.number, source.line());
+        }
         if tracker.counts.lines.is_multiple_of(PROGRESS_LINES) && !progress(tracker.counts.lines) {
             return Err(TraceError::Interrupted);
         }
@@ -91,15 +94,13 @@ pub(crate) fn import(
 }
 
 impl Importer {
-    fn line(&mut self, tracker: &mut Tracker, source: &Source) -> Result<(), TraceError> {
+    /// Take a line. False where it cannot be understood.
+    fn line(&mut self, tracker: &mut Tracker, source: &Source) -> Result<bool, TraceError> {
         if source.too_long {
-            tracker
-                .counts
-                .strange(&source.name, source.number, &source.line);
-            return Ok(());
+            return Ok(false);
         }
         if self.cut.is_some() && self.join(tracker, source)? {
-            return Ok(());
+            return Ok(true);
         }
         let at = Moment {
             task: self.task(source),
@@ -107,23 +108,11 @@ impl Importer {
             meanwhile: 0,
         };
         let text = source.text();
-        match scan(text) {
-            Shape::Call(scanned) => {
-                let understood = self.call(tracker, &scanned, at, None)?;
-                if !understood {
-                    tracker
-                        .counts
-                        .strange(&source.name, source.number, &source.line);
-                }
-            }
+        let mut scanned = Scanned::default();
+        match scan(text, &mut scanned) {
+            Shape::Call => return self.call(tracker, &scanned, at, None),
             Shape::Unfinished { name, head } => self.begin(tracker, name, head, at)?,
-            Shape::Resumed { name, rest } => {
-                if !self.resume(tracker, name, rest, at)? {
-                    tracker
-                        .counts
-                        .strange(&source.name, source.number, &source.line);
-                }
-            }
+            Shape::Resumed { name, rest } => return self.resume(tracker, name, rest, at),
             Shape::Exited => {
                 tracker.counts.notices += 1;
                 if self.halves.remove(&at.task).is_some() {
@@ -147,11 +136,9 @@ impl Importer {
                     number: source.number,
                 });
             }
-            Shape::Strange => tracker
-                .counts
-                .strange(&source.name, source.number, &source.line),
+            Shape::Strange => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Whose line it is. Lines without a number belong to the first task, which may get a number later on.
@@ -189,10 +176,11 @@ impl Importer {
         let Some(cut) = self.cut.take() else {
             return Ok(false);
         };
-        if is_tail(&source.line) {
+        if is_tail(source.line()) {
             let mut whole = cut.text;
-            whole.extend_from_slice(&source.line);
-            if let Shape::Call(scanned) = scan(&whole)
+            whole.extend_from_slice(source.line());
+            let mut scanned = Scanned::default();
+            if let Shape::Call = scan(&whole, &mut scanned)
                 && self.call(tracker, &scanned, cut.at, None)?
             {
                 return Ok(true);
@@ -249,9 +237,11 @@ impl Importer {
         text.clear();
         text.extend_from_slice(head);
         text.extend_from_slice(b") = 0");
-        if let Shape::Call(scanned) = scan_call(name, &text) {
-            let kind = self.decoders.get(name).and_then(|decode| decode(&scanned));
-            if let (Some(kind), Ok(name)) = (kind, std::str::from_utf8(name)) {
+        let mut scanned = Scanned::default();
+        if let Shape::Call = scan_call(name, &text, &mut scanned) {
+            let decoder = self.decoders.find(name);
+            let kind = decoder.and_then(|(_, decode)| decode(&scanned));
+            if let (Some(kind), Ok(name)) = (&kind, std::str::from_utf8(name)) {
                 tracker.enter(&Call {
                     task: at.task,
                     name,
@@ -288,8 +278,9 @@ impl Importer {
             time_ns: half.start_ns,
             meanwhile: u32::try_from(tracker.counts.calls - half.calls).unwrap_or(u32::MAX),
         };
-        let understood = match scan_call(name, &half.head) {
-            Shape::Call(scanned) => self.call(tracker, &scanned, begun, at.time_ns)?,
+        let mut scanned = Scanned::default();
+        let understood = match scan_call(name, &half.head, &mut scanned) {
+            Shape::Call => self.call(tracker, &scanned, begun, at.time_ns)?,
             _ => false,
         };
         if self.spare.len() < MOST_SPARE && half.head.len() <= LONGEST_HALF_BYTES {
@@ -306,7 +297,8 @@ impl Importer {
         rest: &[u8],
         at: Moment,
     ) -> Result<bool, TraceError> {
-        let Shape::Call(scanned) = scan_call(name, rest) else {
+        let mut scanned = Scanned::default();
+        let Shape::Call = scan_call(name, rest, &mut scanned) else {
             return Ok(false);
         };
         tracker.counts.halves.add("begun before the log");
@@ -330,26 +322,27 @@ impl Importer {
             return Ok(true);
         }
         self.durations |= result.duration_ns.is_some();
-        let kind = match self.decoders.get(scanned.name) {
-            None => Kind::Other,
-            Some(decode) => match decode(scanned) {
-                Some(kind) => kind,
-                None if has_no_path(scanned) || result.errno == Some(14) => {
-                    tracker
-                        .counts
-                        .no_path
-                        .add(&String::from_utf8_lossy(scanned.name));
-                    return Ok(true);
-                }
-                None => return Ok(false),
-            },
+        let (name, decoded) = match self.decoders.find(scanned.name) {
+            None => (
+                std::str::from_utf8(scanned.name).unwrap_or_default(),
+                Some(Kind::Other),
+            ),
+            Some((name, decode)) => (name, decode(scanned)),
+        };
+        // It is long: nothing moves it.
+        let Some(kind) = &decoded else {
+            let is_no_fault = has_no_path(scanned) || result.errno == Some(14);
+            if is_no_fault {
+                tracker.counts.no_path.add(name);
+            }
+            return Ok(is_no_fault);
         };
         let outcome = match (result.value, result.errno) {
             (_, Some(number)) => Outcome::Error(number),
             (Some(-1) | None, None) => Outcome::Unknown,
             (Some(value), None) => Outcome::Value(value),
         };
-        if let (Kind::Spawn(_), Outcome::Value(child)) = (&kind, outcome) {
+        if let (Kind::Spawn(_), Outcome::Value(child)) = (kind, outcome) {
             self.announced.extend(u64::try_from(child));
         }
         let waited = returned_ns
@@ -357,7 +350,7 @@ impl Importer {
             .map(|(end, start)| end.saturating_sub(start));
         tracker.call(&Call {
             task: at.task,
-            name: std::str::from_utf8(scanned.name).unwrap_or_default(),
+            name,
             start_ns: at.time_ns,
             duration_ns: result.duration_ns.or(waited).map(|time| time.max(0)),
             meanwhile: at.meanwhile,

@@ -10,7 +10,7 @@ pub(crate) mod streams;
 pub(crate) mod value;
 
 use crate::formats::{Applicability, Format};
-use scan::Shape;
+use scan::{Scanned, Shape};
 
 pub(crate) const FORMAT: Format = Format {
     name: "strace",
@@ -26,8 +26,8 @@ fn is_applicable(head: &[u8]) -> Applicability {
     let mut strange = 0;
     for line in head.split(|&byte| byte == b'\n').take(LINES_LOOKED_AT) {
         let (_, rest) = prefix::take_prefix(line);
-        match scan::scan(rest) {
-            Shape::Call(_) | Shape::Unfinished { .. } | Shape::Resumed { .. } | Shape::Exited => {
+        match scan::scan(rest, &mut Scanned::default()) {
+            Shape::Call | Shape::Unfinished { .. } | Shape::Resumed { .. } | Shape::Exited => {
                 calls += 1;
             }
             Shape::Strange => strange += 1,

@@ -6,12 +6,9 @@ use crate::formats::strace::args::{ArgList, split_args};
 
 /// A line without its prefix.
 #[derive(Debug)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "most lines are calls, and none is kept"
-)]
 pub(crate) enum Shape<'a> {
-    Call(Scanned<'a>),
+    /// It lies where the caller wanted it: it is long, and most lines are calls.
+    Call,
     /// `name(arguments <unfinished ...>`: everything after the bracket, so far.
     Unfinished {
         name: &'a [u8],
@@ -32,7 +29,7 @@ pub(crate) enum Shape<'a> {
 }
 
 /// A whole call.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Scanned<'a> {
     pub(crate) name: &'a [u8],
     pub(crate) args: ArgList<'a>,
@@ -54,21 +51,21 @@ pub(crate) struct ResultText<'a> {
 
 const UNFINISHED: &[u8] = b"<unfinished ...>";
 
-/// Tell what a line is.
-pub(crate) fn scan(line: &[u8]) -> Shape<'_> {
+/// Tell what a line is; a whole call goes into `call`.
+pub(crate) fn scan<'a>(line: &'a [u8], call: &mut Scanned<'a>) -> Shape<'a> {
     let name_length = line
         .iter()
         .take_while(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || **byte == b'_')
         .count();
     if name_length > 0 && line.get(name_length) == Some(&b'(') {
         let name = cut(line, 0, name_length);
-        return scan_call(name, from(line, name_length + 1));
+        return scan_call(name, from(line, name_length + 1), call);
     }
     scan_passing(line)
 }
 
 /// Scan a call from behind its opening bracket.
-pub(crate) fn scan_call<'a>(name: &'a [u8], text: &'a [u8]) -> Shape<'a> {
+pub(crate) fn scan_call<'a>(name: &'a [u8], text: &'a [u8], call: &mut Scanned<'a>) -> Shape<'a> {
     // A duration ends in a digit and a bracket: most lines are told from these at once.
     if text.ends_with(b".>") || text.ends_with(b"d>") {
         if let Some(head) = text.strip_suffix(UNFINISHED) {
@@ -78,13 +75,10 @@ pub(crate) fn scan_call<'a>(name: &'a [u8], text: &'a [u8]) -> Shape<'a> {
             return Shape::Notice;
         }
     }
-    let Some((args, rest)) = split_args(text) else {
-        return Shape::Cut;
-    };
-    match parse_result(rest) {
-        Some(result) => Shape::Call(Scanned { name, args, result }),
-        None => Shape::Cut,
-    }
+    call.name = name;
+    let understood =
+        split_args(text, &mut call.args).and_then(|rest| parse_result(rest, &mut call.result));
+    understood.map_or(Shape::Cut, |()| Shape::Call)
 }
 
 fn scan_passing(line: &[u8]) -> Shape<'_> {
@@ -140,30 +134,30 @@ fn scan_ending(text: &[u8]) -> Shape<'_> {
 }
 
 /// Parse ` = -1 ENOENT (No such file or directory) <0.000031>`, from behind the closing bracket.
-pub(crate) fn parse_result(text: &[u8]) -> Option<ResultText<'_>> {
+pub(crate) fn parse_result<'a>(text: &'a [u8], result: &mut ResultText<'a>) -> Option<()> {
     let text = skip_blanks(text).strip_prefix(b"=")?;
     let (text, duration_ns) = take_duration(skip_blanks(text));
-    let mut result = ResultText {
+    *result = ResultText {
         duration_ns,
         ..ResultText::default()
     };
     if let Some(rest) = text.strip_prefix(b"?") {
         result.restarts = skip_blanks(rest).starts_with(b"ERESTART");
-        return Some(result);
+        return Some(());
     }
     let (value, rest) = take_number(text)?;
     result.value = Some(value);
     if let Some(shown) = rest.strip_prefix(b"<") {
         let end = crate::formats::strace::args::shown_length(shown)?;
         result.shown = Some(cut(shown, 0, end));
-        return Some(result);
+        return Some(());
     }
     let rest = skip_blanks(rest);
     if value < 0 && !rest.is_empty() {
         // A name that is not known must not pass for success.
         result.errno = Some(take_errno(rest)?);
     }
-    Some(result)
+    Some(())
 }
 
 fn take_errno(text: &[u8]) -> Option<u16> {
@@ -207,9 +201,14 @@ pub(crate) fn is_tail(line: &[u8]) -> bool {
 mod tests {
     use super::*;
 
+    fn shape(line: &[u8]) -> Shape<'_> {
+        scan(line, &mut Scanned::default())
+    }
+
     fn call(line: &str) -> (String, Vec<String>, Option<i64>, Option<u16>) {
-        match scan(line.as_bytes()) {
-            Shape::Call(scanned) => (
+        let mut scanned = Scanned::default();
+        match scan(line.as_bytes(), &mut scanned) {
+            Shape::Call => (
                 String::from_utf8_lossy(scanned.name).into_owned(),
                 scanned
                     .args
@@ -238,9 +237,8 @@ mod tests {
     #[test]
     fn a_descriptor_result_keeps_its_path() {
         let line = b"openat(AT_FDCWD</srv>, \"a\", O_RDONLY) = 7</srv/a> <0.000038>";
-        let Shape::Call(scanned) = scan(line) else {
-            panic!()
-        };
+        let mut scanned = Scanned::default();
+        assert!(matches!(scan(line, &mut scanned), Shape::Call));
         assert_eq!(scanned.result.shown, Some(&b"/srv/a"[..]));
         assert_eq!(scanned.result.duration_ns, Some(38_000));
     }
@@ -280,7 +278,8 @@ mod tests {
             ),
         ];
         for (text, value, errno, restarts) in cases {
-            let result = parse_result(text).unwrap();
+            let mut result = ResultText::default();
+            parse_result(text, &mut result).unwrap();
             assert_eq!(
                 (result.value, result.errno, result.restarts),
                 (value, errno, restarts)
@@ -291,41 +290,44 @@ mod tests {
     #[test]
     fn pairs_endings_and_notices_are_told_apart() {
         assert!(matches!(
-            scan(b"close(3<socket:[278710]> <unfinished ...>"),
+            shape(b"close(3<socket:[278710]> <unfinished ...>"),
             Shape::Unfinished {
                 name: b"close",
                 head: b"3<socket:[278710]> "
             }
         ));
         assert!(matches!(
-            scan(b"<... accept resumed>{sa_family=AF_UNIX}, [112 => 2]) = 5 <0.4>"),
+            shape(b"<... accept resumed>{sa_family=AF_UNIX}, [112 => 2]) = 5 <0.4>"),
             Shape::Resumed {
                 name: b"accept",
                 ..
             }
         ));
         assert!(matches!(
-            scan(b"<... futex resumed> ) = -1 EAGAIN (x)"),
+            shape(b"<... futex resumed> ) = -1 EAGAIN (x)"),
             Shape::Resumed { .. }
         ));
         assert!(matches!(
-            scan(b"+++ superseded by execve in pid 31 +++"),
+            shape(b"+++ superseded by execve in pid 31 +++"),
             Shape::Superseded(31)
         ));
-        assert!(matches!(scan(b"+++ exited with 127 +++"), Shape::Exited));
+        assert!(matches!(shape(b"+++ exited with 127 +++"), Shape::Exited));
         assert!(matches!(
-            scan(b"+++ killed by SIGKILL (core dumped) +++"),
+            shape(b"+++ killed by SIGKILL (core dumped) +++"),
             Shape::Exited
         ));
         assert!(matches!(
-            scan(b"--- SIGCHLD {si_signo=SIGCHLD} ---"),
+            shape(b"--- SIGCHLD {si_signo=SIGCHLD} ---"),
             Shape::Notice
         ));
-        assert!(matches!(scan(b"strace: Process 5 attached"), Shape::Notice));
-        assert!(matches!(scan(b"Process 12345 attached"), Shape::Notice));
-        assert!(matches!(scan(b"Process killed"), Shape::Strange));
-        assert!(matches!(scan(b"hello world"), Shape::Strange));
-        assert!(matches!(scan(b"write(1, \"hi\\n\", 3hi"), Shape::Cut));
+        assert!(matches!(
+            shape(b"strace: Process 5 attached"),
+            Shape::Notice
+        ));
+        assert!(matches!(shape(b"Process 12345 attached"), Shape::Notice));
+        assert!(matches!(shape(b"Process killed"), Shape::Strange));
+        assert!(matches!(shape(b"hello world"), Shape::Strange));
+        assert!(matches!(shape(b"write(1, \"hi\\n\", 3hi"), Shape::Cut));
         assert!(is_tail(b")                     = 3"));
     }
 }

@@ -4,7 +4,8 @@ use crate::bytes::{from, take_seconds};
 use crate::error::TraceError;
 use crate::formats::strace::clock::Reading;
 use crate::formats::strace::prefix::{Prefix, Stamp, take_prefix};
-use crate::input::{Input, Line};
+use crate::input::Input;
+use crate::lines::Line;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -14,7 +15,6 @@ pub(crate) struct Source {
     pub(crate) name: String,
     /// The process that a file of -ff belongs to.
     pub(crate) task: Option<u64>,
-    pub(crate) line: Vec<u8>,
     pub(crate) number: u64,
     pub(crate) too_long: bool,
     /// When the line was written: at its entry or, for a resumed half, when it returned.
@@ -44,7 +44,6 @@ impl Streams {
                 name: input.path.display().to_string(),
                 task: task_of(&input.path),
                 input,
-                line: Vec::new(),
                 number: 0,
                 too_long: false,
                 time_ns: None,
@@ -103,22 +102,27 @@ impl Streams {
 
 impl Source {
     fn advance(&mut self) -> Result<bool, TraceError> {
-        let kind = self.input.read_line(&mut self.line)?;
+        let kind = self.input.next_line()?;
         if kind == Line::End {
             return Ok(false);
         }
         self.number += 1;
         self.too_long = kind == Line::TooLong;
-        let (prefix, rest) = take_prefix(&self.line);
+        let line = self.input.line();
+        let (prefix, rest) = take_prefix(line);
+        self.rest = line.len() - rest.len();
         self.prefix = prefix;
-        self.rest = self.line.len() - rest.len();
         self.time_ns = self.reading.read(prefix.stamp);
         Ok(true)
     }
 
+    pub(crate) fn line(&self) -> &[u8] {
+        self.input.line()
+    }
+
     /// What stands behind the prefix.
     pub(crate) fn text(&self) -> &[u8] {
-        from(&self.line, self.rest)
+        from(self.line(), self.rest)
     }
 
     /// When the line's call returned; lines without a time stay behind the one before.

@@ -70,8 +70,21 @@ pub(crate) fn file(text: &[u8]) -> Option<FileArg<'_>> {
     };
     let end = shown_length(inner)?;
     let shown = cut(inner, 0, end);
-    // A device is shown twice: 3</dev/null<char 1:3>>.
-    let shown = match memchr::memchr(b'<', shown) {
+    let shown = without_device(shown);
+    Some(FileArg {
+        number: value,
+        shown: Some(shown.strip_suffix(b" (deleted)").unwrap_or(shown)),
+        deleted: from(inner, end + 1).starts_with(b"(deleted)") || shown.ends_with(b" (deleted)"),
+    })
+}
+
+/// A device is shown twice: `3</dev/null<char 1:3>>`.
+fn without_device(shown: &[u8]) -> &[u8] {
+    // Its numbers stand last.
+    if !matches!(shown, [.., b'0'..=b'9' | b'>']) {
+        return shown;
+    }
+    match memchr::memchr(b'<', shown) {
         Some(at)
             if at > 0
                 && [&b"<char "[..], b"<block "]
@@ -81,12 +94,7 @@ pub(crate) fn file(text: &[u8]) -> Option<FileArg<'_>> {
             cut(shown, 0, at)
         }
         _ => shown,
-    };
-    Some(FileArg {
-        number: value,
-        shown: Some(shown.strip_suffix(b" (deleted)").unwrap_or(shown)),
-        deleted: from(inner, end + 1).starts_with(b"(deleted)") || shown.ends_with(b" (deleted)"),
-    })
+    }
 }
 
 /// Where a path begins: `AT_FDCWD`, `AT_FDCWD</cwd>`, `-100` or a descriptor.

@@ -17,13 +17,41 @@ use rustc_hash::FxHashMap;
 pub(crate) type Decoder = for<'a> fn(&Scanned<'a>) -> Option<Kind<'a>>;
 
 /// A decoder for each system call that matters; the others are `Kind::Other`.
-pub(crate) fn decoders() -> FxHashMap<&'static [u8], Decoder> {
-    let lists: [&[(&str, Decoder)]; 3] = [STATE, on_path::DECODERS, on_file::DECODERS];
-    lists
-        .into_iter()
-        .flatten()
-        .map(|&(name, decoder)| (name.as_bytes(), decoder))
-        .collect()
+pub(crate) struct Decoders {
+    by_name: FxHashMap<&'static [u8], (&'static str, Decoder)>,
+    /// Those that were asked for last, by a number that is made of their names: most logs hold a dozen kinds of calls.
+    recent: [Option<(&'static str, Decoder)>; RECENT],
+}
+
+/// Decoders that are found without a search (chosen).
+const RECENT: usize = 64;
+
+impl Decoders {
+    pub(crate) fn all() -> Self {
+        let lists: [&[(&str, Decoder)]; 3] = [STATE, on_path::DECODERS, on_file::DECODERS];
+        let each = lists.into_iter().flatten();
+        Self {
+            by_name: each
+                .map(|&(name, decoder)| (name.as_bytes(), (name, decoder)))
+                .collect(),
+            recent: [None; RECENT],
+        }
+    }
+
+    /// The decoder of a system call, and its name.
+    pub(crate) fn find(&mut self, name: &[u8]) -> Option<(&'static str, Decoder)> {
+        let [first, last] = [name.first(), name.last()].map(|byte| byte.copied().unwrap_or(0));
+        let mixed = name.len() + 5 * usize::from(first) + 11 * usize::from(last);
+        let place = self.recent.get_mut(mixed % RECENT)?;
+        if let Some((known, decoder)) = *place
+            && known.as_bytes() == name
+        {
+            return Some((known, decoder));
+        }
+        let found = self.by_name.get(name).copied();
+        *place = found.or(*place);
+        found
+    }
 }
 
 #[rustfmt::skip]
