@@ -4,6 +4,7 @@
 
 use crate::error::TraceError;
 use crate::tables::column::{Kind, Spec};
+use crate::tables::pages::column_reader;
 use crate::tables::read::places;
 use bytes::Bytes;
 use parquet::column::reader::ColumnReader;
@@ -280,7 +281,7 @@ impl Rows {
         for (number, place) in self.places.iter().enumerate() {
             let column = match place {
                 Some(index) if self.wanted & 1 << number != 0 => {
-                    Some(guarded(&self.path, || group.get_column_reader(*index))?)
+                    Some(guarded(&self.path, || column_reader(&*group, *index))?)
                 }
                 _ => None,
             };

@@ -3,6 +3,7 @@
 pub(crate) mod column;
 pub(crate) mod edges;
 pub(crate) mod events;
+pub(crate) mod pages;
 pub(crate) mod paths;
 pub(crate) mod read;
 pub(crate) mod requests;

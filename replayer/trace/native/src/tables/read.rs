@@ -2,6 +2,7 @@
 
 use crate::error::TraceError;
 use crate::tables::column::{Kind, Spec};
+use crate::tables::pages::column_reader;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::ByteArray;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
@@ -213,7 +214,7 @@ fn read_column(
 ) -> parquet::errors::Result<Option<Values>> {
     let mut defined: Vec<i16> = Vec::new();
     let levels = spec.nullable.then_some(&mut defined);
-    let values = match group.get_column_reader(index)? {
+    let values = match column_reader(group, index)? {
         ColumnReader::Int32ColumnReader(mut reader) => {
             let mut ints: Vec<i32> = Vec::new();
             reader.read_records(rows, levels, None, &mut ints)?;
