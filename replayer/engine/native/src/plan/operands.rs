@@ -177,9 +177,10 @@ impl<'a, 'c, 't> Operands<'a, 'c, 't> {
     /// The operands of `write`: how much, and in which pieces.
     pub(super) fn written(&mut self) -> Parsed<DataCall> {
         let total = self.draw("total")?;
-        let first = match self.fields.has("first") {
-            true => Some(self.draw("first")?),
-            false => None,
+        let first = if self.fields.has("first") {
+            Some(self.draw("first")?)
+        } else {
+            None
         };
         let block = self.draw("block")?;
         let piece = first.map_or(0, |first| highest(first, self.context));
