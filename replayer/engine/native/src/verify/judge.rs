@@ -2,7 +2,7 @@
 
 use super::file::Record;
 use super::sight::Sight;
-use super::stamp::{BLOCK, CELL, Cell, Origin, index_of, is_thinned};
+use super::stamp::{BLOCK, CELL, Cell, Origin, goes_on_with_zeros, index_of, is_thinned};
 use super::tally::Count;
 use super::violation::Violation;
 
@@ -25,8 +25,7 @@ fn word<'a>(sight: &'a Sight, offset: u64, bytes: &[u8]) -> Word<'a> {
         Cell::Zero if is_thinned(offset, sight.zeros) => Word::Silent,
         Cell::Zero if !sight.is_due(offset, CELL as u64) => Word::Silent,
         Cell::Zero => Word::Wrong(Violation::Lost, sight.due(offset, CELL as u64)),
-        // Where a file was made longer, its last cell goes on with zeros.
-        Cell::Bad if bytes.last() == Some(&0) => Word::Silent,
+        Cell::Bad if goes_on_with_zeros(bytes, sight.run) => Word::Silent,
         Cell::Bad if sight.ragged.contains(&index_of(offset)) => Word::Silent,
         Cell::Bad if sight.busy => Word::Mixed,
         Cell::Bad => Word::Wrong(Violation::Torn, None),

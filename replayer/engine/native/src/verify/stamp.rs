@@ -103,6 +103,23 @@ impl Cell {
     }
 }
 
+/// Whether a cell may be the begin of one of a run, cut where its file ended, that goes on with zeros since the file was made longer.
+pub(crate) fn goes_on_with_zeros(bytes: &[u8], run: u32) -> bool {
+    let left = bytes
+        .iter()
+        .rposition(|byte| *byte != 0)
+        .map_or(0, |at| at + 1);
+    let (Some((sum, rest)), true) = (bytes.split_first_chunk(), left < bytes.len()) else {
+        return false;
+    };
+    // Of less than that nothing can be told: the run follows the checksum.
+    let Some(scrambled_run) = rest.first_chunk().filter(|_| left >= 12) else {
+        return true;
+    };
+    let [unscrambled, ..] = scrambled([0; 3], u64::from_le_bytes(*sum));
+    u32::from_le_bytes(*scrambled_run) ^ halves(unscrambled).0 == run
+}
+
 /// How many bytes at the begin of every block are zeros: whole cells.
 pub(crate) fn zeros_of(content: Content) -> u64 {
     (zeros_of_block(content) / CELL * CELL) as u64

@@ -162,6 +162,22 @@ fn a_broken_cell_is_torn_unless_writes_may_meet_in_it() {
 }
 
 #[test]
+fn a_cell_that_goes_on_with_zeros_is_told_from_one_that_happens_to_end_with_one() {
+    for seq in 40..4000 {
+        let cell = data(b"a", 0, CELL, seq);
+        for left in 0..CELL {
+            let mut longer = cell.clone();
+            longer[left..].fill(0);
+            let is_there = longer.iter().any(|byte| *byte != 0);
+            assert_eq!(judged(&sight(), 0, &longer).0.is_none(), is_there);
+        }
+        let mut flipped = cell;
+        flipped[4] ^= 4;
+        assert_eq!(judged(&sight(), 0, &flipped).0, Some(Violation::Torn));
+    }
+}
+
+#[test]
 fn the_zeros_of_compressible_data_are_no_loss() {
     let mut chunks = Vec::new();
     let mut scratch = Vec::new();
