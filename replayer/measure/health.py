@@ -18,6 +18,7 @@ WAITING_SHARE = (
     0.1  # chosen: a tenth of the time in calls spent waiting for a CPU shifts a p95 visibly
 )
 BOTTLENECK_SHARE = 0.25  # chosen: beyond a quarter, ranks between mounts may be those of the client
+LONGER = 1.05  # above, two digits of a share say more than per cents: chosen
 SLOW_ENGINE_NS = 1_000  # chosen: ten times the engine's own promise of 100 ns an op
 
 Kind = Literal[
@@ -153,7 +154,7 @@ def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterato
 
 def _how_long(health: Health) -> str:
     share = health.waiting_share
-    return f"{share:.0%} of their time in" if share <= 1 else f"{share:.2g} times their time in"
+    return f"{share:.0%} of their time in" if share < LONGER else f"{share:.2g} times their time in"
 
 
 def _relief(load: LoadFacts, machine: MachineFacts) -> str:

@@ -140,6 +140,7 @@ def test_the_hint_depends_on_what_the_user_asked_for() -> None:
     ("delay_ns", "says"),
     [
         (570, "users waited for a CPU for 57% of their time in calls: "),
+        (1020, "users waited for a CPU for 102% of their time in calls: "),
         (1110, "users waited for a CPU for 1.1 times their time in calls: "),
     ],
 )
