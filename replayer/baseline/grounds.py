@@ -19,7 +19,6 @@ from replayer.baseline.devices import Device, claim_device, describe_device
 from replayer.engine import Sandbox, Task
 from replayer.engine.fio import JobFile, bytes_needed, folders_of
 from replayer.errors import ReplayerError
-from replayer.keeper import give_up_on
 from replayer.load.interruption import Interruption
 from replayer.load.patience import Patience
 from replayer.load.targets import MountError, Target, check_target
@@ -180,9 +179,7 @@ class FolderGround:
                 sys.stderr.write(f"{hang}\n")
             if patience.is_over:
                 self.is_hanging = True
-                give_up_on(str(self.path))
-                message = f"{self.path}: {patience.last or 'a call'} and was given up on"
-                raise MountError(message, hint="is its server up?")
+                raise patience.give_up(str(self.path), str(self.path))
             time.sleep(POLL_S)
         ask(self.path, task.result)
 

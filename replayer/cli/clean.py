@@ -16,7 +16,6 @@ from pydantic import ValidationError
 from replayer.doctor.probe import within
 from replayer.engine import Finding, Sandbox, Task
 from replayer.errors import ReplayerError
-from replayer.keeper import give_up_on
 from replayer.load.patience import Patience
 from replayer.measure.facts import collect_machine
 from replayer.measure.run import Process, is_alive
@@ -212,7 +211,7 @@ def _wait(task: Task, path: str) -> Finding:
     """Wait for a removal, saying what hangs; one Ctrl-C ends it between two entries.
 
     Raises:
-        RemovalError: A call does not come back.
+        MountError: A call does not come back.
     """
     patience = Patience(HUNG_S, HUNG_S)
     while not task.finished:
@@ -224,7 +223,5 @@ def _wait(task: Task, path: str) -> Finding:
             task.cancel()
             patience.end()
         if patience.is_over:
-            give_up_on(path)
-            message = f"{path}: {patience.last or 'a call'} and was given up on"
-            raise RemovalError(message, hint="is its server up?")
+            raise patience.give_up(path, path)
     return task.result()

@@ -16,7 +16,6 @@ import gevent
 
 from replayer.engine import Finding, Plan, Sandbox, Task
 from replayer.errors import ReplayerError
-from replayer.keeper import give_up_on
 from replayer.load.interruption import Interruption
 from replayer.load.patience import Patience
 from replayer.load.progress import Progress
@@ -235,9 +234,7 @@ class Ground:
             self.works.progress.say(str(hang))
         if patience.is_over:
             self.is_hanging = True
-            give_up_on(self.target.name)
-            message = f"{self.target.paths[0]}: {patience.last or 'a call'} and was given up on"
-            raise MountError(message, hint="is its server up?")
+            raise patience.give_up(self.target.name, str(self.target.paths[0]))
 
     def _result(self, task: Task) -> Finding:
         try:

@@ -1,6 +1,6 @@
 """How long is waited for work on a mount whose calls do not come back, and what is said meanwhile.
 
-Pure but for the clock: it looks at a task, and says which calls hang and when that is enough.
+It looks at a task, and says which calls hang and when that is enough.
 """
 
 import math
@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from replayer.keeper import give_up_on
 from replayer.load.progress import Hang
+from replayer.load.targets import MountError
 
 __all__ = ["Patience", "Watched"]
 
@@ -57,6 +59,17 @@ class Patience:
         ended_long_ago = self._ended is not None and self._clock() - self._ended > self._end_s
         self.is_over = too_long or ended_long_ago
         return tuple(hang for hang in hanging[:1] if self._is_news(hang))
+
+    def give_up(self, name: str, path: str) -> MountError:
+        """Leave the task's threads behind, and return the refusal.
+
+        Args:
+            name: What its calls were made on, for whoever ends the process.
+            path: Where that is.
+        """
+        give_up_on(name)
+        message = f"{path}: {self.last or 'a call'} and was given up on"
+        return MountError(message, hint="is its server up?")
 
     def _is_news(self, hang: Hang) -> bool:
         now = self._clock()

@@ -1,7 +1,6 @@
 """The page over https, and what those are told who speak plain http to it."""
 
 import signal
-import subprocess
 import time
 from pathlib import Path
 
@@ -11,34 +10,21 @@ import requests
 from tests.behaviour.page import LIMIT_S
 from tests.behaviour.parts import free_port
 from tests.behaviour.shell import Shell
-
-
-@pytest.fixture
-def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    """A certificate of this machine's loopback address, and its key."""
-    certificate, key = tmp_path / "certificate.pem", tmp_path / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj",
-         "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out",
-         str(certificate)],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    return certificate, key
+from tests.certificates import make_certificate
 
 
 def test_plain_http_to_an_https_page_is_refused_without_a_word_on_the_terminal(
-    shell: Shell, certificate: tuple[Path, Path]
+    shell: Shell, tmp_path: Path
 ) -> None:
     shell.target()
-    port, (trusted, key) = free_port(), certificate
-    tls = ("--tls-cert", str(trusted), "--tls-key", str(key))
+    port, (trusted, key) = free_port(), make_certificate(tmp_path)
+    tls = ("--tls-cert", trusted, "--tls-key", key)
     words = ("--web-port", str(port), "tiny.yaml", "--target", "mount=mount", "--quiet")
     process = shell.start("web", *words, *tls)
     deadline = time.monotonic() + LIMIT_S
     while True:
         try:
-            page = requests.get(f"https://127.0.0.1:{port}/", verify=str(trusted), timeout=LIMIT_S)
+            page = requests.get(f"https://127.0.0.1:{port}/", verify=trusted, timeout=LIMIT_S)
             break
         except requests.ConnectionError:
             assert process.poll() is None

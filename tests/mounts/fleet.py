@@ -1,6 +1,7 @@
 """The mounts of this machine, brought up once for all tests; those that cannot be say why."""
 
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from tests.mounts.play import Played, play
 from tests.mounts.sshfs import sshfs
 from tests.mounts.zfs import zfs
 
-__all__ = ["ALL", "CHOSEN", "Fleet", "launch", "long"]
+__all__ = ["ALL", "CHOSEN", "Fleet", "launch", "long", "with_fio"]
 
 BringUp = Callable[[ExitStack, Path], tuple[Path, ...]]
 
@@ -36,6 +37,7 @@ CHOSEN = ALL if WANTED == "all" else tuple(WANTED.split(","))
 """The mounts that were asked for."""
 long = pytest.mark.skipif(WANTED != "all", reason="long: just mounts all")
 """Tests that a run of everything leaves out: together they take minutes."""
+with_fio = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 
 
 @dataclass

@@ -129,6 +129,11 @@ class Scene:
         finally:
             os.kill(worker, signal.SIGCONT)
 
+    def send(self, number: int) -> None:
+        """Send the run a signal."""
+        assert self.process is not None
+        self.process.send_signal(number)
+
     def happens(self) -> None:
         """Remember when the fault happened."""
         self._happened = time.monotonic()

@@ -2,13 +2,13 @@
 
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.behaviour.parts import free_port
 from tests.mounts.machine import CannotError, call, need_root, needs, unmount, wait_for
 
 __all__ = ["Server", "send_to", "serve", "sshfs"]
@@ -93,7 +93,7 @@ def serve(stack: ExitStack, home: Path, inside: tuple[str, ...] = ()) -> Server:
     export.mkdir()
     for key in ("host", "user"):
         call("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", home / key)
-    port = _free_port()
+    port = free_port()
     lines = {
         **OPTIONS,
         "Port": port,
@@ -126,9 +126,3 @@ def _end(server: Server, process: "subprocess.Popen[bytes]") -> None:
     server.send(signal.SIGKILL)
     process.kill()
     process.wait()
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])

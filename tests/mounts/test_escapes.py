@@ -1,7 +1,6 @@
 """Scenarios, traces and jobs of fio that were written to escape change nothing outside."""
 
 import json
-import shutil
 import threading
 from contextlib import suppress
 from hashlib import sha256
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mounts.fleet import long
+from tests.mounts.fleet import long, with_fio
 from tests.mounts.sentinel import BOTH, Guarded, meanwhile
 
 pytestmark = pytest.mark.mounts
@@ -139,7 +138,7 @@ size=64k
 
 
 @long
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+@with_fio
 @pytest.mark.parametrize(
     "line",
     [
@@ -209,7 +208,7 @@ def plant(mount: Path, sentinel: Path, stop: threading.Event) -> None:
 
 
 @long
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+@with_fio
 @pytest.mark.parametrize("first", ["replayer-2*", "replayer-2*/file0"])
 def test_links_that_are_planted_in_the_place_of_files_of_fio_lead_it_nowhere(
     guarded: Guarded, first: str
@@ -232,7 +231,7 @@ def test_links_that_are_planted_in_the_place_of_files_of_fio_lead_it_nowhere(
 
 
 @long
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+@with_fio
 def test_a_log_of_fio_that_is_changed_for_a_link_is_not_read_through_it(guarded: Guarded) -> None:
     scene = guarded.scene
     job = "[one]\nrw=write\nsize=64k\nruntime=2s\ntime_based=1\nwrite_bw_log=own\n"

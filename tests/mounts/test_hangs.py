@@ -1,6 +1,5 @@
 """Servers that stop answering, for a while and for ever, and servers that die."""
 
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mounts.fleet import long
+from tests.mounts.fleet import long, with_fio
 from tests.mounts.gluster import bricks, gluster
 from tests.mounts.machine import CannotError, call
 from tests.mounts.scene import Scene, make_scene
@@ -166,8 +165,7 @@ def test_one_ctrl_c_ends_a_run_on_a_frozen_server_within_its_stop_timeout(remote
     remote.freeze()
     time.sleep(1)
     scene.happens()
-    assert scene.process is not None
-    scene.process.send_signal(signal.SIGINT)
+    scene.send(signal.SIGINT)
     ending = scene.end()
     assert ending.took_s < STOP_S + SLACK_S
     assert ending.code == 4, ending.said
@@ -187,8 +185,7 @@ def test_laying_out_on_a_frozen_server_is_reported_and_can_be_ended(remote: Remo
     scene.wait(lambda: "hangs: create " in scene.said, "it says what hangs")
     scene.wait_until_told("/files/")
     scene.happens()
-    assert scene.process is not None
-    scene.process.send_signal(signal.SIGTERM)
+    scene.send(signal.SIGTERM)
     ending = scene.end()
     assert ending.took_s < STOP_S + SLACK_S
     assert ending.code == 3, ending.said
@@ -228,8 +225,7 @@ def test_a_replay_on_a_server_that_is_frozen_for_ever_ends_in_time(remote: Remot
     remote.freeze()
     scene.wait_until_told("hangs: ")
     scene.happens()
-    assert scene.process is not None
-    scene.process.send_signal(signal.SIGTERM)
+    scene.send(signal.SIGTERM)
     ending = scene.end()
     assert ending.took_s < STOP_S + SLACK_S
     assert ending.code == 4, ending.said
@@ -253,7 +249,7 @@ FIO_ENDS_S = 15 + 5  # how long fio may take to end when it is asked, and when i
 
 
 @long
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+@with_fio
 def test_a_baseline_on_a_server_that_is_frozen_for_ever_says_so_and_ends(remote: Remote) -> None:
     scene = remote.scene
     (scene.shell.home / "save.fio").write_text(JOB.replace("3s", "60s"))
@@ -263,8 +259,7 @@ def test_a_baseline_on_a_server_that_is_frozen_for_ever_says_so_and_ends(remote:
     remote.freeze()
     assert scene.wait_until_told("no I/O has ended") < REPORT_S + SOON_S
     scene.happens()
-    assert scene.process is not None
-    scene.process.send_signal(signal.SIGTERM)
+    scene.send(signal.SIGTERM)
     ending = scene.end()
     assert ending.took_s < FIO_ENDS_S + SLACK_S
     assert ending.code == 3, ending.said
@@ -275,7 +270,7 @@ def test_a_baseline_on_a_server_that_is_frozen_for_ever_says_so_and_ends(remote:
 
 
 @long
-@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+@with_fio
 def test_a_baseline_whose_removal_hangs_says_so_and_ends(remote: Remote) -> None:
     scene = remote.scene
     many = "nrfiles=4000\nfilesize=4k\nsize=16m\nopenfiles=16"

@@ -1,7 +1,6 @@
 """Addresses and certificates are tried before anything is made."""
 
 import socket
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 
 from replayer.errors import ReplayerError
 from replayer.load.listening import UnusableAddressError, try_address, try_certificate
+from tests.certificates import make_certificate
 
 
 @pytest.fixture
@@ -18,17 +18,6 @@ def taken() -> Iterator[int]:
         found.bind(("127.0.0.1", 0))
         found.listen()
         yield found.getsockname()[1]
-
-
-def make_pair(folder: Path, name: str) -> tuple[str, str]:
-    certificate, key = folder / f"{name}.pem", folder / f"{name}.key"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj",
-         "/CN=localhost", "-keyout", str(key), "-out", str(certificate)],
-        check=True,
-        capture_output=True,
-    )  # fmt: skip
-    return str(certificate), str(key)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "", "*", "localhost"])
@@ -60,8 +49,8 @@ def test_an_address_of_another_machine_is_refused(taken: int) -> None:
 
 
 def test_a_certificate_serves_only_with_its_own_key(tmp_path: Path) -> None:
-    certificate, key = make_pair(tmp_path, "own")
-    _, other = make_pair(tmp_path, "other")
+    certificate, key = make_certificate(tmp_path)
+    _, other = make_certificate(tmp_path, "other")
     try_certificate(None, None)
     try_certificate(certificate, key)
     for words, says in (

@@ -20,7 +20,20 @@ pub(crate) struct Call<'a> {
     pub(crate) kind: &'a Kind<'a>,
 }
 
-impl Call<'_> {
+impl<'a> Call<'a> {
+    /// What no call of the log is, but follows from one: it succeeded, and took no time.
+    pub(crate) fn implied(task: u64, name: &'a str, start_ns: Option<i64>) -> Self {
+        Self {
+            task,
+            name,
+            start_ns,
+            duration_ns: Some(0),
+            meanwhile: 0,
+            outcome: Outcome::Value(0),
+            kind: &Kind::Other,
+        }
+    }
+
     /// When it returned, on the log's clock.
     pub(crate) fn end_ns(&self) -> Option<i64> {
         let start_ns = self.start_ns?;

@@ -185,15 +185,7 @@ impl Tracker {
         let found = self.tree.find(&self.scope.paths, path, true);
         let is_directory =
             matches!(found, Found::Node(node, _) if self.tree.kind(node) == FileKind::Directory);
-        let before = Call {
-            task: call.task,
-            name: "inherit",
-            start_ns: call.start_ns,
-            duration_ns: Some(0),
-            meanwhile: 0,
-            outcome: Outcome::Value(0),
-            kind: &Kind::Other,
-        };
+        let before = Call::implied(call.task, "inherit", call.start_ns);
         let on = On {
             path: Some(path),
             file: Some(slot),

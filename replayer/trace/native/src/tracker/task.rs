@@ -105,15 +105,7 @@ impl Tracker {
     fn let_go(&mut self, call: &Call<'_>, ids: Vec<u32>) -> Result<(), TraceError> {
         for id in ids {
             if let Some(description) = self.files.release(id) {
-                let silent = Call {
-                    task: call.task,
-                    name: call.name,
-                    start_ns: call.start_ns,
-                    duration_ns: Some(0),
-                    meanwhile: 0,
-                    outcome: Outcome::Value(0),
-                    kind: &Kind::Other,
-                };
+                let silent = Call::implied(call.task, call.name, call.start_ns);
                 self.emit_close(&silent, Op::CloseExit, description.slot, Some(description))?;
             }
         }
@@ -279,15 +271,7 @@ impl Tracker {
         if self.tasks.get(task).is_none() && passing == Passing::Exited {
             return Ok(());
         }
-        let call = Call {
-            task,
-            name: "exit",
-            start_ns: time_ns,
-            duration_ns: Some(0),
-            meanwhile: 0,
-            outcome: Outcome::Value(0),
-            kind: &Kind::Other,
-        };
+        let call = Call::implied(task, "exit", time_ns);
         let held = self.tasks.leave(task);
         self.let_go(&call, held)?;
         self.requests.finish(task);
