@@ -220,7 +220,7 @@ def test_a_server_that_freezes_before_the_removal_leaves_the_folder_to_clean(
 @long
 def test_a_replay_on_a_server_that_is_frozen_for_ever_ends_in_time(remote: Remote) -> None:
     scene = remote.scene
-    scene.begin("wordpress/plugin-delete", "-s", str(STOP_S), command="replay")
+    scene.begin("wordpress/plugin-delete", "-t", "60s", "-s", str(STOP_S), command="replay")
     scene.wait_until_measuring()
     remote.freeze()
     scene.wait_until_told("hangs: ")
