@@ -5,19 +5,51 @@ import logging
 import sys
 
 from replayer.load import LOCUSTFILE
-from replayer.load.fleet_options import fleet_words
-from replayer.load.options import DEFAULT_STOP_TIMEOUT_S, Settings, words_of
+from replayer.load.fleet_options import add_fleet_options, add_locusts_fleet_options, fleet_words
+from replayer.load.metrics_options import add_metrics_option
+from replayer.load.options import (
+    DEFAULT_STOP_TIMEOUT_S,
+    Settings,
+    add_procedure_options,
+    add_result_options,
+    add_target_options,
+    words_of,
+)
+from replayer.load.parser import Parser
 from replayer.load.web_options import refuse_page_words, web_words
 
-__all__ = ["add_locust_arguments", "hand_over"]
+__all__ = ["add_run_arguments", "hand_over"]
 
 
-def add_locust_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options that are Locust's own, and how results are printed."""
-    parser.add_argument("-u", "--users", metavar="N", help="how many users")
-    parser.add_argument("-r", "--spawn-rate", metavar="RATE", help="users that arrive a second")
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what runs and replays have in common, a group for each concern."""
+    _add_load_arguments(parser.add_argument_group("load"))
+    targets = parser.add_argument_group("targets")
+    add_target_options(targets)
+    add_procedure_options(targets)
+    results = parser.add_argument_group("results")
+    add_result_options(results)
+    _add_result_arguments(results)
+    several = parser.add_argument_group("several processes or machines")
+    add_locusts_fleet_options(several)
+    add_fleet_options(several)
+
+
+def _add_load_arguments(parser: Parser) -> None:
     parser.add_argument(
-        "-t", "--run-time", metavar="TIME", help="measured time per target, such as 60s or 5m"
+        "-u", "--users", metavar="N", help="how many users (default: the scenario's, or 1)"
+    )
+    parser.add_argument(
+        "-r",
+        "--spawn-rate",
+        metavar="RATE",
+        help="users that arrive a second (default: as the scenario ramps them, or all at once)",
+    )
+    parser.add_argument(
+        "-t",
+        "--run-time",
+        metavar="TIME",
+        help="measured time per target, such as 60s or 5m (default: the scenario's; replays: once)",
     )
     parser.add_argument(
         "-s",
@@ -32,17 +64,21 @@ def add_locust_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a locustfile with users or a load shape that takes part",
     )
-    parser.add_argument("--csv", metavar="PREFIX", help="Locust's own CSV files")
+
+
+def _add_result_arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "--json", action="store_true", help="print the results as one JSON document"
+    )
     parser.add_argument(
         "--html",
         dest="report_html",
         metavar="FILE",
         help="the same as --report-html; after 'locust -f', --html is Locust's own report",
     )
-    parser.add_argument(
-        "--json", action="store_true", help="print the results as one JSON document"
-    )
+    parser.add_argument("--csv", metavar="PREFIX", help="Locust's own CSV files")
     parser.add_argument("--loglevel", metavar="LEVEL", help="show Locust's own log, such as INFO")
+    add_metrics_option(parser)
 
 
 def hand_over(arguments: argparse.Namespace) -> int:

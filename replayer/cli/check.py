@@ -25,7 +25,7 @@ WIDTH = 96
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("scenario", help="a scenario's name or file")
+    parser.add_argument("scenario", metavar="SCENARIO", help="a scenario's file or name")
     parser.add_argument(
         "--set",
         dest="overrides",

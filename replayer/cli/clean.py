@@ -21,7 +21,7 @@ from replayer.measure.facts import collect_machine
 from replayer.measure.run import Process, is_alive
 
 NAME = "clean"
-HELP = "Remove what killed runs left below a folder: only folders that a run has marked as its own."
+HELP = "remove what killed runs left below a folder: only folders that a run has marked as its own"
 PREFIX = "replayer-"
 MARKER = ".replayer-run"
 THREADS = 8  # chosen: as runs remove theirs

@@ -5,7 +5,7 @@ import argparse
 from replayer.load import LOCUSTFILE
 
 NAME = "locustfile"
-HELP = 'Print the path of the packaged locustfile, for locust -f "$(replayer locustfile)".'
+HELP = 'print the path of the packaged locustfile, for locust -f "$(replayer locustfile)"'
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

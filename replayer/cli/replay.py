@@ -2,14 +2,11 @@
 
 import argparse
 
-from replayer.cli._locust import add_locust_arguments, hand_over
-from replayer.load.fleet_options import add_fleet_options, add_locusts_fleet_options
-from replayer.load.metrics_options import add_metrics_option
-from replayer.load.options import add_options
+from replayer.cli._locust import add_run_arguments, hand_over
 from replayer.load.replay_options import add_replay_options
 
 NAME = "replay"
-HELP = "Replay a trace on one or more targets: the same calls, their times, and what differs."
+HELP = "replay a trace on one or more targets: the same calls, their times, and what differs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,12 +16,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TRACE",
         help="a trace's folder, or the name of a shipped one such as wordpress/front-warm",
     )
-    add_replay_options(parser)
-    add_locust_arguments(parser)
-    add_options(parser)
-    add_locusts_fleet_options(parser)
-    add_fleet_options(parser)
-    add_metrics_option(parser)
+    add_replay_options(parser.add_argument_group("replay"))
+    add_run_arguments(parser)
     parser.set_defaults(scenario=None, changes=[])
 
 

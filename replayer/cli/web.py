@@ -2,14 +2,12 @@
 
 import argparse
 
-from replayer.cli._locust import add_locust_arguments, hand_over
-from replayer.load.fleet_options import add_fleet_options, add_locusts_fleet_options
-from replayer.load.metrics_options import add_metrics_option
-from replayer.load.options import add_options, add_scenario_options
+from replayer.cli._locust import add_run_arguments, hand_over
+from replayer.load.options import add_scenario_options
 from replayer.load.web_options import add_web_options
 
 NAME = "web"
-HELP = "Serve a web page that starts runs, shows them live and compares past ones."
+HELP = "serve a web page that starts runs, shows them live and compares past ones"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,13 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SCENARIO",
         help="a scenario's file or name that the form begins with",
     )
-    add_locust_arguments(parser)
-    add_options(parser)
-    add_locusts_fleet_options(parser)
-    add_fleet_options(parser)
-    add_metrics_option(parser)
-    add_scenario_options(parser)
-    add_web_options(parser)
+    add_scenario_options(parser.add_argument_group("scenario"))
+    add_run_arguments(parser)
+    add_web_options(parser.add_argument_group("web page"))
     parser.set_defaults(web=True)
 
 

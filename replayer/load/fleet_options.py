@@ -3,10 +3,10 @@
 import argparse
 import socket
 import sys
-from typing import Any, Protocol
 
 from replayer.errors import ReplayerError
 from replayer.load.listening import try_address
+from replayer.load.parser import Parser
 from replayer.load.web_options import LOOPBACK
 
 __all__ = [
@@ -32,14 +32,7 @@ LOCUSTS = (
 )
 
 
-class _Parser(Protocol):
-    """What argparse and Locust's parser have in common."""
-
-    def add_argument(self, *name_or_flags: str, **kwargs: Any) -> object:  # noqa: ANN401 - theirs
-        """Declare one argument."""
-
-
-def add_locusts_fleet_options(parser: _Parser) -> None:
+def add_locusts_fleet_options(parser: Parser) -> None:
     """Declare what Locust's parser has already and a command of ours has not."""
     parser.add_argument(
         "--processes", metavar="N", help="run on N processes of this machine (-1: one for each CPU)"
@@ -60,7 +53,7 @@ def add_locusts_fleet_options(parser: _Parser) -> None:
     parser.add_argument("--master-port", metavar="PORT", help="the master's port (default: 5557)")
 
 
-def add_fleet_options(parser: _Parser) -> None:
+def add_fleet_options(parser: Parser) -> None:
     """Declare what Locust does not have."""
     parser.add_argument(
         "--on-lost-worker",

@@ -2,20 +2,13 @@
 
 import argparse
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from replayer.errors import ReplayerError
 from replayer.load.listening import MOST_PORT
+from replayer.load.parser import Parser
 from replayer.load.web_options import LOOPBACK
 
 __all__ = ["Address", "add_metrics_option", "read_address"]
-
-
-class _Parser(Protocol):
-    """What argparse and Locust's parser have in common."""
-
-    def add_argument(self, *name_or_flags: str, **kwargs: Any) -> object:  # noqa: ANN401 - theirs
-        """Declare one argument."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +19,7 @@ class Address:
     port: int
 
 
-def add_metrics_option(parser: _Parser) -> None:
+def add_metrics_option(parser: Parser) -> None:
     """Declare the option."""
     parser.add_argument(
         "--metrics",

@@ -7,9 +7,10 @@ those here are added to its parser. What was chosen goes on to the conductor as 
 import argparse
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from replayer.errors import ReplayerError
+from replayer.load.parser import Parser
 from replayer.load.replay_options import ReplaySettings, replay_words_of
 from replayer.report import ReportFiles
 
@@ -21,7 +22,10 @@ __all__ = [
     "Settings",
     "add_junit_option",
     "add_options",
+    "add_procedure_options",
+    "add_result_options",
     "add_scenario_options",
+    "add_target_options",
     "options_of",
     "read_report_files",
     "words_of",
@@ -32,13 +36,6 @@ Keep = Literal["laid-out", "used"]
 Results = Literal["tables", "json", "none"]
 
 DEFAULT_STOP_TIMEOUT_S = 10  # chosen: long for a transaction, short for a person who waits
-
-
-class _Parser(Protocol):
-    """What argparse and Locust's parser have in common."""
-
-    def add_argument(self, *name_or_flags: str, **kwargs: Any) -> object:  # noqa: ANN401 - theirs
-        """Declare one argument."""
 
 
 @dataclass(frozen=True)
@@ -104,14 +101,14 @@ class Settings:
         )
 
 
-def add_options(parser: _Parser) -> None:
+def add_options(parser: Parser) -> None:
     """Declare what every run has, except what it runs (a word of its own on our command line)."""
-    _add_target_options(parser)
-    _add_procedure_options(parser)
-    _add_result_options(parser)
+    add_target_options(parser)
+    add_procedure_options(parser)
+    add_result_options(parser)
 
 
-def add_scenario_options(parser: _Parser) -> None:
+def add_scenario_options(parser: Parser) -> None:
     """Declare what goes with a scenario only."""
     parser.add_argument(
         "--verify",
@@ -173,7 +170,8 @@ def words_of(settings: Settings) -> list[str]:
     ]
 
 
-def _add_target_options(parser: _Parser) -> None:
+def add_target_options(parser: Parser) -> None:
+    """Declare where it runs, and what becomes of the folders."""
     parser.add_argument(
         "--target",
         action="append",
@@ -204,7 +202,8 @@ def _add_target_options(parser: _Parser) -> None:
     )
 
 
-def _add_procedure_options(parser: _Parser) -> None:
+def add_procedure_options(parser: Parser) -> None:
+    """Declare how segments follow each other."""
     parser.add_argument(
         "--cache",
         choices=("as-is", "cold", "warm"),
@@ -224,7 +223,8 @@ def _add_procedure_options(parser: _Parser) -> None:
     parser.add_argument("--seed", type=_read_seed, metavar="N", help="seed of every random draw")
 
 
-def _add_result_options(parser: _Parser) -> None:
+def add_result_options(parser: Parser) -> None:
+    """Declare what is judged, and where results go."""
     parser.add_argument(
         "-o",
         "--output",
@@ -247,7 +247,7 @@ def _add_result_options(parser: _Parser) -> None:
     parser.add_argument("--quiet", action="store_true", help="show no progress")
 
 
-def add_junit_option(parser: _Parser) -> None:
+def add_junit_option(parser: Parser) -> None:
     """Declare the report for pipelines."""
     parser.add_argument(
         "--junit", metavar="FILE", help="write the verdict as JUnit XML to a new file"

@@ -6,19 +6,14 @@ What they mean for a trace is judged when the plan is compiled; here single valu
 import argparse
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, cast
+from typing import Literal, cast
+
+from replayer.load.parser import Parser
 
 __all__ = ["Pace", "ReplaySettings", "add_replay_options", "replay_words_of"]
 
 Pace = Literal["asap", "closed", "timed", "open"]
 MAX_LOOPS = 1_000_000_000  # chosen: a page view of a millisecond, for more than a week
-
-
-class _Parser(Protocol):
-    """What argparse and Locust's parser have in common."""
-
-    def add_argument(self, *name_or_flags: str, **kwargs: Any) -> object:  # noqa: ANN401 - theirs
-        """Declare one argument."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +58,7 @@ class ReplaySettings:
         )
 
 
-def add_replay_options(parser: _Parser) -> None:
+def add_replay_options(parser: Parser) -> None:
     """Declare the options of a replay, except the trace."""
     parser.add_argument(
         "--pace",

@@ -8,9 +8,9 @@ import argparse
 import ipaddress
 import os
 from pathlib import Path
-from typing import Any, Protocol
 
 from replayer.errors import ReplayerError
+from replayer.load.parser import Parser
 
 __all__ = [
     "LOOPBACK",
@@ -30,14 +30,7 @@ LEAST_SECRET = 12
 LOCUSTS = ("web_host", "web_port", "web_base_path", "tls_cert", "tls_key")
 
 
-class _Parser(Protocol):
-    """What argparse and Locust's parser have in common."""
-
-    def add_argument(self, *name_or_flags: str, **kwargs: Any) -> object:  # noqa: ANN401 - theirs
-        """Declare one argument."""
-
-
-def add_web_options(parser: _Parser) -> None:
+def add_web_options(parser: Parser) -> None:
     """Declare what Locust's parser has already and a command of ours has not."""
     parser.add_argument(
         "--web-host", metavar="ADDRESS", help=f"where the page listens (default: {LOOPBACK})"
@@ -52,7 +45,7 @@ def add_web_options(parser: _Parser) -> None:
     add_page_options(parser)
 
 
-def add_page_options(parser: _Parser) -> None:
+def add_page_options(parser: Parser) -> None:
     """Declare what Locust does not have."""
     parser.add_argument(
         "--web-secret-file",
