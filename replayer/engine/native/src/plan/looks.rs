@@ -3,10 +3,9 @@
 use super::Context;
 use super::calls::expect;
 use super::draws::draw;
-use super::steps::steps;
 use super::value::{Fault, Fields, Parsed, integer, nullable};
 use crate::ops::Op;
-use crate::program::{Await, Step, Until};
+use crate::program::{Await, Step, Steps, Until};
 use crate::signals::SIGNALS;
 use serde_json::Value;
 
@@ -24,9 +23,9 @@ pub(super) fn wait_for(fields: Fields, context: &Context) -> Parsed<Step> {
     })))
 }
 
-pub(super) fn until(fields: Fields, context: &mut Context, depth: usize) -> Parsed<Step> {
+/// Its steps were read before.
+pub(super) fn until(fields: Fields, steps: Steps, context: &Context) -> Parsed<Step> {
     let fields = fields.only(&["do", "steps", "every", "limit", "since", "expect"])?;
-    let steps = fields.take("steps", |value| steps(value, context, depth + 1))?;
     if let Some(step) = steps.iter().find(|step| !may_be_repeated(step)) {
         let what = format!("{step:?}");
         let word = what.split([' ', '(']).next().unwrap_or_default();

@@ -6,6 +6,7 @@ mod datasets;
 mod draws;
 mod looks;
 mod operands;
+mod parts;
 mod replays;
 mod steps;
 mod value;

@@ -2,7 +2,7 @@
 
 use super::Context;
 use super::draws::{LARGEST, draw, highest, slot};
-use super::steps::parts;
+use super::parts::parts;
 use super::value::{
     Fault, Fields, Parsed, boolean, choice, integer, nullable, refuse, small, text,
 };

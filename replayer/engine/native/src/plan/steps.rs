@@ -3,9 +3,10 @@
 use super::calls::timed;
 use super::draws::{draw, index, slot, weights};
 use super::operands::Operands;
-use super::value::{Fault, Fields, Parsed, boolean, choice, integer, list, refuse, text, tuple};
+use super::parts::parts;
+use super::value::{Fault, Fields, Parsed, boolean, choice, integer, list, tuple};
 use super::{Context, looks, replays};
-use crate::program::{Each, Part, Step, Steps};
+use crate::program::{Each, Step, Steps};
 use serde_json::Value;
 
 /// Steps nest at most so deep: bounds the stack of a user's thread.
@@ -69,7 +70,10 @@ fn step(value: &Value, context: &mut Context, depth: usize) -> Parsed<Step> {
         Kind::Replay => replays::replay(fields, context),
         Kind::Signal => looks::signal(fields),
         Kind::Await => looks::wait_for(fields, context),
-        Kind::Until => looks::until(fields, context, depth),
+        Kind::Until => {
+            let steps = fields.take("steps", |value| steps(value, context, depth + 1))?;
+            looks::until(fields, steps, context)
+        }
         Kind::Call => {
             timed(&mut Operands::of_plan(fields, context)).map(|call| Step::Call(Box::new(call)))
         }
@@ -99,57 +103,6 @@ fn bind(fields: Fields, context: &Context) -> Parsed<Step> {
     let fields = fields.only(&["do", "slot", "dataset"])?;
     let dataset = fields.take("dataset", |value| index(value, context.datasets, "dataset"))?;
     Ok(Step::Root { slot, dataset })
-}
-
-pub(super) fn parts(value: &Value, context: &Context) -> Parsed<Box<[Part]>> {
-    list(value, |value| part(value, context)).map(Vec::into_boxed_slice)
-}
-
-fn part(value: &Value, context: &Context) -> Parsed<Part> {
-    if value.is_string() {
-        return text(value).map(|text| Part::Text(text.to_owned()));
-    }
-    let fields = Fields::of(value)?;
-    let marks = [
-        ("user", Part::User),
-        ("round", Part::Round),
-        ("seq", Part::Seq),
-        ("next", Part::Next),
-    ];
-    for (key, part) in marks {
-        if fields.has(key) {
-            fields.only(&[key])?;
-            return fields.take(key, |value| {
-                if boolean(value)? {
-                    Ok(part)
-                } else {
-                    refuse("true", value)
-                }
-            });
-        }
-    }
-    if fields.has("draw") {
-        let fields = fields.only(&["draw"])?;
-        return fields
-            .take("draw", |value| draw(value, context))
-            .map(Part::Number);
-    }
-    if fields.has("hex") {
-        let digits = fields
-            .only(&["hex"])?
-            .take("hex", |value| integer(value, 1, 16))?;
-        return Ok(Part::Hex(u8::try_from(digits).unwrap_or(16)));
-    }
-    if fields.has("name_of") {
-        return fields
-            .only(&["name_of"])?
-            .take("name_of", slot)
-            .map(Part::NameOf);
-    }
-    fields
-        .only(&["path_of"])?
-        .take("path_of", slot)
-        .map(Part::PathOf)
 }
 
 fn choose(value: &Value, context: &mut Context, depth: usize) -> Parsed<Step> {

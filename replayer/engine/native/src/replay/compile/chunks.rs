@@ -1,6 +1,6 @@
 //! Chunks: cues of events, dealt to lanes, with what they wait for.
 
-use super::clock::{Clock, Stamp, positive};
+use super::clock::{Clock, Stamp};
 use super::operands::Operands;
 use super::past::Inherited;
 use super::recipe::Recipe;
@@ -176,46 +176,5 @@ fn silent(row: u64, thread: u32, deed: Deed) -> Cue {
         recorded: Recorded::Unknown,
         waits: (0, 0),
         deed,
-    }
-}
-
-/// The rows that a reel plays.
-#[derive(Debug)]
-pub(crate) enum Part {
-    /// All of the trace.
-    Whole,
-    /// Some rows of some threads: by thread and first row.
-    Pieces(Vec<Piece>),
-}
-
-/// Rows of one thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Piece {
-    pub(crate) thread: u32,
-    pub(crate) first: u64,
-    pub(crate) last: u64,
-    /// When the work of the request began, on the trace's clock.
-    pub(crate) start_ns: u64,
-}
-
-impl Part {
-    /// The think time before an event; `None` if it is not played.
-    fn gap(&self, row: u64, event: &Event) -> Option<u64> {
-        let gap_ns = positive(event.gap_ns);
-        let Part::Pieces(pieces) = self else {
-            return Some(gap_ns);
-        };
-        let after =
-            pieces.partition_point(|piece| (piece.thread, piece.first) <= (event.thread, row));
-        let piece = pieces.get(after.checked_sub(1)?)?;
-        if piece.thread != event.thread || piece.last < row {
-            return None;
-        }
-        if piece.first == row {
-            // Before a request its thread had nothing to do: that is no think time.
-            let begun = i64::try_from(piece.start_ns).unwrap_or(i64::MAX);
-            return Some(gap_ns.min(positive(event.start_ns.saturating_sub(begun))));
-        }
-        Some(gap_ns)
     }
 }

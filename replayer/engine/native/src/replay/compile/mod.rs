@@ -4,6 +4,7 @@
 mod atlas;
 mod chunks;
 mod clock;
+mod cook;
 mod laid;
 mod lanes;
 mod operands;
@@ -26,11 +27,11 @@ pub(crate) use laid::datasets;
 pub(crate) use requests::compile_requests;
 
 use super::reel::{Chunk, Reel, Script};
-use chunks::{Needs, Part};
+use chunks::Needs;
 use clock::positive;
 use lanes::Lanes;
 use own::{Entries, numbered, own_of_tree, tops};
-use recipe::Recipe;
+use recipe::{Part, Recipe};
 use replayer_trace::{Streams, Trace, label_name};
 use script::{Kept, Streamed};
 use std::collections::BTreeSet;

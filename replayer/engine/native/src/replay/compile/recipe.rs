@@ -1,13 +1,12 @@
 //! A recipe: all that is needed to make a reel's chunks out of the trace's tables, as often as they are wanted.
 
 use super::atlas::Atlas;
-use super::chunks::{Chunker, Needs, Part};
+use super::clock::positive;
 use super::lanes::Lanes;
 use super::past::Inherited;
 use super::table::Table;
 use super::waits::{Far, Waits};
-use crate::replay::reel::Chunk;
-use replayer_trace::{EdgeRows, Streams, TraceError};
+use replayer_trace::{Event, Streams};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -39,71 +38,45 @@ impl Recipe {
             }
         }
     }
-
-    /// Make all chunks, from the first to the last, until `receive` says that it wants no more.
-    pub(crate) fn cook(&self, mut receive: impl FnMut(Chunk) -> bool) -> Result<Needs, String> {
-        let told = |error: TraceError| error.to_string();
-        let mut events = self.streams.events(self.rows.0).map_err(told)?;
-        let mut edges = Edges::new(self.streams.edges().map_err(told)?);
-        let mut chunker = Chunker::new(self);
-        while let Some((row, event)) = events.next_event().map_err(told)? {
-            if row > self.rows.1 {
-                break;
-            }
-            if row < self.rows.0 {
-                continue;
-            }
-            chunker.push(row, &event, edges.of(row).map_err(told)?);
-            if chunker.is_full()
-                && let Some(chunk) = chunker.take()
-                && !receive(chunk)
-            {
-                return Ok(chunker.needs());
-            }
-        }
-        if let Some(chunk) = chunker.take() {
-            receive(chunk);
-        }
-        Ok(chunker.needs())
-    }
 }
 
-/// Edges beside the events that they belong to.
-pub(crate) struct Edges {
-    rows: EdgeRows,
-    /// The edge that belongs to a later event.
-    next: Option<(u64, u64)>,
-    begun: bool,
-    earlier: Vec<u64>,
+/// The rows that a reel plays.
+#[derive(Debug)]
+pub(crate) enum Part {
+    /// All of the trace.
+    Whole,
+    /// Some rows of some threads: by thread and first row.
+    Pieces(Vec<Piece>),
 }
 
-/// Edges of one event that are kept (chosen: an event waits for one row a lane at most; those that are left out follow from others, or
-/// the trace is none).
-const MOST_EDGES: usize = 1 << 16;
+/// Rows of one thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Piece {
+    pub(crate) thread: u32,
+    pub(crate) first: u64,
+    pub(crate) last: u64,
+    /// When the work of the request began, on the trace's clock.
+    pub(crate) start_ns: u64,
+}
 
-impl Edges {
-    pub(crate) fn new(rows: EdgeRows) -> Edges {
-        Edges {
-            rows,
-            next: None,
-            begun: false,
-            earlier: Vec::new(),
+impl Part {
+    /// The think time before an event; `None` if it is not played.
+    pub(super) fn gap(&self, row: u64, event: &Event) -> Option<u64> {
+        let gap_ns = positive(event.gap_ns);
+        let Part::Pieces(pieces) = self else {
+            return Some(gap_ns);
+        };
+        let after =
+            pieces.partition_point(|piece| (piece.thread, piece.first) <= (event.thread, row));
+        let piece = pieces.get(after.checked_sub(1)?)?;
+        if piece.thread != event.thread || piece.last < row {
+            return None;
         }
-    }
-
-    /// The rows that an event waits for; asked in the order of rows.
-    pub(crate) fn of(&mut self, row: u64) -> Result<&[u64], TraceError> {
-        self.earlier.clear();
-        if !self.begun {
-            self.begun = true;
-            self.next = self.rows.next_edge()?;
+        if piece.first == row {
+            // Before a request its thread had nothing to do: that is no think time.
+            let begun = i64::try_from(piece.start_ns).unwrap_or(i64::MAX);
+            return Some(gap_ns.min(positive(event.start_ns.saturating_sub(begun))));
         }
-        while let Some((event, earlier)) = self.next.filter(|(event, _)| *event <= row) {
-            if event == row && self.earlier.len() < MOST_EDGES {
-                self.earlier.push(earlier);
-            }
-            self.next = self.rows.next_edge()?;
-        }
-        Ok(&self.earlier)
+        Some(gap_ns)
     }
 }

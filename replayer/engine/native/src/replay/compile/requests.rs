@@ -1,10 +1,11 @@
 //! Reels of the requests of a label: all made in two walks along the trace.
 
-use super::chunks::{Chunker, Needs, Part};
+use super::chunks::{Chunker, Needs};
+use super::cook::Edges;
 use super::lanes::Lanes;
 use super::own::{Entries, own_of_past, tops};
 use super::past::{Inherited, Past};
-use super::recipe::{Edges, Recipe};
+use super::recipe::{Part, Recipe};
 use super::survey::{Requests, Wanted};
 use super::table::Table;
 use super::{KEPT_EVENTS, Source};

@@ -1,7 +1,7 @@
 //! A first look at the events: which threads there are, which paths and files each request uses.
 
-use super::chunks::Piece;
 use super::lanes::{self, Spans};
+use super::recipe::Piece;
 use super::waits::{Far, WINDOW};
 use crate::replay::reel::Lane;
 use replayer_trace::{Event, Op, Streams, label_name};

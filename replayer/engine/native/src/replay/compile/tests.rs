@@ -1,8 +1,7 @@
 //! Reels of the shipped traces and of small logs.
 
-use super::chunks::Part;
 use super::lanes::Lanes;
-use super::recipe::Recipe;
+use super::recipe::{Part, Recipe};
 use super::table::Table;
 use super::*;
 use crate::program::EntryKind;

@@ -8,7 +8,7 @@ mod time;
 use crate::bytes::{cut, find, from, number};
 use crate::call::{Kind, Shares};
 use crate::constants::{CLONE_FILES, CLONE_FS, lenient_flags};
-use crate::formats::strace::decode::{file as on_file, path as on_path};
+use crate::formats::strace::decode::{file as on_file, path as on_path, time as on_time};
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{field, file, path, path_at, string};
 use rustc_hash::FxHashMap;
@@ -28,7 +28,12 @@ const RECENT: usize = 64;
 
 impl Decoders {
     pub(crate) fn all() -> Self {
-        let lists: [&[(&str, Decoder)]; 3] = [STATE, on_path::DECODERS, on_file::DECODERS];
+        let lists: [&[(&str, Decoder)]; 4] = [
+            STATE,
+            on_path::DECODERS,
+            on_time::DECODERS,
+            on_file::DECODERS,
+        ];
         let each = lists.into_iter().flatten();
         Self {
             by_name: each

@@ -7,7 +7,6 @@ use crate::constants::{
     AT_EMPTY_PATH, AT_REMOVEDIR, AT_SYMLINK_NOFOLLOW, O_CREAT, O_TRUNC, flags, lenient_flags,
 };
 use crate::formats::strace::decode::Decoder;
-use crate::formats::strace::decode::time as on_time;
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{at, field, file, path, path_at, seen, string, string_start};
 use crate::op::Op;
@@ -32,7 +31,6 @@ pub(crate) const DECODERS: &[(&str, Decoder)] = &[
     ("truncate", truncate), ("truncate64", truncate),
     ("chown", |call| chown(call, Op::Chown)), ("lchown", |call| chown(call, Op::Lchown)),
     ("chown32", |call| chown(call, Op::Chown)), ("lchown32", |call| chown(call, Op::Lchown)), ("fchownat", fchownat),
-    ("utime", on_time::utime), ("utimes", on_time::utimes), ("utimensat", on_time::utimensat), ("futimesat", on_time::futimesat),
     ("getxattr", |call| xattr(call, Op::Getxattr)), ("lgetxattr", |call| xattr(call, Op::Lgetxattr)),
     ("setxattr", |call| xattr(call, Op::Setxattr)), ("lsetxattr", |call| xattr(call, Op::Lsetxattr)),
     ("removexattr", |call| xattr(call, Op::Removexattr)), ("lremovexattr", |call| xattr(call, Op::Lremovexattr)),

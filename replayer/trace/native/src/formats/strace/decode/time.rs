@@ -4,10 +4,16 @@
 use crate::bytes::{find, from, number};
 use crate::call::{Args, Kind};
 use crate::constants::{AT_SYMLINK_NOFOLLOW, lenient_flags};
+use crate::formats::strace::decode::Decoder;
 use crate::formats::strace::decode::path::on_path;
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{NOW, field, file, path, path_at, time_ns};
 use crate::op::Op;
+
+#[rustfmt::skip]
+pub(crate) const DECODERS: &[(&str, Decoder)] = &[
+    ("utime", utime), ("utimes", utimes), ("utimensat", utimensat), ("futimesat", futimesat),
+];
 
 /// Times of `[atime, mtime]`, or now for NULL.
 fn times<'a>(text: &[u8]) -> Args<'a> {
@@ -29,7 +35,7 @@ fn times<'a>(text: &[u8]) -> Args<'a> {
     }
 }
 
-pub(crate) fn utime<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+fn utime<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     let shown = call.args.get(1);
     let second = |name: &[u8]| {
         field(shown, name)
@@ -45,7 +51,7 @@ pub(crate) fn utime<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     on_path(Op::Utimens, path(call.args.get(0))?, args)
 }
 
-pub(crate) fn utimes<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+fn utimes<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     on_path(
         Op::Utimens,
         path(call.args.get(0))?,
@@ -53,7 +59,7 @@ pub(crate) fn utimes<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     )
 }
 
-pub(crate) fn futimesat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+fn futimesat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     on_path(
         Op::Utimens,
         path_at(call.args.get(0), call.args.get(1))?,
@@ -61,7 +67,7 @@ pub(crate) fn futimesat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     )
 }
 
-pub(crate) fn utimensat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+fn utimensat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     let args = times(call.args.get(2));
     if call.args.get(1) == b"NULL" {
         return Some(Kind::File {
