@@ -80,14 +80,14 @@ def test_every_command_line_is_one_that_the_program_takes(path: Path) -> None:
     lines = lines_of(path)
     assert lines
     for words in lines:
-        arguments = cli._make_parser([words[0]]).parse_args(words)  # noqa: SLF001 - the real one
+        arguments = cli.parse_words(words)
         assert arguments.command == words[0]
 
 
 @pytest.mark.parametrize("path", [GITHUB, GITLAB, KUBERNETES], ids=lambda path: path.stem)
 def test_thresholds_are_on_what_the_run_will_have(path: Path) -> None:
     (words,) = [words for words in lines_of(path) if words[0] == "run"]
-    arguments = cli._make_parser(["run"]).parse_args(words)  # noqa: SLF001 - see above
+    arguments = cli.parse_words(words)
     arguments.results = "none"
     settings = Settings.read(arguments)
     assert settings.thresholds
