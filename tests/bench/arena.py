@@ -1,7 +1,7 @@
-"""File systems made for the occasion: a tmpfs, and a new ext4 on a loop device backed by memory.
+"""File systems made for the occasion: a tmpfs, and new ones on a loop device in memory.
 
-The machine's own disk is left out of it: its free blocks, its journal and its other users would be
-measured too.
+One of those is limited as a cloud volume is. The machine's own disk is left out unless it is asked
+for: its free blocks, its journal and its other users are measured too.
 """
 
 import os
@@ -13,6 +13,15 @@ from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 (TemporaryDirectory makes the names in it)
 EXT4_SIZE = "6G"
+BLKIO = Path("/sys/fs/cgroup/blkio")
+_GP3_BYTES_S = 125 << 20
+GP3 = {
+    "read_iops": 3000,
+    "write_iops": 3000,
+    "read_bps": _GP3_BYTES_S,
+    "write_bps": _GP3_BYTES_S,
+}
+"""Without more being paid for: https://docs.aws.amazon.com/ebs/latest/userguide/general-purpose.html"""
 
 
 def has_loop_devices() -> bool:
@@ -31,17 +40,53 @@ def tmpfs() -> Iterator[Path]:
 def ext4() -> Iterator[Path]:
     """Make and mount a new ext4 whose image lies in memory (root only)."""
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=SHARED_MEMORY)))
-        image, mount = folder / "image", folder / "mount"
-        mount.mkdir()
+        yield _mounted(stack, stack.enter_context(_device()))
+
+
+@contextmanager
+def limited() -> Iterator[Path]:
+    """Make an ext4 on a device with the limits of a gp3 volume of EBS (root, blkio controller)."""
+    with ExitStack() as stack:
+        device = stack.enter_context(_device())
+        number = Path(device).stat().st_rdev
+        for name, most in GP3.items():
+            place = BLKIO / f"blkio.throttle.{name}_device"
+            limit = f"{os.major(number)}:{os.minor(number)} "
+            place.write_text(f"{limit}{most}")
+            stack.callback(place.write_text, f"{limit}0")
+        yield _mounted(stack, device)
+
+
+@contextmanager
+def _device() -> Iterator[str]:
+    """Make a loop device with an ext4 on it, in memory."""
+    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as folder:
+        image = Path(folder) / "image"
         _run("truncate", "-s", EXT4_SIZE, str(image))
         _run("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", str(image))
-        _run("mount", "-o", "loop,noatime", str(image), str(mount))
-        stack.callback(_run, "umount", str(mount))
-        yield mount
+        made = ("losetup", "--find", "--show", str(image))
+        device = subprocess.run(made, check=True, capture_output=True, text=True).stdout.strip()
+        try:
+            yield device
+        finally:
+            _run("losetup", "--detach", device)
 
 
-ARENAS = {"tmpfs": tmpfs, "ext4": ext4}
+def _mounted(stack: ExitStack, device: str) -> Path:
+    mount = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=SHARED_MEMORY)))
+    _run("mount", "-o", "noatime", device, str(mount))
+    stack.callback(_run, "umount", str(mount))
+    return mount
+
+
+@contextmanager
+def disk() -> Iterator[Path]:
+    """Make a folder under the current directory, on whatever disk that is."""
+    with tempfile.TemporaryDirectory(prefix="bench-", dir=Path.cwd()) as folder:
+        yield Path(folder)
+
+
+ARENAS = {"tmpfs": tmpfs, "ext4": ext4, "limited": limited, "disk": disk}
 
 
 def _run(*command: str) -> None:
