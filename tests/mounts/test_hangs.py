@@ -157,6 +157,60 @@ def test_of_two_targets_only_the_one_that_hangs_is_left_behind(
     scene.tell("frozen for ever, beside a target that is well", "sshfs", ending)
 
 
+WRITES = """name: writes
+users: {count: 2}
+datasets: {work: {directory: true}}
+mix: {write: 1}
+transactions:
+  write:
+    - open: {in: work, name: "f-{user}-{seq}", flags: [wronly, create, excl]}
+    - write: {size: 16KiB}
+    - close
+"""
+
+
+@long
+def test_a_server_that_freezes_while_data_are_read_back_lets_the_run_end_in_time(
+    remote: Remote,
+) -> None:
+    scene = remote.scene
+    (scene.shell.home / "writes.yaml").write_text(WRITES)
+    scene.begin("writes.yaml", "--verify", "-t", "4s", "-s", str(STOP_S))
+    scene.wait_until_measuring()
+    scene.wait_until_idle()
+    remote.freeze()
+    ending = scene.end()
+    assert ending.took_s < STOP_S + SLACK_S + SOON_S
+    assert ending.code in {3, 4}, ending.said
+    last = ending.run["verification"]["last"]
+    assert last["left_files"] > 0
+    assert last["wrong_blocks"] == {"stale": 0, "torn": 0, "swapped": 0, "lost": 0}
+    assert "left behind" in ending.said
+    remote.thaw()
+    scene.clean()
+    scene.tell("server frozen while data are read back", "sshfs", ending)
+
+
+@long
+def test_of_two_targets_of_two_processes_only_the_one_that_hangs_is_left_behind(
+    remote: Remote, tmp_path: Path
+) -> None:
+    scene, other = remote.scene, tmp_path / "other"
+    other.mkdir()
+    words = ("--target", f"well={other}", "--processes", "2", "-t", "9s", "-s", str(STOP_S))
+    scene.begin("tiny.yaml", *words)
+    scene.wait_until_working()
+    remote.freeze()
+    ending = scene.end()
+    assert ending.took_s < 9 + STOP_S + SLACK_S
+    assert ending.code == 4, ending.said
+    assert ending.said.count("left behind") == 1, ending.said
+    assert list(other.iterdir()) == []
+    remote.thaw()
+    scene.clean()
+    scene.tell("frozen for ever, beside a target that is well, two processes", "sshfs", ending)
+
+
 @long
 def test_one_ctrl_c_ends_a_run_on_a_frozen_server_within_its_stop_timeout(remote: Remote) -> None:
     scene = remote.scene
@@ -245,7 +299,7 @@ runtime=3s
 time_based=1
 fsync=1
 """
-FIO_ENDS_S = 15 + 5  # how long fio may take to end when it is asked, and when it is killed
+KILL_S = 5  # how long fio may take to be gone when it was killed
 
 
 @long
@@ -253,7 +307,7 @@ FIO_ENDS_S = 15 + 5  # how long fio may take to end when it is asked, and when i
 def test_a_baseline_on_a_server_that_is_frozen_for_ever_says_so_and_ends(remote: Remote) -> None:
     scene = remote.scene
     (scene.shell.home / "save.fio").write_text(JOB.replace("3s", "60s"))
-    scene.begin("save.fio", command="baseline")
+    scene.begin("save.fio", "-s", str(STOP_S), command="baseline")
     scene.wait(lambda: any(scene.mount.glob("replayer-2*/save.*")), "fio has begun")
     time.sleep(3)
     remote.freeze()
@@ -261,7 +315,7 @@ def test_a_baseline_on_a_server_that_is_frozen_for_ever_says_so_and_ends(remote:
     scene.happens()
     scene.send(signal.SIGTERM)
     ending = scene.end()
-    assert ending.took_s < FIO_ENDS_S + SLACK_S
+    assert ending.took_s < STOP_S + KILL_S + SOON_S
     assert ending.code == 3, ending.said
     assert "replayer clean" in ending.said
     remote.thaw()

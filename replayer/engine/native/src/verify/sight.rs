@@ -54,6 +54,8 @@ pub(crate) struct Sight {
     pub(crate) zeros: u64,
     /// Files are known by their paths: what was written to one is known to be in it.
     pub(crate) by_path: bool,
+    /// It is the last reading, when all users are gone: renames have come to be known.
+    pub(crate) last: bool,
 }
 
 impl Sight {
@@ -85,7 +87,8 @@ impl Sight {
         self.ragged.extend_from_slice(&file.ragged);
         let seen = |record: &&Record| {
             let visible = record.closed.is_some_and(|closed| closed < open.tick);
-            record.open > changed && (visible || record.user == user)
+            let known = self.last || !record.moved;
+            record.open > changed && known && (visible || record.user == user)
         };
         self.records.extend(file.records.iter().filter(seen));
     }
@@ -95,6 +98,14 @@ impl Sight {
         let covers = |record: &&Record| record.start <= offset && offset + len <= record.end;
         let due = self.records.iter().filter(covers);
         due.max_by_key(|record| record.floor)
+    }
+
+    /// The first byte that must be there behind the end of a file.
+    pub(crate) fn missing_from(&self, end: u64) -> Option<u64> {
+        let laid = (end < self.laid).then_some(end);
+        let beyond = self.records.iter().filter(|record| record.end > end);
+        let starts = beyond.map(|record| record.start.max(end));
+        starts.chain(laid).min()
     }
 
     /// Whether data must be there.
