@@ -67,7 +67,7 @@ class Task:
     def stuck(self, after_ns: int) -> list[tuple[str, str, int]]:
         """Calls in the kernel for longer than that, longest first: op, path, age in ns."""
     def cancel(self) -> None:
-        """Stop soon, between two entries; ``result`` then raises InterruptedError, but of ``read_back``."""
+        """Stop soon, between two entries; ``result`` then raises InterruptedError."""
     def result(self) -> Finding:
         """Wait, then return the finding or raise the first error (OSError with its path)."""
 

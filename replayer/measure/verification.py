@@ -38,7 +38,7 @@ class WrongFile(Frozen):
 
 
 class LastReading(Frozen):
-    """What was written and read back once, when the users were gone; it is no part of any figure."""
+    """What was written and read back once when the users were gone; it is in no other figure."""
 
     files: int
     """Files that were read to their end, or that were gone."""
@@ -55,7 +55,7 @@ class LastReading(Frozen):
     unverified_bytes: int
     """Bytes that were read, and of which nothing is claimed."""
     cached_bytes: int
-    """Bytes that were still in this machine's page cache: they do not prove what the mount holds."""
+    """Bytes that were in this machine's page cache: they do not prove what the mount holds."""
     wrong_blocks: WrongBlocks
     wrong_files: tuple[WrongFile, ...]
     """The first 20."""

@@ -24,9 +24,7 @@ transactions:
 def judged(document: Any) -> str:  # noqa: ANN401 - JSON
     """Return how the data were judged."""
     (found,) = (
-        each
-        for each in document["verdict"]["judgements"]
-        if each["threshold"] == "data as written"
+        each for each in document["verdict"]["judgements"] if each["threshold"] == "data as written"
     )
     return str(found["outcome"])
 

@@ -54,7 +54,7 @@ class Lying(Faulty):  # type: ignore[misc,unused-ignore] # of an untyped package
         self._closed[path] = self._closed.get(path, 0) + 1
         os.close(handle)
         if self._closed[path] == 2 and kind == "gone":
-            os.unlink(self._at(path))
+            Path(self._at(path)).unlink()
         if self._closed[path] == 2 and kind == "short":
             os.truncate(self._at(path), BLOCK)
 

@@ -40,10 +40,12 @@ WRITTEN_TWICE = """
 """
 
 
-NEVER_READ = WRITTEN_TWICE.partition("    - open: {{in: work, name: \"{kind}-{{user}}-{{seq}}\", as: three}}")[0]
+NEVER_READ = WRITTEN_TWICE.partition(
+    '    - open: {{in: work, name: "{kind}-{{user}}-{{seq}}", as: three}}'
+)[0]
 RENAMED = (
     NEVER_READ
-    + '    - rename: {{path: two, to: {{in: work, name: "{kind}-{{user}}-{{seq}}-kept", as: kept}}}}\n'
+    + '    - rename: {{path: two, to: {{in: work, name: "{kind}-{{user}}-{{seq}}-kept", as: to}}}}\n'
 )
 
 
