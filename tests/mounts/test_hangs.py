@@ -158,7 +158,8 @@ def test_of_two_targets_only_the_one_that_hangs_is_left_behind(
 
 
 WRITES = """name: writes
-users: {count: 2}
+users: {count: 2, think_time: 1ms}
+duration: 60s
 datasets: {work: {directory: true}}
 mix: {write: 1}
 transactions:
