@@ -192,7 +192,9 @@ class Scene:
         return (path.read_text() for path in self.shell.home.glob("replayer-runs/*/events.jsonl"))
 
     def _records(self) -> tuple[Any, int, frozenset[str]]:
-        (folder,) = (self.shell.home / "replayer-runs").iterdir()
+        # Beside it lie the workers' own records, one level deeper.
+        (file,) = self.shell.home.glob("replayer-runs/*/run.json")
+        folder = file.parent
         run = json.loads((folder / "run.json").read_text())
         if not (folder / "histograms.hlog").exists():
             return run, 0, frozenset()

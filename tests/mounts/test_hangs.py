@@ -139,13 +139,15 @@ def end_in_time(frozen: Frozen) -> None:
 
 
 @long
+@pytest.mark.parametrize("processes", ["1", "2"])
 def test_of_two_targets_only_the_one_that_hangs_is_left_behind(
-    remote: Remote, tmp_path: Path
+    remote: Remote, tmp_path: Path, processes: str
 ) -> None:
     scene, other = remote.scene, tmp_path / "other"
     other.mkdir()
-    scene.begin("tiny.yaml", "--target", f"well={other}", "-t", "9s", "-s", str(STOP_S))
-    scene.wait_until_measuring()
+    words = ("-t", "9s", "-s", str(STOP_S), *(("--processes", "2") if processes == "2" else ()))
+    scene.begin("tiny.yaml", "--target", f"well={other}", *words)
+    scene.wait_until_working()
     remote.freeze()
     ending = scene.end()
     assert ending.took_s < 9 + STOP_S + SLACK_S
@@ -154,7 +156,7 @@ def test_of_two_targets_only_the_one_that_hangs_is_left_behind(
     assert list(other.iterdir()) == []
     remote.thaw()
     scene.clean()
-    scene.tell("frozen for ever, beside a target that is well", "sshfs", ending)
+    scene.tell(f"frozen for ever, beside one that is well, {processes} process", "sshfs", ending)
 
 
 WRITES = """name: writes
@@ -190,26 +192,6 @@ def test_a_server_that_freezes_while_data_are_read_back_lets_the_run_end_in_time
     remote.thaw()
     scene.clean()
     scene.tell("server frozen while data are read back", "sshfs", ending)
-
-
-@long
-def test_of_two_targets_of_two_processes_only_the_one_that_hangs_is_left_behind(
-    remote: Remote, tmp_path: Path
-) -> None:
-    scene, other = remote.scene, tmp_path / "other"
-    other.mkdir()
-    words = ("--target", f"well={other}", "--processes", "2", "-t", "9s", "-s", str(STOP_S))
-    scene.begin("tiny.yaml", *words)
-    scene.wait_until_working()
-    remote.freeze()
-    ending = scene.end()
-    assert ending.took_s < 9 + STOP_S + SLACK_S
-    assert ending.code == 4, ending.said
-    assert ending.said.count("left behind") == 1, ending.said
-    assert list(other.iterdir()) == []
-    remote.thaw()
-    scene.clean()
-    scene.tell("frozen for ever, beside a target that is well, two processes", "sshfs", ending)
 
 
 @long

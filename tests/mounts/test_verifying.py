@@ -45,7 +45,7 @@ NEVER_READ = WRITTEN_TWICE.partition(
 )[0]
 RENAMED = (
     NEVER_READ
-    + '    - rename: {{path: two, to: {{in: work, name: "{kind}-{{user}}-{{seq}}-kept", as: to}}}}\n'
+    + '    - rename: {{path: two, to: {{in: work, name: "{kind}-{{user}}-{{seq}}-to", as: to}}}}\n'
 )
 
 

@@ -2,7 +2,7 @@
 
 use super::last::{Bound, read_back};
 use super::task::Task;
-use super::tests::Run;
+use super::tests::{Run, bytes_of};
 use crate::program::{Content, Identity, Naming};
 use crate::sys::Folder;
 use crate::verify::{Laid, Verification, Verifier};
@@ -70,7 +70,7 @@ impl Scene {
 
     /// Read everything; what was found.
     fn read(&self) -> Value {
-        self.begin(Duration::from_secs(60)).wait().unwrap().unwrap();
+        self.begin(Duration::from_mins(1)).wait().unwrap().unwrap();
         self.found()
     }
 
@@ -136,7 +136,7 @@ fn what_was_there_before_a_rename_is_stale() {
     let scene = Scene::new(0);
     let mut user = scene.user();
     scene.write(&mut user, "kept");
-    let old = fs::read(scene.run.path().join("kept")).unwrap();
+    let old = bytes_of(scene.run.path().join("kept"));
     scene.write(&mut user, "part");
     scene.rename(&mut user, "part", "kept");
     assert_eq!(scene.read()["blocks"]["STALE"], 0);
@@ -192,9 +192,12 @@ fn a_reading_that_is_cancelled_ends_without_an_error() {
     let mut user = scene.user();
     scene.write(&mut user, "large");
     let file = fs::File::options();
-    let file = file.clone().write(true).open(scene.run.path().join("large"));
+    let file = file
+        .clone()
+        .write(true)
+        .open(scene.run.path().join("large"));
     file.unwrap().set_len(1 << 42).unwrap();
-    let task = scene.begin(Duration::from_secs(3600));
+    let task = scene.begin(Duration::from_hours(1));
     task.cancel();
     assert!(task.wait().unwrap().is_ok());
     assert_eq!(counts(&scene.found()), [0, 0, 0, 1]);

@@ -7,9 +7,6 @@ use super::tally::Count;
 use super::violation::Violation;
 use crate::program::{Identity, Naming};
 
-/// Who reads is none of the users.
-const NOBODY: u32 = u32::MAX;
-
 /// A file that was written and should still be there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
@@ -38,7 +35,6 @@ impl<'a> LastReader<'a> {
         let sight = Sight {
             run: identity.run,
             by_path: identity.naming == Naming::Paths,
-            last: true,
             ..Sight::default()
         };
         LastReader {
@@ -64,7 +60,7 @@ impl<'a> LastReader<'a> {
             writes: false,
         };
         self.worst = None;
-        file.is_clear && self.sight.take(self.memory, &open, NOBODY)
+        file.is_clear && self.sight.take(self.memory, &open, None)
     }
 
     /// Judge bytes that were read at an offset, whole blocks but at the end of the file.

@@ -4,6 +4,9 @@ use super::file::{File, Record};
 use super::memory::Memory;
 use crate::program::file_of;
 
+/// Who is none of the users.
+const NOBODY: u32 = u32::MAX;
+
 /// Whether it is known which file was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
@@ -54,13 +57,12 @@ pub(crate) struct Sight {
     pub(crate) zeros: u64,
     /// Files are known by their paths: what was written to one is known to be in it.
     pub(crate) by_path: bool,
-    /// It is the last reading, when all users are gone: renames have come to be known.
-    pub(crate) last: bool,
 }
 
 impl Sight {
-    /// What a user must see through a descriptor; false: nothing is certain.
-    pub(crate) fn take(&mut self, memory: &Memory, open: &Open, user: u32) -> bool {
+    /// What a user must see through a descriptor, or (`None`) who reads when all of them are gone and all renames
+    /// are known; false: nothing is certain.
+    pub(crate) fn take(&mut self, memory: &Memory, open: &Open, user: Option<u32>) -> bool {
         self.files.clear();
         self.ragged.clear();
         self.records.clear();
@@ -80,15 +82,15 @@ impl Sight {
         !self.opaque && memory.is_solid(open.key, open.tick)
     }
 
-    fn learn(&mut self, file: &File, open: &Open, (user, changed): (u32, u64)) {
+    fn learn(&mut self, file: &File, open: &Open, (user, changed): (Option<u32>, u64)) {
         self.opaque |= file.opaque || file.haunted || file.linked;
-        self.busy = file.is_busy(user, open.tick);
+        self.busy = file.is_busy(user.unwrap_or(NOBODY), open.tick);
         self.files.extend_from_slice(&file.origins);
         self.ragged.extend_from_slice(&file.ragged);
         let seen = |record: &&Record| {
             let visible = record.closed.is_some_and(|closed| closed < open.tick);
-            let known = self.last || !record.moved;
-            record.open > changed && known && (visible || record.user == user)
+            let known = user.is_none() || !record.moved;
+            record.open > changed && known && (visible || user == Some(record.user))
         };
         self.records.extend(file.records.iter().filter(seen));
     }

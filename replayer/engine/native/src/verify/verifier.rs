@@ -286,7 +286,7 @@ impl<'a> Verifier<'a> {
         if offset.is_none() {
             self.moved(slot, open.position.map(|position| position + read));
         }
-        let certain = self.sight.take(self.memory, &open, self.user);
+        let certain = self.sight.take(self.memory, &open, Some(self.user));
         let Some(from) = offset.or(open.position).filter(|_| certain) else {
             self.count.unverified += read;
             return None;
