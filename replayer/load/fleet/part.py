@@ -211,9 +211,10 @@ class Part:
         if isinstance(runner, WorkerRunner):
             runner.stop_users(runner.user_classes_count)
 
-    def end(self, grace_ns: int) -> None:
-        """End the segment, in bounded time."""
+    def end(self, grace_ns: int) -> int:
+        """End the segment, in bounded time; returns how many users hang in the kernel for good."""
         self._players.band.end(grace_ns)
+        return self._players.band.stuck_users()
 
     def close(self) -> dict[str, Any]:
         """End all users; returns the last word. Results are on their way by then."""
