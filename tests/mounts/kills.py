@@ -213,11 +213,12 @@ def kill_once(place: Range, work: str, seed: int) -> Killed:
         after_s = BRIEF_S.get(work, span.late) * draw.random() ** 2
     with suppress(subprocess.TimeoutExpired):
         process.wait(after_s)
+    is_measured = process.poll() is None and place.is_measured()
     with suppress(ProcessLookupError):
         os.kill(_victim(process.pid, whom), signal.SIGKILL)
     process.communicate(timeout=LIMIT_S)
     wrong = [] if _gone(place) else ["it goes on after it was killed"]
-    phase = _phase(place)
+    phase = "measured" if is_measured else _phase(place)
     ops = _read_records(place, wrong)
     records = len(place.records())
     removed = _clean(place, wrong)
@@ -260,8 +261,6 @@ def _command_lines() -> Iterator[str]:
 def _phase(place: Range) -> str:
     """Return how far it was when it was killed."""
     marked = [path for path in place.left() if (path / ".replayer-run").exists()]
-    if marked and place.is_measured():
-        return "measured"
     if not place.records():
         return "at work" if place.left() else "nothing made, or nothing left"
     events = "".join(_text(folder / "events.jsonl") for folder in place.records())
