@@ -361,8 +361,8 @@ def _table(found: list[Killed]) -> str:
         "| killed | kills | phases | records read | folders cleaned | wrong |",
         "|" + "---|" * 6,
     ]
-    for work in WORKS:
-        own = [each for each in found if each.work == work]
+    for work in (*WORKS, "all"):
+        own = [each for each in found if work in {each.work, "all"}]
         phases = Counter(each.phase for each in own)
         told = ", ".join(f"{phase} {count}" for phase, count in phases.most_common())
         records, removed = (sum(each.records for each in own), sum(each.removed for each in own))
