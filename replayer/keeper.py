@@ -29,8 +29,8 @@ EXIT_ORPHAN = 4
 
 _hung: list[str] = []
 _code = [0]
-_word: list[tuple[int, int]] = []
-"""In a child: the keeper's process, and the pipe by which it is told an exit code."""
+_word: list[tuple[int, int, int]] = []
+"""In a child: the keeper's process, the pipe by which it is told an exit code, and who may tell."""
 
 
 def keep(work: Callable[[], int]) -> int:
@@ -49,7 +49,7 @@ def keep(work: Callable[[], int]) -> int:
     os.close(reading)
     _die_with(keeper)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
-    _word.append((keeper, writing))
+    _word.append((keeper, writing, os.getpid()))
     atexit.register(_leave_if_hung)  # the first to be registered is the last to be done
     return work()
 
@@ -73,13 +73,14 @@ def leave_now(code: int) -> NoReturn:
     """End this process at once, whatever its threads wait for; whoever waits for it goes on."""
     sys.stdout.flush()
     sys.stderr.flush()
-    for keeper, pipe in _word:
+    for keeper, pipe, child in _word:
         # A thread in the kernel holds every descriptor: readers of our output wait for its end.
         nowhere = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nowhere, stream)
-        os.write(pipe, bytes([code]))
-        os.kill(keeper, signal.SIGCHLD)
+        if child == os.getpid():  # a worker that it has forked ends for itself alone
+            os.write(pipe, bytes([code]))
+            os.kill(keeper, signal.SIGCHLD)
     os._exit(code)
 
 

@@ -70,6 +70,7 @@ class _Baseline:
     recorder: Recorder
     telling: Telling
     interruption: Interruption
+    stop_timeout_s: float
     gauge: Gauge = field(default_factory=Gauge)
     warnings: list[RunWarning] = field(default_factory=list)
     hung: int = 0
@@ -94,7 +95,14 @@ class _Baseline:
         turn = f"round {segment.round + 1} of {self.rounds}, " if self.rounds > 1 else ""
         self.telling.begin(f"{turn}{ground.name}, {', '.join(names)}", segment.target, file)
         telling = self.telling
-        watch = Watch(self.recorder, self.gauge, self.interruption, telling.show, telling.say)
+        watch = Watch(
+            recorder=self.recorder,
+            gauge=self.gauge,
+            interruption=self.interruption,
+            show=telling.show,
+            say=telling.say,
+            stop_timeout_s=self.stop_timeout_s,
+        )
         launch = Launch(
             program=self.program,
             jobs=self._written(file, ground),
@@ -176,7 +184,15 @@ def run_baseline(order: Order) -> int:
         recorder = Recorder(chronicle.folder.path)
         leaving.callback(recorder.close)
         baseline = _Baseline(
-            program, files, grounds, rounds, chronicle, recorder, telling, interruption
+            program=program,
+            files=files,
+            grounds=grounds,
+            rounds=rounds,
+            chronicle=chronicle,
+            recorder=recorder,
+            telling=telling,
+            interruption=interruption,
+            stop_timeout_s=order.stop_timeout_s,
         )
         return _end(baseline, order, _play(baseline))
 

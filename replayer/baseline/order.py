@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from replayer.load.options import DEFAULT_STOP_TIMEOUT_S
 from replayer.report import ReportFiles
 
 __all__ = ["Order", "Size"]
@@ -33,6 +34,7 @@ class Order:
         expendable: Devices whose data may be overwritten, exactly as in ``devices``.
         size: None is left to the job files.
         runtime_s: Of each job in each round; None is left to the job files.
+        stop_timeout_s: How long fio may take to end after it was asked to, before it is killed.
         rounds: Turns of each target; None means one for one target, three for several.
         seed: Where random offsets come from.
         output: The run folder; None means a new one.
@@ -48,6 +50,7 @@ class Order:
     expendable: tuple[str, ...] = ()
     size: Size | None = None
     runtime_s: float | None = None
+    stop_timeout_s: float = float(DEFAULT_STOP_TIMEOUT_S)
     rounds: int | None = None
     seed: int = 1
     output: Path | None = None

@@ -31,7 +31,6 @@ from replayer.load.interruption import Interruption, Level
 __all__ = ["Ending", "Patience", "Watch", "play_turn"]
 
 POLL_S = 0.05
-GRACE_S = 15.0  # chosen: jobs finish the I/Os under way, and end_fsync, after being asked
 KILL_S = 5.0  # chosen: a process that is not gone by then hangs in the kernel
 SLOWEST_BYTES_PER_S = 1_000_000  # chosen: a fifth of EFS without burst credits (5 MiB/s)
 LATE_S = 120.0  # chosen: beside the run time, for the last fsync on a slow mount
@@ -71,6 +70,8 @@ class Watch:
         interruption: May end it.
         show: Is told what came, and the seconds left, if known.
         say: Is told what a person must know at once.
+        stop_timeout_s: How long fio may take to end after it was asked to: jobs finish the I/Os
+            under way, and end_fsync.
     """
 
     recorder: Recorder
@@ -78,6 +79,7 @@ class Watch:
     interruption: Interruption
     show: Callable[[list[Gain], float | None], None]
     say: Callable[[str], None]
+    stop_timeout_s: float
 
 
 class Patience:
@@ -171,7 +173,8 @@ class _Turn:
                 self._watch.say(complaint)
             interruption = self._watch.interruption
             if asked_at is not None:
-                if interruption.presses > presses or time.monotonic() - asked_at > GRACE_S:
+                waited_s = time.monotonic() - asked_at
+                if interruption.presses > presses or waited_s > self._watch.stop_timeout_s:
                     return
             elif interruption.level > Level.NONE or self.patience.is_over():
                 asked_at, presses = time.monotonic(), interruption.presses

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from replayer.baseline import Order, run_baseline, shipped_jobs
 from replayer.baseline.jobs import DEFAULT_JOBS
 from replayer.baseline.order import Size
-from replayer.load.options import add_junit_option, read_report_files
+from replayer.load.options import DEFAULT_STOP_TIMEOUT_S, add_junit_option, read_report_files
 from replayer.scenario.units import read_duration, read_size
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
@@ -56,6 +56,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how long each job runs on each target in each round, such as 10s",
     )
     parser.add_argument(
+        "-s",
+        "--stop-timeout",
+        type=_parse_stop_timeout,
+        metavar="TIME",
+        default=float(DEFAULT_STOP_TIMEOUT_S),
+        help="time that fio has to finish in at an end; then it is killed, and given up 5 s later "
+        f"if it hangs (default: {DEFAULT_STOP_TIMEOUT_S} s)",
+    )
+    parser.add_argument(
         "--rounds",
         type=_parse_rounds,
         metavar="N",
@@ -93,6 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
             expendable=tuple(arguments.expendable),
             size=arguments.size,
             runtime_s=arguments.runtime,
+            stop_timeout_s=arguments.stop_timeout,
             rounds=arguments.rounds,
             seed=arguments.seed,
             output=arguments.output,
@@ -157,6 +167,13 @@ def _parse_time(text: str) -> float:
         message = f"must be at least 1s, got {text}"
         raise argparse.ArgumentTypeError(message)
     return seconds
+
+
+def _parse_stop_timeout(text: str) -> float:
+    try:
+        return read_duration(f"{text}s" if text.isdecimal() else text) / 1e9
+    except PydanticCustomError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _parse_rounds(text: str) -> int:

@@ -278,7 +278,22 @@ class Engine:
         """What verifying found so far, as JSON; None when the plan does not ask for it.
 
         ``reads``, ``verified_bytes``, ``unverified_bytes``, ``mixed_bytes``, ``ns``, ``blocks`` (by
-        outcome: TORN, SWAPPED, LOST, STALE) and ``blind``.
+        outcome: TORN, SWAPPED, LOST, STALE), ``blind``, and ``last``: null until ``read_back``,
+        then the same of what that read (but for ``ns``, which is 0), with ``files`` (read to their
+        end), ``unclear_files`` (nothing is certain of them), ``failed_files`` (not to be opened or
+        read), ``left_files`` (time was over), ``cached_bytes`` (still in the page cache when they
+        were read), ``unsynced_files`` (fsync failed), ``took_ns``, and ``wrong``, the first 20
+        files that were: ``target``, ``outcome`` (the worst) and ``path``.
+        """
+    def read_back(self, target: int, threads: int, *, budget_ns: int) -> Task:
+        """Read what users wrote on a target in its last segment, once, and judge it.
+
+        To be asked when no user works there any more. Each file is read through the mount point of
+        whoever wrote it last, after fsync and posix_fadvise(DONTNEED). When the time is over, or
+        the task is cancelled, the rest is left; ``verification`` tells what was found until then.
+
+        Raises:
+            RuntimeError: The plan does not ask for ``verify``.
         """
     def start_interactive(self, user: int, target: int) -> None:
         """Start a user that does what ``submit`` says (for locustfiles in Python), nothing else."""

@@ -5,7 +5,7 @@ phases as one in a single process.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import gevent
@@ -103,7 +103,6 @@ class OwnBand:
         self._roster = roster
         self._gauge = gauge
         self._courier: Courier | None = None
-        self._target = 0
 
     def follow(self, courier: Courier) -> None:
         """Hear of intervals from a courier."""
@@ -123,7 +122,6 @@ class OwnBand:
 
     def begin(self, segment: Segment, warm_up_ns: int) -> None:
         """Let the users run."""
-        self._target = segment.target
         self._session.engine.begin_segment(segment.target, segment.round, warm_up_ns)
 
     def end_warm_up(self) -> None:
@@ -146,10 +144,14 @@ class OwnBand:
 
     def end(self, grace_ns: int) -> None:
         """End the segment, in bounded time."""
-        stuck = call_in_thread(self._session.engine.end_segment, grace_ns)
-        self.given_up += stuck
-        self._session.grounds[self._target].is_hanging |= bool(stuck)
+        self.give_up(call_in_thread(self._session.engine.end_segment, grace_ns))
         self._roster.give_up(stuck.user for stuck in self.given_up)
+
+    def give_up(self, stuck: Sequence[Stuck]) -> None:
+        """Remember who hangs, and that nothing more is asked of their targets."""
+        self.given_up += stuck
+        for each in stuck:
+            self._session.grounds[each.target].is_hanging = True
 
     def check(self) -> None:
         """Raise why there are fewer users than were asked for."""

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import gevent
 
-from replayer.engine import Finding, Plan, Sandbox, Task
+from replayer.engine import Engine, Finding, Plan, Sandbox, Task
 from replayer.errors import ReplayerError
 from replayer.load.interruption import Interruption
 from replayer.load.patience import Patience
@@ -30,6 +30,7 @@ POLL_S = 0.05
 ANSWER_S = 20.0  # chosen: a mount that takes longer for one call is taken for dead
 HUNG_S = 120.0  # chosen: NFS gives up on a dead server after about as long
 SHOWN_S = 10.0  # chosen: longer than the 3 to 6 s that NFS clients keep a directory's attributes
+NS_PER_S = 1_000_000_000
 THREADS = 8  # chosen: hides a millisecond of latency, and does not drown one disk
 
 
@@ -164,6 +165,19 @@ class Ground:
         """Have the pages of every file dropped, through every mount point."""
         for sandbox in self.sandboxes:
             self._work("evicting", partial(sandbox.evict, self.works.plan, THREADS))
+
+    def read_back(self, engine: Engine, target: int, budget_s: float) -> None:
+        """Have the engine read what its users wrote here, and judge it; a signal ends that.
+
+        Raises:
+            ReplayerError: A call hangs: nothing more is asked of the target.
+        """
+        presses = self.works.interruption.presses
+        task = engine.read_back(target, THREADS, budget_ns=int(budget_s * NS_PER_S))
+        patience = Patience(self.works.stop_timeout_s, self.works.stop_timeout_s)
+        work = (task, patience)
+        self._poll(work, "reading back", lambda: self.works.interruption.presses > presses)
+        self._result(task)
 
     def remove(self) -> None:
         """Remove the folder and everything in it; an interruption that comes now ends that too.

@@ -5,6 +5,7 @@ greenlet is running, so it must not switch, block or raise.
 """
 
 import signal
+import time
 from collections.abc import Callable
 from enum import IntEnum
 from types import FrameType
@@ -31,11 +32,18 @@ class InterruptedRunError(ReplayerError):
 
 
 class Interruption:
-    """The wish to end, as a level that only rises."""
+    """The wish to end, as a level that only rises.
+
+    Attributes:
+        level: How urgent it is.
+        presses: How many signals came.
+        since_s: When the wish was first uttered, on the monotonic clock; None: it was not.
+    """
 
     def __init__(self) -> None:
         self.level = Level.NONE
         self.presses = 0
+        self.since_s: float | None = None
         self._on_urgent: list[Callable[[], None]] = []
 
     def watch(self) -> None:
@@ -54,6 +62,7 @@ class Interruption:
 
     def ask(self) -> None:
         """Ask for a graceful end, as one Ctrl-C does; of a page, not of a person at a terminal."""
+        self._note()
         self.level = max(self.level, Level.GRACEFUL)
 
     def check(self, doing: str) -> None:
@@ -66,8 +75,13 @@ class Interruption:
             message = f"interrupted while {doing}"
             raise InterruptedRunError(message)
 
+    def _note(self) -> None:
+        if self.since_s is None:
+            self.since_s = time.monotonic()
+
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         self.presses += 1
+        self._note()
         # A supervisor may repeat SIGTERM; only a person presses Ctrl-C twice in a hurry.
         urgent = number == signal.SIGINT and self.level > Level.NONE
         self.level = Level.AT_ONCE if urgent or self.level is Level.AT_ONCE else Level.GRACEFUL

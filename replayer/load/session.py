@@ -169,13 +169,14 @@ def put_away(session: Session, *, hung: bool) -> Leavings:
 
     Args:
         session: The run, whose engine is closed.
-        hung: Calls hang, and it is not known on which target: nothing more is asked of any.
+        hung: Calls hang: where it is not known on which target, nothing more is asked of any.
     """
     settings = session.request.settings
+    nowhere = not any(ground.is_hanging for ground in session.grounds)
     kept: list[str] = []
     left: list[str] = []
     for ground in session.grounds:
-        if hung or ground.is_hanging:
+        if (hung and nowhere) or ground.is_hanging:
             left.extend(_left_behind(ground, "calls hang there"))
         elif settings.keep or settings.reuse:
             kept.append(_keep(session, ground))

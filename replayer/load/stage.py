@@ -21,7 +21,7 @@ from replayer.load.session import Request, Session, chosen_targets, open_session
 from replayer.load.targets import Target
 from replayer.load.troupe import Troupe
 from replayer.load.users import has_python_users, has_scenario_users
-from replayer.load.verifying import read_verification, refuse_others
+from replayer.load.verifying import read_all_back, read_verification, refuse_others
 from replayer.load.workload import Load, Workload, make_workload
 from replayer.measure.facts import collect_machine
 from replayer.measure.health import RunWarning, health_warnings
@@ -73,14 +73,14 @@ class Stage:
         self._troupe.close()
         # A run whose record could not be written whole has failed.
         self.conductor.failure = self.conductor.failure or self._troupe.record_failure()
+        read_all_back(self._session)
         request.progress.close()
         try:
             self._take_replay()
             self._session.chronicle.end(self._make_ending())
             self._code = self._show()
         finally:
-            known = any(ground.is_hanging for ground in self._session.grounds)
-            leavings = put_away(self._session, hung=self._troupe.hung and not known)
+            leavings = put_away(self._session, hung=self._troupe.hung)
             request.progress.close()
             request.interruption.unwatch()
             self._troupe.statistics.release()

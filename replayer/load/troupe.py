@@ -72,7 +72,7 @@ class Troupe:
     def close(self) -> None:
         """End all threads, then carry what they left."""
         stuck = call_in_thread(self._session.engine.close)
-        self.band.given_up += stuck
+        self.band.give_up(stuck)
         for hung in self.band.given_up:
             give_up_on(f"{hung.op} {hung.path}")
         self.courier.finish()

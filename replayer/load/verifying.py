@@ -1,13 +1,46 @@
-"""Verifying a run: where it is possible, and what the engine found in the end."""
+"""Verifying a run: where it is possible, the last reading, and what the engine found in the end."""
 
 import json
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
 
 from replayer.engine import Engine
 from replayer.errors import ReplayerError
-from replayer.measure.verification import Verification, WrongBlocks
+from replayer.load.interruption import Interruption, Level
+from replayer.load.session import Session
+from replayer.measure.verification import LastReading, Verification, WrongBlocks, WrongFile
 from replayer.plan import Plan
 
-__all__ = ["read_verification", "refuse_others"]
+__all__ = ["read_all_back", "read_verification", "refuse_others"]
+
+BUDGET_S = 120.0  # chosen: what the largest shipped scenario writes, from a mount with 20 MB/s
+NS_PER_S = 1e9
+LEAST_S = 1.0  # chosen: what a small run wrote is read by then
+
+
+def read_all_back(session: Session) -> None:
+    """Have all that the users wrote be read once and judged, on each target that does not hang.
+
+    Ends in bounded time: an interruption that has come before leaves what is left of the stop
+    timeout for it, another one ends it. What was not read is told with the rest.
+    """
+    request = session.request
+    if not request.workload.plan.verifies or request.interruption.level is Level.AT_ONCE:
+        return
+    for index, ground in enumerate(session.grounds):
+        if ground.sandboxes and not ground.is_hanging:
+            budget_s = _budget(request.interruption, request.stop_timeout_s)
+            with suppress(ReplayerError):  # what hangs there was said, and its folder is left
+                ground.read_back(session.engine, index, budget_s)
+
+
+def _budget(interruption: Interruption, stop_timeout_s: float) -> float:
+    if interruption.since_s is None:
+        return BUDGET_S
+    gone_s = time.monotonic() - interruption.since_s
+    return max(stop_timeout_s - gone_s, LEAST_S)
 
 
 def read_verification(engine: Engine) -> Verification | None:
@@ -16,20 +49,40 @@ def read_verification(engine: Engine) -> Verification | None:
     if text is None:
         return None
     found = json.loads(text)
-    blocks = found["blocks"]
     return Verification(
         reads=found["reads"],
         verified_bytes=found["verified_bytes"],
         unverified_bytes=found["unverified_bytes"],
         mixed_bytes=found["mixed_bytes"],
         time_ns=found["ns"],
-        wrong_blocks=WrongBlocks(
-            torn=blocks["TORN"],
-            swapped=blocks["SWAPPED"],
-            lost=blocks["LOST"],
-            stale=blocks["STALE"],
-        ),
+        wrong_blocks=_wrong_blocks(found["blocks"]),
         blind=found["blind"],
+        last=None if found["last"] is None else _last_reading(found["last"]),
+    )
+
+
+def _wrong_blocks(blocks: Mapping[str, int]) -> WrongBlocks:
+    return WrongBlocks(
+        torn=blocks["TORN"],
+        swapped=blocks["SWAPPED"],
+        lost=blocks["LOST"],
+        stale=blocks["STALE"],
+    )
+
+
+def _last_reading(found: Mapping[str, Any]) -> LastReading:
+    return LastReading(
+        files=found["files"],
+        unclear_files=found["unclear_files"],
+        failed_files=found["failed_files"],
+        left_files=found["left_files"],
+        unsynced_files=found["unsynced_files"],
+        verified_bytes=found["verified_bytes"],
+        unverified_bytes=found["unverified_bytes"] + found["mixed_bytes"],
+        cached_bytes=found["cached_bytes"],
+        wrong_blocks=_wrong_blocks(found["blocks"]),
+        wrong_files=tuple(WrongFile.model_validate(each) for each in found["wrong"]),
+        took_s=found["took_ns"] / NS_PER_S,
     )
 
 

@@ -6,7 +6,7 @@ returned something else than what was written are outcomes of their ops, in ever
 
 from replayer.measure.frozen import Frozen
 
-__all__ = ["Verification", "WrongBlocks"]
+__all__ = ["LastReading", "Verification", "WrongBlocks", "WrongFile"]
 
 
 class WrongBlocks(Frozen):
@@ -27,6 +27,41 @@ class WrongBlocks(Frozen):
         return self.torn + self.swapped + self.lost + self.stale
 
 
+class WrongFile(Frozen):
+    """A file that did not hold what was written."""
+
+    target: int
+    path: str
+    """Below the run's folder."""
+    outcome: str
+    """The worst of what was found: TORN, SWAPPED, LOST or STALE."""
+
+
+class LastReading(Frozen):
+    """What was written and read back once when the users were gone; it is in no other figure."""
+
+    files: int
+    """Files that were read to their end, or that were gone."""
+    unclear_files: int
+    """Files of which nothing is claimed, and which therefore were not read."""
+    failed_files: int
+    """Files that could not be opened or read."""
+    left_files: int
+    """Files that were not read, or not to their end: time was over, or the mount hung."""
+    unsynced_files: int
+    """Files whose fsync before that failed."""
+    verified_bytes: int
+    """Bytes of which each was known to be right or wrong."""
+    unverified_bytes: int
+    """Bytes that were read, and of which nothing is claimed."""
+    cached_bytes: int
+    """Bytes that were in this machine's page cache: they do not prove what the mount holds."""
+    wrong_blocks: WrongBlocks
+    wrong_files: tuple[WrongFile, ...]
+    """The first 20."""
+    took_s: float
+
+
 class Verification(Frozen):
     """What reads returned, against what was written."""
 
@@ -43,6 +78,18 @@ class Verification(Frozen):
     wrong_blocks: WrongBlocks
     blind: bool
     """Whether a renamed directory or a link made further claims impossible."""
+    last: LastReading | None = None
+    """Null when nothing was read back at the end."""
+
+    @property
+    def checked_bytes(self) -> int:
+        """All bytes that were known to be right or wrong."""
+        return self.verified_bytes + (0 if self.last is None else self.last.verified_bytes)
+
+    @property
+    def wrong_total(self) -> int:
+        """All blocks that were wrong."""
+        return self.wrong_blocks.total + (0 if self.last is None else self.last.wrong_blocks.total)
 
     @property
     def ns_per_byte(self) -> float | None:

@@ -1,6 +1,12 @@
 """What verifying found, in words."""
 
-from replayer.measure import Verification, format_bytes, format_count
+from replayer.measure import (
+    LastReading,
+    Verification,
+    WrongBlocks,
+    format_bytes,
+    format_count,
+)
 
 __all__ = ["describe_verification"]
 
@@ -9,13 +15,39 @@ NS_PER_S = 1e9
 
 def describe_verification(found: Verification) -> str:
     """Return how much was checked, what was wrong and what it cost, in one line."""
-    kinds = found.wrong_blocks.model_dump()
-    bad = ", ".join(f"{format_count(count)} {kind}" for kind, count in kinds.items() if count)
+    bad = _kinds(found.wrong_blocks)
     price = "" if found.ns_per_byte is None else f", {found.ns_per_byte:.2f} ns a byte"
     mixed = f", {format_bytes(found.mixed_bytes)} written meanwhile" if found.mixed_bytes else ""
     blind = "; names became unclear, and nothing was claimed from then on" if found.blind else ""
     return (
         f"{format_count(found.reads)} reads: {format_bytes(found.verified_bytes)} checked, "
-        f"{format_bytes(found.unverified_bytes)} not{mixed}; wrong blocks: {bad or 'none'}; "
+        f"{format_bytes(found.unverified_bytes)} not{mixed}; wrong blocks: {bad}; "
         f"{found.time_ns / NS_PER_S:.3g} s of all users{price}, in no latency{blind}"
+        f"{_last(found.last)}"
+    )
+
+
+def _kinds(blocks: WrongBlocks) -> str:
+    kinds = blocks.model_dump()
+    bad = ", ".join(f"{format_count(count)} {kind}" for kind, count in kinds.items() if count)
+    return bad or "none"
+
+
+def _last(last: LastReading | None) -> str:
+    if last is None:
+        return ""
+    checked = f"{format_bytes(last.verified_bytes)} checked, {format_bytes(last.unverified_bytes)}"
+    cached = f", {format_bytes(last.cached_bytes)} of it from the client's page cache"
+    amounts = {
+        "of which nothing is certain": last.unclear_files,
+        "left unread": last.left_files,
+        "not to be read": last.failed_files,
+        "whose fsync failed": last.unsynced_files,
+    }
+    others = "".join(f", {format_count(n)} {what}" for what, n in amounts.items() if n)
+    first = next((f"; the first: {each.outcome} {each.path}" for each in last.wrong_files), "")
+    return (
+        f"; read back at the end: {format_count(last.files)} files, {checked} not"
+        f"{cached if last.cached_bytes else ''}{others}; wrong blocks: "
+        f"{_kinds(last.wrong_blocks)}{first}; {last.took_s:.3g} s"
     )

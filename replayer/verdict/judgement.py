@@ -17,6 +17,7 @@ from replayer.measure import (
     Summary,
     TargetSummary,
     TransactionSummary,
+    Verification,
     format_bytes,
     format_count,
     format_rate,
@@ -101,8 +102,9 @@ def _verified(record: RunRecord) -> Iterator[Judgement]:
     found = record.run.verification
     if found is None:
         return
-    wrong, checked = found.wrong_blocks.total, found.verified_bytes
-    fine: Outcome = "pass" if checked else "inconclusive"
+    wrong, checked, last = found.wrong_total, found.checked_bytes, found.last
+    failed = 0 if last is None else last.failed_files + last.unsynced_files
+    fine: Outcome = "pass" if checked and not failed else "inconclusive"
     yield Judgement(
         threshold="data as written",
         source="--verify",
@@ -111,10 +113,24 @@ def _verified(record: RunRecord) -> Iterator[Judgement]:
         measured=float(wrong),
         limit=0.0,
         unit="count",
-        says=f"{format_bytes(checked)} checked, {format_count(wrong)} blocks wrong"
-        if checked or wrong
-        else "nothing that was read could be checked",
+        says=_checked(found) if checked or wrong else "nothing that was read could be checked",
     )
+
+
+def _checked(found: Verification) -> str:
+    says = (
+        f"{format_bytes(found.checked_bytes)} checked, {format_count(found.wrong_total)} "
+        "blocks wrong"
+    )
+    last = found.last
+    if last is not None and (last.failed_files or last.unsynced_files):
+        says += (
+            f"; {format_count(last.failed_files)} files could not be read back, fsync failed for "
+            f"{format_count(last.unsynced_files)}"
+        )
+    if last is not None and last.left_files:
+        says += f"; {format_count(last.left_files)} files were left unread"
+    return says
 
 
 def _overall(outcomes: set[Outcome], reasons: tuple[str, ...]) -> Outcome:

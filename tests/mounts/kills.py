@@ -1,11 +1,14 @@
 """Kills with SIGKILL at random moments, and what they leave.
 
-    python -m tests.mounts.kills [--kills 100] [--seed 1] [--mount tmpfs]
+    python -m tests.mounts.kills [--kills 100] [--seed 1] [--mount tmpfs] [--measured 0]
 
 What is killed are runs (alone and on two processes), replays, baselines of fio, the doctor's probe
 and the look whether a target has O_DIRECT; either the process that was begun or the child of it
 that works. After each: records are read, ``replayer clean`` removes the rest, and a tree beside the
 target and one on it have the same checksums, owners, times and links as before.
+
+One kill of ten comes before anything is made, six come while the work is measured, and the rest at
+any moment after it has made something.
 """
 
 import argparse
@@ -13,6 +16,7 @@ import io
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -35,6 +39,7 @@ __all__ = ["WORKS", "Killed", "Range", "kill_once", "make_range"]
 LIMIT_S = 60
 GONE_S = 30  # how long after a kill its processes may be seen (chosen)
 EARLY = 0.1  # of all kills come before anything is made (chosen)
+AIMED = 0.6  # of all kills come while something is measured (chosen: most is at stake there)
 REFUSED = 2
 DIRECT = """\
 from pathlib import Path
@@ -51,10 +56,13 @@ WORKS: Mapping[str, tuple[str, ...]] = {
     "run on two processes": (
         *("-m", "replayer", "run", *MANY, "-t", "2s", "--processes", "2", "--target"),
     ),
-    "replay": ("-m", "replayer", "replay", "wordpress/plugin-delete", "--pace", "asap", "--target"),
+    "replay": (
+        *("-m", "replayer", "replay", "wordpress/plugin-delete", "--pace", "asap"),
+        *("-t", "2s", "--target"),
+    ),
     "baseline": (
         *("-m", "replayer", "baseline", "write-1m-buffered", "--size", "4MiB"),
-        *("--runtime", "1s", "--target"),
+        *("--runtime", "4s", "--target"),
     ),
     "probe": ("-m", "replayer", "doctor"),
     "look for O_DIRECT": ("-c", DIRECT),
@@ -70,9 +78,10 @@ class Killed:
 
     Attributes:
         work: What was killed.
-        after_s: How long after it had made something, or after it was begun if it had not.
+        after_s: How long after it was begun, had made something, or began to be measured.
         whom: ``keeper`` or ``child``.
-        phase: How far it was, as its records and its folder say.
+        phase: How far it was, as its records and its folder say; ``measured``: while its users, or
+            fio's jobs, worked and were measured.
         records: Run folders that were read.
         ops: Calls in them.
         removed: Folders that ``clean`` removed.
@@ -89,6 +98,21 @@ class Killed:
     wrong: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class Span:
+    """How long the parts of a work take, in seconds.
+
+    Attributes:
+        early: Until it makes something.
+        late: From then to its end.
+        measured: While it is measured; 0 if it never is.
+    """
+
+    early: float
+    late: float
+    measured: float
+
+
 @dataclass
 class Range:
     """A target, a tree beside it that must not change, and how long each work takes."""
@@ -96,19 +120,44 @@ class Range:
     scene: Scene
     sentinel: Path
     before: Tree
-    spans: dict[str, tuple[float, float]] = field(default_factory=dict)
+    spans: dict[str, Span] = field(default_factory=dict)
 
-    def span(self, work: str) -> tuple[float, float]:
-        """Return how long a work takes until it makes something, and from then to its end."""
+    def span(self, work: str) -> Span:
+        """Return how long the parts of a work take, as found out once."""
         if work not in self.spans:
             begun = time.monotonic()
             process = self.begin(work)
             self.wait_for_work(process)
             makes = time.monotonic()
+            self.wait_until_measured(process)
+            measures = time.monotonic()
+            while process.poll() is None and self.is_measured():
+                time.sleep(0.01)
+            measured = time.monotonic()
             process.communicate(timeout=LIMIT_S)
-            self.spans[work] = (makes - begun, time.monotonic() - makes)
+            ended = time.monotonic()
+            self.spans[work] = Span(makes - begun, ended - makes, measured - measures)
             self.forget()
         return self.spans[work]
+
+    def wait_until_measured(self, process: Process) -> None:
+        """Wait until it is measured, or has ended."""
+        while process.poll() is None and not self.is_measured():
+            time.sleep(0.002)
+
+    def is_measured(self) -> bool:
+        """Whether users work and are measured, or fio has handed results over and goes on."""
+        if not self.records():
+            return False
+        first, *others = self.records()
+        if (first / "fio").exists():
+            lines = _text(first / "timeline.csv").count("\n")
+            return lines > 1 and any(self.left()) and _status(first) == "running"
+        for folder in (first, *others, *(part for each in others for part in each.glob("*"))):
+            phases = re.findall(r'"phase": *"([^"]*)"', _text(folder / "events.jsonl"))
+            if phases and phases[-1] == "measured":
+                return True
+        return False
 
     def wait_for_work(self, process: Process) -> None:
         """Wait until it has made something, or has ended."""
@@ -150,20 +199,26 @@ def make_range(home: Path, mount: Path) -> Range:
 def kill_once(place: Range, work: str, seed: int) -> Killed:
     """Begin a work, kill it at a random moment, and look at what it leaves."""
     draw = random.Random(f"{work} {seed}")  # noqa: S311 - a moment, no secret
-    early_s, work_s = place.span(work)
-    is_early, whom = draw.random() < EARLY, draw.choice(("keeper", "child"))
-    # Squared: most is done soon after the first thing was made, and ending takes long.
-    after_s = (early_s if is_early else BRIEF_S.get(work, work_s)) * draw.random() ** 2
+    span, kind = place.span(work), draw.random()
+    whom = draw.choice(("keeper", "child"))
     process = place.begin(work)
-    if not is_early:
+    if kind < EARLY:
+        after_s = span.early * draw.random()
+    elif kind < EARLY + AIMED and span.measured:
+        place.wait_until_measured(process)
+        after_s = span.measured * draw.random()
+    else:
         place.wait_for_work(process)
+        # Squared: most is done soon after the first thing was made, and ending takes long.
+        after_s = BRIEF_S.get(work, span.late) * draw.random() ** 2
     with suppress(subprocess.TimeoutExpired):
         process.wait(after_s)
+    is_measured = process.poll() is None and place.is_measured()
     with suppress(ProcessLookupError):
         os.kill(_victim(process.pid, whom), signal.SIGKILL)
     process.communicate(timeout=LIMIT_S)
     wrong = [] if _gone(place) else ["it goes on after it was killed"]
-    phase = _phase(place)
+    phase = "measured" if is_measured else _phase(place)
     ops = _read_records(place, wrong)
     records = len(place.records())
     removed = _clean(place, wrong)
@@ -208,19 +263,19 @@ def _phase(place: Range) -> str:
     marked = [path for path in place.left() if (path / ".replayer-run").exists()]
     if not place.records():
         return "at work" if place.left() else "nothing made, or nothing left"
-    events = "".join(
-        path.read_text(errors="replace")
-        for folder in place.records()
-        for path in folder.glob("events.jsonl")
-    )
+    events = "".join(_text(folder / "events.jsonl") for folder in place.records())
     status = _status(place.records()[-1])
     if status in {"finished", "interrupted", "failed"}:
         return "removing" if place.left() else "over"
     if '"measured"' in events:
-        return "running" if marked else "removed"
+        return "ending" if marked else "removed"
     if '"fio"' in events or (place.records()[-1] / "fio").exists():
         return "at work" if place.left() else "removed"
     return "laying out" if place.left() else "beginning"
+
+
+def _text(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""
 
 
 def _status(folder: Path) -> str:
@@ -271,6 +326,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.mounts.kills", description=__doc__)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--measured", type=int, default=0, help="end when so many hit that phase")
     parser.add_argument("--mount", choices=list(MAKERS), default="tmpfs")
     options = parser.parse_args()
     found = []
@@ -283,8 +339,14 @@ def main() -> int:
             found.append(killed)
             sys.stdout.write(f"{_line(number, killed)}\n")
             sys.stdout.flush()
+            if options.measured and _measured(found) >= options.measured:
+                break
     sys.stdout.write(f"{_table(found)}\n")
     return 1 if any(each.wrong for each in found) else 0
+
+
+def _measured(found: list[Killed]) -> int:
+    return sum(each.phase == "measured" for each in found)
 
 
 def _line(number: int, killed: Killed) -> str:
@@ -299,13 +361,14 @@ def _table(found: list[Killed]) -> str:
         "| killed | kills | phases | records read | folders cleaned | wrong |",
         "|" + "---|" * 6,
     ]
-    for work in WORKS:
-        own = [each for each in found if each.work == work]
+    for work in (*WORKS, "all"):
+        own = [each for each in found if work in {each.work, "all"}]
         phases = Counter(each.phase for each in own)
         told = ", ".join(f"{phase} {count}" for phase, count in phases.most_common())
         records, removed = (sum(each.records for each in own), sum(each.removed for each in own))
         wrong = sum(bool(each.wrong) for each in own)
         lines.append(f"| {work} | {len(own)} | {told} | {records} | {removed} | {wrong} |")
+    lines += ["", f"{_measured(found)} of {len(found)} hit a measured phase"]
     return "\n".join(lines)
 
 

@@ -8,7 +8,8 @@ The first word of a file's name says what becomes of its data when they are read
 ``stale`` what was there before the last write · ``torn`` half of each 4 KiB of the last write, half
 of what was before · ``moved`` two blocks of 4 KiB exchanged · ``foreign`` the data of a file whose
 name begins with ``source`` · ``hole`` zeros · ``flipped`` one bit is another one · ``dropped`` its
-last write never happens · any other: the truth. Nothing is cached.
+last write never happens · ``gone`` it is removed when it is closed the second time · ``short`` it
+is cut to 4 KiB then · any other: the truth. Nothing is cached.
 """
 
 import os
@@ -31,6 +32,7 @@ class Lying(Faulty):  # type: ignore[misc,unused-ignore] # of an untyped package
         self._before: dict[str, bytes] = {}
         self._other = b""
         self._writes: dict[str, int] = {}
+        self._closed: dict[str, int] = {}
 
     def _suffer(self, op: str) -> None:
         """Every call is made."""
@@ -46,6 +48,15 @@ class Lying(Faulty):  # type: ignore[misc,unused-ignore] # of an untyped package
         if kind == "source":
             self._other = content
         return written
+
+    def release(self, path: str, handle: int) -> None:
+        kind = Path(path).name.partition("-")[0]
+        self._closed[path] = self._closed.get(path, 0) + 1
+        os.close(handle)
+        if self._closed[path] == 2 and kind == "gone":
+            Path(self._at(path)).unlink()
+        if self._closed[path] == 2 and kind == "short":
+            os.truncate(self._at(path), BLOCK)
 
     def read(self, path: str, size: int, offset: int, handle: int) -> bytes:
         truth = os.pread(handle, size, offset)

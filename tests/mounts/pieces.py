@@ -38,16 +38,16 @@ def _scenario(
     return Piece(name, _short(name, *settings, users=users, rounds=rounds), quick)
 
 
-def _of_two_clients(name: str, *settings: str, rounds: int = 1) -> Piece:
+def _of_two_clients(name: str, *, users: int = 2, rounds: int = 1) -> Piece:
     """Return a scenario whose outcomes depend on when one client sees what another does."""
-    words = _short(name, *settings, users=2, rounds=rounds)
+    words = _short(name, users=users, rounds=rounds)
     return Piece(name, words, quick=False, exact=False)
 
 
 SCENARIOS: Sequence[Piece] = (
     _of_two_clients("close-to-open"),
     _of_two_clients("lock-contention", rounds=20),
-    _of_two_clients("visibility", "removable.files=20"),
+    _of_two_clients("visibility", users=8),
     _scenario("docroot-copy", rounds=10, quick=False),
     _scenario("file-server", "files.files=60", rounds=40),
     _scenario("fio-cache", "files.files=1", "files.sizes=4MiB", rounds=1, quick=False),

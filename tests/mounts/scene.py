@@ -107,6 +107,15 @@ class Scene:
         self.wait(lambda: any('"measured"' in text for text in self._events()), "it measures")
         time.sleep(0.3)
 
+    def wait_until_working(self) -> None:
+        """Wait until users of any process work on the target, and a little more."""
+        self.wait(lambda: any(self.mount.glob("replayer-2*/work/*/*")), "users work")
+        time.sleep(0.3)
+
+    def wait_until_idle(self) -> None:
+        """Wait until the users have done their work."""
+        self.wait(lambda: any('"idle"' in text for text in self._events()), "they have ended")
+
     def wait_until_laying_out(self) -> None:
         """Wait until the first files are there."""
         self.wait(lambda: any(self.mount.glob("replayer-2*/files/*")), "it lays out")
@@ -183,7 +192,9 @@ class Scene:
         return (path.read_text() for path in self.shell.home.glob("replayer-runs/*/events.jsonl"))
 
     def _records(self) -> tuple[Any, int, frozenset[str]]:
-        (folder,) = (self.shell.home / "replayer-runs").iterdir()
+        # Beside it lie the workers' own records, one level deeper.
+        (file,) = self.shell.home.glob("replayer-runs/*/run.json")
+        folder = file.parent
         run = json.loads((folder / "run.json").read_text())
         if not (folder / "histograms.hlog").exists():
             return run, 0, frozenset()

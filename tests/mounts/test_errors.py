@@ -79,7 +79,7 @@ def test_a_call_that_fails_while_laying_out_ends_the_run_and_names_the_file(
 @long
 def test_a_removal_that_fails_leaves_the_rest_to_clean(broken: Broken) -> None:
     scene, place = broken.scene, broken.place
-    scene.begin("look.yaml", "-t", "1s")
+    scene.begin("look.yaml", "-t", "3s")
     scene.wait_until_measuring()
     scene.happens()
     place.suffer(unlink={"errno": errno.EIO})

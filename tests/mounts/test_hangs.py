@@ -139,13 +139,15 @@ def end_in_time(frozen: Frozen) -> None:
 
 
 @long
+@pytest.mark.parametrize("processes", ["1", "2"])
 def test_of_two_targets_only_the_one_that_hangs_is_left_behind(
-    remote: Remote, tmp_path: Path
+    remote: Remote, tmp_path: Path, processes: str
 ) -> None:
     scene, other = remote.scene, tmp_path / "other"
     other.mkdir()
-    scene.begin("tiny.yaml", "--target", f"well={other}", "-t", "9s", "-s", str(STOP_S))
-    scene.wait_until_measuring()
+    words = ("-t", "9s", "-s", str(STOP_S), *(("--processes", "2") if processes == "2" else ()))
+    scene.begin("tiny.yaml", "--target", f"well={other}", *words)
+    scene.wait_until_working()
     remote.freeze()
     ending = scene.end()
     assert ending.took_s < 9 + STOP_S + SLACK_S
@@ -154,7 +156,42 @@ def test_of_two_targets_only_the_one_that_hangs_is_left_behind(
     assert list(other.iterdir()) == []
     remote.thaw()
     scene.clean()
-    scene.tell("frozen for ever, beside a target that is well", "sshfs", ending)
+    scene.tell(f"frozen for ever, beside one that is well, {processes} process", "sshfs", ending)
+
+
+WRITES = """name: writes
+users: {count: 2, think_time: 1ms}
+duration: 60s
+datasets: {work: {directory: true}}
+mix: {write: 1}
+transactions:
+  write:
+    - open: {in: work, name: "f-{user}-{seq}", flags: [wronly, create, excl]}
+    - write: {size: 16KiB}
+    - close
+"""
+
+
+@long
+def test_a_server_that_freezes_while_data_are_read_back_lets_the_run_end_in_time(
+    remote: Remote,
+) -> None:
+    scene = remote.scene
+    (scene.shell.home / "writes.yaml").write_text(WRITES)
+    scene.begin("writes.yaml", "--verify", "-t", "4s", "-s", str(STOP_S))
+    scene.wait_until_measuring()
+    scene.wait_until_idle()
+    remote.freeze()
+    ending = scene.end()
+    assert ending.took_s < STOP_S + SLACK_S + SOON_S
+    assert ending.code in {3, 4}, ending.said
+    last = ending.run["verification"]["last"]
+    assert last["left_files"] > 0
+    assert last["wrong_blocks"] == {"stale": 0, "torn": 0, "swapped": 0, "lost": 0}
+    assert "left behind" in ending.said
+    remote.thaw()
+    scene.clean()
+    scene.tell("server frozen while data are read back", "sshfs", ending)
 
 
 @long
@@ -245,7 +282,7 @@ runtime=3s
 time_based=1
 fsync=1
 """
-FIO_ENDS_S = 15 + 5  # how long fio may take to end when it is asked, and when it is killed
+KILL_S = 5  # how long fio may take to be gone when it was killed
 
 
 @long
@@ -253,7 +290,7 @@ FIO_ENDS_S = 15 + 5  # how long fio may take to end when it is asked, and when i
 def test_a_baseline_on_a_server_that_is_frozen_for_ever_says_so_and_ends(remote: Remote) -> None:
     scene = remote.scene
     (scene.shell.home / "save.fio").write_text(JOB.replace("3s", "60s"))
-    scene.begin("save.fio", command="baseline")
+    scene.begin("save.fio", "-s", str(STOP_S), command="baseline")
     scene.wait(lambda: any(scene.mount.glob("replayer-2*/save.*")), "fio has begun")
     time.sleep(3)
     remote.freeze()
@@ -261,7 +298,7 @@ def test_a_baseline_on_a_server_that_is_frozen_for_ever_says_so_and_ends(remote:
     scene.happens()
     scene.send(signal.SIGTERM)
     ending = scene.end()
-    assert ending.took_s < FIO_ENDS_S + SLACK_S
+    assert ending.took_s < STOP_S + KILL_S + SOON_S
     assert ending.code == 3, ending.said
     assert "replayer clean" in ending.said
     remote.thaw()

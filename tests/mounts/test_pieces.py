@@ -21,6 +21,13 @@ ALLOWED_EVENTS: dict[str, dict[str, str]] = {
 """By mount: divergences of replays that are known of it, and why."""
 
 
+NOT_KEPT: dict[tuple[str, str], str] = {
+    ("close-to-open", "sshfs"): "it keeps attributes for a second: an open shows the old length",
+    ("close-to-open", "gluster"): "its caches are not asked anew at open by default",
+}
+"""By piece and mount: what is looked for is known not to be so there, and why."""
+
+
 def chosen() -> list[Piece]:
     return [piece for piece in PIECES if piece.quick or WANTED == "all"]
 
@@ -44,9 +51,10 @@ def judge(piece: Piece, mount: str, outcome: Outcome, reference: Outcome) -> Non
     known = ALLOWED_EVENTS.get(mount, {})
     diverged = [event for event in outcome.diverged if event.partition(" x ")[2] not in known]
     assert diverged == []
-    assert outcome.errors == 0 or outcome.diverged
+    broken = (piece.name, mount) in NOT_KEPT
+    assert outcome.errors == 0 or outcome.diverged or broken
     assert outcome.calls
-    if piece.exact:
+    if piece.exact and not broken:
         if not outcome.diverged:
             assert differences(as_allowed(outcome, mount), as_allowed(reference, mount)) == []
         assert differences(outcome.tree, reference.tree) == []

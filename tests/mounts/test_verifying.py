@@ -1,5 +1,6 @@
 """A mount that lies about data: every lie is told apart and counted, and the truth is believed."""
 
+import errno
 import json
 from collections import Counter
 from contextlib import ExitStack
@@ -10,7 +11,7 @@ import pytest
 
 from tests.behaviour.shell import Shell, make_shell
 from tests.mounts.machine import CannotError
-from tests.mounts.passing import lying
+from tests.mounts.passing import lying, passing
 
 pytestmark = pytest.mark.mounts
 
@@ -39,9 +40,18 @@ WRITTEN_TWICE = """
 """
 
 
-def scenario(kinds: list[str]) -> str:
+NEVER_READ = WRITTEN_TWICE.partition(
+    '    - open: {{in: work, name: "{kind}-{{user}}-{{seq}}", as: three}}'
+)[0]
+RENAMED = (
+    NEVER_READ
+    + '    - rename: {{path: two, to: {{in: work, name: "{kind}-{{user}}-{{seq}}-to", as: to}}}}\n'
+)
+
+
+def scenario(kinds: list[str], each: str = WRITTEN_TWICE) -> str:
     mix = ", ".join(f"{kind}: 1" for kind in kinds)
-    transactions = "".join(WRITTEN_TWICE.format(kind=kind) for kind in kinds)
+    transactions = "".join(each.format(kind=kind) for kind in kinds)
     return f"""name: lies
 users: {{count: {USERS}}}
 iterations: {TURNS * len(kinds)}
@@ -153,3 +163,57 @@ transactions:
     assert found["look", "read", "ok"] == 4
     assert found["look", "read", "LOST"] + found["look", "read", "SWAPPED"] == 4
     assert found["look", "read", "LOST"] > 0
+
+
+def begun(document: dict[str, Any]) -> dict[str, int]:
+    """Return how often each transaction was run."""
+    transactions = document["summary"]["targets"][0]["overall"]["transactions"]
+    return {transaction["name"]: transaction["count"] for transaction in transactions}
+
+
+def test_what_was_lost_and_nobody_read_is_found_when_it_is_read_back(
+    shell: Shell, liar: Path
+) -> None:
+    code, document = run(shell, liar, scenario(["fine", *LIES, "gone", "short"], NEVER_READ))
+    count, last = begun(document), document["verification"]["last"]
+    assert outcomes(document) == {}
+    assert code == 1
+    assert last["wrong_blocks"] == {
+        "stale": 3 * (count["stale"] + count["dropped"]),
+        "torn": 3 * count["torn"] + count["flipped"],
+        "swapped": 2 * count["moved"] + 3 * count["foreign"],
+        "lost": 3 * count["hole"] + count["gone"] + count["short"],
+    }
+    assert last["files"] == sum(count.values())
+    assert (last["left_files"], last["failed_files"], last["cached_bytes"]) == (0, 0, 0)
+    named = {Path(each["path"]).name.partition("-")[0] for each in last["wrong_files"]}
+    assert named <= {*LIES, "gone", "short"}
+    (judged,) = document["verdict"]["judgements"]
+    assert (judged["threshold"], judged["outcome"]) == ("data as written", "fail")
+
+
+def test_what_is_lost_under_the_name_it_was_given_last_is_found_too(
+    shell: Shell, liar: Path
+) -> None:
+    code, document = run(shell, liar, scenario(["fine", "hole", "flipped"], RENAMED))
+    count, last = begun(document), document["verification"]["last"]
+    assert code == 1
+    assert last["files"] == sum(count.values())
+    wrong = {"stale": 0, "torn": count["flipped"], "swapped": 0, "lost": 3 * count["hole"]}
+    assert last["wrong_blocks"] == wrong
+
+
+def test_a_file_that_cannot_be_read_back_lets_nothing_be_proven(
+    shell: Shell, stack: ExitStack, tmp_path: Path
+) -> None:
+    try:
+        faulty = passing(stack, tmp_path / "place")
+    except CannotError as error:
+        pytest.skip(str(error))
+    faulty.suffer(read={"errno": errno.EIO})
+    code, document = run(shell, faulty.mount, scenario(["fine"], NEVER_READ))
+    last = document["verification"]["last"]
+    assert code == 4
+    assert (last["files"], last["failed_files"]) == (0, USERS * TURNS)
+    (judged,) = document["verdict"]["judgements"]
+    assert judged["outcome"] == "inconclusive"

@@ -13,6 +13,7 @@ from tests.property.observation import (
     Observed,
     counted,
     fresh_folder,
+    native_plan,
     run_native,
     run_reference,
     seen_by_reference,
@@ -61,6 +62,33 @@ def test_what_a_user_does_to_its_files_is_no_violation_and_changes_no_outcome(
         assert observed.bytes == expected.bytes
         if engine.confinement() == "jailed":
             assert observed.ops == expected.ops
+
+
+def read_back(machine: engine.Engine) -> Any:  # noqa: ANN401 - JSON
+    """Have an engine read what its users left; what it found then."""
+    machine.read_back(0, 2, budget_ns=60 * 10**9).result()
+    found = json.loads(machine.verification() or "")
+    assert found["last"]["left_files"] == found["last"]["failed_files"] == 0
+    return found
+
+
+@settings(max_examples=30)
+@given(document=plans(1))
+def test_what_a_user_leaves_is_no_violation_either_when_it_is_read_back(
+    mount: Path, document: Document
+) -> None:
+    with fresh_folder(mount) as here:
+        sandbox = engine.Sandbox.create(str(here), "run", "{}")
+        plan = native_plan(verified(document))
+        sandbox.lay_out(plan, 2).result()
+        machine = engine.Engine(plan, [[sandbox]])
+        machine.begin_segment(0, 0, 0)
+        machine.start_user(0)
+        wait_until_idle(machine)
+        machine.end_segment(10**9)
+        machine.close()
+        found = read_back(machine)["last"]
+    assert set(found["blocks"].values()) == {0}, found
 
 
 def call(op: str, **operands: Any) -> dict[str, Any]:  # noqa: ANN401 - operands are JSON
@@ -168,11 +196,12 @@ def test_users_who_meet_in_files_are_no_violation(
             machine.start_user(user)
         wait_until_idle(machine)
         machine.end_segment(10**9)
-        found = json.loads(machine.verification() or "")
         ops = counted(machine.totals())[0]
         machine.close()
+        found = read_back(machine)
     assert [key for key in ops if key[2] in WRONG] == []
     assert set(found["blocks"].values()) == {0}
+    assert set(found["last"]["blocks"].values()) == {0}, found["last"]
     assert found["reads"] > 0
 
 

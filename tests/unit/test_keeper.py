@@ -119,6 +119,20 @@ keeper.leave_now(4)
         time.sleep(0.01)
 
 
+def test_a_worker_that_hangs_does_not_end_whoever_leads_it(start: Start) -> None:
+    process = start("""
+if os.fork() == 0:
+    keeper.leave_now(3)
+os.wait()
+time.sleep(0.5)
+print("led to the end", flush=True)
+""")
+    first_line(process)
+    assert process.stdout is not None
+    assert process.stdout.read() == "led to the end\n"
+    assert process.wait(10) == 7
+
+
 def test_hung_calls_make_it_leave_with_the_code_that_was_said(start: Start) -> None:
     process = start("""
 keeper.give_up_on("a mount")

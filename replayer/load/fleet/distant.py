@@ -4,6 +4,7 @@ A step is over when every worker that is not lost has said so. Whether a run goe
 one is what its user chose.
 """
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from locust.runners import MasterRunner
@@ -89,7 +90,11 @@ class DistantBand:
     def end(self, grace_ns: int) -> None:
         """End the segment on every worker that is left."""
         patience_s = grace_ns / NS_PER_S + PATIENCE_S
-        self._muster.order_all(self._muster.living, "end", {"grace_ns": grace_ns}, patience_s)
+        asked = list(self._muster.living)
+        found = self._muster.order_all(asked, "end", {"grace_ns": grace_ns}, patience_s)
+        # Known at once, not with the next sign of life: no other segment may begin then.
+        for worker, stuck in zip((w for w in asked if w.lost is None), found, strict=True):
+            worker.state = replace(worker.state, given_up=stuck)
 
     def check(self) -> None:
         """Raise what a worker could not do, or that one is lost."""

@@ -20,6 +20,7 @@ from locust.rpc import Message
 from locust.runners import STATE_INIT, WorkerRunner
 
 from replayer.errors import ReplayerError, in_lines, keep_bug
+from replayer.keeper import leave_now
 from replayer.load.fleet import wire
 from replayer.load.fleet.muster import Others
 from replayer.load.fleet.part import Part, Terms
@@ -92,9 +93,7 @@ class Follower:
     def end_process(self) -> None:
         """Leave at once when threads hang in the kernel; the interpreter would wait for them."""
         if self._part is not None and self._part.hung:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(self._code)
+            leave_now(self._code)
 
     def _greet(self) -> None:
         targets = [target.name for target in chosen_targets(self._settings)]

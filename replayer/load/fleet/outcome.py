@@ -87,12 +87,14 @@ def _put_away(
     muster: Muster, words: Mapping[int, Mapping[str, Any]]
 ) -> tuple[Sequence[str], Sequence[str]]:
     hung = any(word.get("hung") for word in words.values())
+    hanging = sorted({at for word in words.values() for at in word.get("hanging", ())})
     keeper = muster.keeper
     if keeper is None:
         return (), ("the folders are still on the targets: replayer clean PATH removes them",)
     found: list[Any] = []
     with suppress(ReplayerError):
-        found = muster.order_all([keeper], "put_away", {"hung": hung}, REMOVE_S)
+        told = {"hung": hung, "hanging": hanging}
+        found = muster.order_all([keeper], "put_away", told, REMOVE_S)
     if not found:
         return (), (f"{keeper} could not put the targets in order: see replayer clean",)
     return tuple(found[0]["kept"]), tuple(found[0]["left"])

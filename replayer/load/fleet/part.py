@@ -211,9 +211,10 @@ class Part:
         if isinstance(runner, WorkerRunner):
             runner.stop_users(runner.user_classes_count)
 
-    def end(self, grace_ns: int) -> None:
-        """End the segment, in bounded time."""
+    def end(self, grace_ns: int) -> int:
+        """End the segment, in bounded time; returns how many users hang in the kernel for good."""
         self._players.band.end(grace_ns)
+        return self._players.band.stuck_users()
 
     def close(self) -> dict[str, Any]:
         """End all users; returns the last word. Results are on their way by then."""
@@ -231,10 +232,18 @@ class Part:
             "replay": None if replay is None else replay.model_dump(mode="json"),
             "error": None if failure is None else wire.pack_error(failure),
             "hung": troupe.hung,
+            "hanging": [at for at, ground in enumerate(self._grounds) if ground.is_hanging],
         }
 
-    def put_away(self, hung: bool) -> dict[str, list[str]]:  # noqa: FBT001 - a fact, sent by name
-        """Remove the run's folders, or keep them for another run."""
+    def put_away(self, hung: bool, hanging: list[int]) -> dict[str, list[str]]:  # noqa: FBT001 - a fact, sent by name
+        """Remove the run's folders, or keep them for another run.
+
+        Args:
+            hung: Whether calls of any worker hang.
+            hanging: On which targets, where that is known: they are left behind.
+        """
+        for at in hanging:
+            self._grounds[at].is_hanging = True
         leavings = put_away(self._playing, hung=hung)
         return {"kept": list(leavings.kept), "left": list(leavings.left)}
 
@@ -302,9 +311,10 @@ class Part:
             What is left, in lines.
         """
         mine = [ground for ground in self._grounds if ground.made_here and ground.sandboxes]
-        if not self._is_to_be_removed or self.hung:
+        well = [ground for ground in mine if not ground.is_hanging]
+        if not self._is_to_be_removed or (self.hung and len(well) == len(self._grounds)):
             return ()
-        return tuple(line for ground in mine for line in _remove_patiently(ground))
+        return tuple(line for ground in well for line in _remove_patiently(ground))
 
     @property
     def _is_to_be_removed(self) -> bool:

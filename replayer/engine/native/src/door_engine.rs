@@ -5,6 +5,7 @@ use crate::door::{Plan, Sandbox};
 use crate::door_values::{Outcome, Stuck, Transaction};
 use crate::engine;
 use crate::error::Error;
+use crate::layout::{Bound, Task};
 use crate::options::Options;
 use crate::overhead::overhead_ns;
 use crate::pace::Turn;
@@ -14,6 +15,7 @@ use crate::sys::Folder;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// The users of one plan on one or more targets: native threads, recorded natively.
 #[pyclass(frozen, module = "replayer.engine._native")]
@@ -200,6 +202,19 @@ impl Engine {
 
     fn verification(&self, py: Python<'_>) -> Option<String> {
         py.detach(|| self.inner.verification())
+    }
+
+    #[pyo3(signature = (target, threads, *, budget_ns))]
+    fn read_back(
+        &self,
+        py: Python<'_>,
+        target: u16,
+        threads: usize,
+        budget_ns: u64,
+    ) -> PyResult<Task> {
+        let budget = Duration::from_nanos(budget_ns);
+        let bound = Bound { threads, budget };
+        Ok(py.detach(|| self.inner.read_back(target, bound))?)
     }
 
     fn interrupt(&self, py: Python<'_>) {

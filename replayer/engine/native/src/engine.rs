@@ -7,6 +7,7 @@ use crate::error::{Error, Result, errno_of};
 use crate::health::RunQueue;
 use crate::interactive::{self, Inbox, Order};
 use crate::interpreter::Setting;
+use crate::layout::{Bound, Task, read_back};
 use crate::lock::hold;
 use crate::options::Options;
 use crate::pace::{Arrivals, Turn};
@@ -78,7 +79,7 @@ impl Engine {
             Recorder::start(config).map_err(|error| os("the record directory", &error))?;
         let setting = Setting {
             written: Written::of(&program),
-            verification: Verification::of(&program, targets.len()),
+            verification: Verification::of(&program, targets.len()).map(Arc::new),
             scratch: ScratchPool::new(read_bytes)
                 .map_err(|errno| Error::os(errno, "read buffers"))?,
             sink: open_sink().map_err(|errno| Error::os(errno, "/dev/null"))?,
@@ -335,7 +336,21 @@ impl Engine {
     /// What verifying found, as JSON; `None`: nothing is verified.
     pub(crate) fn verification(&self) -> Option<String> {
         let verification = self.core.setting.verification.as_ref();
-        verification.map(Verification::json)
+        verification.map(|found| found.json())
+    }
+
+    /// Start reading back what users wrote on a target.
+    pub(crate) fn read_back(&self, target: u16, bound: Bound) -> Result<Task> {
+        self.check_target(target)?;
+        let verification = self.core.setting.verification.as_ref();
+        let verification =
+            verification.ok_or_else(|| Error::state("the plan does not ask for 'verify'"))?;
+        let folders = self.core.targets.get(usize::from(target));
+        let folders = folders.cloned().unwrap_or_default();
+        let first = folders.first().map(|folder| folder.file.try_clone());
+        let first = first.ok_or_else(|| Error::state("the target has no folder"))?;
+        let first = first.map_err(|error| os("the run's folder", &error))?;
+        Ok(read_back(first, folders, verification, target, bound))
     }
 
     /// The first write of the recording that failed.

@@ -54,7 +54,7 @@ pub(crate) struct Setting {
     /// A directory for the event logs of replays.
     pub(crate) event_log: Option<OwnedFd>,
     /// What is remembered of writes; `None`: nothing is verified.
-    pub(crate) verification: Option<Verification>,
+    pub(crate) verification: Option<Arc<Verification>>,
 }
 
 /// Why the rest of a transaction is not done.

@@ -15,8 +15,9 @@ const EXCHANGE: u32 = 2;
 
 /// What a call does with names or contents, noted before it is made.
 #[derive(Clone, Copy)]
-enum Deed {
-    Rename(Change, Change),
+enum Deed<'a> {
+    /// With the new name.
+    Rename(Change, Change, &'a [u8]),
     Remove(Change),
     Cut(Change),
     Link(Change),
@@ -203,7 +204,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         done
     }
 
-    fn deed(&mut self, call: &Call) -> Deed {
+    fn deed(&mut self, call: &Call) -> Deed<'a> {
         let deed = match call {
             Call::Pair { path, to, call } => self.pair_deed((*path, *to), call),
             Call::Path { path, call } => self.path_deed(*path, call),
@@ -222,7 +223,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         deed.unwrap_or(Deed::None)
     }
 
-    fn path_deed(&mut self, path: u8, call: &PathCall) -> Option<Deed> {
+    fn path_deed(&mut self, path: u8, call: &PathCall) -> Option<Deed<'a>> {
         match call {
             PathCall::Unlink => self.change(path).map(Deed::Remove),
             PathCall::Truncate(_) => self.change(path).map(Deed::Cut),
@@ -230,7 +231,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         }
     }
 
-    fn file_deed(&mut self, file: u8, call: &FileCall) -> Option<Deed> {
+    fn file_deed(&mut self, file: u8, call: &FileCall) -> Option<Deed<'a>> {
         match call {
             FileCall::Lseek { .. } => Some(Deed::Seek(file)),
             FileCall::Ftruncate(_) => self.change_open(file).map(Deed::Cut),
@@ -241,13 +242,14 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         }
     }
 
-    fn pair_deed(&mut self, (from, to): (u8, u8), call: &PairCall) -> Option<Deed> {
+    fn pair_deed(&mut self, (from, to): (u8, u8), call: &PairCall) -> Option<Deed<'a>> {
         if self.is_directory(from) {
             self.aside(|verifier| verifier.directory_moved());
         }
+        let name = self.path(to)?.to_bytes();
         let (from, to) = (self.change(from)?, self.change(to)?);
         Some(match call {
-            PairCall::Rename { flags } if flags & EXCHANGE == 0 => Deed::Rename(from, to),
+            PairCall::Rename { flags } if flags & EXCHANGE == 0 => Deed::Rename(from, to, name),
             _ => Deed::Blur(from, Some(to)),
         })
     }
@@ -263,16 +265,16 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 }
 
 /// A call has returned: note what it did.
-fn finish(verifier: &mut Verifier<'_>, deed: &Deed, done: Done) {
+fn finish(verifier: &mut Verifier<'_>, deed: &Deed<'_>, done: Done) {
     let fine = matches!(done, Ok(Some(_)));
     match *deed {
-        Deed::Rename(from, to) if fine => verifier.renamed(from, to),
+        Deed::Rename(from, to, name) if fine => verifier.renamed(from, to, name),
         // An expected error: nothing has changed. Of another one that is not certain.
-        Deed::Rename(from, to) if done.is_ok() => {
+        Deed::Rename(from, to, _) if done.is_ok() => {
             verifier.cut(from);
             verifier.cut(to);
         }
-        Deed::Rename(from, to) | Deed::Blur(from, Some(to)) => {
+        Deed::Rename(from, to, _) | Deed::Blur(from, Some(to)) => {
             verifier.haunted(from);
             verifier.haunted(to);
         }

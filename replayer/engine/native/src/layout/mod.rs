@@ -1,6 +1,9 @@
 //! A run's own files: made before the clock starts, checked, warmed, evicted, and removed at the end.
 
 mod files;
+mod last;
+#[cfg(test)]
+mod last_tests;
 mod posts;
 mod remove;
 mod task;
@@ -10,6 +13,7 @@ mod tree;
 mod verify;
 
 pub(crate) use files::{evict, lay_out, warm};
+pub(crate) use last::{Bound, read_back};
 pub(crate) use remove::{remove, wipe};
 pub(crate) use task::{Finding, Task};
 pub(crate) use verify::verify;

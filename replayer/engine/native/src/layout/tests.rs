@@ -126,7 +126,7 @@ pub(crate) fn change_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
 }
 
-fn bytes_of(path: PathBuf) -> Vec<u8> {
+pub(crate) fn bytes_of(path: PathBuf) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut file = fs::File::options().read(true).open(path).unwrap();
     file.read_to_end(&mut bytes).unwrap();

@@ -119,6 +119,18 @@ pub(crate) fn read(file: &OwnedFd, buffer: &mut [u8]) -> Answer<usize> {
     rustix::io::retry_on_intr(|| rustix::io::read(file, &mut *buffer))
 }
 
+/// Read until a buffer is full or the file ends; how much was read.
+pub(crate) fn read_full(file: &OwnedFd, buffer: &mut [u8]) -> Answer<usize> {
+    let mut len = 0;
+    while let Some(rest) = buffer.get_mut(len..).filter(|rest| !rest.is_empty()) {
+        match read(file, rest)? {
+            0 => break,
+            more => len += more,
+        }
+    }
+    Ok(len)
+}
+
 pub(crate) fn change_mode(file: &OwnedFd, mode: u32) -> Answer<()> {
     rustix::io::retry_on_intr(|| rustix::fs::fchmod(file, Mode::from_raw_mode(mode)))
 }

@@ -17,6 +17,7 @@ mod null;
 mod null_places;
 mod places;
 pub(crate) mod replayed;
+mod resident;
 mod scratch;
 mod text;
 mod threads;
@@ -32,6 +33,7 @@ pub(crate) use jailed::Jailed;
 pub(crate) use kernel::Kernel;
 pub(crate) use null::Null;
 pub(crate) use places::{At, Links, Places};
+pub(crate) use resident::{cached_bytes, write_out};
 pub(crate) use scratch::{OwnScratch, Scratch, ScratchPool};
 pub(crate) use text::{Prefix, Text, c_path};
 pub(crate) use threads::{

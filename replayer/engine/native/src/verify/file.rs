@@ -33,6 +33,8 @@ pub(crate) struct Record {
     pub(crate) last: u64,
     /// When the descriptor had been closed; `None`: it is open.
     pub(crate) closed: Option<u64>,
+    /// The file came to its name by a rename, of which other clients may learn late: only the last reading expects it.
+    pub(crate) moved: bool,
 }
 
 /// What another name takes over from a file.
@@ -42,9 +44,17 @@ pub(crate) struct Contents {
     origins: Vec<u32>,
     opaque: bool,
     haunted: bool,
+    zeros: u64,
+    /// Writes that are over.
+    records: Vec<Record>,
 }
 
 impl Contents {
+    /// The writes that are certain to be in it: by descriptors that were opened after the name last changed its meaning.
+    pub(crate) fn certain(&self, changed: u64) -> impl Iterator<Item = &Record> {
+        self.records.iter().filter(move |one| one.open > changed)
+    }
+
     /// Whether the file may have other names, or be written under them.
     pub(crate) fn is_haunted(&self) -> bool {
         self.haunted
@@ -63,6 +73,14 @@ pub(crate) enum Fate {
 /// A file that somebody has written.
 #[derive(Debug, Default)]
 pub(crate) struct File {
+    /// Below the run's folder, as it was last called.
+    pub(crate) path: Vec<u8>,
+    /// Who last wrote it, or gave it its name.
+    pub(crate) user: u32,
+    /// So many bytes were laid out.
+    pub(crate) laid: u64,
+    /// So many bytes of each block may be zeros.
+    pub(crate) zeros: u64,
     pub(crate) ragged: Vec<u32>,
     pub(crate) origins: Vec<u32>,
     /// Nothing is known of its contents.
@@ -103,6 +121,24 @@ impl File {
         of.origins.iter().for_each(|origin| self.derive(*origin));
         self.opaque |= of.opaque;
         self.haunted |= of.haunted;
+        self.zeros = self.zeros.max(of.zeros);
+    }
+
+    /// It got a name by a rename that was over at a tick, with writes that are certain to be in it.
+    pub(crate) fn arrive<'a>(
+        &mut self,
+        (path, user, tick): (&[u8], u32, u64),
+        records: impl Iterator<Item = &'a Record>,
+    ) {
+        self.path = path.to_vec();
+        self.user = user;
+        let moved = records.map(|record| Record {
+            open: tick,
+            closed: Some(tick),
+            moved: true,
+            ..*record
+        });
+        self.records.extend(moved);
     }
 
     /// What its contents were does not matter any more, unless somebody has done something with it since; whether
@@ -136,7 +172,33 @@ impl File {
             opaque: self.opaque,
             // Whoever has it open to write goes on under the old name.
             haunted: self.haunted || self.linked || !self.writers.is_empty(),
+            zeros: self.zeros,
+            records: self
+                .records
+                .iter()
+                .filter(|record| record.closed.is_some())
+                .copied()
+                .collect(),
         }
+    }
+
+    /// Whether something was written that may still be in it.
+    pub(crate) fn is_written(&self) -> bool {
+        self.opaque || !self.records.is_empty() || !self.origins.is_empty()
+    }
+
+    /// Whether nothing can be said of what is in it.
+    pub(crate) fn is_unclear(&self) -> bool {
+        self.opaque || self.haunted || self.linked
+    }
+
+    /// What it is called, and what was laid out of it.
+    pub(crate) fn known_as(&mut self, path: &[u8], (laid, zeros): (u64, u64)) {
+        if self.path != path {
+            self.path = path.to_vec();
+        }
+        self.laid = laid;
+        self.zeros = self.zeros.max(zeros);
     }
 
     /// A descriptor may write from now on.
@@ -156,6 +218,7 @@ impl File {
         let mut floor = seq;
         for writer in &mut self.writers {
             if writer.id == id {
+                self.user = writer.user;
                 writer.first.get_or_insert(seq);
             } else {
                 floor = floor.min(writer.first.unwrap_or(seq));

@@ -3,6 +3,7 @@
 //! Everything has a bound. What there is no room for is not claimed: forgetting never makes a violation.
 
 use super::file::{Contents, Fate, File};
+use super::last::Kept;
 use crate::lock::hold;
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -192,6 +193,26 @@ impl Memory {
         if file.is_some_and(|file| file.clear(fate, change.since)) {
             files.remove(&change.key);
         }
+    }
+
+    /// Written files that should still be there, by path. Nothing where names mean nothing.
+    pub(crate) fn kept(&self) -> Vec<Kept> {
+        let clear = !self.is_blind();
+        let mut kept: Vec<Kept> = Vec::new();
+        for shard in &self.shards {
+            let files = hold(shard);
+            let written = files.iter().filter(|(_, file)| file.is_written());
+            kept.extend(written.map(|(key, file)| Kept {
+                path: file.path.clone(),
+                user: file.user,
+                is_clear: clear && !file.is_unclear(),
+                key: *key,
+                laid: file.laid,
+                zeros: file.zeros,
+            }));
+        }
+        kept.sort_by(|one, other| one.path.cmp(&other.path));
+        kept
     }
 
     /// What another name takes over from a file.

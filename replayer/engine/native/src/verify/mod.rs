@@ -5,7 +5,10 @@
 mod buffer;
 mod file;
 mod judge;
+mod last;
 mod memory;
+mod names;
+mod reading;
 mod sight;
 mod spent;
 mod stamp;
@@ -15,7 +18,9 @@ mod tests;
 mod verifier;
 mod violation;
 
+pub(crate) use last::{Kept, LastReader};
 pub(crate) use memory::Change;
+pub(crate) use reading::Read;
 pub(crate) use spent::Spent;
 pub(crate) use stamp::zeros_of;
 pub(crate) use stamp::{each_stamped, is_empty};
@@ -24,6 +29,8 @@ pub(crate) use violation::Violation;
 
 use crate::program::{Identity, Program};
 use memory::Memory;
+use reading::Reading;
+use serde_json::{Value, json};
 use tally::Tally;
 
 /// What the users of an engine share when it verifies.
@@ -33,16 +40,23 @@ pub(crate) struct Verification {
     /// One a target.
     memories: Vec<Memory>,
     tally: Tally,
+    /// What is read when all users are gone.
+    last: Reading,
 }
 
 impl Verification {
     /// Something to remember with, if the plan wants that.
     pub(crate) fn of(program: &Program, targets: usize) -> Option<Verification> {
-        Some(Verification {
-            identity: program.verify?,
+        Some(Verification::new(program.verify?, targets))
+    }
+
+    pub(crate) fn new(identity: Identity, targets: usize) -> Verification {
+        Verification {
+            identity,
             memories: (0..targets).map(|_| Memory::new()).collect(),
             tally: Tally::default(),
-        })
+            last: Reading::default(),
+        }
     }
 
     /// A target has been laid out anew, or nothing has changed there: what was written before is gone.
@@ -54,6 +68,44 @@ impl Verification {
 
     /// What was found until now, as JSON.
     pub(crate) fn json(&self) -> String {
-        self.tally.json(&self.memories)
+        let mut all = self.tally.sums();
+        let blind = self.memories.iter().any(Memory::is_blind);
+        all.insert("blind".to_owned(), json!(blind));
+        all.insert("last".to_owned(), self.last.json());
+        Value::Object(all).to_string()
+    }
+}
+
+/// The last reading of a target.
+impl Verification {
+    /// What was written there in the last segment and should still be there, by path.
+    pub(crate) fn kept(&self, target: u16) -> Vec<Kept> {
+        let memory = self.memories.get(usize::from(target));
+        memory.map(Memory::kept).unwrap_or_default()
+    }
+
+    /// Who judges one file of it.
+    pub(crate) fn last_reader(&self, target: u16) -> Option<LastReader<'_>> {
+        let memory = self.memories.get(usize::from(target))?;
+        Some(LastReader::new(memory, self.identity))
+    }
+
+    pub(crate) fn last_begins(&self, files: u64) {
+        self.last.begin(files);
+    }
+
+    pub(crate) fn last_ends(&self) {
+        self.last.end();
+    }
+
+    /// A file was opened and its pages were dropped, but for so many bytes.
+    pub(crate) fn last_prepared(&self, cached: u64, is_synced: bool) {
+        self.last.prepared(cached, is_synced);
+    }
+
+    /// A file of a target was dealt with.
+    pub(crate) fn last_read(&self, file: (u16, &[u8]), reader: &LastReader<'_>, read: Read) {
+        self.last.tally.add(&reader.count, 0);
+        self.last.count(file.0, file.1, read);
     }
 }

@@ -4,6 +4,9 @@ use super::file::{File, Record};
 use super::memory::Memory;
 use crate::program::file_of;
 
+/// Who is none of the users.
+const NOBODY: u32 = u32::MAX;
+
 /// Whether it is known which file was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
@@ -57,8 +60,9 @@ pub(crate) struct Sight {
 }
 
 impl Sight {
-    /// What a user must see through a descriptor; false: nothing is certain.
-    pub(crate) fn take(&mut self, memory: &Memory, open: &Open, user: u32) -> bool {
+    /// What a user must see through a descriptor, or (`None`) who reads when all of them are gone and all renames
+    /// are known; false: nothing is certain.
+    pub(crate) fn take(&mut self, memory: &Memory, open: &Open, user: Option<u32>) -> bool {
         self.files.clear();
         self.ragged.clear();
         self.records.clear();
@@ -78,14 +82,15 @@ impl Sight {
         !self.opaque && memory.is_solid(open.key, open.tick)
     }
 
-    fn learn(&mut self, file: &File, open: &Open, (user, changed): (u32, u64)) {
+    fn learn(&mut self, file: &File, open: &Open, (user, changed): (Option<u32>, u64)) {
         self.opaque |= file.opaque || file.haunted || file.linked;
-        self.busy = file.is_busy(user, open.tick);
+        self.busy = file.is_busy(user.unwrap_or(NOBODY), open.tick);
         self.files.extend_from_slice(&file.origins);
         self.ragged.extend_from_slice(&file.ragged);
         let seen = |record: &&Record| {
             let visible = record.closed.is_some_and(|closed| closed < open.tick);
-            record.open > changed && (visible || record.user == user)
+            let known = user.is_none() || !record.moved;
+            record.open > changed && known && (visible || user == Some(record.user))
         };
         self.records.extend(file.records.iter().filter(seen));
     }
@@ -95,6 +100,14 @@ impl Sight {
         let covers = |record: &&Record| record.start <= offset && offset + len <= record.end;
         let due = self.records.iter().filter(covers);
         due.max_by_key(|record| record.floor)
+    }
+
+    /// The first byte that must be there behind the end of a file.
+    pub(crate) fn missing_from(&self, end: u64) -> Option<u64> {
+        let laid = (end < self.laid).then_some(end);
+        let beyond = self.records.iter().filter(|record| record.end > end);
+        let starts = beyond.map(|record| record.start.max(end));
+        starts.chain(laid).min()
     }
 
     /// Whether data must be there.

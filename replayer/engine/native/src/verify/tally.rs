@@ -1,6 +1,5 @@
 //! What verifying has found, counted over all users.
 
-use super::memory::Memory;
 use super::violation::{KINDS, Violation};
 use serde_json::{Map, Value, json};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -43,22 +42,24 @@ impl Tally {
         }
     }
 
-    pub(crate) fn json(&self, memories: &[Memory]) -> String {
+    /// All sums, by name.
+    pub(super) fn sums(&self) -> Map<String, Value> {
         let read = |sum: &AtomicU64| sum.load(Ordering::Relaxed);
         let blocks: Map<String, Value> = Violation::ALL
             .iter()
             .zip(&self.blocks)
             .map(|(kind, sum)| (kind.name().to_owned(), json!(read(sum))))
             .collect();
-        json!({
-            "reads": read(&self.reads),
-            "verified_bytes": read(&self.verified),
-            "unverified_bytes": read(&self.unverified),
-            "mixed_bytes": read(&self.mixed),
-            "ns": read(&self.ns),
-            "blocks": blocks,
-            "blind": memories.iter().any(Memory::is_blind),
-        })
-        .to_string()
+        [
+            ("reads", json!(read(&self.reads))),
+            ("verified_bytes", json!(read(&self.verified))),
+            ("unverified_bytes", json!(read(&self.unverified))),
+            ("mixed_bytes", json!(read(&self.mixed))),
+            ("ns", json!(read(&self.ns))),
+            ("blocks", Value::Object(blocks)),
+        ]
+        .map(|(name, value)| (name.to_owned(), value))
+        .into_iter()
+        .collect()
     }
 }

@@ -46,6 +46,7 @@ fn record(range: std::ops::Range<u64>, floor: u64) -> Record {
         first: floor,
         last: floor,
         closed: Some(50),
+        moved: false,
     }
 }
 

@@ -52,9 +52,9 @@ pub(crate) struct Written {
 
 #[derive(Debug)]
 pub(crate) struct Verifier<'a> {
-    shared: &'a Verification,
-    memory: &'a Memory,
-    user: u32,
+    pub(super) shared: &'a Verification,
+    pub(super) memory: &'a Memory,
+    pub(super) user: u32,
     round: u16,
     /// Zeros of written data.
     zeros: u64,
@@ -98,11 +98,11 @@ impl<'a> Verifier<'a> {
         })
     }
 
-    fn key(&self, path: &[u8]) -> u64 {
+    pub(super) fn key(&self, path: &[u8]) -> u64 {
         self.shared.identity.key(path)
     }
 
-    fn file(&self, slot: u8) -> Option<Open> {
+    pub(super) fn file(&self, slot: u8) -> Option<Open> {
         self.files.get(usize::from(slot)).copied().flatten()
     }
 
@@ -118,7 +118,11 @@ impl<'a> Verifier<'a> {
             change: cuts.then(|| self.memory.change(key)),
         };
         if opening.writes() {
-            self.memory.note(key, |file| file.enter(id, self.user));
+            let zeros = laid.zeros.max(self.zeros);
+            self.memory.note(key, |file| {
+                file.known_as(path, (laid.size, zeros));
+                file.enter(id, self.user);
+            });
         }
         opening
     }
@@ -257,6 +261,7 @@ impl<'a> Verifier<'a> {
             first: written.seq,
             last: written.seq,
             closed: None,
+            moved: false,
         };
         self.memory.amend(open.key, |file| {
             if len < written.len {
@@ -281,7 +286,7 @@ impl<'a> Verifier<'a> {
         if offset.is_none() {
             self.moved(slot, open.position.map(|position| position + read));
         }
-        let certain = self.sight.take(self.memory, &open, self.user);
+        let certain = self.sight.take(self.memory, &open, Some(self.user));
         let Some(from) = offset.or(open.position).filter(|_| certain) else {
             self.count.unverified += read;
             return None;
@@ -309,84 +314,9 @@ impl<'a> Verifier<'a> {
     }
 
     /// What files contained does not matter any more, unless others go by the same name.
-    fn forget(&self, change: Change, fate: Fate) {
+    pub(super) fn forget(&self, change: Change, fate: Fate) {
         if self.shared.identity.naming == Naming::Paths {
             self.memory.forget(change, fate);
-        }
-    }
-}
-
-/// Calls that change what names mean.
-impl Verifier<'_> {
-    pub(crate) fn change(&self, path: &[u8]) -> Change {
-        self.memory.change(self.key(path))
-    }
-
-    /// The same for the file of a slot.
-    pub(crate) fn change_open(&self, slot: u8) -> Option<Change> {
-        Some(self.memory.change(self.file(slot)?.key))
-    }
-
-    /// A name was removed, if the call succeeded.
-    pub(crate) fn removed(&self, change: Change, gone: bool) {
-        if gone {
-            self.forget(change, Fate::Replaced);
-        }
-        self.memory.changed(change);
-    }
-
-    /// A file was cut: what is still there is as it was.
-    pub(crate) fn cut(&self, change: Change) {
-        self.memory.changed(change);
-    }
-
-    /// A file may go by several names, or by another one than is known.
-    pub(crate) fn haunted(&self, change: Change) {
-        self.memory.impose(change.key, |file| file.haunted = true);
-        self.memory.changed(change);
-    }
-
-    /// Contents were moved or copied: nothing is known of them.
-    pub(crate) fn blurred(&self, change: Change) {
-        self.memory.impose(change.key, |file| file.opaque = true);
-        self.memory.changed(change);
-    }
-
-    /// A name became a link.
-    pub(crate) fn linked(&self, change: Change) {
-        self.memory.impose(change.key, |file| file.linked = true);
-        self.memory.changed(change);
-    }
-
-    /// A file got another name, and replaced what had it.
-    pub(crate) fn renamed(&self, from: Change, to: Change) {
-        let (contents, source) = (self.memory.contents(from.key), file_of(from.key));
-        if self.memory.look(from.key, |file| file.linked) == Some(true) {
-            self.memory.blind();
-        }
-        self.forget(to, Fate::Replaced);
-        self.memory.impose(to.key, |file| {
-            file.inherit(&contents);
-            file.derive(source);
-        });
-        if !contents.is_haunted() {
-            // Of two names of one file rename(2) leaves both.
-            self.forget(from, Fate::Replaced);
-        }
-        let ((_, from_alone), (_, to_alone)) =
-            (self.memory.returned(from), self.memory.returned(to));
-        if !(from_alone && to_alone) || from.key == to.key {
-            self.memory.impose(to.key, |file| file.haunted = true);
-        }
-        // Not before all is noted: whoever changes, or opens and reads, after this relies on it.
-        self.memory.changed(from);
-        self.memory.changed(to);
-    }
-
-    /// A whole directory changed its name: nothing is claimed any more, unless files go by their last names.
-    pub(crate) fn directory_moved(&self) {
-        if self.shared.identity.naming == Naming::Paths {
-            self.memory.blind();
         }
     }
 }
