@@ -211,10 +211,7 @@ mod tests {
             allowed(Op::Getxattr, Recorded::Exactly(8), Err(Errno::NODATA)),
             "file-system"
         );
-        assert_eq!(
-            allowed(Op::Mmap, Recorded::Error(95), Ok(0)),
-            "file-system"
-        );
+        assert_eq!(allowed(Op::Mmap, Recorded::Error(95), Ok(0)), "file-system");
         assert_eq!(
             allowed(Op::Statfs, Recorded::Well, Err(Errno::ACCESS)),
             "file-system"
