@@ -13,13 +13,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
+
+from replayer.trace import Probed
 
 __all__ = ["Calibration", "measure_tracer"]
 
-COPIES = 300  # chosen: each is a read and a write; under strace they take about 10 ms
+COPIES = 1000  # chosen: each is a read and a write; under strace they take about 50 ms
 FEWEST = 100  # chosen: fewer pairs of lines prove nothing
 LONGEST_SECONDS = 5.0
+LOW = 0.05  # the quantile of the shortest times that the importer takes, too
 NS = 10**9
 
 _TOOK = re.compile(r"copied, ([0-9.e+-]+) s")
@@ -35,12 +38,18 @@ class Calibration:
     Attributes:
         call_ns: To the duration of each recorded call.
         gap_ns: To the time between two recorded calls.
+        spread: The mean of these times in thousandths of the shortest of them.
         method: How that was found out, in words.
     """
 
     call_ns: int
     gap_ns: int
+    spread: int
     method: str
+
+    def document(self) -> Probed:
+        """Return what the importer is told."""
+        return {"call_ns": self.call_ns, "gap_ns": self.gap_ns, "spread": self.spread}
 
 
 def measure_tracer(words: Sequence[str], log: Path) -> Calibration | None:
@@ -60,10 +69,11 @@ def measure_tracer(words: Sequence[str], log: Path) -> Calibration | None:
     log.unlink(missing_ok=True)
     if plain_ns is None or stretched is None:
         return None
-    call_ns, gap_ns = stretched
+    call_ns, gaps = stretched
     return Calibration(
         call_ns=max(round(call_ns - plain_ns), 0),
-        gap_ns=max(round(gap_ns), 0),
+        gap_ns=max(round(median(gaps)), 0),
+        spread=_spread(gaps),
         method=f"measured at the capture, with {2 * COPIES} calls of dd that take"
         f" {plain_ns:.0f} ns each without strace",
     )
@@ -91,8 +101,13 @@ def _time_of(told: str) -> float | None:
     return None if found is None else float(found[1]) * NS / (2 * COPIES)
 
 
-def _stretched(log: Path) -> tuple[float, float] | None:
-    """Return the median duration of a call, and the median time between two, as logged."""
+def _spread(gaps: Sequence[int]) -> int:
+    low = sorted(gaps)[int(len(gaps) * LOW)]
+    return round(1000 * mean(gaps) / low) if low > 0 else 1000
+
+
+def _stretched(log: Path) -> tuple[float, list[int]] | None:
+    """Return the median duration of a call, and the times between two, as logged."""
     if not log.exists():
         return None
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -105,7 +120,7 @@ def _stretched(log: Path) -> tuple[float, float] | None:
     ]
     if len(gaps) < FEWEST:
         return None
-    return median(took for _, _, took in calls), median(gaps)
+    return median(took for _, _, took in calls), gaps
 
 
 def _ns(seconds: str, fraction: str) -> int:

@@ -66,7 +66,7 @@ def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
         manifest=staging.tree,
         directories=compilation.directories,
         note=compilation.note,
-        probed_ns=None if measured is None else (measured.call_ns, measured.gap_ns),
+        probed=None if measured is None else measured.document(),
         probe_method="" if measured is None else measured.method,
     )
 

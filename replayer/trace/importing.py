@@ -5,19 +5,30 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypedDict, cast
 
 from replayer.trace import native
 from replayer.trace.errors import TraceError
 from replayer.trace.windows import Window
 
-__all__ = ["MARKER", "ImportOptions", "import_trace"]
+__all__ = ["MARKER", "ImportOptions", "Probed", "import_trace"]
 
 MARKER = "/replayer/request/"
 """A lookup of a path below this begins a request of that name; ``end`` ends it.
 
 The path need not exist.
 """
+
+
+class Probed(TypedDict):
+    """What a program whose calls are known showed of the tracer."""
+
+    call_ns: int
+    """Added to each call's duration."""
+    gap_ns: int
+    """Added to each time between two calls."""
+    spread: int
+    """The mean of these times in thousandths of their 5 % quantile."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +52,8 @@ class ImportOptions:
     """What the tracer added to each call's duration; estimated if None."""
     gap_stretch_ns: int | None = None
     """What the tracer added to each time between two calls; estimated if None."""
-    probed_ns: tuple[int, int] | None = None
-    """What a probe measured of both: taken where the log does not tell."""
+    probed: Probed | None = None
+    """What a probe measured: taken where the log does not tell."""
     probe_method: str = ""
     """How the probe was made."""
     keep: Literal["needed", "all"] = "needed"
@@ -90,7 +101,7 @@ def _encode(options: ImportOptions) -> str:
             "marker": options.marker,
             "call_ns": options.call_stretch_ns,
             "gap_ns": options.gap_stretch_ns,
-            "probed": options.probed_ns,
+            "probed": options.probed,
             "method": options.probe_method,
             "keep": options.keep,
             "strict": options.strict,

@@ -29,7 +29,7 @@ SPEED = 20
 """Pauses are shortened at least so much while order is checked (chosen: more events meet)."""
 ANY_RESULTS = "--threshold=errors < 100%"
 JUDGED = REPLAYED | {1}
-"""Exit codes of a replay that was done: 1 says that the order was not kept."""
+"""Exit codes of a replay that was done: 1: the order was not kept, or no transaction went well."""
 WHOLE = Window(0, LARGEST_NS, "all of it")
 """Captures are imported as one request, so that all their threads and edges arrive together."""
 CONTENDED = "shared mutable"
@@ -96,7 +96,8 @@ def match(targets: Sequence[Path], output: Path, trace: str, users: int) -> Matc
     first, *others = targets
     words = [f"--target={each}" for each in others]
     words += ["--pace=asap", "--rounds=1", f"-u{users}", ANY_RESULTS]
-    found = replay(Place(first, output), trace, *words)["replay"]["results"]
+    run = replay(Place(first, output), trace, *words, codes=JUDGED)
+    found = run["replay"]["results"]
     return Match(
         trace=trace,
         users=users,

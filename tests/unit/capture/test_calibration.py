@@ -25,9 +25,21 @@ def test_calls_and_pauses_of_known_length_are_found(tmp_path: Path) -> None:
     measured = measure_tracer(words, tmp_path / "log")
     assert measured is not None
     assert measured.gap_ns == 13_000
+    assert measured.spread == 1000
     assert 0 <= measured.call_ns < 7_000
-    assert "600 calls of dd" in measured.method
+    assert "2000 calls of dd" in measured.method
     assert not (tmp_path / "log").exists()
+
+
+def test_how_far_its_times_spread_is_their_mean_beside_the_shortest(tmp_path: Path) -> None:
+    quick, slow = calls(300, 20_000, 10_000), calls(100, 40_000, 10_000).replace("977.", "978.")
+    measured = measure_tracer(fake_strace(tmp_path, quick + "-\n" + slow), tmp_path / "log")
+    assert measured is not None
+    assert measured.document() == {
+        "call_ns": measured.call_ns,
+        "gap_ns": 10_000,
+        "spread": round(1000 * (299 * 10 + 99 * 30) / 398 / 10),
+    }
 
 
 @pytest.mark.parametrize("lines", ["", calls(50, 20_000, 7_000), "no log\n" * 500])

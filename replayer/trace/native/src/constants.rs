@@ -79,6 +79,7 @@ pub(crate) const LOCK_SH: i64 = 0x1;
 pub(crate) const MAP_ANONYMOUS: i64 = 0x20;
 pub(crate) const FALLOC_FL_KEEP_SIZE: i64 = 0x1;
 pub(crate) const RENAME_EXCHANGE: i64 = 0x2;
+pub(crate) const X_OK: i64 = 1;
 pub(crate) const S_IFLNK: i64 = 0xa000;
 pub(crate) const S_IFREG: i64 = 0x8000;
 pub(crate) const S_IFDIR: i64 = 0x4000;

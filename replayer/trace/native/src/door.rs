@@ -8,7 +8,7 @@ use crate::import::{Request, import};
 use crate::labels::labels;
 use crate::reader::Trace;
 use crate::requests::Window;
-use crate::stretch::Stretch;
+use crate::stretch::{Probe, Stretch};
 use crate::tables::tree::Keep;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -214,9 +214,7 @@ fn request(
         stretch: Stretch {
             call_ns: options.get("call_ns").and_then(Value::as_i64),
             gap_ns: options.get("gap_ns").and_then(Value::as_i64),
-            probed: options
-                .get("probed")
-                .and_then(|probed| Some((probed.get(0)?.as_i64()?, probed.get(1)?.as_i64()?))),
+            probed: options.get("probed").and_then(probe),
             method: text("method").unwrap_or_default().to_owned(),
         },
         keep: match text("keep")? {
@@ -226,5 +224,14 @@ fn request(
         },
         strict: options.get("strict").and_then(Value::as_bool)?,
         note: text("note").unwrap_or_default().to_owned(),
+    })
+}
+
+fn probe(told: &Value) -> Option<Probe> {
+    let number = |name: &str| told.get(name)?.as_i64();
+    Some(Probe {
+        call_ns: number("call_ns")?,
+        gap_ns: number("gap_ns")?,
+        spread: number("spread")?,
     })
 }

@@ -7,7 +7,7 @@ use crate::tables::column::Spec;
 use crate::tables::events::{Event, SPECS};
 use crate::tables::read::{Group, TableReader};
 use crate::tables::text::unescaped;
-use crate::tables::times::{Gaps, Seen};
+use crate::tables::times::{Gaps, Seen, UNSAID_MOST_OWED_NS};
 use crate::tables::version_1;
 use serde_json::Value;
 use std::path::Path;
@@ -162,6 +162,7 @@ fn gaps(calibration: &Value) -> Gaps {
         after_ns: after_ns.collect(),
         ..costs
     })
+    .owing(constant("most_owed_ns").unwrap_or(UNSAID_MOST_OWED_NS))
 }
 
 /// What stands behind the name of an op that failed.

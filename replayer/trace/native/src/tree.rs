@@ -35,6 +35,8 @@ pub(crate) struct Node {
     /// Where it may have been: its creation could as well have been an opening.
     pub(crate) doubtful_origin: Option<(NodeId, NameId)>,
     pub(crate) mode: Option<u32>,
+    /// It was asked whether it may be executed, and it may.
+    pub(crate) executable: bool,
     /// Size before the trace, and whether that is proven or only the least that reads need.
     pub(crate) first_size: i64,
     pub(crate) first_size_is_exact: bool,
@@ -65,6 +67,7 @@ impl Node {
             origin: None,
             doubtful_origin: None,
             mode: None,
+            executable: false,
             first_size: 0,
             first_size_is_exact: false,
             size: 0,

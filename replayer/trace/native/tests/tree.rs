@@ -70,6 +70,25 @@ fn first_touches_decide_what_was_there() {
 }
 
 #[test]
+fn a_file_of_which_only_that_is_known_may_be_executed() {
+    let trace = asked(
+        "access(\"/r/hook\", X_OK) = 0\naccess(\"/r/plain\", R_OK) = 0\naccess(\"/r/told\", X_OK) = 0\n\
+         stat(\"/r/told\", {st_mode=S_IFREG|0711, st_size=3, ...}) = 0\n",
+    )
+    .import();
+    let expected = [
+        ("r", None),
+        ("r/hook", Some(0o755)),
+        ("r/plain", None),
+        ("r/told", Some(0o711)),
+    ];
+    assert_eq!(
+        trace.modes(),
+        expected.map(|(name, mode)| (name.to_owned(), mode))
+    );
+}
+
+#[test]
 fn what_is_renamed_was_where_it_was() {
     let trace = asked(
         "rename(\"/r/a\", \"/r/b\") = 0\nstat(\"/r/b/deep\", {st_mode=S_IFREG|0644, st_size=3, ...}) = 0\n\

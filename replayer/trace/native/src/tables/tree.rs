@@ -20,6 +20,9 @@ pub(crate) const SPECS: [Spec; 6] = [
     Spec::new("known_from", Kind::Text, Layout::Dictionary),
 ];
 
+/// Mode of a file of which only that is known (chosen: what programs that are installed have).
+const EXECUTABLE: u32 = 0o755;
+
 /// What of a manifest is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
@@ -97,7 +100,8 @@ fn push(table: &mut TableWriter, node: &Node, row: u32) -> Result<(), TraceError
         path.push(Some(i64::from(row)));
         kind.push_text(Some(ByteArray::from(letter(node.kind))));
         bytes.push(Some(size));
-        mode.push(node.mode.map(i64::from));
+        let told = node.mode.or(node.executable.then_some(EXECUTABLE));
+        mode.push(told.map(i64::from));
         target.push_text(link);
         known.push_text(Some(ByteArray::from(known_from)));
     }

@@ -1,7 +1,7 @@
 //! Calls that name files by path: what they teach about the tree, and the events they become.
 
 use crate::call::{Args, Call, FileKind, Outcome, PathArg};
-use crate::constants::{O_CREAT, O_DIRECTORY, O_NOFOLLOW, S_IFMT, S_IFREG};
+use crate::constants::{O_CREAT, O_DIRECTORY, O_NOFOLLOW, S_IFMT, S_IFREG, X_OK};
 use crate::error::TraceError;
 use crate::formats::strace::value::NOW;
 use crate::infer::Placed;
@@ -158,6 +158,9 @@ impl Tracker {
                 let kind = args.seen.map_or(FileKind::Unknown, |seen| seen.kind);
                 let placed = self.tree.saw(paths, path, op.follows(), kind, repairs)?;
                 self.learn_seen(placed.0, args);
+                if let (Op::Access, Some(node)) = (op, self.tree.node_mut(placed.0)) {
+                    node.executable |= args.flags.unwrap_or(0) & X_OK != 0;
+                }
                 Some(placed)
             }
         }

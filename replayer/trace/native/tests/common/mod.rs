@@ -162,6 +162,15 @@ impl Imported {
             .collect()
     }
 
+    /// The mode of each path that must be there before, where it is known.
+    pub(crate) fn modes(&self) -> Vec<(String, Option<u32>)> {
+        let rows = self.trace.tree().unwrap();
+        let named = rows
+            .iter()
+            .map(|row| (self.paths[row.path as usize].clone(), row.mode));
+        named.collect()
+    }
+
     pub(crate) fn folder(&self) -> PathBuf {
         self.folder.path().join("trace")
     }

@@ -107,6 +107,12 @@ impl Atlas {
         self.text.get(start..start + spot.len as usize)
     }
 
+    /// The root that a row's path lies below.
+    pub(crate) fn root(&self, row: u32) -> Option<&[u8]> {
+        let inner = self.path(row)?.get(self.prefix..)?;
+        inner.split(|byte| *byte == b'/').next()
+    }
+
     /// Where the component of a row's path ends that is a performance's own, 0 for a shared path.
     pub(crate) fn own_end(&self, row: u32) -> u32 {
         self.spots.get(row as usize).map_or(0, |spot| spot.own_end)

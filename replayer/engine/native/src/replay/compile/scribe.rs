@@ -20,6 +20,10 @@ const WITH_PATH: u32 = PATH | 0o200_000 | 0o400_000 | 0o2_000_000;
 /// `O_CREAT`, `O_EXCL`, `O_TRUNC` and `O_TMPFILE`: a file that was open before is only opened.
 const ONLY_ONCE: u32 = CREAT | 0o200 | 0o1000 | 0o20_000_000;
 const NO_PATH: Reason = "path that is not replayed";
+/// One target holds all roots: what was refused would succeed there, and take away what the program goes on with.
+pub(super) const BETWEEN_ROOTS: Reason = "between roots on different file systems";
+/// `EXDEV` (errno(3)), as a result.
+const CROSSES: i64 = -18;
 pub(crate) const UNKNOWN: Reason = "call that is not replayed";
 const TYPE_BITS: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
@@ -159,6 +163,12 @@ impl<'a> Scribe<'a> {
 
     fn is_special(&self, row: u32) -> bool {
         self.special.contains(&row)
+    }
+
+    /// Whether an event was refused because it led from one file system to another, and its two paths have different roots.
+    pub(super) fn crosses_roots(&self, event: &Event, rows: [Option<u32>; 2]) -> bool {
+        let [from, to] = rows.map(|row| row.and_then(|row| self.atlas.root(row)));
+        event.result == CROSSES && from.zip(to).is_some_and(|(from, to)| from != to)
     }
 
     /// The number of an event's path.

@@ -1,7 +1,7 @@
 //! Deeds on open files.
 
 use super::operands::Operands;
-use super::scribe::{Scribe, UNKNOWN};
+use super::scribe::{BETWEEN_ROOTS, Scribe, UNKNOWN};
 use super::slots::{NOT_OPEN, Reason, Seat};
 use crate::replay::reel::{Deed, Slot, Subject};
 use replayer_trace::{Event, Op};
@@ -54,6 +54,10 @@ impl Scribe<'_> {
         );
         if !is_copy {
             return Ok(None);
+        }
+        let opened = [event.file, event.to_file].map(|file| self.slots.path(file?));
+        if self.crosses_roots(event, opened) {
+            return Err(BETWEEN_ROOTS);
         }
         let from = self.some_slot(seat, event.file)?;
         let to = self.some_slot(seat, event.to_file)?;

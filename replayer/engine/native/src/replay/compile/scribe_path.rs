@@ -1,7 +1,7 @@
 //! Deeds on paths.
 
 use super::operands::Operands;
-use super::scribe::{Scribe, UNKNOWN};
+use super::scribe::{BETWEEN_ROOTS, Scribe, UNKNOWN};
 use super::slots::{Reason, Seat};
 use crate::replay::reel::{Deed, Place, Subject, TextId};
 use replayer_trace::{Event, Op};
@@ -36,6 +36,9 @@ impl Scribe<'_> {
     }
 
     fn pair_deed(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+        if self.crosses_roots(event, [event.path, event.to_path]) {
+            return Err(BETWEEN_ROOTS);
+        }
         let at = self.place(seat, event.path, event.to_file)?;
         let to = self.place(seat, event.to_path, event.file)?;
         let operands = Operands(event);

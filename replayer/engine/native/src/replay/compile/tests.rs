@@ -33,6 +33,15 @@ pub(crate) fn source_of(folder: &Path) -> Source {
 
 /// A trace of an strace log with the root `/r`, kept until the folder is dropped.
 pub(crate) fn imported(log: &str, manifest: &str) -> (tempfile::TempDir, PathBuf) {
+    imported_below(&["/r"], log, manifest)
+}
+
+/// The same with these roots.
+pub(super) fn imported_below(
+    roots: &[&str],
+    log: &str,
+    manifest: &str,
+) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::TempDir::new().unwrap();
     let file = folder.path().join("log");
     std::fs::write(&file, log).unwrap();
@@ -42,7 +51,7 @@ pub(crate) fn imported(log: &str, manifest: &str) -> (tempfile::TempDir, PathBuf
     let request = Request {
         files: vec![file],
         target: target.clone(),
-        roots: vec![b"/r".to_vec()],
+        roots: roots.iter().map(|root| root.as_bytes().to_vec()).collect(),
         aliases: Vec::new(),
         format: Some("strace".to_owned()),
         manifest: (!manifest.is_empty()).then_some(rows),
@@ -111,7 +120,7 @@ fn check(reel: &Reel) -> usize {
     lanes.iter().map(Vec::len).sum()
 }
 
-fn omitted(reel: &Reel) -> BTreeMap<&'static str, usize> {
+pub(super) fn omitted(reel: &Reel) -> BTreeMap<&'static str, usize> {
     let mut reasons = BTreeMap::new();
     for (cue, _) in cues(reel).into_iter().flatten() {
         if let Deed::Omit { reason } = cue.deed {

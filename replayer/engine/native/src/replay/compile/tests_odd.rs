@@ -1,11 +1,12 @@
 //! Events that no importer would write: the compiler stays within its bounds.
 
 use super::chunks::Chunker;
-use super::tests::{TWO_THREADS, imported, source_of, whole};
+use super::tests::{TWO_THREADS, imported, imported_below, omitted, source_of, whole};
 use super::*;
 use crate::replay::reel::Deed;
 use proptest::prelude::*;
 use replayer_trace::{Event, Op};
+use std::collections::BTreeMap;
 
 fn odd() -> impl Strategy<Value = Option<i64>> {
     let odd = prop_oneof![
@@ -113,4 +114,24 @@ proptest! {
         let needs = chunker.needs();
         prop_assert!(needs.read_bytes <= 4 << 20);
     }
+}
+
+/// An upload that is moved to its place: rename and `copy_file_range` say that it lies on another file system, so it is copied.
+const UPLOAD: &str = "\
+10 1700000000.000000 rename(\"/tmp/up\", \"/r/photo\") = -1 EXDEV (Invalid cross-device link) <0.000010>
+10 1700000000.000100 link(\"/r/photo\", \"/r/other\") = -1 EXDEV (Invalid cross-device link) <0.000010>
+10 1700000000.000200 openat(AT_FDCWD, \"/tmp/up\", O_RDONLY) = 3 <0.000010>
+10 1700000000.000300 openat(AT_FDCWD, \"/r/photo\", O_WRONLY|O_CREAT|O_EXCL, 0600) = 4 <0.000010>
+10 1700000000.000400 copy_file_range(3, NULL, 4, NULL, 100, 0) = -1 EXDEV (Invalid cross-device link) <0.000010>
+10 1700000000.000500 read(3, \"\"..., 100) = 100 <0.000010>
+10 1700000000.000600 write(4, \"\"..., 100) = 100 <0.000010>
+10 1700000000.000700 rename(\"/tmp/up\", \"/r/up\") = 0 <0.000010>
+";
+
+#[test]
+fn what_was_refused_between_two_roots_is_left_out_and_nothing_else() {
+    let (_folder, trace) = imported_below(&["/r", "/tmp"], UPLOAD, "");
+    let reel = compile_whole(&source_of(&trace), true).unwrap();
+    let left_out = BTreeMap::from([("between roots on different file systems", 2)]);
+    assert_eq!(omitted(&reel), left_out);
 }

@@ -143,6 +143,8 @@ fn depends_on_file_system(op: Op, recorded: Option<Errno>, answer: Answer<u64>) 
         | Op::Llistxattr
         | Op::Flistxattr => either(&says_so),
         Op::Ioctl | Op::Fcntl | Op::Clone => either(&of_call),
+        // Files that cannot be mapped at all, or not with MAP_SYNC (mmap(2)).
+        Op::Mmap => either(&|errno| says_so(errno) || errno == Errno::NODEV),
         _ => false,
     }
 }
@@ -209,6 +211,7 @@ mod tests {
             allowed(Op::Getxattr, Recorded::Exactly(8), Err(Errno::NODATA)),
             "file-system"
         );
+        assert_eq!(allowed(Op::Mmap, Recorded::Error(95), Ok(0)), "file-system");
         assert_eq!(
             allowed(Op::Statfs, Recorded::Well, Err(Errno::ACCESS)),
             "file-system"

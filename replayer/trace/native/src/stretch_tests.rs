@@ -1,0 +1,109 @@
+use super::*;
+
+const OPEN: Class = Class(2 * Op::Open as usize);
+
+#[test]
+fn each_kind_of_call_has_a_cost_of_its_own() {
+    let mut gauge = Gauge::new();
+    let poll = gauge.class_of_other("poll");
+    for at in 0..100 {
+        gauge.after(Class::of_event(Op::Read, false), 10_150 + at * 20);
+        gauge.after(OPEN, 15_150 + at * 500);
+        gauge.after(Class::of_event(Op::Open, true), 150_000);
+        gauge.after(poll, 12_150);
+        gauge.took(Op::Lseek, Some(3_000 + at * 100));
+    }
+    let costs = gauge.costs(&Stretch::unknown());
+    assert_eq!(costs.call_ns, Some(3_350));
+    // Of poll, whose gaps do not spread at all.
+    assert_eq!(costs.gap_ns, Some(12_000));
+    assert_eq!(costs.after(Op::Read, false), 10_100);
+    assert_eq!(costs.after(Op::Open, false), 17_500);
+    // What comes after these is the program's: no call takes the tracer so long.
+    assert_eq!(costs.after(Op::Open, true), 10_250 * 180 / 100 - 150);
+    assert_eq!(costs.after(Op::Close, false), 12_000);
+    assert_eq!(costs.after(Op::CloseExit, false), 0);
+    assert_eq!(costs.each().count(), 3);
+}
+
+#[test]
+fn the_mean_of_what_spreads_least_is_taken_off() {
+    let mut gauge = Gauge::new();
+    for at in 0..100 {
+        gauge.after(
+            Class::of_event(Op::Read, false),
+            if at < 90 { 10_150 } else { 20_150 },
+        );
+        gauge.after(OPEN, 10_150 + at * 1_000);
+    }
+    let costs = gauge.costs(&Stretch::unknown());
+    assert_eq!(costs.after(Op::Read, false), 10_000 * 1_098 / 1_000);
+}
+
+#[test]
+fn few_calls_do_not_say_how_far_the_tracer_spreads_and_its_hiccups_count() {
+    let mut gauge = Gauge::new();
+    for at in 0..1000 {
+        let hiccup_ns = if at % 100 == 0 { 100_000 } else { 0 };
+        let gap_ns = 10_150 + at % 10 * 500 + hiccup_ns;
+        gauge.after(Class::of_event(Op::Read, false), gap_ns);
+        gauge.after(OPEN, gap_ns + at % 10 * 5_000);
+    }
+    for _ in 0..MANY_SAMPLES {
+        gauge.after(Class::of_event(Op::Mkdir, false), 10_150);
+    }
+    let after_read_ns = |spread| {
+        let asked = Stretch {
+            probed: Some(Probe {
+                call_ns: 3_000,
+                gap_ns: 8_000,
+                spread,
+            }),
+            ..Stretch::unknown()
+        };
+        gauge.costs(&asked).after(Op::Read, false)
+    };
+    assert_eq!(after_read_ns(1_400), 13_200);
+    // No more than a probe has shown, or than is usual anywhere.
+    assert_eq!(after_read_ns(1_300), 13_000);
+    assert_eq!(after_read_ns(0), 12_500);
+}
+
+#[test]
+fn what_was_given_is_kept_and_too_few_samples_prove_nothing() {
+    let mut gauge = Gauge::new();
+    gauge.after(OPEN, 9);
+    let given = Stretch {
+        call_ns: Some(2_700),
+        gap_ns: Some(7_000),
+        ..Stretch::unknown()
+    };
+    let costs = gauge.costs(&given);
+    assert_eq!((costs.call_ns, costs.gap_ns), (Some(2_700), Some(7_000)));
+    assert_eq!(costs.after(Op::Open, false), 7_000);
+    let costs = gauge.costs(&Stretch::unknown());
+    assert_eq!((costs.call_ns, costs.gap_ns), (None, None));
+    assert_eq!(costs.after(Op::Open, false), 0);
+    let probed = Stretch {
+        probed: Some(Probe {
+            call_ns: 3_000,
+            gap_ns: 8_000,
+            spread: 1_000,
+        }),
+        method: "a probe".to_owned(),
+        ..Stretch::unknown()
+    };
+    let costs = gauge.costs(&probed);
+    assert_eq!((costs.call_ns, costs.gap_ns), (Some(3_000), Some(8_000)));
+    assert!(costs.method.ends_with("a probe"));
+}
+
+#[test]
+fn names_are_bounded() {
+    let mut gauge = Gauge::new();
+    for number in 0..1_000 {
+        let class = gauge.class_of_other(&format!("call{number}"));
+        gauge.after(class, 1);
+    }
+    assert_eq!(gauge.pools.len(), 2 * OPS + MOST_NAMES + 1);
+}
