@@ -1,0 +1,145 @@
+"""The real programs that scenarios stand for: each is run on a folder, timed and counted.
+
+What they work on is the document root that the scenarios know, with random content.
+"""
+
+import errno
+import os
+import random
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import replayer
+from replayer.scenario.manifests import Entry, load_manifest, part_of
+from tests.bench.arena import SHARED_MEMORY
+from tests.bench.wire import Wire, asked_on, asked_since
+
+__all__ = ["PART", "REQUESTS", "Measured", "copy", "cp", "php", "rm", "rsync", "tar"]
+
+MANIFESTS = Path(replayer.__file__).parent / "scenarios/manifests"
+DOCROOT = MANIFESTS / "wordpress-6.1.9.tsv.xz"
+POOL = random.Random(1).randbytes(1 << 22)  # noqa: S311 (content, not a secret)
+PART = 25
+"""Per cent of the document root's directories (chosen: seconds on a mount that syncs each file)."""
+REQUESTS = 200
+SOMEBODY = (33, 33)  # www-data of Debian
+SESSION = """
+ini_set('session.save_path', $argv[1]);
+ini_set('session.use_cookies', '0');
+ini_set('session.gc_probability', '0');
+$work = 0;
+$begin = hrtime(true);
+for ($i = 0; $i < (int) $argv[2]; $i++) {
+    session_id('bench' . $i % 10);
+    session_start(['cache_limiter' => '']);
+    $start = hrtime(true);
+    $_SESSION['data'] = str_repeat(chr(65 + $i % 26), 1580);
+    usleep(2000);
+    $work += hrtime(true) - $start;
+    session_write_close();
+}
+echo (hrtime(true) - $begin) / (int) $argv[2], ' ', $work / (int) $argv[2];
+"""
+"""A page's use of its session: 1,600 bytes, 2 ms of work, of which it says how long it was."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a transaction needed.
+
+    Attributes:
+        seconds: Of one transaction.
+        wire: What all of them asked a server; None where there is none.
+        words: More words for ``replayer run`` that only the program can tell.
+    """
+
+    seconds: float
+    wire: Wire | None
+    words: tuple[str, ...] = ()
+
+
+def tar(place: Path) -> Measured:
+    """Unpack from memory."""
+    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as memory:
+        _lay_out(Path(memory) / "tree")
+        tarball = f"{memory}/tree.tar"
+        subprocess.run(["tar", "-cf", tarball, "-C", f"{memory}/tree", "."], check=True)
+        return _timed(["tar", "-xf", tarball, "-C", str(place)], place)
+
+
+def cp(place: Path) -> Measured:
+    """Copy within the mount."""
+    _lay_out(place / "source")
+    found = _timed(["cp", "-a", str(place / "source"), str(place / "copy")], place)
+    return found if _has_access_lists(place) else replace(found, words=MODE_TOO)
+
+
+MODE_TOO = ("--set=sequences.mode_too.0.repeat.times=1",)
+
+
+def _has_access_lists(place: Path) -> bool:
+    """Tell whether cp sets modes by way of access control lists there."""
+    try:
+        os.getxattr(place, "system.posix_acl_access")
+    except OSError as error:
+        return error.errno != errno.EOPNOTSUPP
+    return True
+
+
+def copy(place: Path) -> Measured:
+    """Copy from another file system, as docroot-copy does."""
+    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as memory:
+        source = Path(memory) / "source"
+        _lay_out(source)
+        for path in (source, *source.rglob("*")):
+            os.chown(path, *SOMEBODY)  # whoever copies sets the owner then
+        return _timed(["cp", "-a", str(source), str(place / "copy")], place)
+
+
+def rsync(place: Path) -> Measured:
+    """Copy within the mount."""
+    _lay_out(place / "source")
+    return _timed(["rsync", "-a", f"{place}/source/", f"{place}/copy"], place)
+
+
+def rm(place: Path) -> Measured:
+    """Remove."""
+    _lay_out(place / "tree")
+    return _timed(["rm", "-rf", str(place / "tree")], place)
+
+
+def php(place: Path) -> Measured:
+    """Serve requests with sessions."""
+    before = asked_on(place)
+    words = ["php", "-r", SESSION, str(place), str(REQUESTS)]
+    done = subprocess.run(words, check=True, capture_output=True, text=True)
+    whole_ns, work_ns = map(float, done.stdout.split())
+    think = f"--set=sequences.work.0.think={work_ns:.0f}ns"
+    return Measured(whole_ns / 1e9, asked_since(place, before), (think,))
+
+
+def _timed(words: Sequence[str], place: Path) -> Measured:
+    os.sync()
+    before = asked_on(place)
+    begin = time.monotonic()
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    seconds = time.monotonic() - begin
+    return Measured(seconds, asked_since(place, before))
+
+
+def _lay_out(top: Path) -> None:
+    """Make the document root that the scenarios know, with random content."""
+    top.mkdir()
+    for entry in _entries():
+        if entry.type == "d":
+            (top / entry.path).mkdir(parents=True)
+        else:
+            (top / entry.path).write_bytes(POOL[: entry.size])
+
+
+def _entries() -> tuple[Entry, ...]:
+    return part_of(load_manifest(DOCROOT), PART)
