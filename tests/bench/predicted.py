@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -51,12 +51,14 @@ class Predicted:
 
     Attributes:
         seconds: It takes.
+        in_calls_s: Of which are file calls, with a look at the clock in each.
         own_s: Of which are the engine's own.
         calls: It is made of.
         wire: What all of them asked a server; None where there is none.
     """
 
     seconds: float
+    in_calls_s: float
     own_s: float
     calls: float
     wire: Wire | None
@@ -77,16 +79,28 @@ def main() -> None:
             print(f"{name:<10} {pair.program} is not installed")
             continue
         turns = [_turn(pair, asked.folder) for _ in range(asked.turns)]
-        print(f"{name:<10} {pair.scenario:<18} {_in_figures(turns)}", flush=True)
+        both = [(theirs.seconds, mine.seconds, mine) for theirs, mine in turns]
+        print(f"{name:<10} {pair.scenario:<18} {_in_figures(both)}", flush=True)
+        known = [
+            (theirs.calls_s, mine.in_calls_s, mine)
+            for theirs, mine in turns
+            if theirs.calls_s is not None
+        ]
+        if known:
+            print(f"{'':<10} {'its file calls':<18} {_in_figures(known)}", flush=True)
 
 
-def _in_figures(turns: list[Turn]) -> str:
-    """Return medians of both, of their ratio, and of that without the engine's own cost."""
-    real = median(theirs.seconds for theirs, _ in turns)
-    predicted = median(mine.seconds for _, mine in turns)
-    ratios = sorted(mine.seconds / theirs.seconds for theirs, mine in turns)
-    without = median((mine.seconds - mine.own_s) / theirs.seconds for theirs, mine in turns)
-    own_us = median(mine.own_s / mine.calls for _, mine in turns) * 1e6
+def _in_figures(turns: Sequence[tuple[float, float, Predicted]]) -> str:
+    """Return medians of both, of their ratio, and of that without the engine's own cost.
+
+    Args:
+        turns: Seconds of the program and of the scenario, and what else the scenario says.
+    """
+    real = median(theirs for theirs, _, _ in turns)
+    predicted = median(mine for _, mine, _ in turns)
+    ratios = sorted(mine / theirs for theirs, mine, _ in turns)
+    without = median((mine - said.own_s) / theirs for theirs, mine, said in turns)
+    own_us = median(said.own_s / said.calls for _, _, said in turns) * 1e6
     spread = f"{median(ratios):>6.2f} {ratios[0]:>7.2f} {ratios[-1]:>7.2f}"
     return f"{real:>10.4f} {predicted:>10.4f} {spread} {own_us:>7.2f} {without:>7.2f}"
 
@@ -170,9 +184,12 @@ def _run_scenario(pair: Pair, folder: Path, more: tuple[str, ...]) -> Predicted:
 def _prediction(told: Mapping[str, Any], wire: Wire | None) -> Predicted:
     overall = told["summary"]["targets"][0]["overall"]
     (transaction,) = overall["transactions"]
-    calls = sum(op["count"] for op in overall["ops"]) / transaction["count"]
+    count, overhead_ns = transaction["count"], float(told["health"]["overhead_ns"])
+    outcomes = [found for op in overall["ops"] for found in op["outcomes"]]
+    calls = sum(found["count"] for found in outcomes) / count
+    in_calls_s = sum(found["count"] * found["mean_ns"] for found in outcomes) / count / 1e9
     seconds = float(transaction["latency"]["mean_ns"]) / 1e9
-    return Predicted(seconds, calls * float(told["health"]["overhead_ns"]) / 1e9, calls, wire)
+    return Predicted(seconds, in_calls_s, calls * overhead_ns / 1e9, calls, wire)
 
 
 def _command(folder: Path, note: Path) -> list[str]:

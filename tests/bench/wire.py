@@ -98,8 +98,7 @@ def main() -> None:
     """Do a command of replayer, noting what its measured phase asked."""
     note, folder, *words = sys.argv[1:]
     _note_phases(Path(note), Path(folder).resolve())
-    sys.argv = ["replayer", *words]
-    raise SystemExit(do())
+    raise SystemExit(do(words))
 
 
 def _note_phases(note: Path, folder: Path) -> None:
