@@ -230,9 +230,8 @@ fn where_looks_are_spared_no_call_begins_before_a_thought_has_ended() {
     let stat = json!({"do": "call", "op": "stat", "path": 2, "expect": ["ok"]});
     let think = json!({"do": "think", "time": {"const": 3_000_000}});
     let compute = json!({"do": "think", "time": {"const": 40_000}});
-    let (latency_ns, in_call_ns) = spared(
-        &json!([{"do": "bind", "slot": 2, "pick": 0}, stat, think, stat, compute, stat]),
-    );
+    let (latency_ns, in_call_ns) =
+        spared(&json!([{"do": "bind", "slot": 2, "pick": 0}, stat, think, stat, compute, stat]));
     assert!(
         latency_ns >= in_call_ns + 3_040_000,
         "{in_call_ns} of {latency_ns}"
