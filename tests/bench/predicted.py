@@ -2,10 +2,12 @@
 
 ``python -m tests.bench.predicted FOLDER [--turns N] [--only NAME]…`` runs each program and the
 scenario that stands for it in turns, and prints the time of both and their ratio: tar, cp, rsync,
-rm, and PHP with its sessions. The second ratio is without what the engine itself costs, as its run
-tells it: two looks at the clock for each op, which are system calls on some machines. On NFS each
-turn prints, by operation, what the two asked the server. What is not installed is left out. Take a
-folder on the mount that matters; nothing of it is run by the tests.
+rm, and PHP with its sessions. In a turn the program runs before and after the scenario, and the
+mean counts, as machines get slower and faster. The second ratio is without what is no file call:
+what the engine itself costs as its run tells it (a look at the clock is a system call on some
+machines), and the start of the program's process. On NFS each turn prints, by operation, what the
+two asked the server. What is not installed is left out. Take a folder on the mount that matters;
+nothing of it is run by the tests.
 """
 
 import argparse
@@ -79,10 +81,10 @@ def main() -> None:
             print(f"{name:<10} {pair.program} is not installed")
             continue
         turns = [_turn(pair, asked.folder) for _ in range(asked.turns)]
-        both = [(theirs.seconds, mine.seconds, mine) for theirs, mine in turns]
+        both = [(theirs.seconds, mine.seconds, theirs, mine) for theirs, mine in turns]
         print(f"{name:<10} {pair.scenario:<18} {_in_figures(both)}", flush=True)
         known = [
-            (theirs.calls_s, mine.in_calls_s, mine)
+            (theirs.calls_s, mine.in_calls_s, theirs, mine)
             for theirs, mine in turns
             if theirs.calls_s is not None
         ]
@@ -90,17 +92,20 @@ def main() -> None:
             print(f"{'':<10} {'its file calls':<18} {_in_figures(known)}", flush=True)
 
 
-def _in_figures(turns: Sequence[tuple[float, float, Predicted]]) -> str:
-    """Return medians of both, of their ratio, and of that without the engine's own cost.
+def _in_figures(turns: Sequence[tuple[float, float, Measured, Predicted]]) -> str:
+    """Return medians of both, of their ratio, and of that without what is no file call.
 
     Args:
-        turns: Seconds of the program and of the scenario, and what else the scenario says.
+        turns: Seconds of the program and of the scenario that are meant, and what both say else.
     """
-    real = median(theirs for theirs, _, _ in turns)
-    predicted = median(mine for _, mine, _ in turns)
-    ratios = sorted(mine / theirs for theirs, mine, _ in turns)
-    without = median((mine - said.own_s) / theirs for theirs, mine, said in turns)
-    own_us = median(said.own_s / said.calls for _, _, said in turns) * 1e6
+    real = median(turn[0] for turn in turns)
+    predicted = median(turn[1] for turn in turns)
+    ratios = sorted(turn[1] / turn[0] for turn in turns)
+    without = median(
+        (mine_s - mine.own_s) / (theirs_s - theirs.start_s)
+        for theirs_s, mine_s, theirs, mine in turns
+    )
+    own_us = median(mine.own_s / mine.calls for *_, mine in turns) * 1e6
     spread = f"{median(ratios):>6.2f} {ratios[0]:>7.2f} {ratios[-1]:>7.2f}"
     return f"{real:>10.4f} {predicted:>10.4f} {spread} {own_us:>7.2f} {without:>7.2f}"
 
@@ -157,14 +162,19 @@ def _rsync_transaction() -> str:
 
 def _turn(pair: Pair, folder: Path) -> Turn:
     """Run both, and show what they asked a server."""
+    before = _run_program(pair, folder)
+    predicted = _run_scenario(pair, folder, before.words)
+    if before.wire is not None and predicted.wire is not None:
+        print(*show_beside(before.wire, predicted.wire), sep="\n", flush=True)
+    return before.mean_with(_run_program(pair, folder)), predicted
+
+
+def _run_program(pair: Pair, folder: Path) -> Measured:
     with tempfile.TemporaryDirectory(dir=folder, prefix="predicted-") as place:
         os.sync()
         real = pair.measure(Path(place))
     os.sync()
-    predicted = _run_scenario(pair, folder, real.words)
-    if real.wire is not None and predicted.wire is not None:
-        print(*show_beside(real.wire, predicted.wire), sep="\n", flush=True)
-    return real, predicted
+    return real
 
 
 def _run_scenario(pair: Pair, folder: Path, more: tuple[str, ...]) -> Predicted:

@@ -26,6 +26,7 @@ POOL = random.Random(1).randbytes(1 << 22)  # noqa: S311 (content, not a secret)
 PART = 25
 """Per cent of the document root's directories (chosen: seconds on a mount that syncs each file)."""
 REQUESTS = 200
+STARTS = 3  # the first one reads the program
 VISITORS = 2
 SOMEBODY = (33, 33)  # www-data of Debian
 SESSION = """
@@ -65,12 +66,24 @@ class Measured:
         words: More words for ``replayer run`` that only the program can tell.
         calls_s: Of the time, what was not work that the program does between its file calls; None:
             not known apart.
+        start_s: Of the time, what it takes the program to be there.
     """
 
     seconds: float
     wire: Wire | None
     words: tuple[str, ...] = ()
     calls_s: float | None = None
+    start_s: float = 0.0
+
+    def mean_with(self, other: "Measured") -> "Measured":
+        """Return the same with the means of the times of both."""
+        mine_s, others_s = self.calls_s, other.calls_s
+        return replace(
+            self,
+            seconds=(self.seconds + other.seconds) / 2,
+            calls_s=None if mine_s is None or others_s is None else (mine_s + others_s) / 2,
+            start_s=(self.start_s + other.start_s) / 2,
+        )
 
 
 def tar(place: Path) -> Measured:
@@ -151,12 +164,19 @@ def _cuts_always() -> bool:
 
 
 def _timed(words: Sequence[str], place: Path) -> Measured:
+    start_s = min(_start(words[0]) for _ in range(STARTS))
     os.sync()
     before = asked_on(place)
     begin = time.monotonic()
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     seconds = time.monotonic() - begin
-    return Measured(seconds, asked_since(place, before))
+    return Measured(seconds, asked_since(place, before), start_s=start_s)
+
+
+def _start(program: str) -> float:
+    begin = time.monotonic()
+    subprocess.run([program, "--version"], check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic() - begin
 
 
 def _lay_out(top: Path) -> None:
