@@ -165,7 +165,10 @@ def _turn(pair: Pair, folder: Path) -> Turn:
     before = _run_program(pair, folder)
     predicted = _run_scenario(pair, folder, before.words)
     if before.wire is not None and predicted.wire is not None:
-        print(*show_beside(before.wire, predicted.wire), sep="\n", flush=True)
+        print(*show_beside(before.wire, predicted.wire), sep="\n")
+        print(
+            f"  {'seconds in all':<14} {before.seconds:>8.3f} {predicted.seconds:>8.3f}", flush=True
+        )
     return before.mean_with(_run_program(pair, folder)), predicted
 
 

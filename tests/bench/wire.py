@@ -16,7 +16,7 @@ from replayer.cli import main as do
 from replayer.load.band import OwnBand
 from replayer.load.schedule import Segment
 
-__all__ = ["Asked", "asked_on", "asked_since", "load_asked", "show_beside", "total"]
+__all__ = ["Asked", "asked_on", "asked_since", "load_asked", "seconds", "show_beside", "total"]
 
 MOUNTSTATS = Path("/proc/self/mountstats")
 RTT, EXECUTE = 6, 7
@@ -80,6 +80,11 @@ def total(wire: Wire) -> int:
     return sum(asked.count for asked in wire.values())
 
 
+def seconds(wire: Wire) -> float:
+    """Return how long was waited for all of it; what was asked at the same time counts twice."""
+    return sum(asked.execute_ms for asked in wire.values()) / 1e3
+
+
 def show_beside(program: Wire, scenario: Wire) -> Iterator[str]:
     """Yield a table of both: counts, their difference, and milliseconds an operation took."""
     yield f"  {'operation':<14} {'program':>8} {'scenario':>8} {'more':>7}   {'ms each':>15}"
@@ -92,6 +97,7 @@ def show_beside(program: Wire, scenario: Wire) -> Iterator[str]:
     theirs_all, mine_all = total(program), total(scenario)
     ratio = f"{mine_all / theirs_all:>7.3f}" if theirs_all else ""
     yield f"  {'all':<14} {theirs_all:>8} {mine_all:>8} {ratio}"
+    yield f"  {'seconds of it':<14} {seconds(program):>8.3f} {seconds(scenario):>8.3f}"
 
 
 def main() -> None:
@@ -114,8 +120,8 @@ def _note_phases(note: Path, folder: Path) -> None:
         found = asked_since(folder, before[-1]) or {}
         note.write_text(json.dumps({name: asdict(asked) for name, asked in found.items()}))
 
-    OwnBand.begin = begin_noted  # type: ignore[method-assign]
-    OwnBand.close_gauge = close_noted  # type: ignore[method-assign]
+    OwnBand.begin = begin_noted  # type: ignore[assignment, method-assign]
+    OwnBand.close_gauge = close_noted  # type: ignore[assignment, method-assign]
 
 
 def _mount_point(folder: Path) -> Path:
