@@ -8,7 +8,7 @@ import os
 import time
 from dataclasses import dataclass
 
-from replayer.engine import Engine
+from replayer.engine import Engine, clock_ns
 from replayer.measure.health import Health
 
 __all__ = ["Gauge"]
@@ -44,6 +44,7 @@ class Gauge:
     def __init__(self, engine: Engine, overhead_ns: float | None) -> None:
         self._engine = engine
         self._overhead_ns = overhead_ns
+        self._clock_ns = clock_ns()
         self._begin: _Reading | None = None
         self._sum = _NOTHING
 
@@ -56,10 +57,11 @@ class Gauge:
         self._sum = self._so_far()
         self._begin = None
 
-    def health(self, given_up: int, dropped: int) -> Health:
+    def health(self, calls: int, given_up: int, dropped: int) -> Health:
         """Return the sum until now as the run folder keeps it.
 
         Args:
+            calls: What users made in measured phases.
             given_up: Users that hang in the kernel.
             dropped: Transactions that Locust's listeners did not hear of.
         """
@@ -74,6 +76,8 @@ class Gauge:
             run_queue_delay_ns=so_far.delay_ns,
             in_call_ns=so_far.in_call_ns,
             overhead_ns=self._overhead_ns,
+            clock_ns=self._clock_ns,
+            calls=calls,
             users_given_up=given_up,
             events_dropped=dropped,
         )

@@ -37,11 +37,13 @@ class Ledger:
         lines: By target and transaction.
         errors: Calls that failed, by transaction, op and outcome.
         calls: Calls that were made, of all phases.
+        measured_calls: Those of the measured phases.
     """
 
     lines: dict[tuple[int, str], Line] = field(default_factory=dict)
     errors: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     calls: int = 0
+    measured_calls: int = 0
     _recent: deque[tuple[float, int]] = field(
         default_factory=lambda: deque(maxlen=RECENT_INTERVALS)
     )
@@ -54,6 +56,8 @@ class Ledger:
                 done += row.histogram.count
             elif "." not in row.op:  # the times of transactions and events have one
                 self.calls += row.histogram.count
+                if row.phase == "measured":
+                    self.measured_calls += row.histogram.count
             self._add_row(row)
         self._recent.append(((interval.end_ns - interval.start_ns) / 1e9, done))
 

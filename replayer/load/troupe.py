@@ -92,4 +92,5 @@ class Troupe:
 
     def health(self) -> Health:
         """Return what the harness cost and suffered until now."""
-        return self._gauge.health(self.band.stuck_users(), self.courier.dropped)
+        calls = self.band.ledger.measured_calls
+        return self._gauge.health(calls, self.band.stuck_users(), self.courier.dropped)

@@ -10,6 +10,7 @@ from typing import Literal
 
 from replayer.measure.facts import MachineFacts
 from replayer.measure.frozen import Frozen
+from replayer.measure.units import format_time_ns
 
 __all__ = ["Health", "LoadFacts", "RunWarning", "health_warnings", "saturated"]
 
@@ -20,11 +21,14 @@ WAITING_SHARE = (
 BOTTLENECK_SHARE = 0.25  # chosen: beyond a quarter, ranks between mounts may be those of the client
 LONGER = 1.05  # above, two digits of a share say more than per cents: chosen
 SLOW_ENGINE_NS = 1_000  # chosen: ten times the engine's own promise of 100 ns an op
+SLOW_CLOCK_NS = 500  # chosen, as the engine does: ten times a clock that is read in user space
+OWN_SHARE = 0.05  # chosen: half of what users may wait for a CPU before it is said
 
 Kind = Literal[
     "client busy",
     "waited for a cpu",
     "engine slow",
+    "clock slow",
     "users given up",
     "events dropped",
     "schedule missed",
@@ -65,6 +69,10 @@ class Health(Frozen):
     """The part of ``client_cpu_share`` that this was, at most: load that was asked for."""
     overhead_ns: float | None
     """Own mean cost of an op on a null target; null: not measured."""
+    clock_ns: float | None = None
+    """What a look at the clock costs the engine; null: not measured."""
+    calls: int = 0
+    """Calls that users made in the measured phases; 0: not counted."""
     users_given_up: int
     """Users whose call never came back from the kernel."""
     events_dropped: int = 0
@@ -78,6 +86,17 @@ class Health(Frozen):
         """
         working_ns = self.in_call_ns + self.outside_ns
         return self.run_queue_delay_ns / working_ns if working_ns > 0 else 0.0
+
+    @property
+    def own_share(self) -> float:
+        """The engine's own cost of all calls as a share of the time in them; 0 when not known."""
+        own_ns = (self.overhead_ns or 0.0) * self.calls
+        return own_ns / self.in_call_ns if self.in_call_ns > 0 else 0.0
+
+    @property
+    def has_slow_clock(self) -> bool:
+        """Whether looking at the clock takes a system call: then it is most of the own cost."""
+        return self.clock_ns is not None and self.clock_ns > SLOW_CLOCK_NS
 
     @property
     def own_cpu_share(self) -> float:
@@ -100,7 +119,10 @@ class RunWarning(Frozen):
 
 def saturated(health: Health) -> bool:
     """Whether the client, not the file system, set the pace."""
-    return health.own_cpu_share > BUSY_CPU_SHARE or health.waiting_share > BOTTLENECK_SHARE
+    looked = health.has_slow_clock and health.own_share > BOTTLENECK_SHARE
+    return (
+        looked or health.own_cpu_share > BUSY_CPU_SHARE or health.waiting_share > BOTTLENECK_SHARE
+    )
 
 
 def health_warnings(
@@ -134,14 +156,7 @@ def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterato
             f"{BOTTLENECK_SHARE:.0%} all latencies",
             hint=_relief(load, machine),
         )
-    if health.overhead_ns is not None and health.overhead_ns > SLOW_ENGINE_NS:
-        yield RunWarning(
-            kind="engine slow",
-            message=f"the engine itself cost {health.overhead_ns:.0f} ns an op, more than "
-            f"{SLOW_ENGINE_NS} ns",
-            hint="another program keeps this machine busy, or its clock is not read in user space: "
-            "see /sys/devices/system/clocksource/clocksource0/current_clocksource",
-        )
+    yield from _own_cost(health)
     if health.events_dropped:
         yield RunWarning(
             kind="events dropped",
@@ -149,6 +164,32 @@ def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterato
             f"which were too slow",
             hint="the figures here hold them all; only Locust's own statistics and exporters "
             "miss them",
+        )
+
+
+def _own_cost(health: Health) -> Iterator[RunWarning]:
+    """Say what the engine's own cost is: of a slow clock in proportion to the calls."""
+    if health.overhead_ns is None:
+        return
+    if health.has_slow_clock and health.calls:
+        if health.own_share > OWN_SHARE:
+            yield RunWarning(
+                kind="clock slow",
+                message=f"the client's clock costs {format_time_ns(health.clock_ns or 0)} a look, "
+                f"and the engine {format_time_ns(health.overhead_ns)} an op with it: "
+                f"{health.own_share:.0%} of the users' time in calls; above "
+                f"{BOTTLENECK_SHARE:.0%} figures are the client's",
+                hint="this kernel answers each look by a system call: see /sys/devices/system/"
+                "clocksource/clocksource0/current_clocksource, choose one that is read in user "
+                "space (tsc), or take that off each op",
+            )
+    elif health.overhead_ns > SLOW_ENGINE_NS:
+        yield RunWarning(
+            kind="engine slow",
+            message=f"the engine itself cost {health.overhead_ns:.0f} ns an op, more than "
+            f"{SLOW_ENGINE_NS} ns",
+            hint="another program keeps this machine busy, or its clock is not read in user space: "
+            "see /sys/devices/system/clocksource/clocksource0/current_clocksource",
         )
 
 

@@ -2,55 +2,32 @@
 
 ``python -m tests.bench.predicted FOLDER [--turns N] [--only NAME]…`` runs each program and the
 scenario that stands for it in turns, and prints the time of both and their ratio: tar, cp, rsync,
-rm, and PHP with its sessions. What is not installed is left out. Take a folder on the mount that
-matters; nothing of it is run by the tests.
+rm, and PHP with its sessions. In a turn the program runs before and after the scenario, and the
+mean counts, as machines get slower and faster. The second ratio is without what is no file call:
+what the engine itself costs as its run tells it (a look at the clock is a system call on some
+machines), and the start of the program's process. On NFS each turn prints, by operation, what the
+two asked the server. What is not installed is left out. Take a folder on the mount that matters;
+nothing of it is run by the tests.
 """
 
 import argparse
-import errno
 import json
 import os
-import random
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
-import replayer
-from replayer.scenario.manifests import Entry, load_manifest, part_of
+from tests.bench import programs
 from tests.bench.arena import SHARED_MEMORY
-
-MANIFESTS = Path(replayer.__file__).parent / "scenarios/manifests"
-DOCROOT = MANIFESTS / "wordpress-6.1.9.tsv.xz"
-POOL = random.Random(1).randbytes(1 << 22)  # noqa: S311 (content, not a secret)
-PART = 25
-"""Per cent of the document root's directories (chosen: seconds on a mount that syncs each file)."""
-REQUESTS = 200
-SOMEBODY = (33, 33)  # www-data of Debian
-SESSION = """
-ini_set('session.save_path', $argv[1]);
-ini_set('session.use_cookies', '0');
-ini_set('session.gc_probability', '0');
-$work = 0;
-$begin = hrtime(true);
-for ($i = 0; $i < (int) $argv[2]; $i++) {
-    session_id('bench' . $i % 10);
-    session_start(['cache_limiter' => '']);
-    $start = hrtime(true);
-    $_SESSION['data'] = str_repeat(chr(65 + $i % 26), 1580);
-    usleep(2000);
-    $work += hrtime(true) - $start;
-    session_write_close();
-}
-echo (hrtime(true) - $begin) / (int) $argv[2], ' ', $work / (int) $argv[2];
-"""
-"""A page's use of its session: 1,600 bytes, 2 ms of work, of which it says how long it was."""
+from tests.bench.programs import Measured
+from tests.bench.wire import Wire, load_asked, show_beside
 
 
 @dataclass(frozen=True)
@@ -65,29 +42,38 @@ class Pair:
     """
 
     program: str
-    measure: Callable[[Path], "Measured"]
+    measure: Callable[[Path], Measured]
     scenario: str
     words: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Measured:
-    """What a program needed.
+class Predicted:
+    """What a scenario says of its transaction.
 
     Attributes:
-        seconds: Of one transaction.
-        words: More words for ``replayer run`` that only the program can tell.
+        seconds: It takes.
+        in_calls_s: Of which are file calls, with a look at the clock in each.
+        own_s: Of which are the engine's own.
+        calls: It is made of.
+        wire: What all of them asked a server; None where there is none.
     """
 
     seconds: float
-    words: tuple[str, ...] = ()
+    in_calls_s: float
+    own_s: float
+    calls: float
+    wire: Wire | None
+
+
+Turn = tuple[Measured, Predicted]
 
 
 def main() -> None:
     """Run the pairs that were asked for and print a table."""
     asked = _arguments()
     heads = f"{'program s':>10} {'scenario s':>10} {'ratio':>6} {'lowest':>7} {'highest':>7}"
-    print(f"{'program':<10} {'scenario':<18} {heads}")
+    print(f"{'program':<10} {'scenario':<18} {heads} {'own us':>7} {'without':>7}")
     for name, pair in _pairs().items():
         if asked.only and name not in asked.only:
             continue
@@ -95,12 +81,33 @@ def main() -> None:
             print(f"{name:<10} {pair.program} is not installed")
             continue
         turns = [_turn(pair, asked.folder) for _ in range(asked.turns)]
-        real, predicted = (median(times) for times in zip(*turns, strict=True))
-        ratios = sorted(mine / theirs for theirs, mine in turns)
-        spread = f"{median(ratios):>6.2f} {ratios[0]:>7.2f} {ratios[-1]:>7.2f}"
-        print(
-            f"{name:<10} {pair.scenario:<18} {real:>10.4f} {predicted:>10.4f} {spread}", flush=True
-        )
+        both = [(theirs.seconds, mine.seconds, theirs, mine) for theirs, mine in turns]
+        print(f"{name:<10} {pair.scenario:<18} {_in_figures(both)}", flush=True)
+        known = [
+            (theirs.calls_s, mine.in_calls_s, theirs, mine)
+            for theirs, mine in turns
+            if theirs.calls_s is not None
+        ]
+        if known:
+            print(f"{'':<10} {'its file calls':<18} {_in_figures(known)}", flush=True)
+
+
+def _in_figures(turns: Sequence[tuple[float, float, Measured, Predicted]]) -> str:
+    """Return medians of both, of their ratio, and of that without what is no file call.
+
+    Args:
+        turns: Seconds of the program and of the scenario that are meant, and what both say else.
+    """
+    real = median(turn[0] for turn in turns)
+    predicted = median(turn[1] for turn in turns)
+    ratios = sorted(turn[1] / turn[0] for turn in turns)
+    without = median(
+        (mine_s - mine.own_s) / (theirs_s - theirs.start_s)
+        for theirs_s, mine_s, theirs, mine in turns
+    )
+    own_us = median(mine.own_s / mine.calls for *_, mine in turns) * 1e6
+    spread = f"{median(ratios):>6.2f} {ratios[0]:>7.2f} {ratios[-1]:>7.2f}"
+    return f"{real:>10.4f} {predicted:>10.4f} {spread} {own_us:>7.2f} {without:>7.2f}"
 
 
 def _arguments() -> argparse.Namespace:
@@ -113,12 +120,19 @@ def _arguments() -> argparse.Namespace:
 
 def _pairs() -> Mapping[str, Pair]:
     return {
-        "tar": Pair("tar", _tar, "kernel-untar", _only("untar", *_tree("linux"))),
-        "cp": Pair("cp", _cp, "wordpress-deploy", _deployer("cp")),
-        "rsync": Pair("rsync", _rsync, "wordpress-deploy", _deployer(_rsync_transaction())),
-        "rm": Pair("rm", _rm, "rm-rf", _only("remove", *_tree("tree"))),
-        "copy": Pair("cp", _copy, "docroot-copy", _only("copy", *_tree("docroot"), "iterations=1")),
-        "php": Pair("php", _php, "php-sessions", _only("shared_session", f"iterations={REQUESTS}")),
+        "tar": Pair("tar", programs.tar, "kernel-untar", _only("untar", *_tree("linux"))),
+        "cp": Pair("cp", programs.cp, "wordpress-deploy", _deployer("cp")),
+        "rsync": Pair("rsync", programs.rsync, "wordpress-deploy", _deployer(_rsync_transaction())),
+        "rm": Pair("rm", programs.rm, "rm-rf", _only("remove", *_tree("tree"))),
+        "copy": Pair(
+            "cp", programs.copy, "docroot-copy", _only("copy", *_tree("docroot"), "iterations=1")
+        ),
+        "php": Pair(
+            "php",
+            programs.php,
+            "php-sessions",
+            _only("shared_session", f"iterations={programs.REQUESTS}"),
+        ),
     }
 
 
@@ -127,12 +141,12 @@ def _only(transaction: str, *settings: str) -> tuple[str, ...]:
 
 
 def _tree(dataset: str) -> tuple[str, str]:
-    return f"{dataset}.manifest=wordpress-6.1.9", f"{dataset}.part={PART}%"
+    return f"{dataset}.manifest=wordpress-6.1.9", f"{dataset}.part={programs.PART}%"
 
 
 def _deployer(transaction: str) -> tuple[str, ...]:
     role = f"roles.deployer.mix={{{transaction}: 1}}"
-    parts = (f"--set={name}.part={PART}%" for name in ("release", "site"))
+    parts = (f"--set={name}.part={programs.PART}%" for name in ("release", "site"))
     return ("--set", role, "--set", "iterations=1", "--set", "users.think_time=0s", *parts)
 
 
@@ -146,29 +160,56 @@ def _rsync_transaction() -> str:
     return "rsync_3_5" if newer else "rsync"
 
 
-def _turn(pair: Pair, folder: Path) -> tuple[float, float]:
-    """Return the seconds of the program and of the scenario."""
+def _turn(pair: Pair, folder: Path) -> Turn:
+    """Run both, and show what they asked a server."""
+    before = _run_program(pair, folder)
+    predicted = _run_scenario(pair, folder, before.words)
+    if before.wire is not None and predicted.wire is not None:
+        print(*show_beside(before.wire, predicted.wire), sep="\n")
+        print(
+            f"  {'seconds in all':<14} {before.seconds:>8.3f} {predicted.seconds:>8.3f}", flush=True
+        )
+    return before.mean_with(_run_program(pair, folder)), predicted
+
+
+def _run_program(pair: Pair, folder: Path) -> Measured:
     with tempfile.TemporaryDirectory(dir=folder, prefix="predicted-") as place:
         os.sync()
         real = pair.measure(Path(place))
     os.sync()
-    return real.seconds, _run_scenario(pair, folder, real.words)
+    return real
 
 
-def _run_scenario(pair: Pair, folder: Path, more: tuple[str, ...]) -> float:
+def _run_scenario(pair: Pair, folder: Path, more: tuple[str, ...]) -> Predicted:
     with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as output:
-        run = Path(output) / "run"
-        words = [sys.executable, "-m", "replayer", "run", pair.scenario, "-u", "1", "--quiet"]
-        words += ["--cache", _cache_state(folder)]
-        places = [f"--target={folder}", f"--output={run}"]
+        run, note = Path(output) / "run", Path(output) / "note"
+        words = [*_command(folder, note), "run", pair.scenario, "-u", "1", "--quiet"]
+        words += ["--cache", _cache_state(folder), f"--target={folder}", f"--output={run}"]
         # Exit code 4 (inconclusive) is no failure: few samples, and one busy CPU.
-        code = subprocess.call([*words, *places, *pair.words, *more], stdout=subprocess.DEVNULL)
+        code = subprocess.call([*words, *pair.words, *more], stdout=subprocess.DEVNULL)
         if code not in {0, 4}:
             message = f"{pair.scenario} failed with exit code {code}"
             raise RuntimeError(message)
-        summary = json.loads((run / "run.json").read_text())["summary"]
-    (transaction,) = summary["targets"][0]["overall"]["transactions"]
-    return float(transaction["latency"]["mean_ns"]) / 1e9
+        told = json.loads((run / "run.json").read_text())
+        return _prediction(told, load_asked(note) if note.exists() else None)
+
+
+def _prediction(told: Mapping[str, Any], wire: Wire | None) -> Predicted:
+    overall = told["summary"]["targets"][0]["overall"]
+    (transaction,) = overall["transactions"]
+    count, overhead_ns = transaction["count"], float(told["health"]["overhead_ns"])
+    outcomes = [found for op in overall["ops"] for found in op["outcomes"]]
+    calls = sum(found["count"] for found in outcomes) / count
+    in_calls_s = sum(found["count"] * found["mean_ns"] for found in outcomes) / count / 1e9
+    seconds = float(transaction["latency"]["mean_ns"]) / 1e9
+    return Predicted(seconds, in_calls_s, calls * overhead_ns / 1e9, calls, wire)
+
+
+def _command(folder: Path, note: Path) -> list[str]:
+    """Return how to call replayer; on NFS so that what its measured phase asks is noted."""
+    if _is_on_nfs(folder):
+        return [sys.executable, "-m", "tests.bench.wire", str(note), str(folder)]
+    return [sys.executable, "-m", "replayer"]
 
 
 def _cache_state(folder: Path) -> str:
@@ -176,84 +217,14 @@ def _cache_state(folder: Path) -> str:
 
     NFS writes it at close; reading it there would take delegations, which removing gives back.
     """
+    return "as-is" if _is_on_nfs(folder) else "warm"
+
+
+def _is_on_nfs(folder: Path) -> bool:
     found = subprocess.run(
         ["stat", "-f", "-c", "%T", str(folder)], check=True, capture_output=True, text=True
     )
-    return "as-is" if found.stdout.strip() == "nfs" else "warm"
-
-
-def _tar(place: Path) -> Measured:
-    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as memory:
-        _lay_out(Path(memory) / "tree")
-        tarball = f"{memory}/tree.tar"
-        subprocess.run(["tar", "-cf", tarball, "-C", f"{memory}/tree", "."], check=True)
-        return _timed(["tar", "-xf", tarball, "-C", str(place)])
-
-
-def _cp(place: Path) -> Measured:
-    _lay_out(place / "source")
-    found = _timed(["cp", "-a", str(place / "source"), str(place / "copy")])
-    return found if _has_access_lists(place) else replace(found, words=MODE_TOO)
-
-
-MODE_TOO = ("--set=sequences.mode_too.0.repeat.times=1",)
-
-
-def _has_access_lists(place: Path) -> bool:
-    """Tell whether cp sets modes by way of access control lists there."""
-    try:
-        os.getxattr(place, "system.posix_acl_access")
-    except OSError as error:
-        return error.errno != errno.EOPNOTSUPP
-    return True
-
-
-def _copy(place: Path) -> Measured:
-    """Copy from another file system, as docroot-copy does."""
-    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as memory:
-        source = Path(memory) / "source"
-        _lay_out(source)
-        for path in (source, *source.rglob("*")):
-            os.chown(path, *SOMEBODY)  # whoever copies sets the owner then
-        return _timed(["cp", "-a", str(source), str(place / "copy")])
-
-
-def _rsync(place: Path) -> Measured:
-    _lay_out(place / "source")
-    return _timed(["rsync", "-a", f"{place}/source/", f"{place}/copy"])
-
-
-def _rm(place: Path) -> Measured:
-    _lay_out(place / "tree")
-    return _timed(["rm", "-rf", str(place / "tree")])
-
-
-def _php(place: Path) -> Measured:
-    words = ["php", "-r", SESSION, str(place), str(REQUESTS)]
-    done = subprocess.run(words, check=True, capture_output=True, text=True)
-    whole_ns, work_ns = map(float, done.stdout.split())
-    return Measured(whole_ns / 1e9, (f"--set=sequences.work.0.think={work_ns:.0f}ns",))
-
-
-def _timed(words: Sequence[str]) -> Measured:
-    os.sync()
-    begin = time.monotonic()
-    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-    return Measured(time.monotonic() - begin)
-
-
-def _lay_out(top: Path) -> None:
-    """Make the document root that the scenarios know, with random content."""
-    top.mkdir()
-    for entry in _entries():
-        if entry.type == "d":
-            (top / entry.path).mkdir(parents=True)
-        else:
-            (top / entry.path).write_bytes(POOL[: entry.size])
-
-
-def _entries() -> tuple[Entry, ...]:
-    return part_of(load_manifest(DOCROOT), PART)
+    return found.stdout.strip() == "nfs"
 
 
 if __name__ == "__main__":

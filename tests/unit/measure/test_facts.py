@@ -116,6 +116,10 @@ def test_a_healthy_harness_warns_of_nothing() -> None:
         ({"client_cpu_share": 0.95}, "client busy"),
         ({"run_queue_delay_ns": 200, "in_call_ns": 1000}, "waited for a cpu"),
         ({"overhead_ns": 5000.0}, "engine slow"),
+        (
+            {"clock_ns": 11_000.0, "overhead_ns": 12_000.0, "calls": 10, "in_call_ns": 2_000_000},
+            "clock slow",
+        ),
         ({"users_given_up": 1}, "users given up"),
         ({"events_dropped": 3}, "events dropped"),
     ],
@@ -123,6 +127,27 @@ def test_a_healthy_harness_warns_of_nothing() -> None:
 def test_each_weakness_of_the_harness_is_a_warning(change: dict[str, float], kind: str) -> None:
     warnings = measure.health_warnings(make_health(**change), make_load(), make_machine())
     assert [warning.kind for warning in warnings] == [kind]
+
+
+@pytest.mark.parametrize(
+    ("call_ns", "found"),
+    [(300_000, ([], False)), (60_000, (["clock slow"], False)), (40_000, (["clock slow"], True))],
+)
+def test_a_slow_clock_counts_by_its_share_of_the_calls(
+    call_ns: int, found: tuple[list[str], bool]
+) -> None:
+    health = make_health(
+        clock_ns=11_900.0, overhead_ns=12_100.0, calls=1000, in_call_ns=1000 * call_ns
+    )
+    warnings = measure.health_warnings(health, make_load(), make_machine())
+    assert ([warning.kind for warning in warnings], measure.saturated(health)) == found
+
+
+def test_a_slow_clock_says_what_it_costs() -> None:
+    health = make_health(clock_ns=11_900.0, overhead_ns=12_100.0, calls=10, in_call_ns=600_000)
+    (warning,) = measure.health_warnings(health, make_load(), make_machine())
+    assert "11.9 µs a look" in warning.message
+    assert "12.1 µs an op with it: 20% of" in warning.message
 
 
 def test_the_hint_depends_on_what_the_user_asked_for() -> None:

@@ -6,7 +6,7 @@
 use crate::sys::{counter, counter_is_the_clock};
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Once;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Two pairs of readings this far apart say how long a tick is (chosen: 30 ns of error make 2 millionths).
@@ -15,6 +15,12 @@ const BASELINE: Duration = Duration::from_millis(15);
 const READINGS: usize = 64;
 /// Ticks are multiplied by a number of 2^-32 nanoseconds.
 const SHIFT: u32 = 32;
+/// What a look costs is the least of so many means (chosen: 2 ms where one is a system call of 12 µs).
+const MEANS: u32 = 16;
+/// Of so many looks each.
+const LOOKS: u32 = 8;
+/// A dearer look is worth saving (chosen: ten times one in user space; a system call takes longer).
+const SLOW_NS: f64 = 500.0;
 
 /// How the counter's ticks become nanoseconds.
 #[derive(Clone, Copy, Debug)]
@@ -30,15 +36,32 @@ static SCALE: AtomicU64 = AtomicU64::new(0);
 /// Set before the scale.
 static OFFSET_NS: AtomicU64 = AtomicU64::new(0);
 static PREPARED: Once = Once::new();
+static IS_SLOW: AtomicBool = AtomicBool::new(false);
 
-/// Find out how to read the clock fast. Takes 15 ms the first time; until then the kernel's clock is asked.
+/// Find out how to read the clock fast, or that this cannot be. Takes 15 ms the first time; until then the kernel's clock is asked.
 pub(crate) fn prepare() {
     PREPARED.call_once(|| {
         if let Some(ticks) = counter_is_the_clock().then(Ticks::measured).flatten() {
             OFFSET_NS.store(ticks.offset_ns, Ordering::Relaxed);
             SCALE.store(ticks.scale, Ordering::Release);
         }
+        IS_SLOW.store(look_ns() > SLOW_NS, Ordering::Relaxed);
     });
+}
+
+/// Whether a look at the clock takes longer than what lies between two ops.
+pub(crate) fn is_slow() -> bool {
+    IS_SLOW.load(Ordering::Relaxed)
+}
+
+/// What a look at the clock costs; the least of several, as others may disturb it.
+pub(crate) fn look_ns() -> f64 {
+    let means = (0..MEANS).map(|_| {
+        let begin_ns = now_ns();
+        let end_ns = (0..LOOKS).fold(begin_ns, |_, _| now_ns());
+        Duration::from_nanos(end_ns.saturating_sub(begin_ns)).as_secs_f64() * 1e9 / f64::from(LOOKS)
+    });
+    means.fold(f64::MAX, f64::min)
 }
 
 /// Nanoseconds on the monotonic clock (no system call either way).
@@ -133,6 +156,13 @@ mod tests {
         // 100 millionths of 100 ms and more: far above the error, far below what would matter.
         let off_ns = ticks.nanoseconds(counter).abs_diff(time_ns);
         assert!(off_ns < 20_000, "{off_ns} ns after 100 ms");
+    }
+
+    #[test]
+    fn a_look_costs_something_and_less_than_a_page_read_from_a_disk() {
+        prepare();
+        let look_ns = look_ns();
+        assert!(look_ns > 1.0 && look_ns < 1e6, "{look_ns}");
     }
 
     #[test]

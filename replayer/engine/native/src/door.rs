@@ -1,5 +1,6 @@
 //! The Python door of plans, sandboxes and the machine: conversions and the release of the GIL, no logic.
 
+use crate::clock;
 use crate::core::Confinement;
 use crate::engine;
 use crate::error::{Error, errno_of};
@@ -44,6 +45,15 @@ pub(crate) fn confinement(py: Python<'_>) -> &'static str {
         Confinement::Jailed => "jailed",
         Confinement::Guarded | Confinement::Null => "guarded",
     }
+}
+
+/// What a look at the engine's clock costs, in nanoseconds.
+#[pyfunction]
+pub(crate) fn clock_ns(py: Python<'_>) -> f64 {
+    py.detach(|| {
+        clock::prepare();
+        clock::look_ns()
+    })
 }
 
 /// Sync and drop the machine's page, dentry and inode caches; False when that is not permitted.

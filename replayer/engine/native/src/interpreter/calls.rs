@@ -59,6 +59,7 @@ impl<K: Kernel> Interpreter<'_, K> {
 
     /// Run one timed step of an interactive user; the value that it returned, 0 if none.
     pub(crate) fn call_once(&mut self, timed: &Timed) -> u64 {
+        self.looked_ns = None; // it has waited for this order
         self.run(timed).ok().flatten().unwrap_or(0)
     }
 

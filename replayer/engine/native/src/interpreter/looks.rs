@@ -85,6 +85,7 @@ impl<K: Places> Interpreter<'_, K> {
         if time_ns <= now_ns() {
             return Ok(());
         }
+        self.looked_ns = None;
         self.journal.flush();
         let pulse = self.pulse;
         if pulse.rest(|| sleep_until(time_ns, || pulse.is_cut())) {

@@ -27,6 +27,8 @@ impl<K: Places> Interpreter<'_, K> {
         let intended_ns = self.verified_begin(intended_ns, start_ns);
         self.journal
             .begin(u16::try_from(index).unwrap_or(0), intended_ns, start_ns);
+        self.looked_ns = None;
+        self.spare_look(start_ns);
         let ran = self.steps(&transaction.steps);
         let closed = self.close_all();
         self.forget();
@@ -77,14 +79,21 @@ impl<K: Places> Interpreter<'_, K> {
             Step::Each(each) => self.each(each),
             Step::Think(time) => {
                 let time_ns = self.draw(*time);
+                self.looked_ns = None;
                 self.think(time_ns)
             }
-            Step::Replay(replay) => self.replay(replay),
+            Step::Replay(replay) => {
+                self.looked_ns = None;
+                self.replay(replay)
+            }
             Step::Signal(number) => {
                 self.give(*number);
                 Ok(())
             }
-            Step::Await(step) => self.wait_for(step),
+            Step::Await(step) => {
+                self.looked_ns = None;
+                self.wait_for(step)
+            }
             Step::Until(step) => self.until(step),
         }
     }
@@ -144,7 +153,7 @@ impl<K: Places> Interpreter<'_, K> {
         let pulse = self.pulse;
         let deadline_ns = now_ns().saturating_add(time_ns);
         if wait_until(deadline_ns, pulse, &|| pulse.is_cut(), |_| ()) {
-            self.journal.pass(now_ns());
+            self.pass();
             return Ok(());
         }
         Err(Halt::Cut)
@@ -161,9 +170,16 @@ impl<K: Places> Interpreter<'_, K> {
         let pulse = self.pulse;
         let deadline_ns = now_ns().saturating_add(time_ns);
         if pulse.rest(|| sleep_until(deadline_ns, || pulse.is_cut())) {
-            self.journal.pass(now_ns());
+            self.pass();
             return Ok(());
         }
         Err(Halt::Cut)
+    }
+
+    /// Time has passed without a call.
+    fn pass(&mut self) {
+        let now_ns = now_ns();
+        self.journal.pass(now_ns);
+        self.spare_look(now_ns);
     }
 }

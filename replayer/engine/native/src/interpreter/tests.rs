@@ -196,3 +196,44 @@ fn only_what_can_be_repeated_may_be_looked_for() {
         assert!(refused.to_string().contains("may hold names and calls"));
     }
 }
+
+/// Run a transaction where looks at the clock are spared; its latency, and the time in its calls.
+fn spared(steps: &Value) -> (u64, u64) {
+    let setting = plan(steps);
+    let pulse = Arc::new(Pulse::new(0));
+    let journal = Journal::new(
+        Arc::clone(&setting.recorder),
+        setting.recorder.shard(0),
+        Arc::clone(&pulse),
+        0,
+        setting.begin_ns,
+    );
+    let mut interpreter = Interpreter::new(&setting, &pulse, Null, journal, 0);
+    interpreter.spares_looks = true;
+    interpreter.transact(u64::MAX);
+    interpreter.journal.flush();
+    let latency_ns = interpreter.journal.finished.map(|done| done.latency_ns);
+    (latency_ns.unwrap(), pulse.in_call_ns())
+}
+
+#[test]
+fn where_looks_are_spared_calls_follow_each_other_without_a_gap() {
+    let stat = json!({"do": "call", "op": "stat", "path": 2, "expect": ["ok"]});
+    let (latency_ns, in_call_ns) =
+        spared(&json!([{"do": "bind", "slot": 2, "pick": 0}, stat, stat, stat]));
+    assert!(latency_ns > 0);
+    assert_eq!(latency_ns, in_call_ns);
+}
+
+#[test]
+fn where_looks_are_spared_no_call_begins_before_a_thought_has_ended() {
+    let stat = json!({"do": "call", "op": "stat", "path": 2, "expect": ["ok"]});
+    let think = json!({"do": "think", "time": {"const": 3_000_000}});
+    let compute = json!({"do": "think", "time": {"const": 40_000}});
+    let (latency_ns, in_call_ns) =
+        spared(&json!([{"do": "bind", "slot": 2, "pick": 0}, stat, think, stat, compute, stat]));
+    assert!(
+        latency_ns >= in_call_ns + 3_040_000,
+        "{in_call_ns} of {latency_ns}"
+    );
+}

@@ -1,0 +1,193 @@
+"""The real programs that scenarios stand for: each is run on a folder, timed and counted.
+
+What they work on is the document root that the scenarios know, with random content.
+"""
+
+import errno
+import os
+import random
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import replayer
+from replayer.scenario.manifests import Entry, load_manifest, part_of
+from tests.bench.arena import SHARED_MEMORY
+from tests.bench.wire import Wire, asked_on, asked_since
+
+__all__ = ["PART", "REQUESTS", "Measured", "copy", "cp", "php", "rm", "rsync", "tar"]
+
+MANIFESTS = Path(replayer.__file__).parent / "scenarios/manifests"
+DOCROOT = MANIFESTS / "wordpress-6.1.9.tsv.xz"
+POOL = random.Random(1).randbytes(1 << 22)  # noqa: S311 (content, not a secret)
+PART = 25
+"""Per cent of the document root's directories (chosen: seconds on a mount that syncs each file)."""
+REQUESTS = 200
+STARTS = 3  # the first one reads the program
+VISITORS = 2
+SOMEBODY = (33, 33)  # www-data of Debian
+SESSION = """
+ini_set('session.save_path', $argv[1]);
+ini_set('session.use_cookies', '0');
+ini_set('session.gc_probability', '0');
+$work = 0;
+$length = [1580, 1580];
+mt_srand(1);
+$begin = hrtime(true);
+for ($i = 0; $i < (int) $argv[2]; $i++) {
+    $visitor = $i < 2 ? $i : mt_rand(0, 1);
+    session_id('bench' . $visitor);
+    session_start(['cache_limiter' => '']);
+    $start = hrtime(true);
+    $length[$visitor] += $i % 11 == 10 ? -1 : 1;
+    $_SESSION['data'] = str_repeat(chr(65 + $i % 26), $length[$visitor]);
+    usleep(2000);
+    $work += hrtime(true) - $start;
+    session_write_close();
+}
+echo (hrtime(true) - $begin) / (int) $argv[2], ' ', $work / (int) $argv[2];
+"""
+"""Requests of two visitors: 1,600 bytes, shorter than before in one of eleven, and 2 ms of work.
+
+It says how long a request took, and how long its work.
+"""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a transaction needed.
+
+    Attributes:
+        seconds: Of one transaction.
+        wire: What all of them asked a server; None where there is none.
+        words: More words for ``replayer run`` that only the program can tell.
+        calls_s: Of the time, what was not work that the program does between its file calls; None:
+            not known apart.
+        start_s: Of the time, what it takes the program to be there.
+    """
+
+    seconds: float
+    wire: Wire | None
+    words: tuple[str, ...] = ()
+    calls_s: float | None = None
+    start_s: float = 0.0
+
+    def mean_with(self, other: "Measured") -> "Measured":
+        """Return the same with the means of the times of both."""
+        mine_s, others_s = self.calls_s, other.calls_s
+        return replace(
+            self,
+            seconds=(self.seconds + other.seconds) / 2,
+            calls_s=None if mine_s is None or others_s is None else (mine_s + others_s) / 2,
+            start_s=(self.start_s + other.start_s) / 2,
+        )
+
+
+def tar(place: Path) -> Measured:
+    """Unpack from memory."""
+    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as memory:
+        _lay_out(Path(memory) / "tree")
+        tarball = f"{memory}/tree.tar"
+        subprocess.run(["tar", "-cf", tarball, "-C", f"{memory}/tree", "."], check=True)
+        return _timed(["tar", "-xf", tarball, "-C", str(place)], place)
+
+
+def cp(place: Path) -> Measured:
+    """Copy within the mount."""
+    _lay_out(place / "source")
+    found = _timed(["cp", "-a", str(place / "source"), str(place / "copy")], place)
+    return found if _has_access_lists(place) else replace(found, words=WITHOUT_LISTS)
+
+
+WITHOUT_LISTS = (
+    "--set=sequences.mode_too.0.repeat.times=1",
+    "--set=sequences.default_list.0.repeat.times=0",
+)
+
+
+def _has_access_lists(place: Path) -> bool:
+    """Tell whether cp sets modes by way of access control lists there."""
+    try:
+        os.getxattr(place, "system.posix_acl_access")
+    except OSError as error:
+        return error.errno != errno.EOPNOTSUPP
+    return True
+
+
+def copy(place: Path) -> Measured:
+    """Copy from another file system, as docroot-copy does."""
+    with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as memory:
+        source = Path(memory) / "source"
+        _lay_out(source)
+        for path in (source, *source.rglob("*")):
+            os.chown(path, *SOMEBODY)  # whoever copies sets the owner then
+        return _timed(["cp", "-a", str(source), str(place / "copy")], place)
+
+
+def rsync(place: Path) -> Measured:
+    """Copy within the mount."""
+    _lay_out(place / "source")
+    return _timed(["rsync", "-a", f"{place}/source/", f"{place}/copy"], place)
+
+
+def rm(place: Path) -> Measured:
+    """Remove."""
+    _lay_out(place / "tree")
+    return _timed(["rm", "-rf", str(place / "tree")], place)
+
+
+def php(place: Path) -> Measured:
+    """Serve requests with sessions."""
+    _php(place, VISITORS)
+    before = asked_on(place)
+    done = _php(place, REQUESTS)
+    whole_ns, work_ns = map(float, done.split())
+    wire, words = asked_since(place, before), CUT_ALWAYS if _cuts_always() else ()
+    return Measured(whole_ns / 1e9, wire, words, (whole_ns - work_ns) / 1e9)
+
+
+def _php(place: Path, requests: int) -> str:
+    words = ["php", "-r", SESSION, str(place), str(requests)]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
+
+
+CUT_ALWAYS = ("--set=sequences.cut_off=[{truncate: {file: session}}]",)
+
+
+def _cuts_always() -> bool:
+    """Tell whether this PHP cuts a session's old data off before each write, as 8.2.36 does."""
+    shown = subprocess.run(["php", "-r", "echo PHP_VERSION_ID;"], check=True, capture_output=True)
+    return int(shown.stdout) >= 80236
+
+
+def _timed(words: Sequence[str], place: Path) -> Measured:
+    start_s = min(_start(words[0]) for _ in range(STARTS))
+    os.sync()
+    before = asked_on(place)
+    begin = time.monotonic()
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
+    seconds = time.monotonic() - begin
+    return Measured(seconds, asked_since(place, before), start_s=start_s)
+
+
+def _start(program: str) -> float:
+    begin = time.monotonic()
+    subprocess.run([program, "--version"], check=True, stdout=subprocess.DEVNULL)
+    return time.monotonic() - begin
+
+
+def _lay_out(top: Path) -> None:
+    """Make the document root that the scenarios know, with random content."""
+    top.mkdir()
+    for entry in _entries():
+        if entry.type == "d":
+            (top / entry.path).mkdir(parents=True)
+        else:
+            (top / entry.path).write_bytes(POOL[: entry.size])
+
+
+def _entries() -> tuple[Entry, ...]:
+    return part_of(load_manifest(DOCROOT), PART)
