@@ -70,6 +70,18 @@ fn few_calls_do_not_say_how_far_the_tracer_spreads_and_its_hiccups_count() {
 }
 
 #[test]
+fn the_tracer_is_taken_at_its_usual_speed_even_if_it_is_fast_for_a_while() {
+    let mut gauge = Gauge::new();
+    for at in 0..1000 {
+        let base_ns = if at < 200 { 8_150 } else { 20_150 };
+        gauge.after(Class::of_event(Op::Read, false), base_ns + at % 10 * 10);
+    }
+    let costs = gauge.costs(&Stretch::unknown());
+    let after_read_ns = costs.after(Op::Read, false);
+    assert!((17_000..20_100).contains(&after_read_ns), "{after_read_ns}");
+}
+
+#[test]
 fn what_was_given_is_kept_and_too_few_samples_prove_nothing() {
     let mut gauge = Gauge::new();
     gauge.after(OPEN, 9);
