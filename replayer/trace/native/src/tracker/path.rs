@@ -129,19 +129,7 @@ impl Tracker {
                 self.order.turn();
                 Some(placed)
             }
-            Op::Readlink => {
-                let placed = self
-                    .tree
-                    .saw(paths, path, false, FileKind::Symlink, repairs)?;
-                let unknown = self
-                    .tree
-                    .node(placed.0)
-                    .is_some_and(|node| node.link.is_none());
-                if let Some(text) = args.text.as_deref().filter(|_| unknown) {
-                    self.set_link(placed.0, path, text);
-                }
-                Some(placed)
-            }
+            Op::Readlink => self.learn_link(path, args),
             Op::Chdir => self
                 .tree
                 .saw(paths, path, true, FileKind::Directory, repairs),
@@ -164,6 +152,20 @@ impl Tracker {
                 Some(placed)
             }
         }
+    }
+
+    /// Learn from the result of a readlink.
+    fn learn_link(&mut self, path: PathId, args: &Args<'_>) -> Option<Placed> {
+        let (paths, repairs) = (&self.scope.paths, &mut self.counts.repairs);
+        let placed = self
+            .tree
+            .saw(paths, path, false, FileKind::Symlink, repairs)?;
+        let node = self.tree.node(placed.0);
+        let unknown = node.is_some_and(|node| node.link.is_none());
+        if let Some(text) = args.text.as_deref().filter(|_| unknown) {
+            self.set_link(placed.0, path, text);
+        }
+        Some(placed)
     }
 
     /// Learn from the result of a stat.
