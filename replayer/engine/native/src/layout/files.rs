@@ -23,6 +23,10 @@ const READ_BYTES: usize = 1 << 20;
 /// Set-group-id: a directory made inside one that has it gets it too.
 const INHERITED: u32 = 0o2000;
 const ALL_OF_OWNER: u32 = 0o700;
+/// A server may have a umask of its own, whatever ours is (sshd's sftp-server has that of its user, 022 as a rule).
+const OFTEN_MASKED: u32 = 0o022;
+/// What an entry may lack of its mode once it is made: writing takes set-id bits away.
+const UNSURE: u32 = 0o7000 | OFTEN_MASKED;
 
 /// Create every laid-out dataset (and the empty directories of the others) below the run's folder.
 pub(crate) fn lay_out(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> Task {
@@ -204,8 +208,7 @@ impl Made<'_> {
         } else {
             data.each_chunk(self.pool, buffer, receive)?;
         }
-        // Writing takes set-id bits away; a umask took others.
-        if !crew.exact_modes || entry.mode & 0o7000 != 0 {
+        if !crew.exact_modes || entry.mode & UNSURE != 0 {
             let changed = below::change_mode(&file, entry.mode);
             changed.map_err(self.place.fault(self.leaf))?;
         }
@@ -220,7 +223,7 @@ fn root_mode(crew: &Crew) -> Result<u32, Fault> {
 
 /// Whether a directory gets its mode when it is made: nothing hinders the work inside it.
 fn is_final(directory: &Directory, plain: bool) -> bool {
-    plain && directory.mode & 0o7000 == 0 && directory.mode & ALL_OF_OWNER == ALL_OF_OWNER
+    plain && directory.mode & UNSURE == 0 && directory.mode & ALL_OF_OWNER == ALL_OF_OWNER
 }
 
 /// Make the directories of one depth; those that are there already are taken.
