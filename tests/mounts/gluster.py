@@ -15,6 +15,13 @@ __all__ = ["bricks", "gluster"]
 SPACE = "replayer-tests"
 ADDRESS = "10.77.0.1"  # chosen: of a network that is on no other device of the namespace
 VOLUME = "shared"
+VOLFILE = """
+volume management
+    type mgmt/glusterd
+    option working-directory {home}/state
+    option transport-type socket
+end-volume
+"""
 
 
 def gluster(stack: ExitStack, home: Path) -> tuple[Path, ...]:
@@ -31,7 +38,14 @@ def gluster(stack: ExitStack, home: Path) -> tuple[Path, ...]:
     stack.callback(_quietly, "ip", "netns", "delete", SPACE)
     call(*inside, "ip", "link", "set", "lo", "up")
     call(*inside, "ip", "address", "add", f"{ADDRESS}/32", "dev", "lo")
-    options = ("--no-daemon", f"--log-file={home}/log", f"--pid-file={home}/pid")
+    # Of its own: what a killed test leaves in the machine's is in nobody's way.
+    (home / "volfile").write_text(VOLFILE.format(home=home))
+    options = (
+        "--no-daemon",
+        f"--volfile={home}/volfile",
+        f"--log-file={home}/log",
+        f"--pid-file={home}/pid",
+    )
     daemon = subprocess.Popen([*inside, "glusterd", *options], stdin=subprocess.DEVNULL)
     stack.callback(_end, daemon)
     command = (*inside, "gluster", "--mode=script", "volume")
