@@ -159,10 +159,7 @@ def _parse_size(text: str) -> Size:
 
 
 def _parse_time(text: str) -> float:
-    try:
-        seconds = read_duration(text) / 1e9
-    except PydanticCustomError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
+    seconds = _parse_seconds(text)
     if not 1 <= seconds < math.inf:
         message = f"must be at least 1s, got {text}"
         raise argparse.ArgumentTypeError(message)
@@ -170,8 +167,12 @@ def _parse_time(text: str) -> float:
 
 
 def _parse_stop_timeout(text: str) -> float:
+    return _parse_seconds(f"{text}s" if text.isdecimal() else text)
+
+
+def _parse_seconds(text: str) -> float:
     try:
-        return read_duration(f"{text}s" if text.isdecimal() else text) / 1e9
+        return read_duration(text) / 1e9
     except PydanticCustomError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 

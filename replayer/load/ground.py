@@ -172,12 +172,10 @@ class Ground:
         Raises:
             ReplayerError: A call hangs: nothing more is asked of the target.
         """
-        presses = self.works.interruption.presses
-        task = engine.read_back(target, THREADS, budget_ns=int(budget_s * NS_PER_S))
-        patience = Patience(self.works.stop_timeout_s, self.works.stop_timeout_s)
-        work = (task, patience)
-        self._poll(work, "reading back", lambda: self.works.interruption.presses > presses)
-        self._result(task)
+        budget_ns = int(budget_s * NS_PER_S)
+        self._finish(
+            "reading back", partial(engine.read_back, target, THREADS, budget_ns=budget_ns)
+        )
 
     def remove(self) -> None:
         """Remove the folder and everything in it; an interruption that comes now ends that too.
@@ -185,11 +183,7 @@ class Ground:
         Raises:
             ReplayerError: It could not be removed, or not to the end.
         """
-        presses = self.works.interruption.presses
-        task = self.sandboxes[0].remove(THREADS)
-        patience = Patience(self.works.stop_timeout_s, self.works.stop_timeout_s)
-        self._poll((task, patience), "removing", lambda: self.works.interruption.presses > presses)
-        self._result(task)
+        self._finish("removing", partial(self.sandboxes[0].remove, THREADS))
         self.sandboxes.clear()
 
     def _find(self, folder: Path, made_in: str) -> Sandbox:
@@ -224,6 +218,14 @@ class Ground:
         patience = Patience(HUNG_S, self.works.stop_timeout_s)
         self._poll((task, patience), doing, lambda: bool(self.works.interruption.level))
         self.works.interruption.check(f"{doing} {self.target.name}")
+        return self._result(task)
+
+    def _finish(self, doing: str, start: Callable[[], Task]) -> Finding:
+        """Do the same at a run's end, whatever has ended it: a signal that comes now ends this."""
+        presses = self.works.interruption.presses
+        task = start()
+        patience = Patience(self.works.stop_timeout_s, self.works.stop_timeout_s)
+        self._poll((task, patience), doing, lambda: self.works.interruption.presses > presses)
         return self._result(task)
 
     def _poll(self, work: tuple[Task, Patience], doing: str, cancelled: Callable[[], bool]) -> None:

@@ -17,7 +17,7 @@ mix: {write: 1}
 transactions:
   write:
     - open: {in: work, name: "f-{user}-{seq}", flags: [wronly, create, excl]}
-    - write: {size: 8KiB}
+    - write: {size: 16KiB}
     - close
 """
 

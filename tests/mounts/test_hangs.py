@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.behaviour.test_verify import WRITES
 from tests.mounts.fleet import long, with_fio
 from tests.mounts.gluster import bricks, gluster
 from tests.mounts.machine import CannotError, call
@@ -157,19 +158,6 @@ def test_of_two_targets_only_the_one_that_hangs_is_left_behind(
     remote.thaw()
     scene.clean()
     scene.tell(f"frozen for ever, beside one that is well, {processes} process", "sshfs", ending)
-
-
-WRITES = """name: writes
-users: {count: 2, think_time: 1ms}
-duration: 60s
-datasets: {work: {directory: true}}
-mix: {write: 1}
-transactions:
-  write:
-    - open: {in: work, name: "f-{user}-{seq}", flags: [wronly, create, excl]}
-    - write: {size: 16KiB}
-    - close
-"""
 
 
 @long

@@ -18,6 +18,7 @@ impl<K: Places> Interpreter<'_, K> {
 
     /// Wait for the signal of another user's transaction with the same number.
     pub(super) fn wait_for(&mut self, step: &Await) -> Result<(), Halt> {
+        self.looked_ns = None; // time passes, also when it is broken off
         let limit_ns = self.draw(step.limit);
         self.journal.flush();
         let (pulse, segment, begin_ns) = (self.pulse, self.segment, now_ns());

@@ -27,7 +27,6 @@ impl<K: Places> Interpreter<'_, K> {
         let intended_ns = self.verified_begin(intended_ns, start_ns);
         self.journal
             .begin(u16::try_from(index).unwrap_or(0), intended_ns, start_ns);
-        self.looked_ns = None;
         self.spare_look(start_ns);
         let ran = self.steps(&transaction.steps);
         let closed = self.close_all();
@@ -79,27 +78,21 @@ impl<K: Places> Interpreter<'_, K> {
             Step::Each(each) => self.each(each),
             Step::Think(time) => {
                 let time_ns = self.draw(*time);
-                self.looked_ns = None;
                 self.think(time_ns)
             }
-            Step::Replay(replay) => {
-                self.looked_ns = None;
-                self.replay(replay)
-            }
+            Step::Replay(replay) => self.replay(replay),
             Step::Signal(number) => {
                 self.give(*number);
                 Ok(())
             }
-            Step::Await(step) => {
-                self.looked_ns = None;
-                self.wait_for(step)
-            }
+            Step::Await(step) => self.wait_for(step),
             Step::Until(step) => self.until(step),
         }
     }
 
     /// Give one performance of a trace, or of one of its requests.
     fn replay(&mut self, replay: &Replay) -> Result<(), Halt> {
+        self.looked_ns = None; // time passes, also when it is broken off
         let reels = replay.reels.reels();
         let index = match replay.part {
             ReplayPart::Whole => 0,
@@ -160,6 +153,7 @@ impl<K: Places> Interpreter<'_, K> {
     }
 
     fn think(&mut self, time_ns: u64) -> Result<(), Halt> {
+        self.looked_ns = None; // time passes, also when it is broken off
         if time_ns == 0 {
             return Ok(());
         }

@@ -19,7 +19,8 @@ use std::sync::atomic::Ordering;
 const UNIT_LEAVES: usize = 256;
 /// Directories with one parent that one thread makes before it takes others (chosen).
 const UNIT_DIRECTORIES: usize = 64;
-const READ_BYTES: usize = 1 << 20;
+/// Bytes of one read: whole blocks (chosen).
+pub(super) const READ_BYTES: usize = 1 << 20;
 /// Set-group-id: a directory made inside one that has it gets it too.
 const INHERITED: u32 = 0o2000;
 const ALL_OF_OWNER: u32 = 0o700;

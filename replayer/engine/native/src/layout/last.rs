@@ -1,6 +1,7 @@
 //! Reading back what users have written, once, when they are gone. What is judged of it is the business of `verify`.
 
-use super::task::{Crew, Fault, Task};
+use super::files::READ_BYTES;
+use super::task::{Crew, Done, Fault, Task};
 use crate::sys::{Folder, below, cached_bytes, write_out};
 use crate::verify::{Kept, LastReader, Read, Verification};
 use rustix::fs::FileType;
@@ -10,8 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Bytes of one read: whole blocks (chosen, as for warming).
-const READ_BYTES: usize = 1 << 20;
 /// Bytes that are written out in one go, so that a slow mount is told from one that hangs (chosen).
 const WRITTEN_OUT: u64 = 4 << 20;
 
@@ -76,7 +75,7 @@ impl Errand<'_> {
         };
         let read = self.read(file, &mut reader, buffer);
         if read != Read::Left {
-            self.crew.job.count(super::task::Done::File);
+            self.crew.job.count(Done::File);
         }
         self.verification
             .last_read((target, &file.path), &reader, read);

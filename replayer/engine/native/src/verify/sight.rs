@@ -83,7 +83,7 @@ impl Sight {
     }
 
     fn learn(&mut self, file: &File, open: &Open, (user, changed): (Option<u32>, u64)) {
-        self.opaque |= file.opaque || file.haunted || file.linked;
+        self.opaque |= file.is_unclear();
         self.busy = file.is_busy(user.unwrap_or(NOBODY), open.tick);
         self.files.extend_from_slice(&file.origins);
         self.ragged.extend_from_slice(&file.ragged);
