@@ -13,7 +13,7 @@ from replayer.capture.order import RawLog
 from replayer.capture.progress import Progress
 from replayer.capture.roots import Root
 from replayer.capture.staging import Staging
-from replayer.trace import ImportOptions, import_trace
+from replayer.trace import Computed, ImportOptions, import_trace
 
 __all__ = ["Compilation", "compile_trace", "way_to_compile"]
 
@@ -31,6 +31,7 @@ class Compilation:
         note: Where the trace comes from.
         raw: Whether strace's text stays in the trace.
         calibration: What strace adds, for what the recording itself does not tell.
+        computed: What the command did beside its calls; None where that is not known.
     """
 
     roots: tuple[Root, ...]
@@ -38,6 +39,7 @@ class Compilation:
     note: str
     raw: RawLog
     calibration: Calibration | None
+    computed: Computed | None
 
 
 def compile_trace(
@@ -68,6 +70,7 @@ def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
         note=compilation.note,
         probed=None if measured is None else measured.document(),
         probe_method="" if measured is None else measured.method,
+        computed=compilation.computed,
     )
 
 

@@ -37,6 +37,7 @@ from replayer.capture.strace import (
 )
 from replayer.capture.tree import Listed, Listing, list_tree
 from replayer.measure.units import format_bytes, format_count
+from replayer.trace import Computed
 
 __all__ = ["capture"]
 
@@ -196,7 +197,14 @@ def _compilation(job: _Capture, done: _Done) -> Compilation:
     else:
         directories = tuple((state.pid, Path(state.cwd)) for state in done.before.states)
     note, measured = _note(job.order), done.before.calibration
-    return Compilation(job.roots, directories, note, job.order.raw, measured)
+    return Compilation(job.roots, directories, note, job.order.raw, measured, _computed(job, done))
+
+
+def _computed(job: _Capture, done: _Done) -> Computed | None:
+    if done.recording.user_ns is None or done.cut_bytes:
+        return None
+    calls = Log(job.staging.log, job.order.limit_bytes).count_calls()
+    return {"user_ns": done.recording.user_ns, "calls": calls}
 
 
 def _note(order: Order) -> str:
@@ -228,6 +236,7 @@ def _describe(job: _Capture, done: _Done) -> Sidecar:
         began=done.before.time,
         ended=read_time(),
         exit_status=done.recording.status if is_launch else None,
+        user_ns=done.recording.user_ns,
         remarks=(*done.recording.remarks, *cut),
     )
 

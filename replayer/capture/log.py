@@ -65,6 +65,14 @@ class Log:
             file.seek(max(0, size - SAMPLE_BYTES))
             return b" +++ killed by SIG" in file.read()
 
+    def count_calls(self) -> int:
+        """Return how many calls it tells of: those that others interrupted have two lines."""
+        count = 0
+        with self.path.open("rb") as file:
+            for line in file:
+                count += b" resumed>" not in line
+        return count
+
     def estimate_events(self) -> int:
         """Return about how many lines were written, from the length of the latest ones."""
         size = self.size_bytes

@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Protocol
 
 from replayer.capture.log import Log
-from replayer.capture.processes import family_of, is_running, tracees_of, tracer_of
+from replayer.capture.processes import (
+    computed_below,
+    family_of,
+    is_running,
+    tracees_of,
+    tracer_of,
+)
 from replayer.capture.progress import Progress, say
 from replayer.capture.signals import Inbox, Notice, Sender
 from replayer.measure.clock import monotonic_ns
@@ -47,11 +53,14 @@ class Recording:
     Attributes:
         status: The exit status to pass on.
         first_process: The recorded process; None if nothing was recorded.
+        user_ns: CPU time that the command and all it waited for used outside of the kernel, in
+            steps of 10 ms; None where a process was attached to.
         remarks: What the user must know about the recording, a sentence each.
     """
 
     status: int
     first_process: int | None
+    user_ns: int | None
     remarks: tuple[str, ...]
 
 
@@ -74,11 +83,16 @@ def record_command(words: Sequence[str], watch: Watch) -> Recording:
     ) as strace:
         remarks: list[str] = []
         _wait(strace, watch, _CommandEnder(strace.pid, watch.log, remarks))
+        # Strace is the command's parent, and is itself known as long as nobody has waited for it.
+        user_ns = computed_below(strace.pid)
     status = strace.returncode
     if status < 0 and not watch.log.tells_of_a_death():
         remarks.append(_broken(status, watch.log.first_process()))
     return Recording(
-        status if status >= 0 else _BY_SIGNAL - status, watch.log.first_process(), tuple(remarks)
+        status=status if status >= 0 else _BY_SIGNAL - status,
+        first_process=watch.log.first_process(),
+        user_ns=user_ns,
+        remarks=tuple(remarks),
     )
 
 
@@ -98,9 +112,10 @@ def record_attached(words: Sequence[str], pid: int, watch: Watch, errors: Path) 
     _wait(strace, watch, _AttachedEnder(strace, pid, watch.log, remarks))
     status = strace.poll()
     return Recording(
-        1 if status not in (0, None, -signal.SIGINT, -signal.SIGTERM) else 0,
-        watch.log.first_process(),
-        tuple(remarks),
+        status=1 if status not in (0, None, -signal.SIGINT, -signal.SIGTERM) else 0,
+        first_process=watch.log.first_process(),
+        user_ns=None,
+        remarks=tuple(remarks),
     )
 
 
@@ -113,7 +128,7 @@ def _broken(status: int, command: int | None) -> str:
 
 
 def _wait(strace: subprocess.Popen[bytes], watch: Watch, ender: _Ender) -> None:
-    while strace.poll() is None:
+    while not _has_ended(strace.pid):
         notice = watch.inbox.wait(TICK_SECONDS)
         if notice is not None:
             watch.progress.clear()
@@ -123,6 +138,11 @@ def _wait(strace: subprocess.Popen[bytes], watch: Watch, ender: _Ender) -> None:
         if not ender.tick():
             break
     watch.progress.clear()
+
+
+def _has_ended(pid: int) -> bool:
+    """Look without reaping: its times can still be read afterwards."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 class _CommandEnder:

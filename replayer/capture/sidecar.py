@@ -71,6 +71,8 @@ class Sidecar(Frozen):
     ended: TimeState
     exit_status: int | None
     """What the command ended with (128 + signal); null where a process was attached to."""
+    user_ns: int | None
+    """CPU time outside of the kernel; null where a process was attached to."""
     remarks: tuple[str, ...]
 
 

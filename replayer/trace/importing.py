@@ -11,7 +11,7 @@ from replayer.trace import native
 from replayer.trace.errors import TraceError
 from replayer.trace.windows import Window
 
-__all__ = ["MARKER", "ImportOptions", "Probed", "import_trace"]
+__all__ = ["MARKER", "Computed", "ImportOptions", "Probed", "import_trace"]
 
 MARKER = "/replayer/request/"
 """A lookup of a path below this begins a request of that name; ``end`` ends it.
@@ -29,6 +29,15 @@ class Probed(TypedDict):
     """Added to each time between two calls."""
     spread: int
     """The mean of these times in thousandths of their 5 % quantile."""
+
+
+class Computed(TypedDict):
+    """What the recorded program did beside its calls."""
+
+    user_ns: int
+    """CPU time that it used outside of the kernel while it was recorded."""
+    calls: int
+    """Recorded calls that it made meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,8 @@ class ImportOptions:
     """What a probe measured: taken where the log does not tell."""
     probe_method: str = ""
     """How the probe was made."""
+    computed: Computed | None = None
+    """What bounds all times between calls together; not known if None."""
     keep: Literal["needed", "all"] = "needed"
     """Which files of the manifest the trace keeps."""
     strict: bool = False
@@ -103,6 +114,7 @@ def _encode(options: ImportOptions) -> str:
             "gap_ns": options.gap_stretch_ns,
             "probed": options.probed,
             "method": options.probe_method,
+            "computed": options.computed,
             "keep": options.keep,
             "strict": options.strict,
             "note": options.note,

@@ -141,6 +141,30 @@ def test_a_command_keeps_its_streams_and_its_exit_status(shell: Shell) -> None:
     assert json.loads((shell.home / "trace/capture.json").read_text())["exit_status"] == 7
 
 
+COMPUTING = """
+import os
+for _ in range(500):
+    os.stat("root")
+    sum(range({numbers}))
+print(os.times().user)
+"""
+
+
+def test_the_cpu_time_of_a_command_is_noted_and_bounds_its_pauses(shell: Shell) -> None:
+    used_ns = []
+    for numbers in (0, 50_000):
+        program = (sys.executable, "-c", COMPUTING.format(numbers=numbers))
+        done = capture(shell, "--", *program, trace=f"trace-{numbers}")
+        facts = json.loads((shell.home / f"trace-{numbers}/capture.json").read_text())
+        used_ns.append(facts["user_ns"])
+        # The kernel tells it in hundredths of a second; the interpreter ends after it has looked.
+        assert 0 <= facts["user_ns"] - float(done.out) * 1e9 <= 100_000_000
+        calibration = load(shell.home / f"trace-{numbers}")["calibration"]
+        assert calibration["most_owed_ns"] == 0
+        assert f"{facts['user_ns'] // 10**6} ms of CPU time" in calibration["method"]
+    assert used_ns[1] > 2 * used_ns[0]
+
+
 def test_a_signal_that_ends_a_command_is_its_exit_status(shell: Shell) -> None:
     assert capture(shell, "--", "sh", "-c", "kill -TERM $$").code == 128 + 15
     assert (shell.home / "trace/trace.json").exists()

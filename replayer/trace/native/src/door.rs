@@ -8,7 +8,7 @@ use crate::import::{Request, import};
 use crate::labels::labels;
 use crate::reader::Trace;
 use crate::requests::Window;
-use crate::stretch::{Probe, Stretch};
+use crate::stretch::{Computed, Probe, Stretch};
 use crate::tables::tree::Keep;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -216,6 +216,7 @@ fn request(
             gap_ns: options.get("gap_ns").and_then(Value::as_i64),
             probed: options.get("probed").and_then(probe),
             method: text("method").unwrap_or_default().to_owned(),
+            computed: options.get("computed").and_then(computed),
         },
         keep: match text("keep")? {
             "needed" => Keep::Needed,
@@ -224,6 +225,14 @@ fn request(
         },
         strict: options.get("strict").and_then(Value::as_bool)?,
         note: text("note").unwrap_or_default().to_owned(),
+    })
+}
+
+fn computed(told: &Value) -> Option<Computed> {
+    let number = |name: &str| told.get(name)?.as_i64();
+    Some(Computed {
+        user_ns: number("user_ns")?,
+        calls: number("calls")?,
     })
 }
 

@@ -7,7 +7,7 @@ use crate::tables::column::Spec;
 use crate::tables::events::{Event, SPECS};
 use crate::tables::read::{Group, TableReader};
 use crate::tables::text::unescaped;
-use crate::tables::times::{Gaps, Seen, UNSAID_MOST_OWED_NS};
+use crate::tables::times::{Gaps, Seen};
 use crate::tables::version_1;
 use serde_json::Value;
 use std::path::Path;
@@ -151,7 +151,7 @@ fn gaps(calibration: &Value) -> Gaps {
         ..Costs::default()
     };
     let Some(after) = calibration.get("gap_ns_after").and_then(Value::as_object) else {
-        return Gaps::uniform(costs);
+        return Gaps::new(costs); // each gap for itself
     };
     let of = |name: &str| after.get(name).and_then(Value::as_i64);
     let after_ns = Op::ALL.iter().map(|op| {
@@ -160,11 +160,13 @@ fn gaps(calibration: &Value) -> Gaps {
     });
     Gaps::new(Costs {
         after_ns: after_ns.collect(),
+        most_owed_ns: constant("most_owed_ns").unwrap_or(UNSAID_MOST_OWED_NS),
         ..costs
     })
-    .owing(constant("most_owed_ns").unwrap_or(UNSAID_MOST_OWED_NS))
 }
 
+/// What gaps make up for in traces that do not say it.
+const UNSAID_MOST_OWED_NS: i64 = 200_000;
 /// What stands behind the name of an op that failed.
 pub(crate) const FAILED: &str = " failed";
 

@@ -9,7 +9,6 @@ use crate::requests::label_name;
 use crate::scope::Scope;
 use crate::stretch::Costs;
 use crate::tables;
-use crate::tables::times::MOST_OWED_NS;
 use crate::tables::tree::{Keep, Needed};
 use crate::tracker::Tracker;
 use serde_json::{Map, Value, json};
@@ -286,7 +285,7 @@ fn calibration(costs: &Costs) -> Value {
         "call_ns": costs.call_ns,
         "gap_ns": costs.gap_ns,
         "gap_ns_after": after.collect::<Map<_, _>>(),
-        "most_owed_ns": MOST_OWED_NS,
+        "most_owed_ns": costs.most_owed_ns,
         "method": costs.method,
         "about": "think times have what the tracer added subtracted; durations are as recorded and contain the call constant",
     })

@@ -55,6 +55,6 @@ pub use op::Op;
 pub use reader::{NamedPath, RequestPiece, Trace, TreeEntry, count_rows};
 pub use requests::{Window, label_name};
 pub use streams::{EdgeRows, EventRows, RequestRows, Streams};
-pub use stretch::{Probe, Stretch};
+pub use stretch::{Computed, Probe, Stretch};
 pub use tables::events::Event;
 pub use tables::tree::Keep;

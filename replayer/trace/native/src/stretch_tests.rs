@@ -119,3 +119,66 @@ fn names_are_bounded() {
     }
     assert_eq!(gauge.pools.len(), 2 * OPS + MOST_NAMES + 1);
 }
+
+#[test]
+fn as_much_is_left_of_all_gaps_as_the_program_had_cpu_time() {
+    let mut gauge = Gauge::new();
+    let read = Class::of_event(Op::Read, false);
+    for at in 0..1_000_i64 {
+        let computing_ns = if at % 10 == 0 { 100_000 } else { 0 };
+        gauge.after(read, 10_150 + at % 7 * 2_000 + computing_ns);
+    }
+    let left = |user_ns: i64, calls| {
+        let asked = Stretch {
+            computed: Some(Computed {
+                user_ns: user_ns + calls * COLD_NS,
+                calls,
+            }),
+            ..Stretch::unknown()
+        };
+        let costs = gauge.costs(&asked);
+        assert_eq!(costs.most_owed_ns, 0);
+        let cost_ns = costs.after(Op::Read, false);
+        let gaps = gauge.pools.get(read.0).unwrap().gaps.iter();
+        gaps.map(|gap| (gap - cost_ns).max(0)).sum::<i64>()
+    };
+    for user_ns in [0, 1_000_000, 10_000_000] {
+        let off_ns = left(user_ns, 1_000) - user_ns;
+        assert!(off_ns.abs() <= 1_000, "{user_ns}: {off_ns}");
+    }
+    // More is believed as far as ticks prove it.
+    let shown_ns = left(20_000_000, 1_000);
+    assert!((13_000_000..15_000_000).contains(&shown_ns), "{shown_ns}");
+    let (user_ns, calls) = (2_300_000_000, 100_000);
+    let proven_ns = user_ns - (1 + 2 * 15) * TICK_NS;
+    let off_ns = left(user_ns, calls) - proven_ns / 100;
+    assert!(off_ns.abs() <= 1_000, "{off_ns}");
+}
+
+#[test]
+fn what_a_long_gap_was_filled_with_is_nobodys_guess() {
+    let mut gauge = Gauge::new();
+    let read = Class::of_event(Op::Read, false);
+    for at in 0..1_000 {
+        gauge.after(read, 10_150 + at % 7 * 100);
+    }
+    let alone = gauge.costs(&Stretch::unknown()).after(Op::Read, false);
+    gauge.after(read, 5_000_000_000);
+    let asked = Stretch {
+        computed: Some(Computed {
+            user_ns: 1_000_000_000,
+            calls: 1_000,
+        }),
+        ..Stretch::unknown()
+    };
+    assert_eq!(gauge.costs(&asked).after(Op::Read, false), alone);
+}
+
+#[test]
+fn what_is_taken_off_leaves_what_it_should() {
+    assert_eq!(leaving(vec![10, 1, 2], 7), 3);
+    assert_eq!(leaving(vec![10, 1, 2], 0), 10);
+    assert_eq!(leaving(vec![10, 8, 2], 8), 5);
+    assert_eq!(leaving(vec![1, 1, 1], 9), -2);
+    assert_eq!(leaving(Vec::new(), 9), 0);
+}

@@ -41,17 +41,10 @@ impl Ticks {
     }
 }
 
-/// A gap that is shorter than the tracer's usual time is made up for by the next ones, up to so much
-/// (chosen: above what the noise of 100,000 gaps adds up to, 6 ms with a standard deviation of 20 µs).
-pub(crate) const MOST_OWED_NS: i64 = 10_000_000;
-/// The same in traces that do not say it.
-pub(crate) const UNSAID_MOST_OWED_NS: i64 = 200_000;
-
 /// Think times as they follow from the times of a thread's events and from what the tracing added.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gaps {
     costs: Costs,
-    most_owed_ns: i64,
     threads: Threads,
 }
 
@@ -120,24 +113,7 @@ impl Gaps {
     pub(crate) fn new(costs: Costs) -> Self {
         Self {
             costs,
-            most_owed_ns: MOST_OWED_NS,
             ..Self::default()
-        }
-    }
-
-    /// Making up for at most so much.
-    pub(crate) fn owing(self, most_owed_ns: i64) -> Self {
-        Self {
-            most_owed_ns,
-            ..self
-        }
-    }
-
-    /// With the same for every call, each gap for itself.
-    pub(crate) fn uniform(costs: Costs) -> Self {
-        Self {
-            most_owed_ns: 0,
-            ..Self::new(costs)
         }
     }
 
@@ -148,7 +124,7 @@ impl Gaps {
         let known = self.threads.last(seen.thread);
         // What came before the first one is not known well enough to owe anything.
         let most_owed_ns = if known.is_some() {
-            self.most_owed_ns
+            costs.most_owed_ns
         } else {
             0
         };
@@ -213,6 +189,7 @@ mod tests {
             call_ns: Some(100),
             gap_ns: Some(1_000),
             after_ns: vec![[None; 2]; Op::ALL.len()],
+            most_owed_ns: 10_000_000,
             method: String::new(),
         };
         costs.after_ns[Op::Open as usize] = [Some(2_000), Some(500)];
@@ -276,7 +253,10 @@ mod tests {
         assert_eq!(own(&mut gaps, 4_900), 0);
         gaps.settle(0);
         assert_eq!(own(&mut gaps, 6_900), 1_000);
-        let mut alone = Gaps::uniform(costs());
+        let mut alone = Gaps::new(Costs {
+            most_owed_ns: 0,
+            ..costs()
+        });
         assert_eq!(own(&mut alone, 100), 0);
         assert_eq!(own(&mut alone, 2_100), 1_000);
     }
