@@ -10,7 +10,7 @@ __all__ = ["btrfs", "ext4", "on_loop", "tmpfs", "xfs"]
 MiB = 1 << 20
 
 
-def tmpfs(stack: ExitStack, home: Path, size: str = "1g") -> tuple[Path, ...]:
+def tmpfs(stack: ExitStack, home: Path, size: str = "3g") -> tuple[Path, ...]:
     """Mount a tmpfs of a size."""
     need_root()
     return (mounted(stack, home / "mount", "-t", "tmpfs", "-o", f"size={size}", "none"),)
@@ -32,14 +32,14 @@ def on_loop(
 
 def ext4(stack: ExitStack, home: Path) -> tuple[Path, ...]:
     """Mount a fresh ext4."""
-    return on_loop(stack, home, ("mkfs.ext4", "-q", "-F"), 2048 * MiB)
+    return on_loop(stack, home, ("mkfs.ext4", "-q", "-F"), 3072 * MiB)
 
 
 def xfs(stack: ExitStack, home: Path) -> tuple[Path, ...]:
     """Mount a fresh xfs."""
-    return on_loop(stack, home, ("mkfs.xfs", "-q", "-f"), 2048 * MiB)
+    return on_loop(stack, home, ("mkfs.xfs", "-q", "-f"), 3072 * MiB)
 
 
 def btrfs(stack: ExitStack, home: Path) -> tuple[Path, ...]:
     """Mount a fresh btrfs."""
-    return on_loop(stack, home, ("mkfs.btrfs", "-q", "-f"), 2048 * MiB)
+    return on_loop(stack, home, ("mkfs.btrfs", "-q", "-f"), 3072 * MiB)

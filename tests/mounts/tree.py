@@ -57,12 +57,20 @@ def _entry(path: Path) -> str:
     status = path.lstat()
     mode = f"{stat.S_IMODE(status.st_mode):04o}"
     if stat.S_ISLNK(status.st_mode):
-        return f"link to {path.readlink()}"
+        return f"link to {_text(path)}"
     if stat.S_ISDIR(status.st_mode):
         return f"directory {mode}"
     if not stat.S_ISREG(status.st_mode):
         return f"special {status.st_mode:o}"
     return f"file {mode} {status.st_size} {_sum(path)}"
+
+
+def _text(link: Path) -> str:
+    """Where a link leads; an error where the file system does not tell (sshfs: what lies above)."""
+    try:
+        return str(link.readlink())
+    except PermissionError as error:
+        return str(error.strerror)
 
 
 def _sum(path: Path) -> str:

@@ -8,7 +8,7 @@ from tests.mounts.machine import CannotError, call, need_root, needs, wait_for
 
 __all__ = ["pool", "zfs"]
 
-SIZE_BYTES = 3 << 30
+SIZE_BYTES = 4 << 30
 POOL = "replayertests"
 
 

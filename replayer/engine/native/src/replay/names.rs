@@ -52,6 +52,7 @@ pub(crate) struct Names {
 /// An entry to be made before a performance, with its names.
 #[derive(Debug)]
 pub(crate) struct Ready<'a> {
+    pub(crate) id: PathId,
     pub(crate) path: &'a CStr,
     pub(crate) kind: EntryKind,
     pub(crate) size: u64,
@@ -136,6 +137,7 @@ impl Names {
     /// What has to be there before the performance, parents before children.
     pub(crate) fn entries<'a>(&'a self, reel: &'a Reel) -> impl Iterator<Item = Ready<'a>> {
         reel.own.iter().map(|entry: &Entry| Ready {
+            id: entry.path,
             path: self.path(entry.path),
             kind: entry.kind,
             size: entry.size,
@@ -145,8 +147,8 @@ impl Names {
     }
 
     /// What is removed after the performance, each with all that is below it.
-    pub(crate) fn tops<'a>(&'a self, reel: &'a Reel) -> impl Iterator<Item = &'a CStr> {
-        reel.tops.iter().map(|top| self.path(*top))
+    pub(crate) fn tops<'a>(&'a self, reel: &'a Reel) -> impl Iterator<Item = (PathId, &'a CStr)> {
+        reel.tops.iter().map(|top| (*top, self.path(*top)))
     }
 }
 

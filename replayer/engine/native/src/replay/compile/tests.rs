@@ -199,7 +199,7 @@ fn own_paths_and_their_tops_are_found() {
     let names = Names::new(&reel.paths, 1, 0);
     let mut tops: Vec<String> = names
         .tops(&reel)
-        .map(|top| top.to_str().unwrap().to_owned())
+        .map(|(_, top)| top.to_str().unwrap().to_owned())
         .collect();
     tops.sort();
     assert_eq!(tops, ["t/r/d/log~1", "t/r/d/new~1"]);
@@ -241,7 +241,7 @@ fn what_only_one_can_make_is_own_even_where_threads_contend_for_it() {
     );
     let reel = compile_whole(&source_of(&trace), true).unwrap();
     let names = Names::new(&reel.paths, 1, 0);
-    let tops: Vec<_> = names.tops(&reel).collect();
+    let tops: Vec<_> = names.tops(&reel).map(|(_, top)| top).collect();
     assert_eq!(tops, [c"t/r/d~1"]);
 }
 

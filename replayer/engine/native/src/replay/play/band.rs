@@ -11,7 +11,7 @@ use crate::error::errno_of;
 use crate::interpreter::{Halt, Journal, Setting};
 use crate::ops::{Op, outcome_of_errno};
 use crate::program::{Replay, ReplayPace};
-use crate::pulse::{ABANDONED, Mate, Pulse};
+use crate::pulse::{ABANDONED, Mate, Place, Pulse};
 use crate::record::event::Event;
 use crate::replay::names::Names;
 use crate::replay::reel::Reel;
@@ -141,6 +141,7 @@ impl Band {
                 folder: folder.file.as_fd(),
                 names: &names,
                 reel,
+                pulse: &self.pulse,
             };
             lay_out(&site, turn, &setting.written)
                 .map_err(|(errno, path)| self.refuse(journal, Op::Open, errno, path))?;
@@ -255,7 +256,9 @@ impl Band {
     fn clean_up(&mut self, given: &Given) {
         for file in given.stage.slots.drain() {
             // The program ended with it open: its result was never asked for.
+            self.pulse.enter(Op::Close, Place::NOWHERE, now_ns());
             let _closed = close(file);
+            self.pulse.leave();
         }
         if given.keeps_files {
             return;
@@ -264,6 +267,7 @@ impl Band {
             folder: given.folder.file.as_fd(),
             names: &given.stage.names,
             reel: &given.stage.reel,
+            pulse: &self.pulse,
         };
         let begin_ns = now_ns();
         let pulse = &self.pulse;

@@ -1,8 +1,11 @@
 //! The files of a performance: laid out just before it and removed just after it, by its user's own thread, beneath the run's folder.
 
+use crate::clock::now_ns;
+use crate::ops::Op;
 use crate::program::EntryKind;
+use crate::pulse::{Place, Pulse};
 use crate::replay::names::{Names, Ready};
-use crate::replay::reel::Reel;
+use crate::replay::reel::{PathId, Reel};
 use crate::sys::below::{
     change_mode, close, create, list, make_directory, make_link, open_listing, open_place,
     open_to_empty, remove_directory, status_of, unlink, write_all,
@@ -25,9 +28,18 @@ pub(crate) struct Site<'a> {
     pub(crate) folder: BorrowedFd<'a>,
     pub(crate) names: &'a Names,
     pub(crate) reel: &'a Reel,
+    pub(crate) pulse: &'a Pulse,
 }
 
 impl Site<'_> {
+    /// Make a call that nobody times, but that others may see hanging.
+    fn seen<V>(&self, op: Op, path: PathId, call: impl FnOnce() -> V) -> V {
+        self.pulse.enter(op, Place::name(path), now_ns());
+        let answer = call();
+        self.pulse.leave();
+        answer
+    }
+
     /// The directory that a path's last name is in, and that name.
     fn place<'p>(&self, path: &'p [u8]) -> Result<(OwnedFd, &'p [u8]), Errno> {
         let slash = path.iter().rposition(|byte| *byte == b'/');
@@ -42,7 +54,10 @@ impl Site<'_> {
     /// Whether the plan's own layout has made what a performance finds.
     fn is_laid_out(&self, turn: u64) -> bool {
         let first = self.names.entries(self.reel).next();
-        let there = first.map(|entry| self.status(entry.path.to_bytes()).is_ok());
+        let there = first.map(|entry| {
+            let status = || self.status(entry.path.to_bytes());
+            self.seen(Op::Lstat, entry.id, status).is_ok()
+        });
         turn == 0 && self.reel.laid_out && there.unwrap_or(true)
     }
 
@@ -69,20 +84,28 @@ pub(crate) fn lay_out(site: &Site<'_>, turn: u64, written: &Written) -> Result<(
     for entry in site.names.entries(site.reel) {
         if entry.kind == EntryKind::Directory {
             let path = entry.path.to_bytes();
-            let directory = open_listing(site.folder, path).map_err(at(path))?;
-            change_mode(&directory, entry.mode & 0o7777).map_err(at(path))?;
+            let change = || {
+                let directory = open_listing(site.folder, path)?;
+                change_mode(&directory, entry.mode & 0o7777)
+            };
+            site.seen(Op::Chmod, entry.id, change).map_err(at(path))?;
         }
     }
     Ok(())
 }
 
 fn make(site: &Site<'_>, entry: &Ready<'_>, written: &Written) -> Result<(), Errno> {
-    let (parent, leaf) = site.place(entry.path.to_bytes())?;
+    let place = || site.place(entry.path.to_bytes());
+    let (parent, leaf) = site.seen(Op::Open, entry.id, place)?;
     let parent = parent.as_fd();
     let made = match entry.kind {
-        EntryKind::Directory => make_directory(parent, leaf, 0o700),
-        EntryKind::Link => make_link(parent, leaf, &entry.link),
-        EntryKind::File => make_file(parent, leaf, entry, written),
+        EntryKind::Directory => {
+            site.seen(Op::Mkdir, entry.id, || make_directory(parent, leaf, 0o700))
+        }
+        EntryKind::Link => site.seen(Op::Symlink, entry.id, || {
+            make_link(parent, leaf, &entry.link)
+        }),
+        EntryKind::File => make_file(site, (parent, leaf), entry, written),
     };
     match made {
         // A performance that was broken off has left it.
@@ -92,30 +115,32 @@ fn make(site: &Site<'_>, entry: &Ready<'_>, written: &Written) -> Result<(), Err
 }
 
 fn make_file(
-    parent: BorrowedFd<'_>,
-    leaf: &[u8],
+    site: &Site<'_>,
+    (parent, leaf): (BorrowedFd<'_>, &[u8]),
     entry: &Ready<'_>,
     written: &Written,
 ) -> Result<(), Errno> {
-    let file = create(parent, leaf, 0o600)?;
+    let file = site.seen(Op::Open, entry.id, || create(parent, leaf, 0o600))?;
     let mut rest = entry.size;
     while rest > 0 {
         let bytes = written.first(rest);
         if bytes.is_empty() {
             return Err(Errno::NOSPC);
         }
-        write_all(&file, bytes)?;
+        site.seen(Op::Write, entry.id, || write_all(&file, bytes))?;
         rest -= bytes.len() as u64;
     }
-    change_mode(&file, entry.mode & 0o7777)?;
-    close(file)
+    site.seen(Op::Fchmod, entry.id, || {
+        change_mode(&file, entry.mode & 0o7777)
+    })?;
+    site.seen(Op::Close, entry.id, || close(file))
 }
 
 /// Remove the topmost paths of a performance with all that is below them; no link is followed and no mount entered.
 pub(crate) fn remove(site: &Site<'_>, is_over: &impl Fn() -> bool) -> Result<(), Fault> {
-    for top in site.names.tops(site.reel) {
-        let path = top.to_bytes();
-        match remove_top(site, path, is_over) {
+    for (id, path) in site.names.tops(site.reel) {
+        let path = path.to_bytes();
+        match remove_top(site, (id, path), is_over) {
             // It is not there, or neither is where it would be.
             Ok(()) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
             Err(errno) => return Err((errno, path.to_vec())),
@@ -124,34 +149,41 @@ pub(crate) fn remove(site: &Site<'_>, is_over: &impl Fn() -> bool) -> Result<(),
     Ok(())
 }
 
-fn remove_top(site: &Site<'_>, path: &[u8], is_over: &impl Fn() -> bool) -> Result<(), Errno> {
-    let (parent, leaf) = site.place(path)?;
+fn remove_top(
+    site: &Site<'_>,
+    (id, path): (PathId, &[u8]),
+    is_over: &impl Fn() -> bool,
+) -> Result<(), Errno> {
+    let (parent, leaf) = site.seen(Op::Open, id, || site.place(path))?;
     let parent = parent.as_fd();
-    if status_of(parent, leaf)?.kind != FileType::Directory {
-        return unlink(parent, leaf);
+    let status = site.seen(Op::Lstat, id, || status_of(parent, leaf))?;
+    if status.kind != FileType::Directory {
+        return site.seen(Op::Unlink, id, || unlink(parent, leaf));
     }
-    let mut open = vec![Emptied::open(parent, leaf.to_vec())?];
+    let first = || Emptied::open(parent, leaf.to_vec());
+    let mut open = vec![site.seen(Op::Getdents, id, first)?];
     while let Some(directory) = open.last_mut() {
         if is_over() {
             return Err(Errno::INTR);
         }
         match directory.entries.pop() {
             Some((name, FileType::Directory)) => {
+                let next = || Emptied::open(directory.file.as_fd(), name.into_bytes());
+                let inner = site.seen(Op::Getdents, id, next)?;
                 if open.len() >= DEEPEST {
                     return Err(Errno::MFILE);
                 }
-                let inner = open
-                    .last()
-                    .map(|outer| Emptied::open(outer.file.as_fd(), name.into_bytes()));
-                open.extend(inner.transpose()?);
+                open.push(inner);
             }
-            Some((name, _)) => unlink(directory.file.as_fd(), name.as_bytes())?,
+            Some((name, _)) => site.seen(Op::Unlink, id, || {
+                unlink(directory.file.as_fd(), name.as_bytes())
+            })?,
             None => {
                 let Some(emptied) = open.pop() else {
                     return Ok(());
                 };
                 let outer = open.last().map_or(parent, |outer| outer.file.as_fd());
-                remove_directory(outer, &emptied.name)?;
+                site.seen(Op::Rmdir, id, || remove_directory(outer, &emptied.name))?;
             }
         }
     }
