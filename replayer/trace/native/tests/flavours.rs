@@ -167,6 +167,30 @@ fn program_output_between_the_lines_is_told_and_a_cut_call_is_mended() {
 }
 
 #[test]
+fn strace_itself_cuts_lines_on_stderr_with_notices_of_new_processes() {
+    let trace = asked(
+        "chdir(\"/r\") = 0\n\
+         vfork(strace: Process 12 attached\n \
+         <unfinished ...>\n\
+         [pid    12] openat(AT_FDCWD, \"a\", O_RDONLY) = 3\n\
+         [pid    12] exit_group(0) = ?\n\
+         [pid    12] +++ exited with 0 +++\n\
+         <... vfork resumed>) = 12\n\
+         openat(AT_FDCWD, \"b\", O_RDONLY) = 3\n\
+         clone(child_stack=NULL, flags=CLONE_CHILD_SETTID|SIGCHLDstrace: Process 13 attached\n\
+         , child_tidptr=0x7f7a03710a10) = 13\n\
+         [pid    13] read(3, \"x\"..., 10) = 1\n\
+         [pid    13] openat(AT_FDCWD, \"c\", O_RDONLY) = 4\n",
+    )
+    .import();
+    assert_eq!(trace.count("/counts/lines_not_understood"), 0);
+    let lines = trace.lines();
+    for expected in ["open r/a #0 = 0", "open r/b #1 = 0", "read #1 = 1", "open r/c #2 = 0"] {
+        assert!(lines.iter().any(|line| line == expected), "{lines:?}");
+    }
+}
+
+#[test]
 fn strict_refuses_what_it_does_not_understand() {
     let mut asked = asked("hello\n");
     asked.request.strict = true;

@@ -4,7 +4,7 @@ use crate::bytes::{find, from, take_digits};
 use crate::call::{Call, Kind, Outcome, Passing};
 use crate::error::TraceError;
 use crate::formats::strace::decode::{Decoders, has_no_path};
-use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call};
+use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call, without_notice};
 use crate::formats::strace::streams::{Source, Streams};
 use crate::formats::{Clock, Progress};
 use crate::input::Input;
@@ -21,12 +21,14 @@ struct Half {
     calls: u64,
 }
 
-/// A line that program output cut, until the next line tells.
+/// A line that program output or strace itself cut, until the next line tells.
 #[derive(Debug)]
 struct CutLine {
     text: Vec<u8>,
     at: Moment,
     number: u64,
+    /// Strace wrote a notice into it: the next line is its rest, however that begins.
+    by_notice: bool,
 }
 
 /// Who a line belongs to and when it was written.
@@ -130,10 +132,15 @@ impl Importer {
             }
             Shape::Notice => self.notice(tracker, text),
             Shape::Cut => {
+                let (head, notice) = without_notice(text);
+                if let Some(notice) = notice {
+                    self.notice(tracker, notice);
+                }
                 self.cut = Some(CutLine {
-                    text: text.to_vec(),
+                    text: head.to_vec(),
                     at,
                     number: source.number,
+                    by_notice: notice.is_some(),
                 });
             }
             Shape::Strange => return Ok(false),
@@ -171,22 +178,30 @@ impl Importer {
         }
     }
 
-    /// The line before was cut by program output: it may go on here.
+    /// The line before was cut: it may go on here.
     fn join(&mut self, tracker: &mut Tracker, source: &Source) -> Result<bool, TraceError> {
         let Some(cut) = self.cut.take() else {
             return Ok(false);
         };
-        if is_tail(source.line()) {
-            let mut whole = cut.text;
-            whole.extend_from_slice(source.line());
+        let is_tail = is_tail(source.line());
+        if is_tail || cut.by_notice {
+            let whole = [&cut.text, source.line()].concat();
             let mut scanned = Scanned::default();
-            if let Shape::Call = scan(&whole, &mut scanned)
-                && self.call(tracker, &scanned, cut.at, None)?
-            {
+            let understood = match scan(&whole, &mut scanned) {
+                Shape::Call => self.call(tracker, &scanned, cut.at, None)?,
+                Shape::Unfinished { name, head } => {
+                    self.begin(tracker, name, head, cut.at)?;
+                    true
+                }
+                _ => false,
+            };
+            if understood {
                 return Ok(true);
             }
-            tracker.counts.strange(&source.name, cut.number, &whole);
-            return Ok(true);
+            if is_tail {
+                tracker.counts.strange(&source.name, cut.number, &whole);
+                return Ok(true);
+            }
         }
         tracker.counts.strange(&source.name, cut.number, &cut.text);
         Ok(false)

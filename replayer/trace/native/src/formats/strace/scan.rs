@@ -192,6 +192,19 @@ fn take_duration(text: &[u8]) -> (&[u8], Option<i64>) {
     }
 }
 
+/// What stands before a notice of a new process that strace wrote into a line of its own, as it does on stderr; and the notice.
+pub(crate) fn without_notice(line: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let is_notice = |&at: &usize| {
+        let number = from(line, at).strip_prefix(b"strace: Process ");
+        let rest = number.and_then(take_digits);
+        rest.is_some_and(|(_, rest)| rest == b" attached")
+    };
+    match memchr::memmem::rfind(line, b"strace: Process ").filter(is_notice) {
+        Some(at) => (cut(line, 0, at), Some(from(line, at))),
+        None => (line, None),
+    }
+}
+
 /// Whether a line is the rest of one that program output cut.
 pub(crate) fn is_tail(line: &[u8]) -> bool {
     line.first() == Some(&b')') && skip_blanks(from(line, 1)).starts_with(b"= ")
