@@ -1,31 +1,46 @@
 """What was open before a recording began, in the words of the log itself.
 
 A log begins with descriptors that it never saw opened: a server's files, or an output that the
-shell redirected into a root. Each is told as a ``dup2`` onto itself, which changes nothing, has no
-event, and names the file as ``-y`` does.
+shell redirected into a root. Each is told in a line of its own, which only the importer knows:
+``inherited(FD<PATH>, FLAGS, POSITION)``, numbers in decimal, the file as ``-y`` names it. Threads
+share the descriptors of their process: a clone tells of each.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from replayer.capture.processes import ProcessState
+from replayer.capture.processes import Descriptor, ProcessState
 from replayer.capture.sidecar import TimeState
 
 __all__ = ["write_prelude"]
+
+_THREAD = "CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD"
 
 
 def write_prelude(file: Path, states: Iterable[ProcessState], before: TimeState) -> int:
     """Write the descriptors that lead to files, a line each; return how many there are."""
     stamp = f"{before.wall_ns // 10**9}.{before.wall_ns % 10**9:09}"
-    lines = [
-        f"{state.pid} {stamp} dup2({shown}, {shown}) = {shown} <0.000000000>\n"
-        for state in states
-        for descriptor in state.descriptors
-        if descriptor.link.startswith("/") and not descriptor.link.startswith("/dev/")
-        for shown in [f"{descriptor.number}<{_quoted(descriptor.link)}>"]
-    ]
+    lines: list[str] = []
+    count = 0
+    first_threads: dict[int, int] = {}
+    for state in states:
+        first = first_threads.setdefault(state.process, state.pid)
+        if first != state.pid:
+            call = f"clone(child_stack=NULL, flags={_THREAD}) = {state.pid}"
+            lines.append(f"{first} {stamp} {call} <0.000000000>\n")
+            continue
+        for call in _inherited(state.descriptors):
+            lines.append(f"{state.pid} {stamp} {call} <0.000000000>\n")
+            count += 1
     file.write_text("".join(lines), encoding="ascii")
-    return len(lines)
+    return count
+
+
+def _inherited(descriptors: Iterable[Descriptor]) -> Iterator[str]:
+    for each in descriptors:
+        if each.link.startswith("/") and not each.link.startswith("/dev/"):
+            shown = f"{each.number}<{_quoted(each.link)}>"
+            yield f"inherited({shown}, {int(each.flags, 8)}, {each.position}) = 0"
 
 
 def _quoted(link: str) -> str:

@@ -141,6 +141,21 @@ def test_a_command_keeps_its_streams_and_its_exit_status(shell: Shell) -> None:
     assert json.loads((shell.home / "trace/capture.json").read_text())["exit_status"] == 7
 
 
+def test_what_lies_behind_links_that_lead_out_of_the_root_is_replayed(shell: Shell) -> None:
+    root = shell.home / "root"
+    root.mkdir()
+    (shell.home / "outside.conf").write_text("far away")
+    (root / "out").symlink_to(shell.home / "outside.conf")
+    script = (
+        f"cat root/out; ln -s {shell.home}/outside.conf root/abs; cat root/abs; readlink root/abs"
+    )
+    assert capture(shell, "--", "sh", "-c", script).code == 0
+    done = shell.run("replay", "trace", "--target", shell.target(), "--json")
+    results = done.document()["replay"]["results"]
+    assert results["diverged"] == []
+    assert results["compared"] > 10
+
+
 COMPUTING = """
 import os
 for _ in range(500):

@@ -157,6 +157,62 @@ def test_an_attached_service_goes_on_unharmed_after_ctrl_c(
     assert str(shell.home / "root/rounds") in links
 
 
+HOLDER = """
+import os, threading
+data = os.open("root/data", os.O_RDONLY)
+os.lseek(data, 100, os.SEEK_SET)
+log = os.open("root/log", os.O_WRONLY | os.O_APPEND)
+go = threading.Event()
+def use():
+    go.wait()
+    for _ in range(20):
+        os.read(data, 10)
+        os.lseek(data, 0, os.SEEK_CUR)
+threads = [threading.Thread(target=use)]
+threads[0].start()
+print("ready", flush=True)
+input()
+os.write(log, b"more")
+go.set()
+threads[0].join()
+os.lseek(log, 0, os.SEEK_CUR)
+"""
+
+
+def test_what_is_open_already_keeps_its_place_its_flags_and_its_sharers(
+    shell: Shell, until: Until
+) -> None:
+    (shell.home / "root").mkdir()
+    (shell.home / "root/data").write_bytes(bytes(1000))
+    (shell.home / "root/log").write_text("before")
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER],
+        cwd=shell.home,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    with holder:
+        assert holder.stdin is not None
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"ready\n"
+        capturing = shell.start("capture", "-o", "trace", "--root", "root", "-p", str(holder.pid))
+        tasks = Path(f"/proc/{holder.pid}/task")
+        until(
+            lambda: all(
+                "TracerPid:\t0\n" not in (task / "status").read_text() for task in tasks.iterdir()
+            )
+        )
+        holder.stdin.write(b"\n")
+        holder.stdin.close()
+        _, err = capturing.communicate(timeout=60)
+    assert capturing.returncode == 0, err
+    done = shell.run("replay", "trace", "--target", shell.target(), "--json")
+    results = done.document()["replay"]["results"]
+    assert results["diverged"] == []
+    assert results["compared"] == 42
+    assert load(shell.home / "trace")["counts"]["ops"]["inherit"] == 2
+
+
 def test_attaching_ends_with_the_process(
     shell: Shell, until: Until, service: subprocess.Popen[bytes]
 ) -> None:

@@ -16,7 +16,7 @@ def state(*links: str) -> ProcessState:
         root="/",
         umask="0022",
         descriptors=tuple(
-            Descriptor(number=number, link=link, position=0, flags="0")
+            Descriptor(number=number, link=link, position=77, flags="02001")
             for number, link in enumerate(links)
         ),
         mountinfo="",
@@ -27,7 +27,7 @@ def test_files_are_told_and_what_has_no_path_is_not(tmp_path: Path) -> None:
     states = [state("/dev/null", "pipe:[12]", "/srv/out", "socket:[1]")]
     count = write_prelude(tmp_path / "p", states, TimeState(wall_ns=1_000_000_042, monotonic_ns=0))
     assert count == 1
-    expected = "7 1.000000042 dup2(2</srv/out>, 2</srv/out>) = 2</srv/out> <0.000000000>\n"
+    expected = "7 1.000000042 inherited(2</srv/out>, 1025, 77) = 0 <0.000000000>\n"
     assert (tmp_path / "p").read_text() == expected
 
 
@@ -37,3 +37,21 @@ def test_odd_names_are_escaped_as_strace_does(tmp_path: Path) -> None:
     text = (tmp_path / "p").read_text()
     assert r"0</a\074b\076\042c\134d\012\303\251>" in text
     assert text.count("\n") == 1
+
+
+def test_threads_share_what_their_process_has_open(tmp_path: Path) -> None:
+    first = state("/srv/a")
+    states = [first, first.model_copy(update={"pid": 8}), first.model_copy(update={"pid": 9})]
+    other = first.model_copy(update={"pid": 20, "process": 20})
+    assert (
+        write_prelude(tmp_path / "p", [*states, other], TimeState(wall_ns=0, monotonic_ns=0)) == 2
+    )
+    calls = [line.split(" ", 2)[::2] for line in (tmp_path / "p").read_text().splitlines()]
+    assert [(task, call.partition("(")[0]) for task, call in calls] == [
+        ("7", "inherited"),
+        ("7", "clone"),
+        ("7", "clone"),
+        ("20", "inherited"),
+    ]
+    assert calls[1][1].endswith("= 8 <0.000000000>")
+    assert "CLONE_FILES" in calls[2][1]

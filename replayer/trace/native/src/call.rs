@@ -195,6 +195,12 @@ pub(crate) enum Kind<'a> {
         file: FileArg<'a>,
         on_exec: OnExec,
     },
+    /// It was open before the log began: no call, but what a capture has seen of the process.
+    Inherited {
+        file: FileArg<'a>,
+        flags: i64,
+        offset: i64,
+    },
     /// `F_SETFD`, FIOCLEX and the like: an op, and state.
     SetOnExec {
         file: FileArg<'a>,

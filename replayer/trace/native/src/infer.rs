@@ -1,7 +1,7 @@
 //! What results prove about the tree: what must have been there before, what must not, and how large it was.
 
 use crate::call::FileKind;
-use crate::paths::{NameId, PathId, Paths};
+use crate::paths::{DEEPEST, NameId, PathId, Paths};
 use crate::tree::{Entry, Found, NodeId, Tree};
 
 /// How often results taught something, or contradicted what was believed.
@@ -32,7 +32,7 @@ impl Tree {
         kind: FileKind,
         repairs: &mut Repairs,
     ) -> Option<Placed> {
-        let placed = match self.find(paths, path, follow) {
+        let placed = match self.find_behind(paths, path, follow, repairs) {
             Found::Node(node, place) => (node, place),
             Found::Unknown(directory, name) => {
                 repairs.inferred += 1;
@@ -45,27 +45,32 @@ impl Tree {
                 self.appear(directory, name, kind, repairs),
                 Some((directory, name)),
             ),
-            Found::NoDirectory { known, .. } => {
-                repairs.unexplained += u64::from(known);
-                let directory = self.ensure_directory(paths, paths.parent(path))?;
-                if let Found::Node(node, place) = self.find(paths, path, follow) {
-                    (node, place)
-                } else {
-                    repairs.inferred += 1;
-                    let name = paths.name(path);
-                    (
-                        self.add_before(directory, name, kind),
-                        Some((directory, name)),
-                    )
-                }
-            }
-            Found::NotDirectory | Found::Loop => {
+            Found::NoDirectory { .. } | Found::NotDirectory | Found::Loop => {
                 repairs.unexplained += 1;
                 return None;
             }
         };
         self.confirm(placed.0, kind, repairs);
         Some(placed)
+    }
+
+    /// Find what a path means: directories that are missing on its way, or on that of a symlink it goes through, were there before.
+    fn find_behind(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        follow: bool,
+        repairs: &mut Repairs,
+    ) -> Found {
+        // Bounded by the depth of a path and the number of links in it.
+        for _ in 0..=DEEPEST {
+            let Found::NoDirectory { at, name, known } = self.find(paths, path, follow) else {
+                break;
+            };
+            repairs.unexplained += u64::from(known);
+            self.add_before(at, name, FileKind::Directory);
+        }
+        self.find(paths, path, follow)
     }
 
     /// A name that was believed to be free is there.

@@ -185,7 +185,12 @@ fn strace_itself_cuts_lines_on_stderr_with_notices_of_new_processes() {
     .import();
     assert_eq!(trace.count("/counts/lines_not_understood"), 0);
     let lines = trace.lines();
-    for expected in ["open r/a #0 = 0", "open r/b #1 = 0", "read #1 = 1", "open r/c #2 = 0"] {
+    for expected in [
+        "open r/a #0 = 0",
+        "open r/b #1 = 0",
+        "read #1 = 1",
+        "open r/c #2 = 0",
+    ] {
         assert!(lines.iter().any(|line| line == expected), "{lines:?}");
     }
 }

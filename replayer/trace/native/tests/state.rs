@@ -305,3 +305,22 @@ fn what_cannot_be_replayed_is_named() {
     assert_eq!(trace.document["blind_spots"]["io_uring"], 1);
     assert_eq!(trace.document["blind_spots"]["mmap"], 1);
 }
+
+#[test]
+fn what_was_open_before_a_capture_has_the_flags_and_the_position_that_were_seen() {
+    let trace = asked(
+        "7 1.000000000 inherited(3</r/log>, 33793, 100) = 0 <0.000000000>\n\
+         7 1.000000000 inherited(4</etc/passwd>, 0, 0) = 0 <0.000000000>\n\
+         7 1.000000000 clone(child_stack=NULL, flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_THREAD) = 8 <0.000000000>\n\
+         8 1.000000100 lseek(3</r/log>, 0, SEEK_CUR) = 100 <0.000000010>\n\
+         7 1.000000200 write(3</r/log>, \"x\"..., 5) = 5 <0.000000010>\n\
+         8 1.000000300 write(3</r/log>, \"x\"..., 5) = 5 <0.000000010>\n",
+    )
+    .import();
+    let before = trace.events.first().unwrap();
+    assert_eq!(before.op, Op::Inherit);
+    assert_eq!((before.flags, before.offset), (Some(33_793), Some(100)));
+    let files: Vec<_> = trace.events.iter().map(|event| event.file).collect();
+    assert_eq!(files, [Some(0); 4]);
+    assert_eq!(trace.count("/counts/lines_not_understood"), 0);
+}

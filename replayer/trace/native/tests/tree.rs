@@ -10,6 +10,7 @@ mod common;
 
 use common::asked;
 use replayer_trace::Keep;
+use replayer_trace::Op;
 
 #[test]
 fn names_with_tabs_and_line_breaks_stand_in_a_manifest() {
@@ -157,6 +158,42 @@ fn several_roots_have_prefixes_in_a_manifest() {
     assert_eq!(trace.tree(), ["s d 0", "s/x f 1"]);
     assert_eq!(trace.lines(), ["stat s/x = 0", "mkdir r = 0"]);
     assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+}
+
+#[test]
+fn what_was_found_behind_a_link_was_there_where_it_leads() {
+    let trace = asked(
+        "readlink(\"/r/cur\", \"rel/1/conf\", 4096) = 10\n\
+         openat(AT_FDCWD, \"/r/cur\", O_RDONLY) = 3\n\
+         openat(AT_FDCWD, \"/r/out\", O_RDONLY) = 4\n\
+         symlink(\"/etc/deep/passwd\", \"/r/abs\") = 0\n\
+         openat(AT_FDCWD, \"/r/abs\", O_RDONLY) = 5\n\
+         readlink(\"/r/abs\", \"/etc/deep/passwd\", 4096) = 16\n",
+    )
+    .manifest("out\tl\t0\t777\t/srv/else/where\n")
+    .import();
+    assert_eq!(
+        trace.tree(),
+        [
+            ".outside d 0",
+            ".outside/etc|deep|passwd f 0",
+            ".outside/srv|else|where f 0",
+            "r d 0",
+            "r/cur l 0 -> rel/1/conf",
+            "r/out l 0 -> ../.outside/srv|else|where",
+            "r/rel d 0",
+            "r/rel/1 d 0",
+            "r/rel/1/conf f 0",
+        ]
+    );
+    assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+    let texts = |op| {
+        let events = trace.events.iter().filter(move |event| event.op == op);
+        events.map(|event| event.text.clone()).collect::<Vec<_>>()
+    };
+    let within = b"../.outside/etc|deep|passwd".to_vec();
+    assert_eq!(texts(Op::Readlink), [None, Some(within.clone())]);
+    assert_eq!(texts(Op::Symlink), [Some(within)]);
 }
 
 #[test]

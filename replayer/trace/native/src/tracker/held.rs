@@ -1,9 +1,10 @@
 //! What descriptors hold: as it was followed, and as the log shows it.
 
-use crate::call::{FileArg, FileKind, OnExec};
+use crate::call::{Call, FileArg, FileKind, OnExec};
+use crate::constants::{O_APPEND, O_CLOEXEC};
 use crate::scope::Spot;
 use crate::tasks::Held;
-use crate::tracker::Tracker;
+use crate::tracker::{Adopted, Tracker};
 use crate::tree::Found;
 
 impl Tracker {
@@ -78,7 +79,11 @@ impl Tracker {
                 let id = self.files.add(path, node, shown);
                 if let Some(description) = self.files.get_mut(id) {
                     description.offset = None;
-                    self.adopted.push((task, path, description.slot));
+                    self.adopted.push(Adopted {
+                        path,
+                        slot: description.slot,
+                        known: None,
+                    });
                 }
                 self.counts.inherited += 1;
                 Held::Inside(id)
@@ -95,6 +100,34 @@ impl Tracker {
         self.tasks
             .hold(task, file.number, held.clone(), OnExec::Keep);
         held
+    }
+
+    /// A descriptor was open before the log began, with these flags and at this position.
+    pub(crate) fn inherited(
+        &mut self,
+        call: &Call<'_>,
+        file: FileArg<'_>,
+        (flags, offset): (i64, i64),
+    ) {
+        let Some(Held::Inside(id)) = self.held(call.task, file) else {
+            self.counts.out_of_scope.add(call.name);
+            return;
+        };
+        self.counts.followed.add(call.name);
+        let Some(description) = self.files.get_mut(id) else {
+            return;
+        };
+        description.offset = Some(offset);
+        description.appends = flags & O_APPEND != 0;
+        let slot = description.slot;
+        let mut adopted = self.adopted.iter_mut().rev();
+        if let Some(adopted) = adopted.find(|adopted| adopted.slot == slot) {
+            adopted.known = Some((flags, offset));
+        }
+        if flags & O_CLOEXEC != 0 {
+            self.tasks
+                .set_on_exec(call.task, file.number, OnExec::Close);
+        }
     }
 
     /// A descriptor was given out. If it was thought to be in use, its end was not seen.

@@ -48,6 +48,15 @@ pub(crate) struct On {
     pub(crate) to_file: Option<u32>,
 }
 
+/// A description that was opened before the log began, until an event tells of it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Adopted {
+    pub(crate) path: PathId,
+    pub(crate) slot: u32,
+    /// Its flags and position, where they were looked up.
+    pub(crate) known: Option<(i64, i64)>,
+}
+
 /// State, and where events go.
 pub(crate) struct Tracker {
     pub(crate) scope: Scope,
@@ -69,7 +78,7 @@ pub(crate) struct Tracker {
     /// Names of files outside of the roots that were moved or linked in.
     pub(crate) outside: u32,
     /// Descriptions that were open before: they get an event before the one that uses them.
-    pub(crate) adopted: Vec<(u64, PathId, u32)>,
+    pub(crate) adopted: Vec<Adopted>,
 }
 
 impl Tracker {
@@ -139,8 +148,8 @@ impl Tracker {
         on: On,
         args: &Args<'_>,
     ) -> Result<Seat, TraceError> {
-        while let Some((_, path, slot)) = self.adopted.pop() {
-            self.introduce(call, path, slot)?;
+        while let Some(adopted) = self.adopted.pop() {
+            self.introduce(call, &adopted)?;
         }
         let row = self.events.next_row();
         let [path, to_path] =
@@ -181,7 +190,8 @@ impl Tracker {
     }
 
     /// Write the event that stands for an opening before the trace.
-    fn introduce(&mut self, call: &Call<'_>, path: PathId, slot: u32) -> Result<(), TraceError> {
+    fn introduce(&mut self, call: &Call<'_>, adopted: &Adopted) -> Result<(), TraceError> {
+        let Adopted { path, slot, known } = *adopted;
         let found = self.tree.find(&self.scope.paths, path, true);
         let is_directory =
             matches!(found, Found::Node(node, _) if self.tree.kind(node) == FileKind::Directory);
@@ -191,8 +201,10 @@ impl Tracker {
             file: Some(slot),
             ..On::default()
         };
+        let guess = if is_directory { O_DIRECTORY } else { O_RDWR };
         let args = Args {
-            flags: Some(if is_directory { O_DIRECTORY } else { O_RDWR }),
+            flags: Some(known.map_or(guess, |(flags, _)| flags)),
+            offset: known.map(|(_, offset)| offset),
             ..Args::default()
         };
         self.emit(&before, Op::Inherit, on, &args)?;

@@ -85,7 +85,13 @@ impl Tracker {
         let mut written = args.clone();
         match op {
             Op::Mkdir | Op::Mknod => self.mask_mode(task, &mut written),
-            Op::Readlink => written.text = None,
+            // What was returned says nothing where the trace has it too.
+            Op::Readlink => {
+                let returned = args.text.as_deref().unwrap_or_default();
+                let (_, text) = self.link_target(place, returned);
+                let differs = !returned.is_empty() && text != returned;
+                written.text = differs.then(|| text.into());
+            }
             Op::Symlink => {
                 let target = args.text.clone().unwrap_or_default();
                 let (_, text) = self.link_target(place, &target);

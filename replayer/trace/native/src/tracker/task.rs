@@ -117,6 +117,11 @@ impl Tracker {
         let value = call.outcome.value();
         match call.kind {
             Kind::Dup { file, on_exec } => return self.dup(call, *file, *on_exec),
+            Kind::Inherited {
+                file,
+                flags,
+                offset,
+            } => self.inherited(call, *file, (*flags, *offset)),
             Kind::CloseRange {
                 first,
                 last,

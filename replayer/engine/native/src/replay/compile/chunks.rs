@@ -89,7 +89,8 @@ impl<'a> Chunker<'a> {
 
     fn recorded(&self, event: &Event) -> Recorded {
         let recorded = Operands(event).recorded();
-        let rewritten = self.scribe.rewrites || self.recipe.atlas.rewrites;
+        let rewritten =
+            self.scribe.rewrites || self.recipe.atlas.rewrites || event.text.is_some();
         let listed = event.file.and_then(|file| self.scribe.slots.path(file));
         match recorded {
             // Other users' entries come and go there.
@@ -97,7 +98,7 @@ impl<'a> Chunker<'a> {
                 let crowded = listed.is_some_and(|row| self.recipe.atlas.is_crowded(row));
                 if crowded { Recorded::Well } else { recorded }
             }
-            // The suffix makes the text longer.
+            // The suffix makes the text longer, and so may what leads to its target inside of the trace.
             Recorded::Exactly(_) if rewritten && event.op == Op::Readlink => Recorded::Well,
             recorded => recorded,
         }

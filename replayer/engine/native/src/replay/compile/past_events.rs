@@ -53,11 +53,13 @@ impl Past<'_> {
         {
             node.size = 0;
         }
+        // Only what was open before the trace is not at its begin.
+        let offset = Operands(event).some_offset().ok().flatten().unwrap_or(0);
         let held = Held {
             node,
             path: row,
             flags,
-            offset: 0,
+            offset,
         };
         self.held.insert(file, held);
     }

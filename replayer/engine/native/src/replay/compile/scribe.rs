@@ -92,7 +92,7 @@ impl<'a> Scribe<'a> {
                 path: at.path,
                 slot: slot.ok_or(NOT_OPEN)?,
                 flags: flags & !ONLY_ONCE,
-                offset: 0,
+                offset: operands.some_offset()?.unwrap_or(0),
             });
         }
         Ok(Deed::Open {

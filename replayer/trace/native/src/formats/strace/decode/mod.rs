@@ -63,6 +63,7 @@ impl Decoders {
 const STATE: &[(&str, Decoder)] = &[
     ("accept", accept), ("accept4", accept),
     ("chdir", on_path::chdir), ("chroot", chroot), ("getcwd", getcwd),
+    ("inherited", inherited),
     ("clone", spawn), ("clone2", spawn), ("clone3", spawn), ("fork", fork), ("vfork", fork),
     ("execve", exec), ("execveat", exec_at),
     ("wait4", reaped), ("waitpid", reaped), ("waitid", reaped_id),
@@ -93,6 +94,15 @@ fn chroot<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
 
 fn getcwd<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     Some(string(call.args.get(0)).map_or(Kind::Other, Kind::Getcwd))
+}
+
+/// What `replayer capture` writes before strace's own lines.
+fn inherited<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Inherited {
+        file: file(call.args.get(0))?,
+        flags: number(call.args.get(1))?,
+        offset: number(call.args.get(2))?,
+    })
 }
 
 fn spawn<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
