@@ -15,6 +15,8 @@ from replayer.trace.importing import MARKER
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME = "import"
+EMPTY = 2
+"""Exit code of an import that has found nothing: a root or a format was not what it should be."""
 HELP = "turn a log (strace, fio iolog, dbench loadfile) into a trace"
 
 
@@ -121,7 +123,11 @@ def run(arguments: argparse.Namespace) -> int:
     trace = import_trace(arguments.files, arguments.output, options, progress.show)
     progress.end()
     _report(trace, arguments)
-    return 0
+    if trace["counts"]["events"]:
+        return 0
+    message, hint = _why_empty(trace["counts"])
+    print(f"replayer: {arguments.output}: {message}\nhint: {hint}", file=sys.stderr)
+    return EMPTY
 
 
 def _report(trace: dict[str, Any], arguments: argparse.Namespace) -> None:
@@ -129,6 +135,16 @@ def _report(trace: dict[str, Any], arguments: argparse.Namespace) -> None:
         print(json.dumps(trace, indent=2))
         return
     print("\n".join(render_trace(trace, str(arguments.output))))
+
+
+def _why_empty(counts: dict[str, Any]) -> tuple[str, str]:
+    strange, lines = counts["lines_not_understood"], counts["lines"]
+    if 2 * strange > lines:
+        message = f"holds no event: {strange:,} of {lines:,} lines were not understood"
+        return message, "--format names another format; the first such lines stand above"
+    outside = sum(counts["calls_out_of_scope"].values())
+    message = f"holds no event: {outside:,} calls lie outside of the roots"
+    return message, "--root names a directory as the traced machine named it"
 
 
 def _parse_alias(text: str) -> tuple[Path, Path]:

@@ -190,3 +190,19 @@ def test_strict_refuses_a_log_with_words_in_it(
     words = ["import", str(log), "-o", str(tmp_path / "trace"), "--root", "/srv/www", "--strict"]
     assert main(words) == 2
     assert "1 of 366 lines are not understood; the first is " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--root", "/nosuch"], "calls lie outside of the roots"),
+        (["--root", "/srv/www", "--format", "dbench"], "365 of 365 lines were not understood"),
+    ],
+)
+def test_an_import_that_finds_nothing_says_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], reason: str
+) -> None:
+    assert main(["import", str(FRONT), "-o", str(tmp_path / "trace"), *words]) == 2
+    told = capsys.readouterr().err
+    assert "holds no event: " in told
+    assert reason in told
