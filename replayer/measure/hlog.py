@@ -58,7 +58,7 @@ class Key:
     expected: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Span:
     """From when to when, in seconds since the engine's begin."""
 

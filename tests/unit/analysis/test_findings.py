@@ -12,7 +12,7 @@ from replayer import measure
 from replayer.analysis import Analysis, analyse, find_split
 from replayer.measure import Histogram
 from replayer.report.findings import acknowledgements, sentences
-from tests.unit.runs import RunWriter, encode, make_run, make_target
+from tests.unit.runs import RunWriter, encode, make_load, make_run, make_target
 
 NFS: dict[str, Any] = {"filesystem": "nfs4", "super_options": ("rw", "vers=4.1")}
 
@@ -127,6 +127,39 @@ def test_a_pause_of_users_who_think_is_no_stall(tmp_path: Path) -> None:
     for second in range(0, 60, 4):
         writer.transaction("page", [10**6], "0/0", (second, second + 1))
     assert found_in(writer).silences == ()
+
+
+def play_turns(path: Path, *rows: tuple[int, int, int]) -> RunWriter:
+    """A job of fio for ten seconds and, after a layout or another's turn, a second one."""
+    writer = RunWriter(path)
+    for second in range(10):
+        writer.transaction("read", noisy(second, 1e6, 100), "0/0", (second, second + 1))
+    for start, end, count in rows:
+        writer.transaction("write", noisy(start, 1e6, count), "0/0", (start, end))
+    return writer
+
+
+def test_time_between_jobs_that_take_turns_is_no_stall(tmp_path: Path) -> None:
+    writer = play_turns(tmp_path, *((second, second + 1, 100) for second in range(20, 30)))
+    assert found_in(writer, load=make_load(order="in turn")).silences == ()
+
+
+@pytest.mark.parametrize(
+    "stalled",
+    [
+        [(24, 25, 0), (25, 26, 0), (26, 27, 0), (27, 28, 100)],
+        # fio prints late where its processes are held, and the interval grows as long.
+        [(24, 28, 100)],
+    ],
+)
+def test_a_stall_within_the_time_of_a_job_is_found(
+    tmp_path: Path, stalled: list[tuple[int, int, int]]
+) -> None:
+    usual = [(second, second + 1, 100) for second in (*range(20, 24), *range(28, 30))]
+    writer = play_turns(tmp_path, *sorted([*usual, *stalled]))
+    (silence,) = found_in(writer, load=make_load(order="in turn")).silences
+    assert (silence.at_s, silence.length_s) == (24, 3)
+    assert silence.expected == pytest.approx(300)
 
 
 @pytest.mark.parametrize("rounds", [1, 3])
