@@ -1,8 +1,7 @@
 """Silence: measured seconds in which nothing ended on a target, though much should have.
 
 A mean per interval cannot show them, for there is no interval. Jobs of fio that take turns are
-looked at in their own time only. With the engine's watchdog the call
-that hung is named.
+looked at in their own time only. With the engine's watchdog the call that hung is named.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

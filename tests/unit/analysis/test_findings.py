@@ -267,6 +267,32 @@ def test_synchronous_opens_are_read_from_the_plan(tmp_path: Path, flags: int, pl
     assert promise.ends == place
 
 
+@pytest.mark.parametrize(
+    ("writing", "place"),
+    [
+        ({"save": "synchronous"}, "device"),
+        ({"save": "direct"}, "device, not flushed"),
+        ({"save": "flushed"}, "client cache, fsync apart"),
+        ({"save": "buffered"}, "client cache"),
+        ({}, None),
+    ],
+)
+def test_how_a_job_of_fio_writes_is_read_from_the_plan(
+    tmp_path: Path, writing: dict[str, str], place: str | None
+) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("save", [10**6] * 30)
+    for op, count in (("write", 30), ("fsync", 1)):  # the fsync is that of end_fsync
+        writer.record(f"0/0/measured/save/{op}/ok/expected", [10**4] * count)
+    folder = writer.write(make_run(load=make_load(order="in turn")))
+    plan = {"engine": "fio", "jobs": [{"source": "save", "text": "", "writing": writing}]}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    record = measure.load_run(folder)
+    found = analyse(record, measure.summarise(record)).acknowledged
+    assert [promise.ends for promise in found] == ([] if place is None else [place])
+    assert [promise.ops[0].place for promise in found] == [promise.ends for promise in found]
+
+
 @pytest.mark.parametrize("plan", ["", "[]", '{"transactions": 7}', '{"jobs": []}'])
 def test_a_plan_of_another_kind_is_no_error(tmp_path: Path, plan: str) -> None:
     folder = save(tmp_path).write(make_run())
