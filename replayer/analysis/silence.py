@@ -4,14 +4,14 @@ A mean per interval cannot show them, for there is no interval. Jobs of fio that
 looked at in their own time only. With the engine's watchdog the call that hung is named.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from replayer.analysis.finding import Silence
 from replayer.analysis.series import LATENCY, TIMES
-from replayer.measure import Key, RunRecord, Seconds, Segment, Span
+from replayer.measure import Key, RunRecord, Seconds, Segment, Span, join_spans
 
 __all__ = ["find_silences"]
 
@@ -70,14 +70,14 @@ def _works(record: RunRecord, segment: Segment) -> Iterator[_Work]:
     own = {key: found for key, found in record.seconds.items() if key.segment == segment}
     if record.run.load.order == "together":
         if own:
-            busy = _joined(span for found in own.values() for span in _spans(found))
+            busy = join_spans(span for found in own.values() for span in _spans(found))
             yield _Work(record.spans[segment], busy, _calls(own))
         return
     for key, whole in own.items():
         if key.op == LATENCY and key.expected:
             job = {each: own[each] for each in own if each.transaction == key.transaction}
             span = Span(float(whole.start_s.min()), float(whole.end_s.max()))
-            yield _Work(span, _joined(_spans(_punctual(whole))), _calls(job))
+            yield _Work(span, join_spans(_spans(_punctual(whole))), _calls(job))
 
 
 def _punctual(found: Seconds) -> Seconds:
@@ -105,23 +105,12 @@ def _spans(found: Seconds) -> Iterator[Span]:
 
 def _gaps(works: Sequence[_Work]) -> Iterator[Span]:
     """Yield the time in which something went on and nothing ended."""
-    busy = _joined(span for work in works for span in work.busy)
-    for own in _joined(work.own for work in works):
+    busy = join_spans(span for work in works for span in work.busy)
+    for own in join_spans(work.own for work in works):
         inside = [span for span in busy if own.start_s <= span.start_s <= own.end_s]
         starts = [own.start_s, *(span.end_s for span in inside)]
         ends = [*(span.start_s for span in inside), own.end_s]
         yield from (Span(start, end) for start, end in zip(starts, ends, strict=True))
-
-
-def _joined(spans: Iterable[Span]) -> list[Span]:
-    """Join spans that touch or overlap, in order."""
-    joined: list[Span] = []
-    for span in sorted(spans):
-        if joined and span.start_s <= joined[-1].end_s:
-            joined[-1] = joined[-1].joined(span)
-        else:
-            joined.append(span)
-    return joined
 
 
 def _calls(own: Mapping[Key, Seconds]) -> float:

@@ -28,6 +28,7 @@ from replayer.verdict import judge
 __all__ = ["compare"]
 
 MOST_CONTENDERS = 24  # chosen: more than a page can hold side by side
+MOST_TOLD = 5  # chosen: sentences that are still read
 LENGTH_FACTOR = 1.5  # chosen: ends of rounds alone make the measured times differ by less
 
 Plans = Literal["same plan", "different plans"]
@@ -105,6 +106,7 @@ def _entrants(
             summary=summaries[id(side.record)].targets[side.target.index],
             distributions=found[id(side.record)],
             seed=seeds[id(side.record)],
+            order=side.record.run.load.order,
         )
         for side in sides
     ]
@@ -133,15 +135,17 @@ def _headline(compared: Sequence[Compared], contenders: Sequence[Contender]) -> 
     """Say in a sentence each what comes out for the typical and for the slow transactions."""
     found = [item for item in compared if item.kind == "all transactions"]
     found = found or [item for item in compared if item.kind == "transaction"]
-    if not found:
+    subjects = list(dict.fromkeys(item.subject for item in found))
+    if not subjects:
         yield f"nothing that all {len(contenders)} have was measured"
-        return
-    subject = found[0].subject
-    what = "the transactions of the mix" if found[0].kind == "all transactions" else subject
-    for figure, words in (("p50", "half of"), ("p95", "95 of 100 of")):
-        ranked = next((i for i in found if i.subject == subject and i.figure == figure), None)
-        if ranked is not None:
-            yield _sentence(ranked, f"{words} {what} take at most")
+    figures = (("p50", "half of"), ("p95", "95 of 100 of"))
+    # Of several jobs that ran in turn, each is told of by its median.
+    for subject in subjects[:MOST_TOLD]:
+        what = "the transactions of the mix" if found[0].kind == "all transactions" else subject
+        for figure, words in figures if len(subjects) == 1 else figures[:1]:
+            ranked = next((i for i in found if i.subject == subject and i.figure == figure), None)
+            if ranked is not None:
+                yield _sentence(ranked, f"{words} {what} take at most")
 
 
 def _sentence(ranked: Compared, words: str) -> str:

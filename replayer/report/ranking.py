@@ -21,7 +21,7 @@ from replayer.measure import (
 )
 from replayer.report.document import Place, Ranked
 
-__all__ = ["CLAIM_ROUNDS", "chance_of_claim", "rank"]
+__all__ = ["CLAIM_ROUNDS", "Order", "chance_of_claim", "rank"]
 
 Order = Literal["together", "in turn"]
 _Entry = TransactionSummary | Performance

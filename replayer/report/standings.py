@@ -5,6 +5,7 @@ where the 95 % interval of the ratio leaves out 1 and both have three rounds; wi
 seconds can be resampled, and the interval must also stay clear of what another run might show.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,7 +22,7 @@ from replayer.measure import (
     TransactionSummary,
 )
 from replayer.report.comparison import Claim, Compared, Standing
-from replayer.report.ranking import CLAIM_ROUNDS
+from replayer.report.ranking import CLAIM_ROUNDS, Order
 
 __all__ = ["FIGURES", "ONE_ROUND_MARGIN", "Entrant", "FigureName", "claim_of", "find_standings"]
 
@@ -68,12 +69,14 @@ class Entrant:
         summary: Its figures.
         distributions: Its distributions in time, of all targets of its run.
         seed: Of its run, for resampling.
+        order: How its transactions ran.
     """
 
     label: str
     summary: TargetSummary
     distributions: Mapping[Subject, Distribution]
     seed: int
+    order: Order
 
 
 _Values = tuple[float | None, ...]
@@ -92,15 +95,19 @@ class _Figures:
 
 
 def find_standings(entrants: Sequence[Entrant]) -> Iterator[Compared]:
-    """Yield every figure that at least two entrants have: all together, transactions, then ops."""
+    """Yield every figure that at least two entrants have: all together, transactions, then ops.
+
+    Transactions that ran in turn are different work: together they have no figures.
+    """
     found = {
         (kind, name): [each for entrant in entrants if (each := _figures(entrant, kind, name))]
         for kind, name in _subjects(entrants)
     }
+    side_by_side = all(entrant.order == "together" for entrant in entrants)
     everywhere = [
         own
         for (kind, _), own in found.items()
-        if kind == "transaction" and len(own) == len(entrants)
+        if kind == "transaction" and len(own) == len(entrants) and side_by_side
     ]
     for place in range(len(FIGURES)):
         common = _supported(everywhere, place)
@@ -200,8 +207,21 @@ def _subjects(entrants: Sequence[Entrant]) -> list[tuple[_Kind, str]]:
             {("transaction", each.name): None for each in entrant.summary.overall.transactions}
         )
     for entrant in entrants:
-        found.update({("op", each.op): None for each in entrant.summary.overall.ops})
+        found.update({("op", op): None for op in _ops(entrant)})
     return list(found)
+
+
+def _ops(entrant: Entrant) -> Iterator[str]:
+    """Yield the ops that have figures of their own.
+
+    Where transactions ran in turn: those of one transaction alone, and not all of it.
+    """
+    overall = entrant.summary.overall
+    shared = Counter(op.op for found in overall.transactions for op in found.ops)
+    whole = {found.ops[0].op for found in overall.transactions if len(found.ops) == 1}
+    for op in overall.ops:
+        if entrant.order == "together" or (shared[op.op] == 1 and op.op not in whole):
+            yield op.op
 
 
 def _figures(entrant: Entrant, kind: _Kind, name: str) -> _Figures | None:
