@@ -218,6 +218,16 @@ def test_the_tail_is_laid_to_the_op_and_the_path_that_made_it(tmp_path: Path) ->
     assert [(found.path, found.calls) for found in tail.paths] == [("style.css", 4)]
 
 
+def test_a_job_of_fio_has_no_calls_to_lay_its_tail_to(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    times = noisy(1, 1e6, 2_000)
+    writer.transaction("w", times)
+    for op in ("write", "fsync"):
+        writer.record(f"0/0/measured/w/{op}/ok/expected", times)
+    assert found_in(writer, load=make_load(order="in turn")).tails == ()
+    assert found_in(writer).tails != ()
+
+
 def test_few_calls_that_take_much_of_the_time_are_outliers(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     writer.record("0/0/measured/page/read/ok/expected", [10_000] * 990 + [10_000_000] * 10)
