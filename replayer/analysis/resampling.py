@@ -92,8 +92,9 @@ def ratio_interval(one: Resampled, best: Resampled, figure: int, ratio: float) -
 def widened(errors: Floats, ratio: float, rounds: int) -> Interval:
     """Return the interval that these errors of the logarithm put around a ratio."""
     low, high = np.percentile(errors, [_LOW, _HIGH]) * _width(rounds)
-    # What was drawn too high was measured too low: the errors turn round (basic bootstrap).
-    bounds = sorted((ratio * float(np.exp(-high)), ratio * float(np.exp(-low))))
+    # Not turned round, as the basic bootstrap does: where all rounds are slow and one is very slow,
+    # that would stretch the interval towards 1 (Hesterberg 2015 on reverse percentile intervals).
+    bounds = (ratio * float(np.exp(low)), ratio * float(np.exp(high)))
     return Interval(min(bounds[0], ratio), max(bounds[1], ratio))
 
 

@@ -21,8 +21,7 @@ from replayer.measure import (
 from replayer.report.comparison import Compared, Comparison, Contender, Difference, Standing
 from replayer.report.conditions import Side, find_differences
 from replayer.report.plan_changes import plan_changes, same_work
-from replayer.report.ranking import CLAIM_ROUNDS
-from replayer.report.standings import ONE_ROUND_MARGIN, Entrant, find_standings
+from replayer.report.standings import Entrant, claim_notes, find_standings
 from replayer.verdict import judge
 
 __all__ = ["compare"]
@@ -58,7 +57,7 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
         headline=tuple(_headline(compared, contenders)),
         differences=differences,
         compared=compared,
-        method=tuple(_method(contenders)),
+        method=tuple(_method(compared, contenders)),
         cautions=tuple(_cautions(records, contenders, differences)),
     )
 
@@ -169,24 +168,15 @@ def _times(standing: Standing) -> str:
     )
 
 
-def _method(contenders: Sequence[Contender]) -> Iterator[str]:
+def _method(compared: Sequence[Compared], contenders: Sequence[Contender]) -> Iterator[str]:
     fewest = min(contender.rounds for contender in contenders)
     yield (
         f"intervals hold 95 of 100 of {DRAWS} resamplings: rounds are drawn again with replacement "
         "(for all targets of a run the same ones), and in each round blocks of neighbouring "
         "seconds; with few rounds they are widened as Student's t is"
     )
-    if fewest >= CLAIM_ROUNDS:
-        yield (
-            "differs: the interval of the ratio leaves out 1; of equal targets chance would say so "
-            "at most 1 time in 20, for each figure"
-        )
-    else:
-        yield (
-            f"differs, one round: with fewer than {CLAIM_ROUNDS} rounds only the spread between "
-            f"seconds is known, not that between runs; so the interval must lie beyond "
-            f"\N{MULTIPLICATION SIGN}{ONE_ROUND_MARGIN:g} (use --rounds {CLAIM_ROUNDS} or more)"
-        )
+    claims = {standing.claim for ranked in compared for standing in ranked.standings}
+    yield from claim_notes(fewest, claims)
 
 
 def _lengths(contenders: Sequence[Contender]) -> Iterator[str]:

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 COMPARISON_SCHEMA: Literal["replayer-comparison-1"] = "replayer-comparison-1"
-Claim = Literal["best", "differs", "differs, one round", "no difference shown"]
+Claim = Literal["best", "differs", "differs, few rounds", "no difference shown"]
 
 
 class Contender(Frozen):
