@@ -1,15 +1,16 @@
 """Where written data is when a transaction has ended: the guarantee of each write figure.
 
 From the mount's guarantee and the ops of the transaction; the plan tells which files were opened
-for synchronous writes. A figure of 10 µs for a write is a figure about this client's memory.
+for synchronous writes, and how a job of fio writes. A figure of 10 µs for a write is a figure about
+this client's memory.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from replayer.analysis.finding import Acknowledged, Promise
-from replayer.measure import RunRecord, Summary, Target, TransactionSummary
+from replayer.measure import RunRecord, Summary, Target, TransactionSummary, Writing, place_of
 
 __all__ = ["find_acknowledged"]
 
@@ -21,26 +22,26 @@ _DEEPEST = 17  # steps of a plan nest 16 deep at most
 
 def find_acknowledged(record: RunRecord, summary: Summary) -> Iterator[Acknowledged]:
     """Yield what is known of each transaction that writes, on each target."""
-    synchronous = _synchronous(record)
+    writings = _writings(record)
     for part in summary.targets:
         target = record.run.targets[part.index]
         for transaction in part.overall.transactions:
-            counts = {op.op: op.count for op in transaction.ops}
-            if any(op in counts for op in WRITES):
-                yield _acknowledged(target, transaction, transaction.name in synchronous)
+            written = any(op.op in WRITES for op in transaction.ops)
+            # What a job of fio does with its files is told by its options alone.
+            known = transaction.name in writings or record.run.load.order == "together"
+            if written and known:
+                yield _acknowledged(target, transaction, writings.get(transaction.name))
 
 
 def _acknowledged(
-    target: Target,
-    transaction: TransactionSummary,
-    synchronous: bool,  # noqa: FBT001 - a fact, not a choice
+    target: Target, transaction: TransactionSummary, writing: Writing | None
 ) -> Acknowledged:
     counts = {op.op: op.count for op in transaction.ops}
     promise = target.guarantee
-    write = promise.fsync if synchronous else promise.write
+    write = promise.write if writing is None else place_of(promise, writing)
     places = {**dict.fromkeys(WRITES, write), **dict.fromkeys(FLUSHES, promise.fsync)}
-    places["close"] = promise.fsync if synchronous else promise.close
-    ends, says = _end(target, transaction, synchronous=synchronous)
+    places["close"] = promise.fsync if writing == "synchronous" else promise.close
+    ends, says = _end(target, transaction, writing)
     return Acknowledged(
         target=target.name,
         transaction=transaction.name,
@@ -50,12 +51,14 @@ def _acknowledged(
     )
 
 
-def _end(target: Target, transaction: TransactionSummary, *, synchronous: bool) -> tuple[str, str]:
+def _end(
+    target: Target, transaction: TransactionSummary, writing: Writing | None
+) -> tuple[str, str]:
     promise = target.guarantee
+    if writing is not None:
+        return place_of(promise, writing), _SAYS[writing]
     counts = {op.op: op.count for op in transaction.ops}
     flushes = sum(counts.get(op, 0) for op in FLUSHES)
-    if synchronous:
-        return promise.fsync, "files are opened for synchronous writes (O_SYNC or O_DSYNC)"
     if flushes:
         each = flushes / max(transaction.count, 1)
         return promise.fsync, f"flushed {each:.2g} times a transaction"
@@ -64,16 +67,30 @@ def _end(target: Target, transaction: TransactionSummary, *, synchronous: bool) 
     return promise.write, "nothing is flushed or closed"
 
 
-def _synchronous(record: RunRecord) -> frozenset[str]:
-    """Return the transactions whose plan opens files with O_SYNC or O_DSYNC."""
+_SAYS: Mapping[Writing, str] = {
+    "buffered": "no write waits until it is stored",
+    "flushed": "a write ends before its flush, which is an op of its own",
+    "direct": "written past the page cache (O_DIRECT), and no device is told to flush",
+    "synchronous": "files are opened for synchronous writes (O_SYNC or O_DSYNC)",
+}
+
+
+def _writings(record: RunRecord) -> Mapping[str, Writing]:
+    """Return how transactions write, where the plan tells.
+
+    A baseline's says it of each job that writes; a scenario's opens files with O_SYNC or O_DSYNC.
+    """
     try:
         plan = json.loads((record.folder / "plan.json").read_bytes())
-        transactions = plan["transactions"]
-        return frozenset(
-            found["name"] for found in transactions if _opens_synchronous(found["steps"], 0)
-        )
-    except (OSError, ValueError, KeyError, TypeError):
-        return frozenset()  # a plan of another kind: nothing is claimed from it
+        if plan.get("engine") == "fio":
+            return {name: how for job in plan["jobs"] for name, how in job["writing"].items()}
+        return {
+            found["name"]: "synchronous"
+            for found in plan["transactions"]
+            if _opens_synchronous(found["steps"], 0)
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}  # a plan of another kind: nothing is claimed from it
 
 
 def _opens_synchronous(node: Any, depth: int) -> bool:  # noqa: ANN401 - JSON

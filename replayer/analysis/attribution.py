@@ -46,7 +46,12 @@ def find_outliers(record: RunRecord) -> Iterator[Outliers]:
 
 
 def find_tails(record: RunRecord) -> Iterator[Tail]:
-    """Yield, for each transaction with samples enough, what made its slowest slow."""
+    """Yield, for each transaction with samples enough, what made its slowest slow.
+
+    A job of fio is no transaction that is made of calls: each of its I/Os is one, and a flush none.
+    """
+    if record.run.load.order == "in turn":
+        return
     for index, name, kind, subject in _subjects(record):
         if kind != "transaction":
             continue

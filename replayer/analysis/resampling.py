@@ -62,14 +62,15 @@ def resample(found: Distribution, figures: Sequence[Figure], seed: int) -> Resam
         figures: Percentiles, or None for the throughput.
         seed: Targets of one run share it, and so the rounds: those stood side by side.
     """
-    rounds = np.unique(found.slots.rounds)
+    worked = found.own_s > 0
+    rounds = np.unique(found.slots.rounds[worked])
     chosen = np.random.default_rng(seed).multinomial(
         rounds.size, np.full(rounds.size, 1 / max(rounds.size, 1)), DRAWS
     )
     weights = np.zeros((DRAWS, found.slots.rounds.size))
     random = np.random.default_rng([seed, found.bins_ns.size])
     for place, number in enumerate(rounds):
-        own = np.flatnonzero(found.slots.rounds == number)
+        own = np.flatnonzero(worked & (found.slots.rounds == number))
         weights[:, own] = _block_weights(own.size, random) * chosen[:, [place]]
     plain = np.ones((1, weights.shape[1]))
     return Resampled(
@@ -91,8 +92,9 @@ def ratio_interval(one: Resampled, best: Resampled, figure: int, ratio: float) -
 def widened(errors: Floats, ratio: float, rounds: int) -> Interval:
     """Return the interval that these errors of the logarithm put around a ratio."""
     low, high = np.percentile(errors, [_LOW, _HIGH]) * _width(rounds)
-    # What was drawn too high was measured too low: the errors turn round (basic bootstrap).
-    bounds = sorted((ratio * float(np.exp(-high)), ratio * float(np.exp(-low))))
+    # Not turned round, as the basic bootstrap does: where all rounds are slow and one is very slow,
+    # that would stretch the interval towards 1 (Hesterberg 2015 on reverse percentile intervals).
+    bounds = (ratio * float(np.exp(low)), ratio * float(np.exp(high)))
     return Interval(min(bounds[0], ratio), max(bounds[1], ratio))
 
 
@@ -119,7 +121,7 @@ def _figures(found: Distribution, weights: Floats, figures: Sequence[Figure]) ->
     counts = weights @ found.table
     sums = np.cumsum(counts, axis=1)
     totals = sums[:, -1] if sums.shape[1] else np.zeros(weights.shape[0])
-    seconds = weights @ found.slots.lengths_s
+    seconds = weights @ found.own_s
     columns = [
         totals / seconds if figure is None else _percentiles(sums, found.bins_ns, figure)
         for figure in figures

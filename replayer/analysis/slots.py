@@ -4,13 +4,23 @@ What heat maps draw and what resampling draws from. The slots are the timeline's
 long runs, several of them together.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replayer.analysis.series import CANCELLED, LATENCY, STUMP, TIMES, Kind
-from replayer.measure import Key, RunRecord, Segment, bin_ns, read_slices
+from replayer.measure import (
+    Key,
+    RunRecord,
+    Seconds,
+    Segment,
+    Span,
+    bin_ns,
+    join_spans,
+    read_slices,
+)
 
 __all__ = ["Distribution", "Slots", "Subject", "cut_slots", "read_distributions"]
 
@@ -50,11 +60,13 @@ class Distribution:
 
     Attributes:
         slots: The slots of its target.
+        own_s: How much of each slot it ran: all of it, or less where transactions ran in turn.
         bins_ns: The middle of each latency bin that is not empty.
         table: Counts: a row for each slot, a column for each bin.
     """
 
     slots: Slots
+    own_s: Floats
     bins_ns: Floats
     table: Floats
 
@@ -70,22 +82,24 @@ def read_distributions(record: RunRecord) -> dict[Subject, Distribution]:
         groups.setdefault((key.segment.target, kind, name), []).append(key)
     distributions = {}
     for subject, keys in groups.items():
-        own = slots.targets == subject[0]
+        own, mine = slots.targets == subject[0], slots.of(subject[0])
         bins = np.unique(np.concatenate([found[key].bins for key in keys]))
         table = np.sum([found[key].table(own.size, bins)[own] for key in keys], axis=0)
-        distributions[subject] = Distribution(slots.of(subject[0]), bin_ns(bins), table)
+        names = {key.transaction for key in keys}
+        own_s = _own_s(record, subject[0], names, mine)
+        distributions[subject] = Distribution(mine, own_s, bin_ns(bins), table)
     return distributions
 
 
 def cut_slots(record: RunRecord) -> Slots:
     """Cut the measured time of a run into about ``MOST_SLOTS`` slots a target, at most."""
-    ends = _ends(record)
+    stretches = list(_stretches(record))
     rows: list[tuple[float, float, int, int]] = []
-    for segment, own in ends.items():
-        number = sum(item.size for other, item in ends.items() if other.target == segment.target)
+    for segment, start_s, own in stretches:
+        number = sum(ends.size for other, _, ends in stretches if other.target == segment.target)
         step = -(-number // MOST_SLOTS)
         kept = _without_stump(np.unique(np.append(own[step - 1 :: step], own[-1])))
-        begins = np.concatenate([[record.spans[segment].start_s], kept[:-1]])
+        begins = np.concatenate([[start_s], kept[:-1]])
         rows += [
             (float(begin), float(end), segment.target, segment.round)
             for begin, end in zip(begins, kept, strict=True)
@@ -110,16 +124,47 @@ def _without_stump(ends: Floats) -> Floats:
 _INSTANT_S = 1e-6  # the timeline's resolution
 
 
-def _ends(record: RunRecord) -> dict[Segment, Floats]:
-    """Return when the intervals of each measured segment ended."""
-    found: dict[Segment, list[Floats]] = {}
+def _stretches(record: RunRecord) -> Iterator[tuple[Segment, float, Floats]]:
+    """Yield the stretches of measured time: whose, its begin, and when its intervals ended.
+
+    A segment is one of them. Where transactions ran in turn, other targets had theirs in between,
+    and each turn is one.
+    """
+    found: dict[Segment, list[Seconds]] = {}
     for key, seconds in record.seconds.items():
         if key.segment.phase == "measured" and seconds.end_s.size:
-            found.setdefault(key.segment, []).append(seconds.end_s)
-    return {
-        segment: np.unique(np.concatenate(parts)).astype(np.float64)
-        for segment, parts in sorted(found.items())
-    }
+            found.setdefault(key.segment, []).append(seconds)
+    for segment, parts in sorted(found.items()):
+        ends = np.unique(np.concatenate([part.end_s for part in parts])).astype(np.float64)
+        if record.run.load.order == "together":
+            yield segment, record.spans[segment].start_s, ends
+        else:
+            for turn in join_spans(span for part in parts for span in _spans(part)):
+                inside = (ends > turn.start_s) & (ends <= turn.end_s)
+                if inside.any():
+                    yield segment, turn.start_s, ends[inside]
+
+
+def _spans(seconds: Seconds) -> Iterator[Span]:
+    for start, end in zip(seconds.start_s, seconds.end_s, strict=True):
+        yield Span(float(start), float(end))
+
+
+def _own_s(record: RunRecord, target: int, names: set[str], slots: Slots) -> Floats:
+    """Return how much of each slot of a target at least one of its transactions ran."""
+    if record.run.load.order == "together":
+        return slots.lengths_s
+    own = join_spans(
+        span
+        for (segment, name), spans in record.log.intervals.items()
+        if segment.target == target and segment.phase == "measured" and name in names
+        for span in spans
+    )
+    ends_s, found = slots.begins_s + slots.lengths_s, np.zeros(slots.begins_s.size)
+    for span in own:
+        shared = np.minimum(ends_s, span.end_s) - np.maximum(slots.begins_s, span.start_s)
+        found += np.where(shared > _INSTANT_S, shared, 0.0)
+    return found
 
 
 def _is_wanted(key: Key) -> bool:

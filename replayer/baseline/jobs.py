@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from replayer.baseline.promises import writes, writing_of
 from replayer.engine.fio import JobFile, check_job_file, parse_job_file, render_job_file
 from replayer.errors import ReplayerError
 from replayer.scenario.shipped import shipped_folder
@@ -47,8 +48,15 @@ def load_jobs(words: Sequence[str], device: Path | None = None) -> tuple[JobFile
 
 
 def document_of(files: Sequence[JobFile], version: str) -> bytes:
-    """Return plan.json of a baseline: what is run, and by which fio."""
-    jobs = [{"source": file.source, "text": render_job_file(file, None)} for file in files]
+    """Return plan.json of a baseline: what is run, how each job writes, and by which fio."""
+    jobs = [
+        {
+            "source": file.source,
+            "text": render_job_file(file, None),
+            "writing": {each.name: writing_of(each) for each in file.sections if writes(each)},
+        }
+        for file in files
+    ]
     return json.dumps({"engine": "fio", "version": version, "jobs": jobs}, indent=2).encode()
 
 

@@ -1,15 +1,15 @@
 """What an acknowledged write of a job means on a target, and what its figures cannot tell.
 
-From the job's options and the mount's guarantee alone. Sentences go into the run's warnings, the
-place of the data into the tables of studies.
+From the job's options and the mount's guarantee alone. Sentences go into the run's warnings; how a
+job writes goes into plan.json, from which reports and studies tell where its data is.
 """
 
 from collections.abc import Iterator
 
 from replayer.engine.fio import JobFile, Section
-from replayer.measure import Guarantee, RunWarning, Target
+from replayer.measure import RunWarning, Target, Writing, place_of
 
-__all__ = ["place_of_writes", "warnings_of"]
+__all__ = ["warnings_of", "writes", "writing_of"]
 
 _OFF = frozenset({None, "0", "none"})
 _NEAR = frozenset({"client cache", "memory", "daemon"})
@@ -30,15 +30,13 @@ def is_direct(section: Section) -> bool:
     return section.switched_on("direct") or section.value("buffered") == "0"
 
 
-def place_of_writes(section: Section, promise: Guarantee) -> str:
-    """Return where the data of an acknowledged write is."""
+def writing_of(section: Section) -> Writing:
+    """Return how a job that writes does it."""
     if section.value("sync") not in _OFF:
-        return promise.fsync
+        return "synchronous"
     if section.switched_on("fsync") or section.switched_on("fdatasync"):
-        return f"{promise.write}, fsync apart"
-    if is_direct(section):
-        return f"{promise.fsync}, not flushed"
-    return promise.write
+        return "flushed"
+    return "direct" if is_direct(section) else "buffered"
 
 
 def warnings_of(files: tuple[JobFile, ...], targets: tuple[Target, ...]) -> Iterator[RunWarning]:
@@ -54,9 +52,9 @@ def _of_writes(section: Section, targets: tuple[Target, ...]) -> Iterator[RunWar
     if not writes(section):
         return
     near = {
-        target.name: place_of_writes(section, target.guarantee)
+        target.name: place
         for target in targets
-        if place_of_writes(section, target.guarantee) in _NEAR
+        if (place := place_of(target.guarantee, writing_of(section))) in _NEAR
     }
     if near:
         where = ", ".join(f"{name}: {place}" for name, place in near.items())

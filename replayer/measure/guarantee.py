@@ -11,9 +11,12 @@ from typing import Literal
 from replayer.measure.facts import MountFacts
 from replayer.measure.frozen import Frozen
 
-__all__ = ["Guarantee", "guarantee_of"]
+__all__ = ["Guarantee", "Writing", "guarantee_of", "place_of"]
 
 Place = Literal["memory", "client cache", "daemon", "server", "device", "unknown"]
+Writing = Literal["buffered", "flushed", "direct", "synchronous"]
+"""How files are written: into caches; with each flush an op of its own (fsync); past the page cache
+(O_DIRECT); so that each write waits until it is stored (O_SYNC, O_DSYNC)."""
 
 
 class Guarantee(Frozen):
@@ -28,6 +31,16 @@ class Guarantee(Frozen):
     """What decides about it, but cannot be seen from this client."""
     source: str
     """Where this is written down."""
+
+
+def place_of(promise: Guarantee, writing: Writing) -> str:
+    """Return where the data of an acknowledged write is."""
+    return {
+        "buffered": promise.write,
+        "flushed": f"{promise.write}, fsync apart",
+        "direct": f"{promise.fsync}, not flushed",
+        "synchronous": promise.fsync,
+    }[writing]
 
 
 def guarantee_of(mount: MountFacts) -> Guarantee:

@@ -27,6 +27,7 @@ __all__ = [
     "Segment",
     "Span",
     "covered_s",
+    "join_spans",
     "read_batches",
     "read_log",
 ]
@@ -58,7 +59,7 @@ class Key:
     expected: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, order=True)
 class Span:
     """From when to when, in seconds since the engine's begin."""
 
@@ -154,13 +155,20 @@ def read_log(path: Path) -> Log:
     )
 
 
+def join_spans(spans: Iterable[Span]) -> list[Span]:
+    """Join spans that touch or overlap, in order."""
+    joined: list[Span] = []
+    for span in sorted(spans):
+        if joined and span.start_s <= joined[-1].end_s:
+            joined[-1] = joined[-1].joined(span)
+        else:
+            joined.append(span)
+    return joined
+
+
 def covered_s(spans: Iterable[Span]) -> float:
     """Return how many seconds lie in at least one of the spans."""
-    total = reached = 0.0
-    for span in sorted(spans, key=lambda span: span.start_s):
-        total += max(span.end_s - max(span.start_s, reached), 0.0)
-        reached = max(reached, span.end_s)
-    return total
+    return sum((span.end_s - span.start_s for span in join_spans(spans)), 0.0)
 
 
 @dataclass(frozen=True, eq=False)

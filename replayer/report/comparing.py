@@ -21,13 +21,13 @@ from replayer.measure import (
 from replayer.report.comparison import Compared, Comparison, Contender, Difference, Standing
 from replayer.report.conditions import Side, find_differences
 from replayer.report.plan_changes import plan_changes, same_work
-from replayer.report.ranking import CLAIM_ROUNDS
-from replayer.report.standings import ONE_ROUND_MARGIN, Entrant, find_standings
+from replayer.report.standings import Entrant, claim_notes, find_standings
 from replayer.verdict import judge
 
 __all__ = ["compare"]
 
 MOST_CONTENDERS = 24  # chosen: more than a page can hold side by side
+MOST_TOLD = 5  # chosen: sentences that are still read
 LENGTH_FACTOR = 1.5  # chosen: ends of rounds alone make the measured times differ by less
 
 Plans = Literal["same plan", "different plans"]
@@ -57,7 +57,7 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
         headline=tuple(_headline(compared, contenders)),
         differences=differences,
         compared=compared,
-        method=tuple(_method(contenders)),
+        method=tuple(_method(compared, contenders)),
         cautions=tuple(_cautions(records, contenders, differences)),
     )
 
@@ -105,6 +105,7 @@ def _entrants(
             summary=summaries[id(side.record)].targets[side.target.index],
             distributions=found[id(side.record)],
             seed=seeds[id(side.record)],
+            order=side.record.run.load.order,
         )
         for side in sides
     ]
@@ -133,15 +134,17 @@ def _headline(compared: Sequence[Compared], contenders: Sequence[Contender]) -> 
     """Say in a sentence each what comes out for the typical and for the slow transactions."""
     found = [item for item in compared if item.kind == "all transactions"]
     found = found or [item for item in compared if item.kind == "transaction"]
-    if not found:
+    subjects = list(dict.fromkeys(item.subject for item in found))
+    if not subjects:
         yield f"nothing that all {len(contenders)} have was measured"
-        return
-    subject = found[0].subject
-    what = "the transactions of the mix" if found[0].kind == "all transactions" else subject
-    for figure, words in (("p50", "half of"), ("p95", "95 of 100 of")):
-        ranked = next((i for i in found if i.subject == subject and i.figure == figure), None)
-        if ranked is not None:
-            yield _sentence(ranked, f"{words} {what} take at most")
+    figures = (("p50", "half of"), ("p95", "95 of 100 of"))
+    # Of several jobs that ran in turn, each is told of by its median.
+    for subject in subjects[:MOST_TOLD]:
+        what = "the transactions of the mix" if found[0].kind == "all transactions" else subject
+        for figure, words in figures if len(subjects) == 1 else figures[:1]:
+            ranked = next((i for i in found if i.subject == subject and i.figure == figure), None)
+            if ranked is not None:
+                yield _sentence(ranked, f"{words} {what} take at most")
 
 
 def _sentence(ranked: Compared, words: str) -> str:
@@ -165,24 +168,15 @@ def _times(standing: Standing) -> str:
     )
 
 
-def _method(contenders: Sequence[Contender]) -> Iterator[str]:
+def _method(compared: Sequence[Compared], contenders: Sequence[Contender]) -> Iterator[str]:
     fewest = min(contender.rounds for contender in contenders)
     yield (
         f"intervals hold 95 of 100 of {DRAWS} resamplings: rounds are drawn again with replacement "
         "(for all targets of a run the same ones), and in each round blocks of neighbouring "
         "seconds; with few rounds they are widened as Student's t is"
     )
-    if fewest >= CLAIM_ROUNDS:
-        yield (
-            "differs: the interval of the ratio leaves out 1; of equal targets chance would say so "
-            "at most 1 time in 20, for each figure"
-        )
-    else:
-        yield (
-            f"differs, one round: with fewer than {CLAIM_ROUNDS} rounds only the spread between "
-            f"seconds is known, not that between runs; so the interval must lie beyond "
-            f"\N{MULTIPLICATION SIGN}{ONE_ROUND_MARGIN:g} (use --rounds {CLAIM_ROUNDS} or more)"
-        )
+    claims = {standing.claim for ranked in compared for standing in ranked.standings}
+    yield from claim_notes(fewest, claims)
 
 
 def _lengths(contenders: Sequence[Contender]) -> Iterator[str]:

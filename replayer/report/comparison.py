@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 COMPARISON_SCHEMA: Literal["replayer-comparison-1"] = "replayer-comparison-1"
-Claim = Literal["best", "differs", "differs, one round", "no difference shown"]
+Claim = Literal["best", "differs", "differs, few rounds", "no difference shown"]
 
 
 class Contender(Frozen):
@@ -73,7 +73,7 @@ class Compared(Frozen):
     subject: str
     kind: Literal["transaction", "op", "all transactions"]
     """All transactions: the geometric mean over those that all have, each weighted by its share;
-    of throughputs the sum."""
+    of throughputs the sum; none of fio's jobs, which took turns."""
     figure: Literal["p50", "p95", "p99", "throughput"]
     unit: Literal["ns", "per_s"]
     better: Literal["lower", "higher"]

@@ -55,7 +55,7 @@ def compose(record: RunRecord) -> Document:
             events=record.losses.events,
         ),
         summary=summary,
-        ranking=rank(summary, run.load.order),
+        ranking=tuple(rank(record, summary)),
         analysis=analyse(record, summary),
         incidents=tuple(_chosen(record)),
     )

@@ -16,8 +16,8 @@ from replayer.measure import (
 )
 from replayer.report.clients import client_notes, describe_clients
 from replayer.report.document import Document, Incident
-from replayer.report.ranking import CLAIM_ROUNDS, chance_of_claim
 from replayer.report.replay import describe_traces
+from replayer.report.standings import claim_notes
 from replayer.report.verification import describe_verification
 from replayer.verdict import Judgement
 
@@ -116,19 +116,9 @@ def footnotes(document: Document) -> Iterator[str]:
 
 def ranking_notes(document: Document) -> Iterator[str]:
     """Yield what the claims of the ranking are worth."""
-    rounds = document.load.rounds
-    if not document.ranking:
-        return
-    if rounds < CLAIM_ROUNDS:
-        yield (
-            f"{rounds} round{'s' * (rounds != 1)} cannot show a difference: "
-            f"use --rounds {CLAIM_ROUNDS} or more"
-        )
-    else:
-        yield (
-            "differs: no round of it overlaps a round of the best; of equal targets chance would "
-            f"say so 1 time in {chance_of_claim(rounds)}, for each figure"
-        )
+    if document.ranking:
+        claims = {place.claim for ranked in document.ranking for place in ranked.places}
+        yield from claim_notes(document.load.rounds, claims)
 
 
 def _target(target: Target) -> Iterator[tuple[str, str]]:

@@ -23,6 +23,7 @@ from replayer.measure import (
     Target,
     Verification,
 )
+from replayer.report.comparison import Claim
 from replayer.verdict import Verdict
 
 __all__ = ["SCHEMA", "Document", "Incident", "LostLines", "Place", "Ranked"]
@@ -56,8 +57,8 @@ class Place(Frozen):
     low: float | None
     """The lowest value of its rounds; null with fewer than two rounds."""
     high: float | None
-    differs: bool
-    """Whether at least three rounds of both lie apart; false: no difference is shown."""
+    claim: Claim
+    """What is claimed of it and the best one, as in comparisons."""
 
 
 class Ranked(Frozen):

@@ -86,14 +86,14 @@ def error_rows(target: TargetSummary) -> Iterator[tuple[str, ...]]:
 def ranking_rows(ranking: Iterable[Ranked]) -> Iterator[tuple[str, ...]]:
     """Yield every place: figure, target, value, ratio, spread, and what is claimed."""
     for ranked in ranking:
-        for number, place in enumerate(ranked.places):
+        for place in ranked.places:
             yield (
                 f"{ranked.subject} {ranked.figure}",
                 place.target,
                 _value(ranked, place.value),
                 f"\N{MULTIPLICATION SIGN}{format_ratio(place.ratio)}",
                 _spread(ranked, place),
-                _claim(number, place),
+                place.claim,
             )
 
 
@@ -108,12 +108,6 @@ def _spread(ranked: Ranked, place: Place) -> str:
     low, high = _value(ranked, place.low), _value(ranked, place.high)
     number, blank, unit = low.partition(" ")
     return f"{number if high.endswith(blank + unit) else low}{DASH}{high}"
-
-
-def _claim(number: int, place: Place) -> str:
-    if number == 0:
-        return "best"
-    return "differs" if place.differs else "no difference shown"
 
 
 def _transaction_row(transaction: TransactionSummary) -> FigureRow:

@@ -1,11 +1,14 @@
 """Standings: each figure of all contenders with its ratio to the best and how sure that is.
 
 Values are those of the full histograms; intervals come from resampling. A difference is claimed
-where the 95 % interval of the ratio leaves out 1 and both have three rounds; with fewer rounds only
-seconds can be resampled, and the interval must also stay clear of what another run might show.
+where the 95 % interval of the ratio leaves out 1, no round of one lies among those of the other,
+and both have samples and rounds enough; with fewer rounds the interval must also stay clear of what
+another run might show.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,13 +24,19 @@ from replayer.measure import (
     TransactionSummary,
 )
 from replayer.report.comparison import Claim, Compared, Standing
-from replayer.report.ranking import CLAIM_ROUNDS
 
-__all__ = ["FIGURES", "ONE_ROUND_MARGIN", "Entrant", "FigureName", "claim_of", "find_standings"]
+__all__ = ["FIGURES", "Entrant", "FigureName", "claim_notes", "find_standings"]
 
-ONE_ROUND_MARGIN = 1.25
+CLAIM_ROUNDS = 3
+"""Chosen: with two rounds, chance alone keeps those of two equal targets apart 1 time in 3."""
+FEW_ROUNDS_MARGIN = 1.25
 """Chosen: another run on a shared mount may well differ by a quarter."""
+CLAIM_SAMPLES = 30
+"""Chosen: below it one slow call more or less moves a median, and a rate, by some per cent."""
+CLAIM_BEYOND = 5
+"""Chosen: so many samples lie above a percentile of which something is claimed."""
 
+Order = Literal["together", "in turn"]
 _Entry = TransactionSummary | Performance
 _Kind = Literal["transaction", "op"]
 _AnyKind = Literal["transaction", "op", "all transactions"]
@@ -68,12 +77,14 @@ class Entrant:
         summary: Its figures.
         distributions: Its distributions in time, of all targets of its run.
         seed: Of its run, for resampling.
+        order: How its transactions ran.
     """
 
     label: str
     summary: TargetSummary
     distributions: Mapping[Subject, Distribution]
     seed: int
+    order: Order
 
 
 _Values = tuple[float | None, ...]
@@ -82,25 +93,33 @@ _Values = tuple[float | None, ...]
 
 @dataclass(frozen=True, eq=False)
 class _Figures:
-    """One entrant's figures of one subject, over all rounds, in each, and resampled."""
+    """One entrant's figures of one subject, over all rounds, in each, and resampled.
+
+    Counted are all that ended, and as samples those that succeeded.
+    """
 
     label: str
     count: int
+    samples: int
     values: _Values
     rounds: tuple[_Values, ...]
     resampled: Resampled | None
 
 
 def find_standings(entrants: Sequence[Entrant]) -> Iterator[Compared]:
-    """Yield every figure that at least two entrants have: all together, transactions, then ops."""
+    """Yield every figure that at least two entrants have: all together, transactions, then ops.
+
+    Transactions that ran in turn are different work: together they have no figures.
+    """
     found = {
         (kind, name): [each for entrant in entrants if (each := _figures(entrant, kind, name))]
         for kind, name in _subjects(entrants)
     }
+    side_by_side = all(entrant.order == "together" for entrant in entrants)
     everywhere = [
         own
         for (kind, _), own in found.items()
-        if kind == "transaction" and len(own) == len(entrants)
+        if kind == "transaction" and len(own) == len(entrants) and side_by_side
     ]
     for place in range(len(FIGURES)):
         common = _supported(everywhere, place)
@@ -148,6 +167,7 @@ def _together(common: Sequence[Sequence[_Figures]]) -> list[_Figures]:
             _Figures(
                 label=parts[0].label,
                 count=sum(part.count for part in parts),
+                samples=sum(part.samples for part in parts),
                 values=_means([part.values for part in parts], weights),
                 rounds=tuple(_means(values, weights) for values in rounds),
                 resampled=_resampled(resampled, weights) if len(resampled) == len(parts) else None,
@@ -182,15 +202,30 @@ def _resampled(parts: Sequence[Resampled], weights: NDArray[np.float64]) -> Resa
     return Resampled(means, middle, min(part.rounds for part in parts))
 
 
-def claim_of(interval: Interval | None, rounds: int) -> Claim:
-    """Say whether an interval of a ratio and so many rounds show a difference."""
-    if interval is None or rounds < 1:
-        return "no difference shown"
+def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
+    """Yield what the claims of a ranking are worth that rests on so many rounds."""
+    apart = (
+        f"both have {CLAIM_SAMPLES} samples or more (for p95 {_samples_needed(95.0)}, for p99 "
+        f"{_samples_needed(99.0)}), no round of it overlaps a round of the best, and the 95 % "
+        "interval of the ratio"
+    )
     if rounds >= CLAIM_ROUNDS:
-        apart = interval.low > 1 or interval.high < 1
-        return "differs" if apart else "no difference shown"
-    apart = interval.low > ONE_ROUND_MARGIN or interval.high < 1 / ONE_ROUND_MARGIN
-    return "differs, one round" if apart else "no difference shown"
+        yield (
+            f"differs: {apart} leaves out 1; of equal targets chance would say so at most 1 time "
+            "in 20, for each figure"
+        )
+    if rounds < CLAIM_ROUNDS or "differs, few rounds" in claims:
+        yield (
+            f"differs, few rounds: {apart} lies beyond \N{MULTIPLICATION SIGN}"
+            f"{FEW_ROUNDS_MARGIN:g}, for fewer than {CLAIM_ROUNDS} rounds that have the figure "
+            f"hardly show how rounds differ (use --rounds {CLAIM_ROUNDS} or more)"
+        )
+
+
+def _samples_needed(percent: float | None) -> int:
+    """Return how many samples a claim about a percentile, or a rate (None), needs on each side."""
+    beyond = 0.0 if percent is None else CLAIM_BEYOND / (1 - percent / 100)
+    return max(CLAIM_SAMPLES, round(beyond))
 
 
 def _subjects(entrants: Sequence[Entrant]) -> list[tuple[_Kind, str]]:
@@ -200,8 +235,21 @@ def _subjects(entrants: Sequence[Entrant]) -> list[tuple[_Kind, str]]:
             {("transaction", each.name): None for each in entrant.summary.overall.transactions}
         )
     for entrant in entrants:
-        found.update({("op", each.op): None for each in entrant.summary.overall.ops})
+        found.update({("op", op): None for op in _ops(entrant)})
     return list(found)
+
+
+def _ops(entrant: Entrant) -> Iterator[str]:
+    """Yield the ops that have figures of their own.
+
+    Where transactions ran in turn: those of one transaction alone, and not all of it.
+    """
+    overall = entrant.summary.overall
+    shared = Counter(op.op for found in overall.transactions for op in found.ops)
+    whole = {found.ops[0].op for found in overall.transactions if len(found.ops) == 1}
+    for op in overall.ops:
+        if entrant.order == "together" or (shared[op.op] == 1 and op.op not in whole):
+            yield op.op
 
 
 def _figures(entrant: Entrant, kind: _Kind, name: str) -> _Figures | None:
@@ -214,6 +262,7 @@ def _figures(entrant: Entrant, kind: _Kind, name: str) -> _Figures | None:
     return _Figures(
         label=entrant.label,
         count=whole.count,
+        samples=_times(whole).count,
         values=_values(whole),
         rounds=tuple(_values(entry) for entry in each if entry is not None),
         resampled=None if found is None else resample(found, percents, entrant.seed),
@@ -237,12 +286,11 @@ def _compared(found: Sequence[_Figures], place: int) -> tuple[Standing, ...]:
 
 
 def _standing(value: float, own: _Figures, best: tuple[float, _Figures], place: int) -> Standing:
-    rounds = [found for values in own.rounds if (found := values[place]) is not None]
+    rounds = _rounds(own, place)
     ratio = value / best[0] if best[0] else 1.0
     interval = None
     if own is not best[1] and own.resampled is not None and best[1].resampled is not None:
         interval = ratio_interval(own.resampled, best[1].resampled, place, ratio)
-    fewest = min(_supporting(own, place), _supporting(best[1], place))
     several = len(rounds) > 1
     return Standing(
         label=own.label,
@@ -252,10 +300,25 @@ def _standing(value: float, own: _Figures, best: tuple[float, _Figures], place: 
         ratio_high=None if interval is None else interval.high,
         low=min(rounds) if several else None,
         high=max(rounds) if several else None,
-        claim="best" if own is best[1] else claim_of(interval, fewest),
+        claim="best" if own is best[1] else _claim(own, best[1], place, interval),
     )
 
 
-def _supporting(figures: _Figures, place: int) -> int:
-    """Return in how many rounds there were samples enough for a figure."""
-    return sum(values[place] is not None for values in figures.rounds)
+def _claim(own: _Figures, best: _Figures, place: int, interval: Interval | None) -> Claim:
+    """Say whether what was measured shows a difference from the best."""
+    ours, others = _rounds(own, place), _rounds(best, place)
+    fewest = min(len(ours), len(others))
+    few = min(own.samples, best.samples) < _samples_needed(FIGURES[place].percent)
+    if interval is None or few or not fewest:
+        return "no difference shown"
+    overlap = min(ours) <= max(others) and min(others) <= max(ours)
+    margin = 1.0 if fewest >= CLAIM_ROUNDS else FEW_ROUNDS_MARGIN
+    beyond = interval.low > margin or interval.high < 1 / margin
+    if overlap or not beyond:
+        return "no difference shown"
+    return "differs" if fewest >= CLAIM_ROUNDS else "differs, few rounds"
+
+
+def _rounds(figures: _Figures, place: int) -> list[float]:
+    """Return a figure of each round in which there were samples enough for it."""
+    return [found for values in figures.rounds if (found := values[place]) is not None]

@@ -1,13 +1,10 @@
 """The tables of a study: the user's figures from the run folders, beside the published ones."""
 
-import json
 from collections.abc import Iterator
 
 from pydantic import Field
 
 from replayer.analysis import find_acknowledged
-from replayer.baseline.promises import place_of_writes, writes
-from replayer.engine.fio import parse_job_file
 from replayer.measure import (
     Frozen,
     Performance,
@@ -176,25 +173,13 @@ def _times(entry: TransactionSummary | Performance) -> Statistics:
 
 def _stored(used: list[Measured], name: str) -> str | None:
     """Return where acknowledged writes were when a figure of them ended."""
-    places = dict.fromkeys(place for found in used for place in _places(found, name))
+    places = dict.fromkeys(
+        each.ends
+        for found in used
+        for each in find_acknowledged(found.record, found.summary)
+        if each.target == name
+    )
     return ", ".join(places) or None
-
-
-def _places(found: Measured, name: str) -> Iterator[str]:
-    """Yield the places: of fio's jobs from their options, of scenarios from their ops."""
-    try:
-        plan = json.loads((found.record.folder / "plan.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return
-    promise = next((t.guarantee for t in found.record.run.targets if t.name == name), None)
-    if plan.get("engine") != "fio":
-        acknowledged = find_acknowledged(found.record, found.summary)
-        yield from (each.ends for each in acknowledged if each.target == name)
-    elif promise is not None:
-        for job in plan["jobs"]:
-            for section in parse_job_file(job["text"], job["source"], {}).sections:
-                if writes(section):
-                    yield place_of_writes(section, promise)
 
 
 def _lines(found: Measured) -> Iterator[Line]:

@@ -69,4 +69,5 @@ def together(parts: Sequence[Distribution]) -> Distribution:
     table = np.zeros((parts[0].table.shape[0], bins.size))
     for part in parts:
         table[:, np.searchsorted(bins, part.bins_ns)] += part.table
-    return Distribution(parts[0].slots, bins, table)
+    own_s = np.maximum.reduce([part.own_s for part in parts])
+    return Distribution(parts[0].slots, own_s, bins, table)

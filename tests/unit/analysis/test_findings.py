@@ -12,7 +12,7 @@ from replayer import measure
 from replayer.analysis import Analysis, analyse, find_split
 from replayer.measure import Histogram
 from replayer.report.findings import acknowledgements, sentences
-from tests.unit.runs import RunWriter, encode, make_run, make_target
+from tests.unit.runs import RunWriter, encode, make_load, make_run, make_target
 
 NFS: dict[str, Any] = {"filesystem": "nfs4", "super_options": ("rw", "vers=4.1")}
 
@@ -129,6 +129,39 @@ def test_a_pause_of_users_who_think_is_no_stall(tmp_path: Path) -> None:
     assert found_in(writer).silences == ()
 
 
+def play_turns(path: Path, *rows: tuple[int, int, int]) -> RunWriter:
+    """A job of fio for ten seconds and, after a layout or another's turn, a second one."""
+    writer = RunWriter(path)
+    for second in range(10):
+        writer.transaction("read", noisy(second, 1e6, 100), "0/0", (second, second + 1))
+    for start, end, count in rows:
+        writer.transaction("write", noisy(start, 1e6, count), "0/0", (start, end))
+    return writer
+
+
+def test_time_between_jobs_that_take_turns_is_no_stall(tmp_path: Path) -> None:
+    writer = play_turns(tmp_path, *((second, second + 1, 100) for second in range(20, 30)))
+    assert found_in(writer, load=make_load(order="in turn")).silences == ()
+
+
+@pytest.mark.parametrize(
+    "stalled",
+    [
+        [(24, 25, 0), (25, 26, 0), (26, 27, 0), (27, 28, 100)],
+        # fio prints late where its processes are held, and the interval grows as long.
+        [(24, 28, 100)],
+    ],
+)
+def test_a_stall_within_the_time_of_a_job_is_found(
+    tmp_path: Path, stalled: list[tuple[int, int, int]]
+) -> None:
+    usual = [(second, second + 1, 100) for second in (*range(20, 24), *range(28, 30))]
+    writer = play_turns(tmp_path, *sorted([*usual, *stalled]))
+    (silence,) = found_in(writer, load=make_load(order="in turn")).silences
+    assert (silence.at_s, silence.length_s) == (24, 3)
+    assert silence.expected == pytest.approx(300)
+
+
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_a_slow_begin_of_each_round_is_found(tmp_path: Path, rounds: int) -> None:
     writer = RunWriter(tmp_path)
@@ -185,6 +218,16 @@ def test_the_tail_is_laid_to_the_op_and_the_path_that_made_it(tmp_path: Path) ->
     assert [(found.path, found.calls) for found in tail.paths] == [("style.css", 4)]
 
 
+def test_a_job_of_fio_has_no_calls_to_lay_its_tail_to(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    times = noisy(1, 1e6, 2_000)
+    writer.transaction("w", times)
+    for op in ("write", "fsync"):
+        writer.record(f"0/0/measured/w/{op}/ok/expected", times)
+    assert found_in(writer, load=make_load(order="in turn")).tails == ()
+    assert found_in(writer).tails != ()
+
+
 def test_few_calls_that_take_much_of_the_time_are_outliers(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     writer.record("0/0/measured/page/read/ok/expected", [10_000] * 990 + [10_000_000] * 10)
@@ -232,6 +275,32 @@ def test_synchronous_opens_are_read_from_the_plan(tmp_path: Path, flags: int, pl
     record = measure.load_run(folder)
     (promise,) = analyse(record, measure.summarise(record)).acknowledged
     assert promise.ends == place
+
+
+@pytest.mark.parametrize(
+    ("writing", "place"),
+    [
+        ({"save": "synchronous"}, "device"),
+        ({"save": "direct"}, "device, not flushed"),
+        ({"save": "flushed"}, "client cache, fsync apart"),
+        ({"save": "buffered"}, "client cache"),
+        ({}, None),
+    ],
+)
+def test_how_a_job_of_fio_writes_is_read_from_the_plan(
+    tmp_path: Path, writing: dict[str, str], place: str | None
+) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("save", [10**6] * 30)
+    for op, count in (("write", 30), ("fsync", 1)):  # the fsync is that of end_fsync
+        writer.record(f"0/0/measured/save/{op}/ok/expected", [10**4] * count)
+    folder = writer.write(make_run(load=make_load(order="in turn")))
+    plan = {"engine": "fio", "jobs": [{"source": "save", "text": "", "writing": writing}]}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    record = measure.load_run(folder)
+    found = analyse(record, measure.summarise(record)).acknowledged
+    assert [promise.ends for promise in found] == ([] if place is None else [place])
+    assert [promise.ops[0].place for promise in found] == [promise.ends for promise in found]
 
 
 @pytest.mark.parametrize("plan", ["", "[]", '{"transactions": 7}', '{"jobs": []}'])

@@ -104,8 +104,51 @@ def test_with_one_round_a_small_difference_is_not_claimed_and_a_large_one_is(
     small = report.compare([load(write_run(tmp_path / "small", [1e6, 1.2e6], rounds=1))])
     large = report.compare([load(write_run(tmp_path / "large", [1e6, 3e6], rounds=1))])
     assert claims(small)["page", "p50"] == "no difference shown"
-    assert claims(large)["page", "p50"] == "differs, one round"
+    assert claims(large)["page", "p50"] == "differs, few rounds"
     assert "use --rounds 3" in " ".join(large.method)
+
+
+def drawn_run(folder: Path, medians: Sequence[Levels], calls: int) -> RunRecord:
+    """A run: of each target the median of each round, and so many calls in each of its seconds."""
+    writer, begin = RunWriter(folder), 0
+    for number, row in enumerate(zip(*medians, strict=True)):
+        for target, median in enumerate(row):
+            for second in range(begin, begin + 8):
+                random = np.random.default_rng([number, target, second])
+                times = [int(time) for time in median * random.lognormal(sigma=0.05, size=calls)]
+                writer.transaction("page", times, f"{target}/{number}", (second, second + 1))
+            begin += 10
+    targets = tuple(make_target(index, f"t{index}") for index in range(len(medians)))
+    return load(writer.write(make_run(targets=targets, load=make_load(rounds=len(medians[0])))))
+
+
+@pytest.mark.parametrize(
+    ("medians", "calls", "claim"),
+    [
+        (((1e6, 1.1e6, 1.05e6), (5e6, 5.5e6, 5.1e6)), 20, "differs"),
+        # One round of the slower target is far slower still.
+        (((1e3, 0.8e3, 1.4e3), (82e3, 85e3, 4e6)), 20, "differs"),
+        # One round of one lies among those of the other.
+        (((1e6, 1e6, 9e6), (8e6, 8e6, 8e6)), 20, "no difference shown"),
+        # Rounds that lie apart, but barely: the interval holds 1.
+        (((1e6, 1.4e6, 1.2e6), (2e6, 1.45e6, 1.7e6)), 20, "no difference shown"),
+        # 24 samples a side.
+        (((1e6, 1.1e6, 1.05e6), (5e6, 5.5e6, 5.1e6)), 1, "no difference shown"),
+        (((1e6, 1.1e6), (5e6, 5.5e6)), 20, "differs, few rounds"),
+        (((1e6, 6e6), (5e6, 5.5e6)), 20, "no difference shown"),
+    ],
+)
+def test_a_figure_of_a_run_has_one_verdict_wherever_it_is_shown(
+    tmp_path: Path, medians: Sequence[Levels], calls: int, claim: str
+) -> None:
+    record = drawn_run(tmp_path / "run", medians, calls)
+    compared = claims(report.compare([record]))
+    shown = {
+        (item.subject, item.figure): item.places[1].claim for item in report.compose(record).ranking
+    }
+    assert compared == shown
+    assert shown["page", "p50"] == claim
+    assert f"{claim}</span>" in report.render_html([record])
 
 
 def test_two_runs_of_one_plan_are_compared_and_named_after_their_folders(tmp_path: Path) -> None:
@@ -114,6 +157,58 @@ def test_two_runs_of_one_plan_are_compared_and_named_after_their_folders(tmp_pat
     assert [contender.label for contender in found.contenders] == ["efs/t0", "zfs/t0"]
     assert found.compared[0].standings[0].label == "zfs/t0"
     assert any("not made in turns" in caution for caution in found.cautions)
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
+    """Two jobs of fio in turns on two targets; the second target is ten times as slow."""
+    folder = tmp_path_factory.mktemp("jobs") / "run"
+    writer, begin = RunWriter(folder), 0
+    for number in range(3):
+        for job, calls in (("sync", 100), ("buffered", 400)):
+            for target, slower in enumerate((1, 10)):
+                for second in range(begin, begin + 4):
+                    random = np.random.default_rng([number, second])
+                    times = 1e6 * slower * random.lognormal(sigma=0.3, size=calls // slower)
+                    spent = [int(time) for time in times]
+                    span, place = (second, second + 1), f"{target}/{number}"
+                    writer.transaction(job, spent, place, span)
+                    writer.record(f"{place}/measured/{job}/write/ok/expected", spent, span)
+                begin += 5
+    targets = (make_target(0, "fast"), make_target(1, "slow"))
+    load_facts = make_load(rounds=3, order="in turn")
+    return load(writer.write(make_run(targets=targets, load=load_facts, id="jobs")))
+
+
+def test_a_job_that_took_turns_has_the_rate_of_its_own_time(jobs: RunRecord) -> None:
+    for item in report.compare([jobs]).compared:
+        best, other = item.standings
+        if item.figure == "throughput":
+            assert best.value == {"sync": 100, "buffered": 400}[item.subject]
+            assert (other.label, other.claim) == ("slow", "differs")
+            assert other.ratio_low is not None
+            assert other.ratio_low > 0.05
+
+
+def test_resampling_knows_the_own_time_of_jobs_and_loses_none_of_their_calls(
+    jobs: RunRecord,
+) -> None:
+    found = read_distributions(jobs)
+    for target, slower in ((0, 1), (1, 10)):
+        for job, calls in (("sync", 100), ("buffered", 400)):
+            own = found[target, "transaction", job]
+            assert own.own_s.sum() == pytest.approx(12)
+            assert own.table.sum() == 12 * (calls // slower)
+            assert resample(own, [None], 0).plain[0] == pytest.approx(calls / slower)
+
+
+def test_jobs_that_took_turns_have_no_figures_together(jobs: RunRecord) -> None:
+    comparison = report.compare([jobs])
+    assert {item.kind for item in comparison.compared} == {"transaction"}
+    assert [text.split(" take")[0] for text in comparison.headline] == [
+        "fast: half of buffered",
+        "fast: half of sync",
+    ]
 
 
 def test_the_same_runs_give_the_same_intervals(tmp_path: Path) -> None:
