@@ -6,7 +6,7 @@ rounds prove nothing.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import comb
 from typing import Literal
@@ -21,7 +21,7 @@ from replayer.measure import (
 )
 from replayer.report.document import Place, Ranked
 
-__all__ = ["CLAIM_ROUNDS", "chance_of_claim", "rank"]
+__all__ = ["CLAIM_ROUNDS", "chance_of_claim", "rank", "rounds_lie_apart"]
 
 Order = Literal["together", "in turn"]
 _Entry = TransactionSummary | Performance
@@ -55,11 +55,12 @@ class _Standing:
     value: float
     rounds: tuple[float, ...]
 
-    def overlaps(self, other: "_Standing") -> bool:
-        """Whether the rounds of the two do not lie apart; too few rounds never do."""
-        if min(len(self.rounds), len(other.rounds)) < CLAIM_ROUNDS:
-            return True
-        return min(self.rounds) <= max(other.rounds) and min(other.rounds) <= max(self.rounds)
+
+def rounds_lie_apart(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether every round of one lies beyond every round of the other; too few never do."""
+    if min(len(one), len(other)) < CLAIM_ROUNDS:
+        return False
+    return max(one) < min(other) or max(other) < min(one)
 
 
 def rank(summary: Summary, order: Order = "together") -> tuple[Ranked, ...]:
@@ -126,7 +127,7 @@ def _place(standing: _Standing, best: _Standing) -> Place:
         ratio=standing.value / best.value if best.value else 1.0,
         low=min(standing.rounds) if several else None,
         high=max(standing.rounds) if several else None,
-        differs=not standing.overlaps(best),
+        differs=rounds_lie_apart(standing.rounds, best.rounds),
     )
 
 
