@@ -17,7 +17,7 @@ from pathlib import Path
 from replayer.baseline.asking import ask
 from replayer.baseline.direct import without_direct
 from replayer.baseline.jobs import load_jobs
-from replayer.engine.fio import find_fio
+from replayer.engine.fio import check_values, find_fio
 from replayer.errors import EXIT_BUG
 from replayer.load.interruption import Interruption, Level
 from replayer.load.targets import check_target, parse_targets
@@ -117,10 +117,11 @@ def _check(order: Order) -> None:
     """Refuse before anything is made: no fio, a job that is not possible, targets that are not."""
     steps = order.study.steps.values()
     jobs = [step.fio for step in steps if step.fio is not None]
-    if jobs:
-        find_fio()
+    program = find_fio() if jobs else None
     for job in jobs:
-        load_jobs([job])
+        (file,) = load_jobs([job])
+        if program is not None:
+            check_values(program, file)
     for target in parse_targets(order.targets):
         for path in target.paths:
             ask(path, partial(check_target, target))

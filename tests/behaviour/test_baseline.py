@@ -351,3 +351,12 @@ def test_a_device_in_use_is_never_measured(shell: Shell, device: str) -> None:
         os.close(held)
     assert done.code == 3
     assert f"{device}: is in use" in done.err
+
+
+def test_what_fio_says_only_when_it_runs_is_kept_where_the_hint_says(shell: Shell) -> None:
+    (shell.home / "own.fio").write_text("[x]\nrw=read\nsize=1m\nbs=2m\n")
+    done = shell.run("baseline", "own.fio", "--target", shell.target(), "-o", shell.home / "run")
+    events = shell.home / "run/events.jsonl"
+    assert done.code == 3
+    assert f"hint: what fio said stands in {events}" in done.err
+    assert "size too small" in events.read_text()
