@@ -343,6 +343,16 @@ def test_a_device_is_read_and_written_to_only_by_who_gives_up_its_data(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root")
+def test_a_device_may_be_named_by_a_relative_link(shell: Shell, device: str) -> None:
+    (shell.home / "link").symlink_to(device)
+    text = f"[w]\nrw=write\nbs=4k\nfilename={device}\n"
+    words = ("--device=d=link", "--i-will-lose-the-data", "link", "--json")
+    done = baseline(shell, text, *words)
+    assert done.code in {0, 4}, done.err
+    assert ops(done.document())["w", "write"] == (256, 1 << 20)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root")
 def test_a_device_in_use_is_never_measured(shell: Shell, device: str) -> None:
     held = os.open(device, os.O_RDONLY | os.O_EXCL)  # as a mount holds it
     try:

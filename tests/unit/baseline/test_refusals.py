@@ -36,6 +36,10 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
         (("own.fio", "own.fio", "--target=mount"), "a second job is named 'x'"),
         (("own.fio", "--device=own.fio"), "is no block device"),
         (
+            ("own.fio", "--device=/dev/nosuch"),
+            "/dev/nosuch: there is no such device\nhint: lsblk lists",
+        ),
+        (
             ("own.fio", "--target=mount", "--i-will-lose-the-data=/dev/vdz"),
             "--i-will-lose-the-data /dev/vdz: is not one of the devices",
         ),
