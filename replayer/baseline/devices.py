@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replayer.errors import ReplayerError
-from replayer.load.targets import MountError, explain
+from replayer.load.targets import MountError, TargetError, explain
 from replayer.measure import Guarantee, MountFacts, SpaceFacts
 from replayer.measure import Target as TargetFacts
 from replayer.measure.mountinfo import MOUNTINFO, parse_mountinfo
@@ -24,7 +24,7 @@ class Device:
     """A block device.
 
     Attributes:
-        path: As the user wrote it.
+        path: Where it is itself: what the user wrote may be a link, and relative.
         size_bytes: Its size.
         expendable: Whether its data may be overwritten.
     """
@@ -41,6 +41,7 @@ def parse_devices(words: Sequence[str], expendable: Sequence[str]) -> dict[str, 
         ReplayerError: One is no block device, in use, or named as expendable only.
     """
     found: dict[str, Device] = {}
+    written: set[str] = set()
     for word in words:
         name, equals, place = word.rpartition("=")
         path = Path(place)
@@ -48,10 +49,10 @@ def parse_devices(words: Sequence[str], expendable: Sequence[str]) -> dict[str, 
         if label in found:
             message = f"two devices are named {label!r}"
             raise ReplayerError(message, hint="give each a name of its own: --device NAME=/dev/…")
+        written.add(str(path))
         found[label] = _look_at(path, expendable=str(path) in expendable)
-    named = {str(device.path) for device in found.values()}
     for other in expendable:
-        if other not in named:
+        if other not in written:
             message = f"--i-will-lose-the-data {other}: is not one of the devices"
             raise ReplayerError(message, hint=f"it goes with --device {other}, written alike")
     return found
@@ -94,6 +95,9 @@ def describe_device(index: int, name: str, device: Device) -> TargetFacts:
 def _look_at(path: Path, *, expendable: bool) -> Device:
     try:
         found = path.stat()
+    except FileNotFoundError as error:
+        message = f"{path}: there is no such device"
+        raise TargetError(message, hint="lsblk lists the block devices of this machine") from error
     except OSError as error:
         raise explain(path, error) from error
     if not stat.S_ISBLK(found.st_mode):
@@ -106,7 +110,7 @@ def _look_at(path: Path, *, expendable: bool) -> Device:
             raise MountError(message, hint="a mounted device is measured through --target")
     descriptor = claim_device(path)
     try:
-        return Device(path, os.lseek(descriptor, 0, os.SEEK_END), expendable)
+        return Device(path.resolve(), os.lseek(descriptor, 0, os.SEEK_END), expendable)
     finally:
         os.close(descriptor)
 

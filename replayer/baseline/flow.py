@@ -31,6 +31,7 @@ from replayer.engine.fio import (
     Launch,
     Program,
     Recorder,
+    check_values,
     find_fio,
     processes,
     render_job_file,
@@ -112,8 +113,10 @@ class _Baseline:
         )
         stem = f"{Path(file.source).stem}-{segment.target}-{segment.round}"
         ending = play_turn(launch, file, watch, self.chronicle.folder.path / "fio" / f"{stem}.json")
-        self.turns += 1
         self._note(segment, ground, ending)
+        if ending.failure is not None:
+            raise ending.failure
+        self.turns += 1
         if not ending.hung:
             kept = self.chronicle.folder.path / "fio" / stem
             ask(folder, partial(_keep_logs, folder, kept))
@@ -170,6 +173,8 @@ def run_baseline(order: Order) -> int:
     for ground in grounds:
         ground.check()
     files = scale_jobs(_jobs(order, grounds), order, grounds)
+    for file in files:
+        check_values(program, file)
     _check_thresholds(order, files, grounds)
     rounds = order.rounds or default_rounds(len(grounds))
     interruption = Interruption()

@@ -12,6 +12,9 @@ from replayer.measure import Health
 __all__ = ["Gauge"]
 
 MOST_TASKS = 64  # looked at, as in the engine: the rest is scaled up
+LEAST_NS = 100_000_000
+"""Chosen: a job waits for a CPU when it starts, too, for some slices of 3 ms; of less time in I/Os
+than this they are a share that says nothing of them."""
 
 
 class Gauge:
@@ -32,8 +35,17 @@ class Gauge:
         self._delays.clear()
 
     def look(self, pid: int) -> None:
-        """Read how long its processes have waited for a CPU: their files are gone at the end."""
-        tasks = [task for process in (pid, *children_of(pid)) for task in _tasks(process)]
+        """Read how long its jobs have waited for a CPU: their files are gone at the end.
+
+        Jobs are processes or threads of fio; its first thread lays files out and does no I/O that
+        is timed.
+        """
+        tasks = [
+            task
+            for process in (pid, *children_of(pid))
+            for task in _tasks(process)
+            if task.name != str(pid)
+        ]
         self._scale = max(len(tasks) / MOST_TASKS, 1.0)
         for task in tasks[:MOST_TASKS]:
             # proc_pid_schedstat: time on a CPU, time waiting for one, turns.
@@ -64,7 +76,7 @@ class Gauge:
         capacity_s = self._wall_s * len(os.sched_getaffinity(0))
         return Health(
             client_cpu_share=min(self._cpu_s / capacity_s, 1.0) if capacity_s else 0.0,
-            run_queue_delay_ns=round(self._delay_ns),
+            run_queue_delay_ns=None if self._in_call_ns < LEAST_NS else round(self._delay_ns),
             in_call_ns=round(self._in_call_ns),
             overhead_ns=None,
             users_given_up=given_up,

@@ -8,7 +8,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +51,7 @@ class Ending:
         hung: Whether processes were left behind in the kernel.
         overdue: Whether it was ended for taking too long.
         steady: By job: what fio says of its steady state.
+        failure: Why it could not run the jobs at all; None if it could.
     """
 
     messages: tuple[str, ...]
@@ -58,6 +59,7 @@ class Ending:
     steady: dict[str, Mapping[str, Any]]
     hung: bool
     overdue: bool
+    failure: FioError | None = None
 
 
 @dataclass(frozen=True)
@@ -134,10 +136,7 @@ def play_turn(launch: Launch, file: JobFile, watch: Watch, kept: Path) -> Ending
         launch: How it is started.
         file: What it runs.
         watch: Who looks on.
-        kept: Where fio's last document is kept.
-
-    Raises:
-        FioError: It could not run the jobs at all.
+        kept: Where fio's last document is kept, in the run folder.
     """
     watch.gauge.open()
     turn = _Turn(FioProcess(launch), file, watch)
@@ -147,7 +146,8 @@ def play_turn(launch: Launch, file: JobFile, watch: Watch, kept: Path) -> Ending
     watch.gauge.close()
     ending = _ending(turn.process, final, hung=not gone, overdue=turn.patience.is_over())
     if watch.interruption.level is Level.NONE and gone:
-        _check(turn.process, final, ending, file)
+        events = kept.parent.parent / "events.jsonl"
+        return replace(ending, failure=_failure(turn, final, ending, events))
     return ending
 
 
@@ -156,6 +156,7 @@ class _Turn:
 
     def __init__(self, process: FioProcess, file: JobFile, watch: Watch) -> None:
         self.process = process
+        self.source = file.source
         self.patience = Patience(file, seconds_needed(file))
         self._watch = watch
         self._depth = max(depth(section) for section in file.sections)
@@ -226,23 +227,19 @@ def _ending(process: FioProcess, final: Snapshot | None, *, hung: bool, overdue:
     )
 
 
-def _check(process: FioProcess, final: Snapshot | None, ending: Ending, file: JobFile) -> None:
-    """Refuse a turn in which nothing was done and fio says why."""
+def _failure(turn: _Turn, final: Snapshot | None, ending: Ending, events: Path) -> FioError | None:
+    """Return the refusal of a turn in which nothing was done and fio says why."""
+    code = turn.process.ended()
     done = final is not None and any(
         share.total for job in final.jobs for share in job.shares.values()
     )
-    if done or (not process.ended() and not ending.errors):
-        return
-    said = next((text for text in ending.messages if text), f"exit code {process.ended()}")
-    message = f"{file.source}: fio could not run it: {said}"
-    raise FioError(message, hint=_hint(" ".join(ending.messages)))
-
-
-def _hint(said: str) -> str:
-    for words, hint in _HINTS:
-        if words in said:
-            return hint
-    return "the last lines of fio stand in events.jsonl of the run folder"
+    if done or (not code and not ending.errors):
+        return None
+    said = next((text for text in ending.messages if text), f"exit code {code}")
+    message = f"{turn.source}: fio could not run it: {said}"
+    everything = " ".join(ending.messages)
+    known = (hint for words, hint in _HINTS if words in everything)
+    return FioError(message, hint=next(known, f"what fio said stands in {events}"))
 
 
 _HINTS = (

@@ -3,11 +3,14 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from replayer.errors import ReplayerError
 from replayer.measure.units import format_count
 from replayer.plan import PlanSummary
-from replayer.plan.likeness import LIMIT_POINTS, Likeness, Row, compare_calls
+from replayer.plan.likeness import LIMIT_POINTS, Likeness, Row, calls_of, compare_calls
+from replayer.plan.summary import TransactionSummary
+from replayer.scenario.problems import nearest_hint
 from replayer.trace import find_trace, load_census
 
 __all__ = ["AgainstError", "compare_with_traces", "render_likeness"]
@@ -39,10 +42,13 @@ def compare_with_traces(
         without: Calls to leave out.
 
     Raises:
-        AgainstError: There is no such transaction, or it is not said which one is meant.
+        AgainstError: There is no such transaction, or it is not said which one is meant; or none
+            of them has a call that is to be left out.
         TraceError: There is no such trace, or it has no such request.
     """
-    return [_compare(summary, word, without) for word in words]
+    pairs = [_find(summary, word) for word in words]
+    _check_without(without, {name for pair in pairs for name in calls_of(*pair)})
+    return [compare_calls(said, census, without) for said, census in pairs]
 
 
 def render_likeness(found: Likeness, word: str) -> Iterator[str]:
@@ -81,7 +87,18 @@ def _amount(value: float) -> str:
     return f"{value:>10,.0f}" if value >= 100 or value == round(value) else f"{value:>10,.1f}"  # noqa: PLR2004 - shorter
 
 
-def _compare(summary: PlanSummary, word: str, without: Collection[str]) -> Likeness:
+def _check_without(without: Collection[str], known: Collection[str]) -> None:
+    for call in without:
+        if call not in known:
+            message = f"--without {call}: neither the transaction nor the trace has such a call"
+            if not known:
+                message = f"--without {call} is without effect: nothing is compared"
+            hint = nearest_hint(call, sorted(known), kind="calls") if known else "add --against"
+            raise AgainstError(message, hint=hint)
+
+
+def _find(summary: PlanSummary, word: str) -> tuple[TransactionSummary, dict[str, Any]]:
+    """Return what a word of --against means: a transaction and the census of a trace."""
     pair = _parse(word)
     name = pair.transaction or _only_one(summary, word)
     said = next((each for each in summary.transactions if each.name == name), None)
@@ -90,7 +107,7 @@ def _compare(summary: PlanSummary, word: str, without: Collection[str]) -> Liken
         message = f"--against {word}: {summary.name} has no transaction {name}"
         raise AgainstError(message, hint=f"it has {known}")
     trace = find_trace(pair.trace, Path.cwd())
-    return compare_calls(said, load_census(trace, pair.label), without)
+    return said, load_census(trace, pair.label)
 
 
 def _only_one(summary: PlanSummary, word: str) -> str:

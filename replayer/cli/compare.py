@@ -10,6 +10,7 @@ from replayer.report import (
     Comparison,
     Style,
     compare,
+    refuse_second_file,
     render_comparison_json,
     render_comparison_markdown,
     render_comparison_table,
@@ -51,31 +52,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="same plan",
         help="compare runs of different work: only what bears the same name is compared",
     )
-    parser.add_argument(
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
         "--format",
         choices=("table", *_FORMS),
-        default="table",
         help="what to print (default: table)",
     )
-    parser.add_argument(
+    form.add_argument(
         "--json", dest="format", action="store_const", const="json", help="print one JSON document"
+    )
+    form.add_argument(
+        "--html", type=Path, metavar="FILE", help="write one HTML page with charts to a new file"
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write to a new file instead of printing"
-    )
-    parser.add_argument(
-        "--html", type=Path, metavar="FILE", help="write one HTML page with charts to a new file"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, and print; the exit code is about reading the runs, not about who is faster."""
+    refuse_second_file(arguments.html, arguments.output)
     records = [load_run(path) for path in arguments.runs]
     comparison = compare(records, arguments.different_plans)
     if arguments.html is not None:
         write_new(arguments.html, render_html(records, arguments.different_plans))
         return 0
-    if arguments.format == "table":
+    if arguments.format in {None, "table"}:
         style = Style() if arguments.output is not None else Style.of(sys.stdout)
         text = render_comparison_table(comparison, style)
     else:

@@ -17,7 +17,7 @@ No prices are built in: they change, and differ by region and contract. Yours go
   currency: USD
   stored_gb: 20
   views_per_month: 5000000      # left out: the measured rate, all month long
-  views: [front_page, single_post]
+  views: [front_page, single_post]   # what a page view is; the bill is that of the whole run
   targets:
     efs: {per_gb_month: 0.30, per_gb_read: 0.03, per_gb_written: 0.06}
     zfs: {per_month: 180}

@@ -10,6 +10,7 @@ from replayer.report import (
     Document,
     Style,
     compose,
+    refuse_second_file,
     render_csv,
     render_html,
     render_json,
@@ -34,17 +35,17 @@ _FORMS: dict[str, Callable[[Document], str]] = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run folder")
-    parser.add_argument(
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
         "--format",
         choices=("table", *_FORMS, "junit"),
-        default="table",
         help="what to print (default: table); several runs follow each other, as JSON one a line, "
         "as JUnit in one file with a test suite each",
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write to a new file instead of printing"
     )
-    parser.add_argument(
+    form.add_argument(
         "--html",
         type=Path,
         metavar="FILE",
@@ -54,13 +55,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the reports; the exit code is about reading them, not about their verdicts."""
+    refuse_second_file(arguments.html, arguments.output)
     records = [load_run(path) for path in arguments.runs]
     if arguments.html is not None:
         write_new(arguments.html, render_html(records))
         return 0
     documents = [compose(record) for record in records]
     style = Style() if arguments.output is not None else Style.of(sys.stdout)
-    text = _text(documents, arguments.format, style)
+    text = _text(documents, arguments.format or "table", style)
     if arguments.output is None:
         print(text, end="")
     else:

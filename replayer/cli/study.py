@@ -9,9 +9,13 @@ from replayer.errors import ReplayerError
 from replayer.report import Style
 from replayer.study import (
     Order,
+    Remarks,
     Study,
+    exit_code_of,
     fill_tables,
     find_stand_outs,
+    find_verdicts,
+    load_measured,
     load_studies,
     load_study,
     render_study,
@@ -26,7 +30,6 @@ __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME = "study"
 HELP = "repeat a published study on targets of your own, beside the published figures"
-EXIT_INCONCLUSIVE = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,18 +61,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run, resume, show or list studies."""
     if arguments.resume is not None:
-        if arguments.study or arguments.target:
-            message = "--resume goes on with the study and the targets that it began with"
-            raise ReplayerError(message, hint="leave the name and --target out")
-        journal, settled = resume_study(arguments.resume, quiet=arguments.quiet)
-        return _end(load_study(journal.state.study), journal, arguments, settled=settled)
+        _refuse_beside("--resume goes on as the study began", arguments, *_OF_A_START, "study")
+        journal = resume_study(arguments.resume, quiet=arguments.quiet)
+        return _end(load_study(journal.state.study), journal, arguments)
     if arguments.study is None:
+        _refuse_beside("no study is named", arguments, *_OF_A_START, "json", "quiet")
         _list_studies()
         return 0
     study = load_study(arguments.study)
     if not arguments.target:
+        said = "without --target nothing is measured, and the published tables are shown"
+        _refuse_beside(said, arguments, *_OF_A_START, "quiet")
         _show(study, None, arguments)
         return 0
+    if arguments.quick:
+        _refuse_beside("--quick has one round", arguments, "rounds")
     order = Order(
         study=study,
         source=_source(arguments.study, study),
@@ -79,26 +85,38 @@ def run(arguments: argparse.Namespace) -> int:
         output=arguments.output,
         quiet=arguments.quiet,
     )
-    journal, settled = run_study(order)
-    return _end(study, journal, arguments, settled=settled)
+    return _end(study, run_study(order), arguments)
 
 
-def _end(study: Study, journal: Journal, arguments: argparse.Namespace, *, settled: bool) -> int:
+_OF_A_START = ("target", "quick", "rounds", "output")
+"""What is said once, when a study begins."""
+
+
+def _refuse_beside(said: str, arguments: argparse.Namespace, *names: str) -> None:
+    """Refuse words that would be without effect beside the others."""
+    for name in names:
+        if getattr(arguments, name):
+            word = arguments.study if name == "study" else f"--{name}"
+            message = f"{word} is without effect: {said}"
+            raise ReplayerError(message, hint=f"leave {word} out; see replayer study --help")
+
+
+def _end(study: Study, journal: Journal, arguments: argparse.Namespace) -> int:
     _show(study, journal, arguments)
-    if settled:
-        return 0
-    print(
-        f"replayer: not all steps are done; go on with: replayer study --resume {journal.path}",
-        file=sys.stderr,
-    )
-    return EXIT_INCONCLUSIVE
+    if not all(map(journal.is_done, study.steps)):
+        print(
+            f"replayer: not all steps are done; go on with: replayer study --resume {journal.path}",
+            file=sys.stderr,
+        )
+    return exit_code_of(study, journal)
 
 
 def _show(study: Study, journal: Journal | None, arguments: argparse.Namespace) -> None:
-    tables = fill_tables(study, journal)
-    stand_outs = () if journal is None else find_stand_outs(study, journal)
+    steps = {} if journal is None else load_measured(study, journal)
+    tables = fill_tables(study, steps, quick=journal is not None and journal.state.quick)
+    remarks = Remarks(find_verdicts(steps), find_stand_outs(steps))
     if not arguments.json:
-        print(render_study(study, tables, journal, stand_outs, Style.of(sys.stdout)), end="")
+        print(render_study(study, tables, journal, remarks, Style.of(sys.stdout)), end="")
         return
     document = {
         "schema": "replayer-study-1",
@@ -106,7 +124,8 @@ def _show(study: Study, journal: Journal | None, arguments: argparse.Namespace) 
         "state": None if journal is None else journal.state.model_dump(),
         "folder": None if journal is None else str(journal.path),
         "tables": [table.model_dump() for table in tables],
-        "stand_outs": [found.model_dump() for found in stand_outs],
+        "verdicts": [found.model_dump() for found in remarks.verdicts],
+        "stand_outs": [found.model_dump() for found in remarks.stand_outs],
     }
     print(json.dumps(document, indent=2))
 

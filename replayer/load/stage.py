@@ -27,6 +27,7 @@ from replayer.measure.facts import collect_machine
 from replayer.measure.health import RunWarning, health_warnings
 from replayer.measure.run import part_in_words
 from replayer.measure.runfolder import RunFolder
+from replayer.scenario.model import wrong_users
 
 __all__ = ["Stage", "make_request", "open_stage"]
 
@@ -232,8 +233,9 @@ def _make_workload(environment: Environment, settings: Settings, rounds: int) ->
 
 
 def _check_numbers(users: int | None, run_time_s: int | None) -> None:
-    if users is not None and users < 1:
-        message = f"-u must be at least 1, got {users}"
+    wrong = None if users is None else wrong_users(users)
+    if wrong is not None:
+        message = f"-u {wrong}"
         raise ReplayerError(message)
     if run_time_s is not None and run_time_s < 1:
         message = f"-t must be at least 1s, got {run_time_s}s"

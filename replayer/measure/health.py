@@ -27,6 +27,7 @@ OWN_SHARE = 0.05  # chosen: half of what users may wait for a CPU before it is s
 Kind = Literal[
     "client busy",
     "waited for a cpu",
+    "too short",
     "engine slow",
     "clock slow",
     "users given up",
@@ -59,8 +60,9 @@ class Health(Frozen):
 
     client_cpu_share: float
     """CPU time of our process / (wall time x CPUs it may use), over the measured phases; 0 to 1."""
-    run_queue_delay_ns: int
-    """Time that users were ready to run but had no CPU."""
+    run_queue_delay_ns: int | None
+    """Time that users were ready to run but had no CPU; null: they were in calls for too short a
+    time for what was seen of it to mean anything."""
     in_call_ns: int
     """Time that users spent in calls."""
     outside_ns: int = 0
@@ -82,10 +84,10 @@ class Health(Frozen):
     def waiting_share(self) -> float:
         """Time waiting for a CPU as a share of time in calls and of replays outside of calls.
 
-        0 when there were none.
+        0 when there were none, or when it is not known.
         """
         working_ns = self.in_call_ns + self.outside_ns
-        return self.run_queue_delay_ns / working_ns if working_ns > 0 else 0.0
+        return (self.run_queue_delay_ns or 0) / working_ns if working_ns > 0 else 0.0
 
     @property
     def own_share(self) -> float:
@@ -155,6 +157,13 @@ def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterato
             f"{WAITING_SHARE:.0%} the highest percentiles are partly the client's, above "
             f"{BOTTLENECK_SHARE:.0%} all latencies",
             hint=_relief(load, machine),
+        )
+    if health.run_queue_delay_ns is None:
+        yield RunWarning(
+            kind="too short",
+            message=f"users were in calls for {format_time_ns(health.in_call_ns)} in all: too "
+            "short to tell whether the figures are this client's",
+            hint="give them more to do: a longer time, or more data",
         )
     yield from _own_cost(health)
     if health.events_dropped:

@@ -14,7 +14,7 @@ from replayer.plan.tables import Tables, exponential_table
 from replayer.scenario import steps as s
 from replayer.scenario.draws import DurationDraw
 from replayer.scenario.flow import names_of
-from replayer.scenario.model import Compressible, Dataset, Scenario
+from replayer.scenario.model import Compressible, Dataset, Scenario, wrong_users
 from replayer.scenario.references import places_of
 from replayer.scenario.walk import walk_steps
 
@@ -96,9 +96,9 @@ def _work(book: Book) -> dict[str, Any]:
 
 
 def _check_users(scenario: Scenario, count: int) -> None:
-    if count < 1:
-        message = f"users must be at least 1, got {count}"
-        raise PlanError(str(scenario.document.origin(("users",))), message)
+    wrong = wrong_users(count)
+    if wrong is not None:
+        raise PlanError(str(scenario.document.origin(("users",))), f"users {wrong}")
     wanted = sum(role.users for role in scenario.roles.values())
     if count < wanted:
         message = f"users must be at least {wanted}, as many as the roles have, got {count}"

@@ -13,7 +13,7 @@ from typing import Any
 from replayer.plan.expectation import PATH_OPS
 from replayer.plan.summary import TransactionSummary
 
-__all__ = ["LIMIT_POINTS", "Likeness", "Row", "compare_calls"]
+__all__ = ["LIMIT_POINTS", "Likeness", "Row", "calls_of", "compare_calls"]
 
 LIMIT_POINTS = 2.0
 """Chosen: no kind of call may be off by more than one call in fifty."""
@@ -116,6 +116,12 @@ class _Calls:
         return 100 * self.written / moved if moved else 0.0
 
 
+def calls_of(said: TransactionSummary, census: Mapping[str, Any]) -> frozenset[str]:
+    """Return the names of the calls that a transaction and a trace have, under either's name."""
+    names = {*said.ops, *census["ops"]}
+    return frozenset({*names, *(SAME.get(name, name) for name in names)})
+
+
 def compare_calls(
     said: TransactionSummary, census: Mapping[str, Any], without: Collection[str] = ()
 ) -> Likeness:
@@ -126,6 +132,7 @@ def compare_calls(
         census: Of a trace: ``requests`` and, for each op, ``count``, ``errors`` and ``bytes``.
         without: Calls to leave out on both sides, such as those on an archive that lies elsewhere.
     """
+    without = {SAME.get(name, name) for name in without}
     requests = int(census["requests"]) or 1
     trace = _of_trace(census, requests, without)
     plan = _of_plan(said, trace, without)

@@ -13,6 +13,7 @@ from replayer.plan.compile import POOL_BYTES
 from replayer.plan.document import FORMAT, Plan
 from replayer.plan.tables import exponential_table
 from replayer.plan.traces import Traces, plain_name, plain_names, replay_step
+from replayer.scenario.model import wrong_users
 from replayer.scenario.problems import nearest_hint
 from replayer.trace import TraceFacts
 
@@ -171,8 +172,8 @@ def _mistakes(trace: TraceFacts, options: ReplayOptions) -> list[tuple[bool, str
             "1 is as recorded, 2 twice as fast",
         ),
         (
-            options.users is not None and options.users < 1,
-            f"-u must be at least 1, got {options.users}",
+            options.users is not None and wrong_users(options.users) is not None,
+            f"-u {wrong_users(options.users or 0)}",
             "",
         ),
     ]

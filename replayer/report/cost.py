@@ -1,7 +1,8 @@
 """What a target costs a month, and a million page views, at the rate that was measured.
 
-Pure: prices and a summary in, amounts out. Bytes and ops are those of the application's calls: what
-the client's cache answers is no request to a server, so what is billed by use is at most this.
+Pure: prices and a summary in, amounts out. Use is everything that the run asked of a target, shared
+out among its page views. Bytes and ops are those of the application's calls, which are not what a
+client asks a server: caches answer some of them, and others take several requests.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,7 +19,7 @@ from replayer.measure import (
     TransactionSummary,
     format_rate,
 )
-from replayer.report.prices import Prices, TargetPrices
+from replayer.report.prices import OTHERS, Prices, TargetPrices
 
 __all__ = ["COST_SCHEMA", "Cost", "Costs", "render_costs", "work_out"]
 
@@ -26,9 +27,10 @@ COST_SCHEMA: Literal["replayer-cost-1"] = "replayer-cost-1"
 MONTH_S = 730 * 3600.0  # 730 hours: how cloud bills count a month
 GB = 1e9
 MILLION = 1e6
-READS = frozenset({"read", "pread", "pread_random", "mmap_read", "sendfile"})
-WRITES = frozenset({"write", "pwrite", "pwrite_random", "append"})
-BOTH = frozenset({"copy_file_range"})
+READS = frozenset({"read", "readv", "pread", "preadv", "pread_random", "mmap_read", "sendfile"})
+WRITES = frozenset({"write", "writev", "pwrite", "pwritev", "pwrite_random", "append"})
+BOTH = frozenset({"copy_file_range", "splice"})
+WAITS = frozenset({"until", "await"})  # timed as ops, but no calls
 
 
 class Cost(Frozen):
@@ -42,7 +44,7 @@ class Cost(Frozen):
     fixed_per_month: float
     """Storage, and what is paid whatever is used."""
     use_per_month: float
-    """Reads, writes and ops: at most, see the notes."""
+    """Reads, writes and ops of all transactions; see the notes for what it may be off by."""
     per_month: float
     per_million_views: float
     sufficient: bool
@@ -111,7 +113,7 @@ def _cost(target: TargetSummary, prices: Prices) -> Cost:
     rate = good / seconds
     month = prices.views_per_month or rate * MONTH_S
     fixed = price.per_month + price.per_gb_month * prices.stored_gb
-    use = sum(_use(op, price) for found in views for op in found.ops) / good * month
+    use = sum(_use(op, price) for op in target.overall.ops) / good * month
     return Cost(
         target=target.name,
         views_per_s=rate,
@@ -135,7 +137,9 @@ def _views(target: TargetSummary, prices: Prices) -> Sequence[TransactionSummary
 
 def _use(op: Performance, price: TargetPrices) -> float:
     """Return what one op's calls of the run cost."""
-    each = price.per_million_ops.get(op.op, price.per_million_ops.get("all", 0.0))
+    if op.op in WAITS:
+        return 0.0
+    each = price.per_million_ops.get(op.op, price.per_million_ops.get(OTHERS, 0.0))
     moved = 0.0
     if op.op in READS | BOTH:
         moved += price.per_gb_read * op.bytes / GB
@@ -146,9 +150,12 @@ def _use(op: Performance, price: TargetPrices) -> float:
 
 def _notes(summary: Summary, prices: Prices) -> Iterator[str]:
     yield (
-        "use is that of the application's calls; what the client's cache answers is not billed, so "
-        "it is at most this"
+        "use is that of all calls of the run, page views or not; a bill has less where the "
+        "client's cache answers, and more where a call takes several requests, the client reads "
+        "ahead, or a provider rounds small requests up"
     )
+    if not prices.views:
+        yield "every transaction counts as a page view: views: names those that are page views"
     without = [target.name for target in summary.targets if target.name not in prices.targets]
     if without:
         yield f"no prices are given for {', '.join(without)}"

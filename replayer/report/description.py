@@ -173,7 +173,8 @@ def _harness(document: Document) -> str:
     pauses = f" ({format_share(health.outside_cpu_share)} of replays outside of calls)"
     paused = pauses if health.outside_ns else ""
     worked = "call and replay" if health.outside_ns else "call"
-    return (
-        f"{format_share(health.client_cpu_share)} of the CPUs used{paused}, "
-        f"{format_share(health.waiting_share)} of {worked} time waiting for a CPU{own}"
-    )
+    waited = f"{format_share(health.waiting_share)} of {worked} time waiting for a CPU"
+    if health.run_queue_delay_ns is None:
+        calls = format_time_ns(health.in_call_ns)
+        waited = f"{calls} in calls, too short to tell the time waiting for a CPU"
+    return f"{format_share(health.client_cpu_share)} of the CPUs used{paused}, {waited}{own}"

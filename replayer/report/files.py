@@ -5,7 +5,7 @@ from pathlib import Path
 
 from replayer.errors import ReplayerError
 
-__all__ = ["ReportFiles", "write_new"]
+__all__ = ["ReportFiles", "refuse_second_file", "write_new"]
 
 _HINT = "name a file that does not exist yet"
 
@@ -39,6 +39,17 @@ class ReportFiles:
         if len({path.absolute() for path in named}) < len(named):
             message = f"{named[0]}: is asked to hold two reports"
             raise ReplayerError(message, hint=_HINT)
+
+
+def refuse_second_file(html: Path | None, output: Path | None) -> None:
+    """Refuse a file for what is not printed where a page is written instead.
+
+    Raises:
+        ReplayerError: Both are named.
+    """
+    if html is not None and output is not None:
+        message = f"-o {output} is without effect: --html {html} is written, and nothing else"
+        raise ReplayerError(message, hint="ask for one of them at a time")
 
 
 def write_new(path: Path, text: str) -> None:

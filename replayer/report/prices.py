@@ -7,16 +7,30 @@ next door (``cost``).
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import PydanticCustomError
 
 from replayer.scenario.document import load_text, parse_document
 from replayer.scenario.part import Part
-from replayer.scenario.problems import ScenarioError
+from replayer.scenario.problems import ScenarioError, nearest_hint
+from replayer.scenario.references import OPS
 from replayer.scenario.refusals import explain
 
-__all__ = ["Prices", "TargetPrices", "load_prices"]
+__all__ = ["OTHERS", "Prices", "TargetPrices", "load_prices"]
 
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+OTHERS = "all"
+"""Stands for every op that has no price of its own."""
+PRICED = frozenset({OTHERS, "trim", *OPS})  # trim: of fio's jobs
+
+
+def _refuse_unknown_ops(prices: dict[str, Amount]) -> dict[str, Amount]:
+    for op in prices:
+        if op not in PRICED:
+            context = {"key": op, "hint": nearest_hint(op, sorted(PRICED), kind="ops")}
+            raise PydanticCustomError("unknown_key", "unknown op {key}", context)
+    return prices
 
 
 class TargetPrices(Part):
@@ -28,7 +42,9 @@ class TargetPrices(Part):
     """Of stored data, a GB being 10^9 bytes."""
     per_gb_read: Amount = 0.0
     per_gb_written: Amount = 0.0
-    per_million_ops: dict[str, Amount] = Field(default_factory=dict)
+    per_million_ops: Annotated[dict[str, Amount], AfterValidator(_refuse_unknown_ops)] = Field(
+        default_factory=dict
+    )
     """Of single ops, by name, such as ``open``; ``all`` is the price of every other one."""
 
 
@@ -41,7 +57,7 @@ class Prices(Part):
     views_per_month: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = None
     """How many page views a month to work it out for; left out: as many as were measured."""
     views: tuple[str, ...] = ()
-    """Which transactions are page views; left out: all."""
+    """Which transactions count as page views; left out: all. Use is that of all either way."""
     targets: Annotated[dict[str, TargetPrices], Field(min_length=1)]
     """Prices by the target's name."""
 

@@ -25,7 +25,15 @@ from replayer.measure import (
 )
 from replayer.report.comparison import Claim, Compared, Standing
 
-__all__ = ["FIGURES", "Entrant", "FigureName", "claim_notes", "find_standings"]
+__all__ = [
+    "CLAIM_ROUNDS",
+    "FIGURES",
+    "Entrant",
+    "FigureName",
+    "claim_notes",
+    "find_standings",
+    "lie_apart",
+]
 
 CLAIM_ROUNDS = 3
 """Chosen: with two rounds, chance alone keeps those of two equal targets apart 1 time in 3."""
@@ -304,6 +312,11 @@ def _standing(value: float, own: _Figures, best: tuple[float, _Figures], place: 
     )
 
 
+def lie_apart(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether all of one lie beyond all of the other."""
+    return max(one) < min(other) or max(other) < min(one)
+
+
 def _claim(own: _Figures, best: _Figures, place: int, interval: Interval | None) -> Claim:
     """Say whether what was measured shows a difference from the best."""
     ours, others = _rounds(own, place), _rounds(best, place)
@@ -311,10 +324,9 @@ def _claim(own: _Figures, best: _Figures, place: int, interval: Interval | None)
     few = min(own.samples, best.samples) < _samples_needed(FIGURES[place].percent)
     if interval is None or few or not fewest:
         return "no difference shown"
-    overlap = min(ours) <= max(others) and min(others) <= max(ours)
     margin = 1.0 if fewest >= CLAIM_ROUNDS else FEW_ROUNDS_MARGIN
     beyond = interval.low > margin or interval.high < 1 / margin
-    if overlap or not beyond:
+    if not (beyond and lie_apart(ours, others)):
         return "no difference shown"
     return "differs" if fewest >= CLAIM_ROUNDS else "differs, few rounds"
 

@@ -19,13 +19,28 @@ from replayer.scenario.steps import Steps
 from replayer.scenario.units import Count, Duration, Percent, Positive, Rate, Size, show_value
 from replayer.trace import TraceFacts
 
-__all__ = ["Arrivals", "Compressible", "Content", "Dataset", "Role", "Scenario", "Users"]
+__all__ = [
+    "Arrivals",
+    "Compressible",
+    "Content",
+    "Dataset",
+    "Role",
+    "Scenario",
+    "Users",
+    "wrong_users",
+]
 
 MAX_USERS = 1_000_000
 """Chosen: a hundred times what one process is made for."""
 
 MAX_FILES = 10_000_000
 """Chosen: what a plan can hold in the memory of an ordinary machine."""
+
+
+def wrong_users(count: int) -> str | None:
+    """Return what is wrong with a number of users, in words to follow its name; None: nothing."""
+    return None if 1 <= count <= MAX_USERS else f"must be from 1 to {MAX_USERS:,}, got {count:,}"
+
 
 WHOLE = 100
 """Percent."""

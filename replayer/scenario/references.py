@@ -12,7 +12,7 @@ from replayer.scenario.refusals import show_key
 from replayer.scenario.steps import Await, Each, For, Script, Signal, StepPart, Until, Use
 from replayer.scenario.walk import walk_steps
 
-__all__ = ["check_references", "refuse"]
+__all__ = ["OPS", "check_references", "refuse"]
 
 _SUBJECT = re.compile(r"\s*(?:[^:<>=!\s]+:)?([A-Za-z0-9_-]+)(?:/[a-z_]+)?\.")
 MAX_SIGNALS = 16

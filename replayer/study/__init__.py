@@ -5,17 +5,21 @@ figures of their run folders. Steps run as commands of their own; nothing here m
 """
 
 from replayer.study.catalogue import load_studies, load_study
-from replayer.study.flow import Order, resume_study, run_study
-from replayer.study.measured import find_stand_outs
+from replayer.study.flow import Order, exit_code_of, resume_study, run_study
+from replayer.study.measured import find_stand_outs, find_verdicts, load_measured
 from replayer.study.model import Study
 from replayer.study.results import fill_tables
-from replayer.study.table import render_study
+from replayer.study.table import Remarks, render_study
 
 __all__ = [
     "Order",
+    "Remarks",
     "Study",
+    "exit_code_of",
     "fill_tables",
     "find_stand_outs",
+    "find_verdicts",
+    "load_measured",
     "load_studies",
     "load_study",
     "render_study",

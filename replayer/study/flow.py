@@ -17,7 +17,8 @@ from pathlib import Path
 from replayer.baseline.asking import ask
 from replayer.baseline.direct import without_direct
 from replayer.baseline.jobs import load_jobs
-from replayer.engine.fio import find_fio
+from replayer.engine.fio import check_values, find_fio
+from replayer.errors import EXIT_BUG
 from replayer.load.interruption import Interruption, Level
 from replayer.load.targets import check_target, parse_targets
 from replayer.measure import format_time_ns
@@ -27,7 +28,7 @@ from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_leng
 from replayer.study.journal import Attempt, Journal, State, create_journal, open_journal
 from replayer.study.model import Step, Study
 
-__all__ = ["Order", "able", "announce", "resume_study", "run_study"]
+__all__ = ["Order", "able", "announce", "exit_code_of", "resume_study", "run_study"]
 
 PARENT = Path("replayer-studies")
 POLL_S = 0.1
@@ -35,6 +36,9 @@ GRACE_S = 20.0  # chosen: a step removes its folders meanwhile
 
 SETTLED = frozenset({0, 1, 4})
 """Exit codes after which a step is not tried again: it ran, whatever it proved."""
+EXIT_INCONCLUSIVE = 4
+WEIGHTIEST = (EXIT_BUG, 3, 2, 1)
+"""Exit codes of steps, in the order in which they become that of the study."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +54,8 @@ class Order:
     quiet: bool
 
 
-def run_study(order: Order) -> tuple[Journal, bool]:
-    """Run a study; return its folder, and whether every step was settled.
+def run_study(order: Order) -> Journal:
+    """Run a study; return its folder.
 
     Raises:
         ReplayerError: The folder or the targets cannot be used.
@@ -65,17 +69,29 @@ def run_study(order: Order) -> tuple[Journal, bool]:
         rounds=order.rounds,
     )
     journal = create_journal(path.absolute(), state)
-    return journal, _play(journal, order.study, quiet=order.quiet)
+    _play(journal, order.study, quiet=order.quiet)
+    return journal
 
 
-def resume_study(path: Path, *, quiet: bool) -> tuple[Journal, bool]:
-    """Go on with a study that was interrupted.
+def resume_study(path: Path, *, quiet: bool) -> Journal:
+    """Go on with a study that was interrupted; return its folder.
 
     Raises:
         ReplayerError: The folder is none of a study.
     """
     journal = open_journal(path)
-    return journal, _play(journal, load_study(journal.state.study), quiet=quiet)
+    _play(journal, load_study(journal.state.study), quiet=quiet)
+    return journal
+
+
+def exit_code_of(study: Study, journal: Journal) -> int:
+    """Return the exit code of a study: the weightiest of its steps; 4 if not all are done."""
+    codes = {attempt.code for name in study.steps if (attempt := journal.last(name))}
+    weightiest = next((code for code in WEIGHTIEST if code in codes), None)
+    if weightiest is not None:
+        return weightiest
+    proven = codes <= {0, None} and all(map(journal.is_done, study.steps))
+    return 0 if proven else EXIT_INCONCLUSIVE
 
 
 def announce(study: Study, terms: Terms) -> str:
@@ -101,10 +117,11 @@ def _check(order: Order) -> None:
     """Refuse before anything is made: no fio, a job that is not possible, targets that are not."""
     steps = order.study.steps.values()
     jobs = [step.fio for step in steps if step.fio is not None]
-    if jobs:
-        find_fio()
+    program = find_fio() if jobs else None
     for job in jobs:
-        load_jobs([job])
+        (file,) = load_jobs([job])
+        if program is not None:
+            check_values(program, file)
     for target in parse_targets(order.targets):
         for path in target.paths:
             ask(path, partial(check_target, target))
@@ -115,7 +132,8 @@ def _new_folder() -> Path:
     return PARENT / stamp
 
 
-def _play(journal: Journal, study: Study, *, quiet: bool) -> bool:
+def _play(journal: Journal, study: Study, *, quiet: bool) -> None:
+    """Run what is left of a study, until the user wishes an end."""
     state = journal.state
     terms = Terms(state.targets, state.quick, state.rounds, len(study.steps), quiet)
     long = announce(study, terms)
@@ -127,7 +145,7 @@ def _play(journal: Journal, study: Study, *, quiet: bool) -> bool:
     try:
         for number, name in enumerate(pending):
             if interruption.level > Level.NONE:
-                return False
+                return
             place = [*study.steps].index(name) + 1
             _say(f"step {place} of {len(study.steps)}: {name}", quiet=quiet)
             share = None if budget is None else budget.share(len(pending) - number)
@@ -140,7 +158,6 @@ def _play(journal: Journal, study: Study, *, quiet: bool) -> bool:
                 _say(f"  {name}: {attempt.says}", quiet=quiet)
     finally:
         interruption.unwatch()
-    return all(journal.is_done(name) for name in study.steps)
 
 
 def _attempt(
@@ -170,12 +187,13 @@ def _attempt(
         return Attempt(folder=folder.name, done=False, says="interrupted")
     if cut and code == -signal.SIGKILL:
         says = "did not end in time and was killed: replayer clean removes what it left behind"
-        return Attempt(folder=folder.name, done=True, says=says)
+        return Attempt(folder=folder.name, done=True, code=code, says=says)
     if cut:
-        return Attempt(folder=folder.name, done=True, says="cut short, to end in time")
+        says = "cut short, to end in time"
+        return Attempt(folder=folder.name, done=True, code=code, says=says)
     if code in SETTLED:
-        return Attempt(folder=folder.name, done=True, says=left_out)
-    return Attempt(folder=folder.name, done=False, says=_reason(folder, code))
+        return Attempt(folder=folder.name, done=True, code=code, says=left_out)
+    return Attempt(folder=folder.name, done=False, code=code, says=_reason(folder, code))
 
 
 def able(step: Step, terms: Terms) -> tuple[Terms, str | None]:

@@ -26,6 +26,8 @@ class Attempt(Frozen):
     """The run folder, beside study.json."""
     done: bool
     """Whether it is not to be tried again."""
+    code: int | None = None
+    """Exit code of its command; null: there was none, or the user interrupted it."""
     says: str | None = None
     """Why it has no result, or not all of it."""
 

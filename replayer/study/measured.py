@@ -1,25 +1,44 @@
 """What the steps of a study have measured, from their run folders, and what stands out in it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
 from replayer.analysis import analyse
 from replayer.errors import ReplayerError
-from replayer.measure import Frozen, RunRecord, Summary, load_run, summarise
+from replayer.measure import Frozen, Outcome, RunRecord, Summary, load_run, summarise
 from replayer.report import sentences
+from replayer.report.description import describe_judgement
 from replayer.study.journal import Journal
 from replayer.study.model import Study
+from replayer.verdict import Verdict, judge
 
-__all__ = ["Measured", "StandOut", "find_stand_outs", "load_measured"]
+__all__ = [
+    "Measured",
+    "StandOut",
+    "StepVerdict",
+    "find_stand_outs",
+    "find_verdicts",
+    "load_measured",
+]
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What a step has measured."""
+    """What a step has measured, and what that proves."""
 
     record: RunRecord
     summary: Summary
+    verdict: Verdict
+
+
+class StepVerdict(Frozen):
+    """What a step's run says of its own figures."""
+
+    step: str
+    outcome: Outcome
+    reasons: tuple[str, ...]
+    """Limits that were missed or could not be judged, and what keeps the run from proving any."""
 
 
 class StandOut(Frozen):
@@ -30,22 +49,41 @@ class StandOut(Frozen):
     says: str
 
 
-def load_measured(study: Study, journal: Journal) -> Iterator[tuple[str, Measured]]:
-    """Yield each step that has measured something, with its last attempt that can be read."""
-    for name in study.steps:
-        attempts = journal.state.attempts.get(name, ())
-        for attempt in reversed(attempts):
-            with suppress(ReplayerError):
-                record = load_run(journal.path / attempt.folder)
-                yield name, Measured(record, summarise(record))
-                break
+def load_measured(study: Study, journal: Journal) -> dict[str, Measured]:
+    """Return each step that has measured something, by its last attempt that can be read."""
+    return {name: found for name in study.steps if (found := _load(journal, name)) is not None}
 
 
-def find_stand_outs(study: Study, journal: Journal) -> tuple[StandOut, ...]:
+def _load(journal: Journal, step: str) -> Measured | None:
+    for attempt in reversed(journal.state.attempts.get(step, ())):
+        with suppress(ReplayerError):
+            record = load_run(journal.path / attempt.folder)
+            summary = summarise(record)
+            return Measured(record, summary, judge(record, summary))
+    return None
+
+
+def find_verdicts(steps: Mapping[str, Measured]) -> tuple[StepVerdict, ...]:
+    """Return what the run of each step says of its own figures."""
+    return tuple(
+        StepVerdict(step=name, outcome=found.verdict.outcome, reasons=tuple(_against(found)))
+        for name, found in steps.items()
+    )
+
+
+def _against(measured: Measured) -> Iterator[str]:
+    targets = len(measured.summary.targets)
+    for judgement in measured.verdict.judgements:
+        if judgement.outcome != "pass":
+            yield describe_judgement(judgement, targets)
+    yield from measured.verdict.reasons
+
+
+def find_stand_outs(steps: Mapping[str, Measured]) -> tuple[StandOut, ...]:
     """Return what stands out in the steps and makes their figures misleading."""
     return tuple(
         found
-        for name, measured in load_measured(study, journal)
+        for name, measured in steps.items()
         for found in (*_parts(name, measured), *_alarms(name, measured))
     )
 

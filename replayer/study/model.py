@@ -113,6 +113,13 @@ class Table(Frozen):
     published: tuple[Published, ...] = ()
     each: str | None = None
 
+    @property
+    def steps(self) -> frozenset[str]:
+        """The steps that its figures come from."""
+        own = {column.step for column in self.columns}
+        taken = {step for variant in self.variants for step in variant.steps.values()} or own
+        return frozenset(taken if self.each is None else {*taken, self.each})
+
     @model_validator(mode="after")
     def _fits(self) -> Self:
         titles = [column.title for column in self.columns]
@@ -148,11 +155,8 @@ class Study(Frozen):
     @model_validator(mode="after")
     def _names_its_steps(self) -> Self:
         for table in self.tables:
-            wanted = {step for variant in table.variants for step in variant.steps.values()}
-            if not table.variants:
-                wanted = {column.step for column in table.columns}
-            wanted |= {table.each} if table.each is not None else set()
-            if not wanted <= {*self.steps}:
-                message = f"{table.title}: no step is named {', '.join(wanted - {*self.steps})}"
+            unknown = table.steps - {*self.steps}
+            if unknown:
+                message = f"{table.title}: no step is named {', '.join(sorted(unknown))}"
                 raise ValueError(message)
         return self

@@ -1,6 +1,7 @@
 """The tables of a study: the user's figures from the run folders, beside the published ones."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -8,13 +9,13 @@ from replayer.analysis import find_acknowledged
 from replayer.measure import (
     Frozen,
     Performance,
+    RoundSummary,
     Statistics,
-    TargetSummary,
     TransactionSummary,
 )
-from replayer.study.journal import Journal
-from replayer.study.measured import Measured, load_measured
-from replayer.study.model import Column, Published, Ratio, Study, Table
+from replayer.report.standings import CLAIM_ROUNDS, lie_apart
+from replayer.study.measured import Measured, StepVerdict, find_verdicts
+from replayer.study.model import Column, Published, Ranking, Ratio, Study, Table
 
 __all__ = ["Filled", "Line", "Row", "fill_tables"]
 
@@ -39,6 +40,9 @@ class Row(Frozen):
     """Where the data of an acknowledged write was; null: not known."""
     rank: int | None = None
     """Among all rows that have the figure."""
+    differs: bool | None = None
+    """Of the user's rows: whether every round of it lies beyond every round of the best of them;
+    null: it is the best, or there is nothing to compare it with."""
     ratio: float | None = None
     """How many times better than the row that all are compared with."""
     says: str | None = None
@@ -69,25 +73,42 @@ class Filled(Frozen):
     ratio_to: str | None
     rows: tuple[Row, ...]
     lines: tuple[Line, ...]
+    against: tuple[StepVerdict, ...]
+    """What runs say against the figures that are theirs; empty when they say nothing."""
 
 
-def fill_tables(study: Study, journal: Journal | None) -> tuple[Filled, ...]:
-    """Return the study's tables; without a journal, as they were published."""
-    steps = {} if journal is None else dict(load_measured(study, journal))
-    quick = journal is not None and journal.state.quick
+@dataclass(frozen=True)
+class _Own:
+    """A row of the user's, and its ranked figure in each round."""
+
+    row: Row
+    rounds: tuple[float, ...]
+
+
+def fill_tables(
+    study: Study, steps: Mapping[str, Measured], *, quick: bool = False
+) -> tuple[Filled, ...]:
+    """Return the study's tables; without steps that were measured, as they were published."""
     return tuple(_fill(table, steps, quick=quick) for table in study.tables)
 
 
-def _fill(table: Table, steps: dict[str, Measured], *, quick: bool) -> Filled:
+def _fill(table: Table, steps: Mapping[str, Measured], *, quick: bool) -> Filled:
     published = [_published(row) for row in table.published]
-    rows = [*published, *_own_rows(table, steps, quick=quick)]
-    lines = tuple(_lines(steps[table.each])) if table.each in steps else ()
+    own = _claimed(table, [*_own_rows(table, steps, quick=quick)])
+    rows = [*published, *own]
+    measured = None if table.each is None else steps.get(table.each)
+    lines = () if measured is None else tuple(_lines(measured))
     return Filled(
         title=table.title,
         columns=tuple(column.title for column in table.columns),
         ratio_to=None if table.ratio is None else table.ratio.to,
         rows=tuple(_ranked(table, [_compared(table, row, rows) for row in rows])),
         lines=lines,
+        against=tuple(
+            found
+            for found in find_verdicts(steps)
+            if found.step in table.steps and found.outcome != "pass"
+        ),
     )
 
 
@@ -103,7 +124,7 @@ def _published(row: Published) -> Row:
     )
 
 
-def _own_rows(table: Table, steps: dict[str, Measured], *, quick: bool) -> Iterator[Row]:
+def _own_rows(table: Table, steps: Mapping[str, Measured], *, quick: bool) -> Iterator[_Own]:
     names = dict.fromkeys(
         target.name for found in steps.values() for target in found.summary.targets
     )
@@ -120,22 +141,59 @@ def _own_rows(table: Table, steps: dict[str, Measured], *, quick: bool) -> Itera
             if any(value is not None for value in values):
                 used = [steps[step] for step in mapping.values() if step in steps]
                 shown = f"{name}, {label}" if label else name
-                yield Row(target=shown, published=False, values=values, stored=_stored(used, name))
+                row = Row(target=shown, published=False, values=values, stored=_stored(used, name))
+                yield _Own(row, _ranked_in_rounds(table, mapping, steps, name))
+
+
+def _ranked_in_rounds(
+    table: Table, mapping: Mapping[str, str], steps: Mapping[str, Measured], name: str
+) -> tuple[float, ...]:
+    """Return in each round what a target is ranked by."""
+    if table.rank is None:
+        return ()
+    column = table.columns[_place(table, table.rank.column)]
+    found = steps.get(mapping.get(column.step, ""))
+    targets = () if found is None else found.summary.targets
+    rounds = (part for target in targets if target.name == name for part in target.rounds)
+    return tuple(value for part in rounds if (value := _value_in(part, column)) is not None)
+
+
+def _claimed(table: Table, own: list[_Own]) -> Iterator[Row]:
+    """Yield the user's rows, each with whether it differs from the best of them."""
+    best = None if table.rank is None else _best(table, table.rank, own)
+    for each in own:
+        if best is None or each is best or not each.rounds:
+            yield each.row
+        else:
+            fewest = min(len(each.rounds), len(best.rounds))
+            differs = fewest >= CLAIM_ROUNDS and lie_apart(each.rounds, best.rounds)
+            yield each.row.model_copy(update={"differs": differs})
+
+
+def _best(table: Table, ranking: Ranking, own: list[_Own]) -> _Own | None:
+    place = _place(table, ranking.column)
+    known = [(value, each) for each in own if (value := each.row.values[place]) is not None]
+    choose = max if ranking.better == "higher" else min
+    return choose(known, key=lambda pair: pair[0])[1] if known else None
 
 
 def _value(column: Column, found: Measured | None, name: str) -> float | None:
-    if found is None:
-        return None
-    target = next((item for item in found.summary.targets if item.name == name), None)
-    entry = None if target is None else _entry(target, column.of)
+    targets = () if found is None else found.summary.targets
+    target = next((item for item in targets if item.name == name), None)
+    return None if target is None else _value_in(target.overall, column)
+
+
+def _value_in(part: RoundSummary, column: Column) -> float | None:
+    """Return the figure of a column, in its unit; None where nothing was measured."""
+    entry = _entry(part, column.of)
     if entry is None or not entry.count:
         return None
     value = _figure(entry, column)
     return None if value is None else value * _UNITS[column.unit]
 
 
-def _entry(target: TargetSummary, of: str | None) -> TransactionSummary | Performance | None:
-    transactions = target.overall.transactions
+def _entry(part: RoundSummary, of: str | None) -> TransactionSummary | Performance | None:
+    transactions = part.transactions
     if of is None:
         return max(transactions, key=lambda item: item.count, default=None)
     name, _, op = of.partition("/")

@@ -2,27 +2,37 @@
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from replayer.measure import by_size, format_count, format_time_ns
 from replayer.report import PLAIN, Style
 from replayer.report.grid import Column, lay_out_grid
+from replayer.report.standings import CLAIM_ROUNDS
 from replayer.study.journal import Journal
-from replayer.study.measured import StandOut
+from replayer.study.measured import StandOut, StepVerdict
 from replayer.study.model import Study
 from replayer.study.results import Filled, Line, Row
 
-__all__ = ["render_study"]
+__all__ = ["Remarks", "render_study"]
 
 DASH = "\N{EN DASH}"
 _ALWAYS = 99
 MARK = "\N{BLACK RIGHT-POINTING POINTER} "
 
 
+@dataclass(frozen=True)
+class Remarks:
+    """What must be known of the steps beside their figures."""
+
+    verdicts: Sequence[StepVerdict] = ()
+    stand_outs: Sequence[StandOut] = ()
+
+
 def render_study(
     study: Study,
     tables: Sequence[Filled],
     journal: Journal | None,
-    stand_outs: Sequence[StandOut] = (),
+    remarks: Remarks = Remarks(),
     style: Style = PLAIN,
 ) -> str:
     """Render a study as text, ending with a newline."""
@@ -31,9 +41,10 @@ def render_study(
         *_wrapped(f"published: {study.source}", style),
         *(line for text in study.conditions for line in _wrapped(f"  {text}", style)),
         *(line for table in tables for line in _table(table, style)),
-        *_stand_outs(stand_outs, style),
+        *_elsewhere(tables, remarks.verdicts, style),
+        *_stand_outs(remarks.stand_outs, style),
         "",
-        *(line for text in _notes(study, journal) for line in _wrapped(text, style)),
+        *(line for text in _notes(study, tables, journal) for line in _wrapped(text, style)),
     ]
     return style.fit("\n".join(lines)) + "\n"
 
@@ -46,6 +57,26 @@ def _stand_outs(found: Sequence[StandOut], style: Style) -> Iterator[str]:
         yield from _wrapped(f"{item.step}: {item.label}: {item.says}", style)
 
 
+def _elsewhere(
+    tables: Sequence[Filled], verdicts: Sequence[StepVerdict], style: Style
+) -> Iterator[str]:
+    """Yield what steps whose figures are in no table say against themselves."""
+    shown = {found.step for table in tables for found in table.against}
+    others = [found for found in verdicts if found.outcome != "pass" and found.step not in shown]
+    if others:
+        yield ""
+        yield from _against(others, style)
+
+
+def _against(found: Sequence[StepVerdict], style: Style) -> Iterator[str]:
+    for verdict in found:
+        first, *rest = _wrapped(
+            f"  {verdict.outcome.upper()}  {verdict.step}: {'; '.join(verdict.reasons)}", style
+        )
+        yield style.paint(first, verdict.outcome)
+        yield from rest
+
+
 def _table(table: Filled, style: Style) -> Iterator[str]:
     yield ""
     yield style.paint(table.title, "heading")
@@ -55,23 +86,29 @@ def _table(table: Filled, style: Style) -> Iterator[str]:
         yield from _lines(table.lines, style)
     else:
         yield "  not measured"
+    yield from _against(table.against, style)
 
 
 def _rows(table: Filled, style: Style) -> Iterator[str]:
     stored = any(row.stored for row in table.rows)
+    several = any(row.differs is not None for row in table.rows)
     ratio = f"to {table.ratio_to}"
     titles = ["target", "rank", *table.columns]
+    titles += ["among yours"] if several else []
     titles += [ratio] if table.ratio_to else []
     titles += ["writes are in"] if stored else []
     cells = []
     for row in table.rows:
         own = "" if row.published else MARK
         line = [f"{own}{row.target}", str(row.rank or DASH), *_values(table, row)]
+        line += [_among_yours(row)] if several else []
         line += [_ratio(row)] if table.ratio_to else []
         line += [row.stored or DASH] if stored else []
         cells.append(line)
     # On a narrow terminal the last figures go first.
-    needs = [_ALWAYS, _ALWAYS, *range(8 + len(table.columns), 8, -1), _ALWAYS, 8]
+    needs = [_ALWAYS, _ALWAYS, *range(8 + len(table.columns), 8, -1)]
+    needs += [_ALWAYS] if several else []
+    needs += [_ALWAYS, 8]
     columns = [Column(title, need) for title, need in zip(titles, needs, strict=False)]
     grid = lay_out_grid(columns, cells, style)
     yield from grid.lines
@@ -89,6 +126,15 @@ def _values(table: Filled, row: Row) -> Iterator[str]:
             said = _times(row.ratios[title])
         behind = f" ({said})" if said else ""
         yield DASH if value is None else f"{below}{_number(value)}{behind}"
+
+
+def _among_yours(row: Row) -> str:
+    """Say whether the rounds show that it is not as good as the best of the user's rows."""
+    if row.published or row.rank is None:
+        return DASH
+    if row.differs is None:
+        return "best"
+    return "differs" if row.differs else "no difference shown"
 
 
 def _number(value: float) -> str:
@@ -129,11 +175,16 @@ def _lines(lines: Sequence[Line], style: Style) -> Iterator[str]:
     yield from lay_out_grid([Column(title, 9) for title in titles], cells, style).lines
 
 
-def _notes(study: Study, journal: Journal | None) -> Iterator[str]:
+def _notes(study: Study, tables: Sequence[Filled], journal: Journal | None) -> Iterator[str]:
     yield from study.notes
     if journal is None:
         return
     yield f"{MARK}yours; the others as published, measured on other clients and at other times"
+    if any(row.differs is not None for table in tables for row in table.rows):
+        yield (
+            "among yours: differs where every round of it lies beyond every round of your best; "
+            f"that takes {CLAIM_ROUNDS} rounds, which --quick has not"
+        )
     if journal.state.quick:
         yield "--quick: shorter and smaller than what was published; for a comparison run it whole"
     for name in study.steps:

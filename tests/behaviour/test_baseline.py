@@ -343,6 +343,16 @@ def test_a_device_is_read_and_written_to_only_by_who_gives_up_its_data(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root")
+def test_a_device_may_be_named_by_a_relative_link(shell: Shell, device: str) -> None:
+    (shell.home / "link").symlink_to(device)
+    text = f"[w]\nrw=write\nbs=4k\nfilename={device}\n"
+    words = ("--device=d=link", "--i-will-lose-the-data", "link", "--json")
+    done = baseline(shell, text, *words)
+    assert done.code in {0, 4}, done.err
+    assert ops(done.document())["w", "write"] == (256, 1 << 20)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="loop devices need root")
 def test_a_device_in_use_is_never_measured(shell: Shell, device: str) -> None:
     held = os.open(device, os.O_RDONLY | os.O_EXCL)  # as a mount holds it
     try:
@@ -351,3 +361,12 @@ def test_a_device_in_use_is_never_measured(shell: Shell, device: str) -> None:
         os.close(held)
     assert done.code == 3
     assert f"{device}: is in use" in done.err
+
+
+def test_what_fio_says_only_when_it_runs_is_kept_where_the_hint_says(shell: Shell) -> None:
+    (shell.home / "own.fio").write_text("[x]\nrw=read\nsize=1m\nbs=2m\n")
+    done = shell.run("baseline", "own.fio", "--target", shell.target(), "-o", shell.home / "run")
+    events = shell.home / "run/events.jsonl"
+    assert done.code == 3
+    assert f"hint: what fio said stands in {events}" in done.err
+    assert "size too small" in events.read_text()

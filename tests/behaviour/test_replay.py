@@ -220,7 +220,7 @@ def test_a_signal_ends_a_replay_with_what_there_is_and_leaves_nothing(
         (("wordpress/login", "--pace", "asap", "--speed", "2"), "has none", "leave --speed out"),
         (("wordpress/login", "--rate", "5/s"), "goes with --pace open", "--requests"),
         (("wordpress/login", "--loops", "0"), "--loops: must be a whole number from 1", "--help"),
-        (("wordpress/login", "-u", "0"), "-u must be at least 1, got 0", ""),
+        (("wordpress/login", "-u", "0"), "-u must be from 1 to 1,000,000, got 0", ""),
         (("wordpress/login", "--set", "a=1"), "unrecognized arguments", "--help"),
         (("linux/untar", "--requests"), "the trace has no requests", "leave --requests out"),
         (

@@ -11,6 +11,7 @@ from replayer.engine.fio.process import FioProcess, Launch, children_of
 from replayer.engine.fio.program import FioError, Program, find_fio
 from replayer.engine.fio.recorder import Gain, Recorder
 from replayer.engine.fio.snapshot import JobState, Share, Snapshot, parse_snapshot
+from replayer.engine.fio.values import check_values
 from replayer.engine.fio.writing import Scale, folders_of, render_job_file, scaled
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Snapshot",
     "bytes_needed",
     "check_job_file",
+    "check_values",
     "children_of",
     "depth",
     "find_fio",

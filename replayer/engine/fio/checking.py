@@ -31,7 +31,8 @@ def check_job_file(file: JobFile, device: Path | None) -> JobFile:
 
     Args:
         file: As it was parsed.
-        device: The block device that the user named as the target; None for a folder.
+        device: The block device that the user named as the target, without links in its path;
+            None for a folder.
 
     Raises:
         JobFileError: An option, an engine or a file name that may lead outside, with its line.
@@ -108,7 +109,7 @@ def _check_inside(option: Option, name: str) -> None:
 
 
 def _check_device(option: Option, device: Path) -> None:
-    if _text(option) != str(device):
+    if Path(_text(option)).resolve() != device:
         problem = f"filename={option.value} is not the target, which is {device}"
         option.place.refuse(problem, "leave it out: --device says which")
 

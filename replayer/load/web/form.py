@@ -17,13 +17,13 @@ from replayer.load.replay_options import Pace, ReplaySettings
 from replayer.load.targets import parse_targets
 from replayer.load.web.offer import Choice
 from replayer.measure.runfolder import PARENT
+from replayer.scenario.model import wrong_users
 
 __all__ = ["REPLAY_CACHES", "REPLAY_PACES", "ForeignError", "Form", "Order", "make_form"]
 
 STATED = "as the scenario says"
 CACHES = (STATED, "as-is", "warm", "cold")
 PACES = {STATED: (), "no think time": ("users.think_time=0s",)}
-MOST_USERS = 100_000  # chosen: ten times what the bench runs; a slip of the finger is more
 LOCUSTS = frozenset({"user_count", "spawn_rate", "run_time", "host", "profile"})
 OURS = frozenset({"scenario", "targets", "cache", "pace"})
 REPLAYS = frozenset({"trace", "user_count", "run_time", "targets", "cache", "pace"})
@@ -227,8 +227,12 @@ def _refuse_change(sent: Mapping[str, Sequence[str]], name: str, fixed: str) -> 
 
 
 def _read_users(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= MOST_USERS:
-        message = f"users must be a whole number from 1 to {MOST_USERS:,}, got {text!r}"
+    if not text.isdecimal():
+        message = f"users must be a whole number, got {text!r}"
+        raise ReplayerError(message)
+    wrong = wrong_users(int(text))
+    if wrong is not None:
+        message = f"users {wrong}"
         raise ReplayerError(message)
     return int(text)
 

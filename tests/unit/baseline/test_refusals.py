@@ -36,6 +36,10 @@ def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
         (("own.fio", "own.fio", "--target=mount"), "a second job is named 'x'"),
         (("own.fio", "--device=own.fio"), "is no block device"),
         (
+            ("own.fio", "--device=/dev/nosuch"),
+            "/dev/nosuch: there is no such device\nhint: lsblk lists",
+        ),
+        (
             ("own.fio", "--target=mount", "--i-will-lose-the-data=/dev/vdz"),
             "--i-will-lose-the-data /dev/vdz: is not one of the devices",
         ),
@@ -60,6 +64,31 @@ def test_nothing_runs_and_nothing_is_made_when_a_file_is_refused(
     (home / "own.fio").write_text("[x]\nrw=write\nsize=1m\nexec_prerun=touch ran\n")
     said = refused(capsys, "baseline", "own.fio", "--target=mount")
     assert said.startswith("replayer: own.fio:4: exec_prerun is not possible here")
+    assert sorted(path.name for path in home.iterdir()) == ["mount", "own.fio"]
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        (
+            "rw=nonsense",
+            "fio does not take rw=nonsense\nhint: possible: read, write, trim, randread",
+        ),
+        ("bs=0", "fio does not take bs=0: min value out of range: 0 (1 min)"),
+        ("iodepth=0", "fio does not take iodepth=0: min value"),
+        ("buffer_compress_percentage=150", "out of range: 150 (100 max)"),
+        ("verify=foo", "fio does not take verify=foo\nhint: possible: 0, md5"),
+        ("rwmixread=200", "fio does not take rwmixread=200: max value"),
+    ],
+)
+@pytest.mark.parametrize("place", ["[global]\n{}\n[x]\nrw=read\n", "[x]\n{}\nsize=1m\n[y]\n"])
+def test_a_value_that_fio_does_not_take_is_refused_with_its_line(
+    home: Path, capsys: pytest.CaptureFixture[str], option: str, says: str, place: str
+) -> None:
+    (home / "own.fio").write_text(place.format(option))
+    said = refused(capsys, "baseline", "own.fio", "--target=mount")
+    assert said.startswith("replayer: own.fio:2: ")
+    assert says in said
     assert sorted(path.name for path in home.iterdir()) == ["mount", "own.fio"]
 
 

@@ -115,6 +115,7 @@ def test_a_healthy_harness_warns_of_nothing() -> None:
     [
         ({"client_cpu_share": 0.95}, "client busy"),
         ({"run_queue_delay_ns": 200, "in_call_ns": 1000}, "waited for a cpu"),
+        ({"run_queue_delay_ns": None, "in_call_ns": 2_000_000}, "too short"),
         ({"overhead_ns": 5000.0}, "engine slow"),
         (
             {"clock_ns": 11_000.0, "overhead_ns": 12_000.0, "calls": 10, "in_call_ns": 2_000_000},
@@ -127,6 +128,13 @@ def test_a_healthy_harness_warns_of_nothing() -> None:
 def test_each_weakness_of_the_harness_is_a_warning(change: dict[str, float], kind: str) -> None:
     warnings = measure.health_warnings(make_health(**change), make_load(), make_machine())
     assert [warning.kind for warning in warnings] == [kind]
+
+
+def test_what_was_too_short_to_tell_is_no_saturated_client() -> None:
+    health = make_health(run_queue_delay_ns=None, in_call_ns=2_000_000)
+    (warning,) = measure.health_warnings(health, make_load(), make_machine())
+    assert warning.message.startswith("users were in calls for 2.00 ms in all: too short to tell")
+    assert not measure.saturated(health)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from replayer.engine import _native
 from replayer.plan import Plan, PlanError, compile_plan
 from replayer.scenario import Scenario, load_scenario, parse_scenario, shipped_scenarios
+from replayer.scenario.model import MAX_USERS
 from tests.unit.plan.written import scenarios
 from tests.unit.scenario.texts import SMALL, changed
 
@@ -98,9 +99,10 @@ def test_what_is_given_stands_before_what_the_scenario_says() -> None:
     assert (plain.users, plain.seed, plain.duration_ns) == (2, 1, 2_000_000_000)
 
 
-def test_no_users_are_refused() -> None:
-    with pytest.raises(PlanError, match="users must be at least 1, got 0"):
-        compile_plan(parse_scenario(SMALL, "s.yaml"), users=0)
+@pytest.mark.parametrize("users", [0, MAX_USERS + 1])
+def test_no_users_and_too_many_are_refused(users: int) -> None:
+    with pytest.raises(PlanError, match=f"users must be from 1 to 1,000,000, got {users:,}"):
+        compile_plan(parse_scenario(SMALL, "s.yaml"), users=users)
 
 
 def test_fewer_users_than_the_roles_have_are_refused() -> None:

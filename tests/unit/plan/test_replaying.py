@@ -111,7 +111,8 @@ def test_transactions_are_named_apart() -> None:
         (ReplayOptions(pace="asap", speed=2), "--pace asap has none", "leave --speed out"),
         (ReplayOptions(speed=0.001), "must be from 0.01 to 10000, got 0.001", "twice as fast"),
         (ReplayOptions(speed=1e6), "must be from 0.01 to 10000, got 1000000.0", "twice as fast"),
-        (ReplayOptions(users=0), "-u must be at least 1, got 0", ""),
+        (ReplayOptions(users=0), "-u must be from 1 to 1,000,000, got 0", ""),
+        (ReplayOptions(users=1_000_001), "-u must be from 1 to 1,000,000, got 1,000,001", ""),
     ],
 )
 def test_what_cannot_be_meant_is_refused(options: ReplayOptions, says: str, hint: str) -> None:

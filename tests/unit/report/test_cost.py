@@ -25,7 +25,10 @@ targets:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Ten seconds of 20 page views a second, each with an open, 1 MB read and 0.5 MB written."""
+    """Ten seconds of 20 page views a second, each with an open, 1 MB read and 0.5 MB written.
+
+    Beside each two of them a static file, of which 0.5 MB are read.
+    """
     writer = RunWriter(tmp_path / "run")
     span = (0, 10)
     writer.transaction("page", [10**6] * 200, "0/0", span)
@@ -33,7 +36,9 @@ def folder(tmp_path: Path) -> Path:
     writer.record(f"{tag}/open/ok/expected", [1000] * 200, span)
     writer.record(f"{tag}/read/ok/expected", [1000] * 200, span, 200 * 10**6)
     writer.record(f"{tag}/write/ok/expected", [1000] * 200, span, 100 * 10**6)
-    writer.transaction("other", [10**6] * 100, "0/0", span)
+    writer.transaction("static", [10**6] * 100, "0/0", span)
+    writer.record("0/0/measured/static/read/ok/expected", [1000] * 100, span, 50 * 10**6)
+    writer.record("0/0/measured/static/until/ok/expected", [1000] * 100, span)
     targets = (make_target(), make_target(1, "free"))
     return writer.write(make_run(targets=targets))
 
@@ -50,6 +55,7 @@ def test_a_month_and_a_million_views_are_worked_out(folder: Path) -> None:
     assert cost.views_per_s == 20
     assert cost.fixed_per_month == 10 + 100 * 0.5
     each = 2 * 1e-3 + 4 * 0.5e-3 + (3 + 1 + 1) / 1e6  # read, written, and three ops
+    each += (2 * 0.5e-3 + 1 / 1e6) / 2  # half a static file: read, and one op
     assert cost.use_per_month == pytest.approx(each * 4e6)
     assert cost.per_month == pytest.approx(60 + each * 4e6)
     assert cost.per_million_views == pytest.approx((60 + each * 4e6) / 4)
@@ -62,8 +68,19 @@ def test_without_a_number_of_views_the_measured_rate_goes_on_all_month(folder: P
 
 
 def test_all_transactions_are_views_unless_some_are_named(folder: Path) -> None:
-    (cost,) = costs_of(folder, PRICES).costs
-    assert cost.views_per_s == 30
+    costs = costs_of(folder, PRICES)
+    assert costs.costs[0].views_per_s == 30
+    assert any("every transaction counts as a page view" in note for note in costs.notes)
+    named = costs_of(folder, PRICES + "views: [page]\n")
+    assert not any("every transaction" in note for note in named.notes)
+
+
+def test_the_bill_of_a_run_is_the_same_whatever_counts_as_a_view(folder: Path) -> None:
+    bills = [
+        costs_of(folder, f"{PRICES}{views}").costs[0].use_per_month
+        for views in ("", "views: [page]\n", "views: [static]\n")
+    ]
+    assert bills == pytest.approx([bills[0]] * 3)
 
 
 def test_a_rate_that_does_not_serve_the_views_is_said_so(folder: Path) -> None:
@@ -83,6 +100,7 @@ def test_targets_without_prices_are_named(folder: Path) -> None:
         (PRICES.replace("per_month", "per_monht", 1), "unknown key per_monht"),
         (PRICES.replace("local:", "elsewhere:"), "no prices for the targets of this run"),
         (PRICES + "views: [pgae]\n", "views: 'pgae' is no transaction"),
+        (PRICES.replace("{open", "{opne"), r"prices\.yaml:9: unknown op opne in targets\.local"),
         ("[]", "must be a mapping"),
     ],
 )
@@ -100,3 +118,9 @@ def test_the_command_prints_a_table_and_json(
     assert "in EUR" in capsys.readouterr().out
     assert main(["cost", str(folder), "--prices", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["schema"] == "replayer-cost-1"
+
+
+def test_the_hint_names_the_nearest_op(folder: Path) -> None:
+    with pytest.raises(ReplayerError) as refusal:
+        costs_of(folder, PRICES.replace("{open", "{opne"))
+    assert refusal.value.hint == "did you mean open?"

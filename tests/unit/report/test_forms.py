@@ -312,3 +312,10 @@ def test_a_printed_time_is_within_half_a_percent(value: float) -> None:
     number, unit = report.format_time_ns(value).replace(",", "").split(" ")
     factor = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
     assert float(number) * factor == pytest.approx(value, rel=0.0051)
+
+
+def test_a_time_of_waiting_that_is_not_known_is_no_share(tmp_path: Path) -> None:
+    health = make_health(run_queue_delay_ns=None, in_call_ns=2_000_000)
+    text = report.render_table(two_targets(tmp_path, health=health))
+    assert "2.00 ms in calls, too short to tell the time waiting for a CPU" in text
+    assert "of call time waiting" not in text

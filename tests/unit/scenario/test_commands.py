@@ -130,6 +130,20 @@ def test_check_refuses_a_comparison_that_cannot_be_made(
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--against", PAGE, "--without", "raed"], "has such a call\nhint: did you mean read?"),
+        (["--without", "read"], "--without read is without effect: nothing is compared"),
+    ],
+)
+def test_check_refuses_to_leave_out_what_there_is_not(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "wordpress-pages", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_an_unknown_scenario_names_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "wordpres-pages"]) == 2
     assert "hint: did you mean wordpress-pages?" in capsys.readouterr().err

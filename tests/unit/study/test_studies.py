@@ -11,6 +11,7 @@ from replayer.engine import fio
 from replayer.errors import ReplayerError
 from replayer.report import Style
 from replayer.scenario import load_scenario
+from replayer.scenario.shipped import shipped_folder
 from replayer.study import fill_tables, load_studies, load_study, render_study
 from replayer.study.commands import (
     QUICK_S,
@@ -29,7 +30,7 @@ MINUTES = 10
 
 
 def tables(letter: str) -> dict[str, Filled]:
-    return {table.title: table for table in fill_tables(load_study(letter), None)}
+    return {table.title: table for table in fill_tables(load_study(letter), {})}
 
 
 def ranks(table: Filled) -> list[tuple[int | None, str]]:
@@ -61,6 +62,14 @@ def test_a_shipped_job_passes_its_checks_and_ends_by_time(name: str) -> None:
     assert fio.bytes_needed(file) > 0
 
 
+@pytest.mark.parametrize("letter", LETTERS)
+def test_the_list_of_studies_names_the_steps_of_each(letter: str) -> None:
+    text = (shipped_folder() / "studies/README.md").read_text()
+    (row,) = re.findall(rf"^\| {letter} \|(.*)\|$", text, re.MULTILINE)
+    jobs = {step.job for step in load_study(letter).steps.values()}
+    assert set(re.findall(r"`(.+?)`", row)) == {load_study(letter).name, *jobs}
+
+
 def test_the_ranks_of_study_a_are_the_published_ones() -> None:
     cache, _, upload = tables("A").values()
     assert ranks(cache) == [(1, "FSx for OpenZFS"), (2, "EBS gp3"), (3, "EFS")]
@@ -85,7 +94,7 @@ def test_the_ratios_of_study_c_are_the_published_ones() -> None:
     }
     throughputs = {row.target: row.ratios.get("read MB/s") for row in table.rows}
     assert throughputs["ObjectiveFS warm memory cache"] == pytest.approx(129)
-    text = render_study(load_study("C"), (table,), None, (), Style(width=200))
+    text = render_study(load_study("C"), (table,), None, style=Style(width=200))
     assert re.search(r"warm memory cache +1 +< 1 +387 \(129x\)", text)
     ratios = {row.target: row.ratio for row in table.rows}
     assert ratios["EFS"] == 1
@@ -104,7 +113,7 @@ def test_the_ratio_of_study_e_is_the_published_one() -> None:
 @pytest.mark.parametrize("letter", LETTERS)
 def test_a_study_is_shown_without_a_target(letter: str) -> None:
     study = load_study(letter)
-    text = render_study(study, fill_tables(study, None), None)
+    text = render_study(study, fill_tables(study, {}), None)
     assert study.title in text
     assert study.source in text
 

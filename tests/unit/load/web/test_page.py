@@ -105,7 +105,7 @@ def test_a_value_that_the_form_does_not_offer_is_refused(
     [
         ("user_count", "0", "users"),
         ("user_count", "2.5", "users"),
-        ("user_count", "1000000", "100,000"),
+        ("user_count", "1000001", "from 1 to 1,000,000"),
         ("spawn_rate", "nan", "ramp-up"),
         ("spawn_rate", "inf", "ramp-up"),
         ("run_time", "soon", "run time"),

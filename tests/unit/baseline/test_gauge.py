@@ -1,0 +1,52 @@
+"""What fio's jobs waited for a CPU, from files of the kernel that the test writes itself."""
+
+from pathlib import Path
+
+import pytest
+
+from replayer.baseline.gauge import LEAST_NS, Gauge
+from replayer.engine._native import Histogram
+from replayer.engine.fio import Gain
+from replayer.measure import Key, Segment, Span
+
+FIO, JOB = 100, 101
+
+
+@pytest.fixture
+def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A fio whose first thread waited for 9 s, with a job of 2 ms, and a thread of 1 ms."""
+    for process, task, waited_ns in (
+        (FIO, FIO, 9 * 10**9),
+        (FIO, FIO + 5, 10**6),
+        (JOB, JOB, 2 * 10**6),
+    ):
+        folder = tmp_path / str(process) / str(task)
+        folder.mkdir(parents=True)
+        (folder / "schedstat").write_text(f"5 {waited_ns} 3\n")
+    room = "replayer.baseline.gauge"
+    monkeypatch.setattr(f"{room}.children_of", lambda pid: (JOB,) if pid == FIO else ())
+    monkeypatch.setattr(f"{room}._tasks", lambda pid: sorted((tmp_path / str(pid)).iterdir()))
+    return tmp_path
+
+
+def waited_ns(in_call_ns: int) -> int | None:
+    """Return what a fio is said to have waited that was in I/Os for so long."""
+    whole = Histogram()
+    whole.record(in_call_ns // 10, 10)
+    key = Key(Segment(0, 0, "measured"), "x", "transaction", "ok", expected=True)
+    gauge = Gauge()
+    gauge.open()
+    gauge.look(FIO)
+    gauge.add([Gain(key, Span(0, 1), 0, whole)], 1)
+    gauge.close()
+    return gauge.health(0).run_queue_delay_ns
+
+
+@pytest.mark.usefixtures("tasks")
+def test_the_start_of_fio_is_no_waiting_of_its_jobs() -> None:
+    assert waited_ns(2 * LEAST_NS) == 3 * 10**6
+
+
+@pytest.mark.usefixtures("tasks")
+def test_jobs_that_were_in_calls_for_too_short_a_time_are_not_judged() -> None:
+    assert waited_ns(LEAST_NS // 2) is None

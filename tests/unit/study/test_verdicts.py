@@ -1,0 +1,147 @@
+"""What steps prove stands beside their figures, and in the study's exit code."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from replayer.study import (
+    Remarks,
+    Study,
+    exit_code_of,
+    fill_tables,
+    find_verdicts,
+    load_measured,
+    render_study,
+)
+from replayer.study.journal import Attempt, Journal, State
+from replayer.study.results import Row
+from tests.unit.runs import RunWriter, make_health, make_run, make_target
+
+STUDY: dict[str, Any] = {
+    "letter": "Z",
+    "name": "own",
+    "title": "A study of one's own",
+    "source": "this test",
+    "conditions": [],
+    "steps": {"writes": {"scenario": "small-reads"}, "other": {"scenario": "small-reads"}},
+    "tables": [
+        {
+            "title": "Writes",
+            "columns": [
+                {"title": "µs", "step": "writes", "of": "a", "figure": "mean", "unit": "µs"}
+            ],
+            "rank": {"column": "µs", "better": "lower"},
+            "published": [{"target": "theirs", "values": [150]}],
+        },
+        {"title": "Other", "each": "other"},
+    ],
+}
+SATURATED = make_health(run_queue_delay_ns=500)
+
+
+def make_study(*, tables: int = 2) -> Study:
+    return Study.model_validate({**STUDY, "tables": STUDY["tables"][:tables]})
+
+
+def make_journal(path: Path, **codes: int | None) -> Journal:
+    attempts: dict[str, tuple[Attempt, ...]] = {
+        step: (Attempt(folder=f"{step}-1", done=code in {0, 1, 4}, code=code),)
+        for step, code in codes.items()
+    }
+    state = State(study="own", targets=(), quick=False, rounds=None, attempts=attempts)
+    return Journal(path, state)
+
+
+def write_step(path: Path, rounds: dict[int, list[int]], **changes: object) -> None:
+    """Write a run folder in which each target took so many microseconds in each round."""
+    writer = RunWriter(path)
+    for target, each in rounds.items():
+        for number, took_us in enumerate(each):
+            span = (float(number), number + 1.0)
+            samples = [took_us * 1000 + extra for extra in range(30)]
+            writer.transaction("a", samples, f"{target}/{number}", span)
+    targets = tuple(make_target(index, f"t{index}") for index in rounds)
+    writer.write(make_run(targets=targets, **changes))
+
+
+def shown(study: Study, journal: Journal) -> str:
+    steps = load_measured(study, journal)
+    remarks = Remarks(find_verdicts(steps))
+    return render_study(study, fill_tables(study, steps), journal, remarks)
+
+
+def own_rows(journal: Journal) -> dict[str, Row]:
+    study = make_study()
+    table = fill_tables(study, load_measured(study, journal))[0]
+    return {row.target: row for row in table.rows if not row.published}
+
+
+def test_a_saturated_client_is_named_under_the_table_of_its_figures(tmp_path: Path) -> None:
+    write_step(tmp_path / "writes-1", {0: [100]}, health=SATURATED)
+    write_step(tmp_path / "other-1", {0: [100]})
+    study, journal = make_study(), make_journal(tmp_path, writes=4, other=0)
+    first, second = fill_tables(study, load_measured(study, journal))
+    (said,) = first.against
+    assert (said.step, said.outcome) == ("writes", "inconclusive")
+    assert "the client was saturated" in said.reasons[0]
+    assert second.against == ()
+    lines = shown(study, journal).splitlines()
+    place = next(n for n, line in enumerate(lines) if "INCONCLUSIVE  writes: the client" in line)
+    assert lines.index("Writes") < place < lines.index("Other")
+
+
+def test_a_missed_limit_is_named_with_its_figure(tmp_path: Path) -> None:
+    limit = {"text": "errors > 0", "source": "own.yaml:3"}
+    write_step(tmp_path / "other-1", {0: [100]}, thresholds=(limit,))
+    text = shown(make_study(), make_journal(tmp_path, other=1))
+    assert "FAIL  other: errors > 0: 0  (own.yaml:3)" in text
+
+
+def test_a_step_in_no_table_is_named_too(tmp_path: Path) -> None:
+    write_step(tmp_path / "other-1", {0: [100]}, health=SATURATED)
+    text = shown(make_study(tables=1), make_journal(tmp_path, other=4))
+    assert "INCONCLUSIVE  other: the client was saturated" in text
+
+
+@pytest.mark.parametrize(
+    ("rounds", "differs", "says"),
+    [
+        ({0: [100], 1: [200]}, False, "no difference shown"),
+        ({0: [100, 110, 120], 1: [200, 210, 115]}, False, "no difference shown"),
+        ({0: [100, 110, 120], 1: [200, 210, 190]}, True, "differs"),
+    ],
+)
+def test_a_difference_between_targets_is_claimed_only_where_rounds_show_it(
+    tmp_path: Path, rounds: dict[int, list[int]], says: str, *, differs: bool
+) -> None:
+    write_step(tmp_path / "writes-1", rounds)
+    journal = make_journal(tmp_path, writes=0)
+    rows = own_rows(journal)
+    assert (rows["t0"].differs, rows["t1"].differs) == (None, differs)
+    assert says in shown(make_study(), journal)
+
+
+def test_one_target_of_ones_own_is_compared_with_none(tmp_path: Path) -> None:
+    write_step(tmp_path / "writes-1", {0: [100]})
+    journal = make_journal(tmp_path, writes=0)
+    assert own_rows(journal)["t0"].differs is None
+    assert "among yours" not in shown(make_study(), journal)
+
+
+@pytest.mark.parametrize(
+    ("codes", "expected"),
+    [
+        ({"writes": 0, "other": 0}, 0),
+        ({"writes": 4, "other": 0}, 4),
+        ({"writes": 4, "other": 1}, 1),
+        ({"writes": 3, "other": 1}, 3),
+        ({"writes": -9, "other": 0}, 4),
+        ({"writes": 0, "other": None}, 4),
+        ({"writes": 0}, 4),
+    ],
+)
+def test_the_exit_code_of_a_study_is_that_of_its_weightiest_step(
+    tmp_path: Path, codes: dict[str, int | None], expected: int
+) -> None:
+    assert exit_code_of(make_study(), make_journal(tmp_path, **codes)) == expected
