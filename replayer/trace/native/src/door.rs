@@ -1,6 +1,7 @@
 //! The Python door of the trace room: conversions and the release of the GIL, no logic.
 
 use crate::census::census;
+use crate::computed::Computed;
 use crate::error::TraceError;
 use crate::formats::{FORMATS, is_applicable};
 use crate::history::history;
@@ -8,7 +9,7 @@ use crate::import::{Request, import};
 use crate::labels::labels;
 use crate::reader::Trace;
 use crate::requests::Window;
-use crate::stretch::{Computed, Probe, Stretch};
+use crate::stretch::{Probe, Stretch};
 use crate::tables::tree::Keep;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;

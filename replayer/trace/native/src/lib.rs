@@ -6,6 +6,7 @@
 mod bytes;
 mod call;
 mod census;
+mod computed;
 mod constants;
 mod counts;
 mod door;
@@ -44,6 +45,7 @@ mod tree;
 mod usage;
 
 pub use census::census;
+pub use computed::Computed;
 pub use door::register;
 pub use error::TraceError;
 pub use events::Events;
@@ -55,6 +57,6 @@ pub use op::Op;
 pub use reader::{NamedPath, RequestPiece, Trace, TreeEntry, count_rows};
 pub use requests::{Window, label_name};
 pub use streams::{EdgeRows, EventRows, RequestRows, Streams};
-pub use stretch::{Computed, Probe, Stretch};
+pub use stretch::{Probe, Stretch};
 pub use tables::events::Event;
 pub use tables::tree::Keep;

@@ -5,6 +5,7 @@
 //! so how long that takes depends on the call. Programs make many calls back to back; the shortest gaps after each kind of
 //! call are the tracer's own.
 
+use crate::computed::{Computed, leaving};
 use crate::op::Op;
 use rustc_hash::FxHashMap;
 
@@ -26,23 +27,6 @@ pub struct Probe {
     pub gap_ns: i64,
     /// The mean of these times in thousandths of their 5 % quantile.
     pub spread: i64,
-}
-
-/// What the recorded program did beside its calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Computed {
-    /// CPU time outside of the kernel, of all its processes.
-    pub user_ns: i64,
-    /// Recorded calls meanwhile.
-    pub calls: i64,
-}
-
-impl Computed {
-    /// What it was at least: the kernel looks what runs once a tick, and tells the sum in hundredths of a second.
-    fn at_least_ns(self) -> i64 {
-        let ticks = self.user_ns / TICK_NS;
-        (self.user_ns - (1 + 2 * ticks.isqrt()) * TICK_NS).max(0)
-    }
 }
 
 /// What a user, or who captured, says about the tracing.
@@ -126,11 +110,6 @@ const WIDEST: i64 = 180;
 const USUAL_SPREAD: i64 = 1_100;
 const WIDE_SPREAD: i64 = 1_250;
 const WIDEST_SPREAD: i64 = 3_000;
-/// The longest tick of kernels' clocks; many have one of 4 ms.
-const TICK_NS: i64 = 10_000_000;
-/// CPU time outside of the kernel that a stop by the tracer adds, for caches and branches are cold behind it
-/// (measured with strace 6.1 on tar, cp and rsync: 500 to 800 ns a call).
-const COLD_NS: i64 = 700;
 /// A gap that is longer by so much has something else in it (measured: a tracer that has lost its CPU is back after 1.1 ms).
 const OUTLIER_NS: i64 = 1_200_000;
 /// The spread that one gap of so many lies below: kinds of calls behind which programs compute have more (chosen).
@@ -362,11 +341,8 @@ impl Gauge {
                 }
             }
         }
-        let calls = computed.calls.max(1);
-        let in_these = |ns: i64| (ns / calls - COLD_NS).max(0).saturating_mul(count);
-        let most_ns = in_these(computed.user_ns);
-        let least_ns = in_these(computed.at_least_ns()).saturating_sub(long_ns);
-        let least_ns = least_ns.max(0);
+        let most_ns = computed.most_ns(count);
+        let least_ns = computed.least_ns(count).saturating_sub(long_ns).max(0);
         let shown_ns: i64 = rests.iter().map(|&rest| rest.max(0)).sum();
         if (least_ns..=most_ns).contains(&shown_ns) {
             return 0;
@@ -404,21 +380,6 @@ impl Gauge {
         });
         sum.checked_div(count)
     }
-}
-
-/// What must be taken off each number so that, but for what falls below zero, so much is left in all.
-fn leaving(mut numbers: Vec<i64>, left: i64) -> i64 {
-    numbers.sort_unstable_by(|one, other| other.cmp(one));
-    let mut sum = 0_i64;
-    let mut offset = 0;
-    for (count, number) in (1_i64..).zip(numbers) {
-        if count > 1 && number <= offset {
-            break;
-        }
-        sum += number;
-        offset = (sum - left) / count;
-    }
-    offset
 }
 
 fn too_few(count: usize) -> String {

@@ -131,7 +131,7 @@ fn as_much_is_left_of_all_gaps_as_the_program_had_cpu_time() {
     let left = |user_ns: i64, calls| {
         let asked = Stretch {
             computed: Some(Computed {
-                user_ns: user_ns + calls * COLD_NS,
+                user_ns: user_ns + calls * 700,
                 calls,
             }),
             ..Stretch::unknown()
@@ -150,7 +150,7 @@ fn as_much_is_left_of_all_gaps_as_the_program_had_cpu_time() {
     let shown_ns = left(20_000_000, 1_000);
     assert!((13_000_000..15_000_000).contains(&shown_ns), "{shown_ns}");
     let (user_ns, calls) = (2_300_000_000, 100_000);
-    let proven_ns = user_ns - (1 + 2 * 15) * TICK_NS;
+    let proven_ns = user_ns - (1 + 2 * 15) * 10_000_000;
     let off_ns = left(user_ns, calls) - proven_ns / 100;
     assert!(off_ns.abs() <= 1_000, "{off_ns}");
 }
@@ -172,13 +172,4 @@ fn what_a_long_gap_was_filled_with_is_nobodys_guess() {
         ..Stretch::unknown()
     };
     assert_eq!(gauge.costs(&asked).after(Op::Read, false), alone);
-}
-
-#[test]
-fn what_is_taken_off_leaves_what_it_should() {
-    assert_eq!(leaving(vec![10, 1, 2], 7), 3);
-    assert_eq!(leaving(vec![10, 1, 2], 0), 10);
-    assert_eq!(leaving(vec![10, 8, 2], 8), 5);
-    assert_eq!(leaving(vec![1, 1, 1], 9), -2);
-    assert_eq!(leaving(Vec::new(), 9), 0);
 }
