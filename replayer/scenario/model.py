@@ -19,7 +19,16 @@ from replayer.scenario.steps import Steps
 from replayer.scenario.units import Count, Duration, Percent, Positive, Rate, Size, show_value
 from replayer.trace import TraceFacts
 
-__all__ = ["Arrivals", "Compressible", "Content", "Dataset", "Role", "Scenario", "Users"]
+__all__ = [
+    "Arrivals",
+    "Compressible",
+    "Content",
+    "Dataset",
+    "Role",
+    "Scenario",
+    "Users",
+    "is_zeros",
+]
 
 MAX_USERS = 1_000_000
 """Chosen: a hundred times what one process is made for."""
@@ -45,6 +54,13 @@ def _read_content(value: object) -> object:
 
 
 Content = Annotated[Literal["random", "zeros"] | Compressible, BeforeValidator(_read_content)]
+
+
+def is_zeros(content: Content) -> bool:
+    """Whether data are zeros alone."""
+    return content == "zeros" or (
+        isinstance(content, Compressible) and content.compressible == WHOLE
+    )
 
 
 class Users(Part):

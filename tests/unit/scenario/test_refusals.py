@@ -254,6 +254,16 @@ MISTAKES = {
         "s.yaml:7: roles take 3 users, more than users.count (2)",
         "",
     ),
+    "verified zeros": (
+        changed("per: user", "per: user, content: zeros") + "verify: true\n",
+        "s.yaml:6: datasets.work.content is zeros alone, which cannot say whose they are",
+        "without verify",
+    ),
+    "verified zeros that are written": (
+        SMALL + "verify: true\nwritten: {compressible: 100%}\n",
+        "s.yaml:19: written is zeros alone, which cannot say whose they are",
+        "without verify",
+    ),
     "foreign tag": (
         "a: !!python/object/apply:os.system [ls]",
         "s.yaml:1: the tag tag:yaml.org,2002:python/object/apply:os.system is not supported",
@@ -283,6 +293,13 @@ def test_a_mistake_is_refused_with_its_line(mistake: str) -> None:
     assert "\n" not in str(refused.value)
     assert hint in refused.value.hint
     assert refused.value.exit_code == 2
+
+
+def test_zeros_are_refused_by_the_option_that_asks_for_them() -> None:
+    with pytest.raises(ScenarioError, match="--set written=zeros: written is zeros alone"):
+        parse_scenario(SMALL, "s.yaml", ["verify=true", "written=zeros"])
+    parse_scenario(SMALL, "s.yaml", ["verify=true", "written={compressible: 99%}"])
+    parse_scenario(SMALL, "s.yaml", ["written=zeros"])
 
 
 def test_own_files_are_refused_when_users_outnumber_them() -> None:
