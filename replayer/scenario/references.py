@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from replayer.scenario.document import Key
 from replayer.scenario.draws import Draw
-from replayer.scenario.model import Scenario, is_zeros
+from replayer.scenario.model import Content, Scenario, is_zeros
 from replayer.scenario.places import Place
 from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.refusals import show_key
@@ -193,7 +193,7 @@ def _check_thresholds(scenario: Scenario) -> None:
 
 def _check_verified(scenario: Scenario) -> None:
     """Check that all data can say whose they are, and that nothing else judges them."""
-    contents = {
+    contents: dict[Key, Content] = {
         ("written",): scenario.written,
         **{("datasets", name, "content"): each.content for name, each in scenario.datasets.items()},
     }

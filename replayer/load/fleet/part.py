@@ -245,7 +245,11 @@ class Part:
         for at in hanging:
             self._grounds[at].is_hanging = True
         leavings = put_away(self._playing, hung=hung)
-        return {"kept": list(leavings.kept), "left": list(leavings.left)}
+        return {
+            "kept": list(leavings.kept),
+            "left": list(leavings.left),
+            "losses": list(leavings.losses),
+        }
 
     @property
     def hung(self) -> bool:

@@ -127,8 +127,7 @@ def test_what_is_expected_of_a_request_is_that_of_the_mean_recorded_one() -> Non
         (
             "duration: 1s",
             "duration: 1s\nverify: true",
-            "s.yaml:3: verify does not go with replays, which are held against their traces: "
-            "transactions.page[0].replay",
+            "s.yaml:3: verify does not go with replays, which are held against their traces: trans",
             "without verify",
         ),
     ],
