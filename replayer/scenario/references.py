@@ -28,7 +28,8 @@ def check_references(scenario: Scenario) -> None:
         ScenarioError: Something is named that does not exist, refers to itself, or does not go
             with ``verify``.
     """
-    _check_mix(scenario, ("mix",), scenario.mix)
+    if scenario.mix:
+        _check_mix(scenario, ("mix",), scenario.mix)
     _check_roles(scenario)
     _check_datasets(scenario)
     for key, step in _every_step(scenario):

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer.plan import compile_plan
-from replayer.scenario import ScenarioError, parse_scenario
+from replayer.scenario import ScenarioError, load_scenario, parse_scenario
 from tests.unit.scenario.texts import SMALL, changed
 
 AFTER_LOOK = "    - close\n  make"
@@ -52,6 +52,17 @@ MISTAKES = {
         changed("from: files", "from: file"),
         "s.yaml:10: transactions.look[0].open.from names the dataset file, which does not exist",
         "did you mean files?",
+    ),
+    "nothing to do": (
+        changed("mix: {look: 9, make: 1}\n", ""),
+        "s.yaml:1: the scenario has neither mix nor roles: its users have nothing to do",
+        "add mix",
+    ),
+    "empty mix": (changed("{look: 9, make: 1}", "{}"), "s.yaml:7: mix must have at least 1", ""),
+    "more users than roles": (
+        changed("mix: {look: 9, make: 1}", "roles: {only: {users: 1, mix: {make: 1}}}"),
+        "s.yaml:7: users must be 1, as many as the roles have, got 2",
+        "without a mix others have nothing to do: take 1 users",
     ),
     "mix of zero": (
         changed("look: 9, make: 1", "look: 0, make: 0"),
@@ -307,6 +318,16 @@ def test_own_files_are_refused_when_users_outnumber_them() -> None:
     with pytest.raises(ScenarioError, match=r"s.yaml:10: .* files has 10 for 11 users"):
         compile_plan(scenario, users=11)
     compile_plan(scenario, users=10)
+
+
+@pytest.mark.parametrize("name", ["close-to-open", "visibility"])
+def test_users_that_would_write_the_files_of_others_are_refused(name: str) -> None:
+    scenario = load_scenario(name)
+    wanted = scenario.users.count
+    compile_plan(scenario, users=wanted)
+    for count in (wanted - 1, wanted + 1, 2 * wanted):
+        with pytest.raises(ScenarioError, match=rf"{name}.yaml:\d+: users must be .*{count}$"):
+            compile_plan(scenario, users=count)
 
 
 def test_an_alias_bomb_is_refused() -> None:
