@@ -186,6 +186,12 @@ def test_an_expected_lack_of_space_is_no_error(tmp_path: Path) -> None:
     assert judged(writer, "errors == 0").exit_code == 0
 
 
+def test_a_folder_that_is_gone_is_the_environments_whatever_was_measured(tmp_path: Path) -> None:
+    verdict = judged(pages(tmp_path, [1000] * 20), "errors == 0", losses=("it is gone",))
+    assert (verdict.outcome, verdict.exit_code) == ("inconclusive", 3)
+    assert verdict.reasons == ("it is gone",)
+
+
 def test_the_default_yields_to_a_threshold_on_errors_of_one_target(tmp_path: Path) -> None:
     writer = pages(tmp_path, [1000] * 20)
     writer.transaction("page", [1000] * 20, "1/0")
