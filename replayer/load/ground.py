@@ -109,7 +109,7 @@ class Ground:
         self._remember()
 
     def release(self) -> list[Path]:
-        """Let go of the folder, so that its mount can be taken away; returns where it was."""
+        """Let go of the folder, as it or its mount is to be gone; returns where it was."""
         folders = [Path(sandbox.path) for sandbox in self.sandboxes]
         self.sandboxes.clear()
         return folders

@@ -270,6 +270,7 @@ def _keep(session: Session, ground: Ground) -> str:
 
 def _remove(ground: Ground) -> list[str]:
     if (loss := ground.find_loss()) is not None:
+        ground.release()
         return [loss.remedy]
     try:
         ground.remove()

@@ -367,6 +367,8 @@ class Part:
 
 
 def _remove_patiently(ground: Ground) -> list[str]:
+    if (loss := ground.find_loss()) is not None:
+        return [loss.remedy]
     where = ground.sandboxes[0].path
     for last in (False,) * REMOVALS + (True,):
         try:
