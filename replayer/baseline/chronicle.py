@@ -24,6 +24,7 @@ from replayer.measure import (
     this_process,
     utc_text,
 )
+from replayer.verdict import with_default
 
 __all__ = ["Chronicle", "marker_note"]
 
@@ -80,7 +81,10 @@ class Chronicle:
             cache=CacheFacts(asked="as-is", procedure=_CACHE),
             targets=targets,
             thresholds=tuple(
-                StatedThreshold(text=text, source="--threshold") for text in self._order.thresholds
+                StatedThreshold(text=text, source=source)
+                for text, source in with_default(
+                    (text, "--threshold") for text in self._order.thresholds
+                )
             ),
             warnings=tuple(warnings_of(files, targets)),
         )

@@ -11,7 +11,7 @@ from replayer.plan import PlanSummary, compile_plan, describe_plan
 from replayer.plan.summary import DatasetSummary, TransactionSummary
 from replayer.plan.traces import TraceSummary
 from replayer.scenario import Scenario, load_scenario
-from replayer.verdict.threshold import Names, check_names, parse_threshold
+from replayer.verdict import DEFAULT, Names, check_names, parse_threshold, with_default
 
 __all__ = ["HELP", "NAME", "add_arguments", "render_summary", "run"]
 
@@ -96,16 +96,21 @@ def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:
         f" {format_bytes(summary.working_set_bytes)}"
     )
     yield f"needs         {_needs(summary)}"
-    for threshold in scenario.thresholds:
-        yield f"threshold     {threshold}"
+    for text, source in _thresholds(scenario):
+        added = "  (default)" if source == DEFAULT else ""
+        yield f"threshold     {text}{added}"
+
+
+def _thresholds(scenario: Scenario) -> tuple[tuple[str, str], ...]:
+    """Return every threshold of a run, and where it is from."""
+    return with_default(
+        (text, str(scenario.document.origin(("thresholds", index))))
+        for index, text in enumerate(scenario.thresholds)
+    )
 
 
 def _check_thresholds(scenario: Scenario, summary: PlanSummary) -> None:
-    places = [
-        str(scenario.document.origin(("thresholds", index)))
-        for index in range(len(scenario.thresholds))
-    ]
-    parsed = list(map(parse_threshold, scenario.thresholds, places))
+    parsed = [parse_threshold(text, source) for text, source in _thresholds(scenario)]
     targets = tuple(item.target for item in parsed if item.target is not None)
     check_names(parsed, Names(targets, tuple(scenario.transactions), summary.ops))
 

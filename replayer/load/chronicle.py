@@ -131,7 +131,13 @@ class Chronicle:
                 health=ending.health,
                 failure=ending.failure,
                 extra=ending.warnings,
-            ).model_copy(update={"clients": ending.clients, "verification": ending.verification})
+            ).model_copy(
+                update={
+                    "clients": ending.clients,
+                    "verification": ending.verification,
+                    "losses": ending.losses,
+                }
+            )
             self.folder.write_run(self._run)
 
 
@@ -146,6 +152,7 @@ class Ending:
         warnings: What a reader of the figures must know beside that.
         clients: Who measured, where it was several.
         verification: What reads returned, if that was checked.
+        losses: What was taken away from the targets while it ran, in sentences.
     """
 
     status: Literal["finished", "interrupted", "failed"]
@@ -154,6 +161,7 @@ class Ending:
     warnings: tuple[RunWarning, ...] = ()
     clients: tuple[Client, ...] = ()
     verification: Verification | None = None
+    losses: tuple[str, ...] = ()
 
 
 def describe_targets(targets: Sequence[Target]) -> tuple[TargetFacts, ...]:

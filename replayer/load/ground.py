@@ -21,6 +21,7 @@ from replayer.load.patience import Patience
 from replayer.load.progress import Progress
 from replayer.load.targets import MountError, Target, explain
 from replayer.load.threads import call_within
+from replayer.load.whereabouts import Identity, Loss, find_loss, identify
 
 __all__ = ["Ground", "Works"]
 
@@ -71,6 +72,7 @@ class Ground:
     made_here: bool = False
     is_hanging: bool = False
     _used: bool = False
+    _made: Identity | None = None
 
     def create(self, run: str, note: str) -> None:
         """Make the folder, and find it through the other mount points.
@@ -81,6 +83,7 @@ class Ground:
         first, *others = self.target.paths
         self.sandboxes = [self._ask(first, lambda: Sandbox.create(str(first), run, note))]
         self.made_here = True
+        self._remember()
         for path in others:
             folder = path / Path(self.sandboxes[0].path).name
             self.sandboxes.append(self._find(folder, str(first)))
@@ -93,6 +96,7 @@ class Ground:
         """
         where = "the same target by another worker"
         self.sandboxes = [self._find(path / name, where) for path in self.target.paths]
+        self._remember()
         self._used = True  # whoever lays it out from here wipes it first
 
     def open(self, folders: Sequence[Path]) -> None:
@@ -102,9 +106,10 @@ class Ground:
             ReplayerError: It is not there, or no run made it.
         """
         self.sandboxes = [self._ask(path, partial(Sandbox.open, str(path))) for path in folders]
+        self._remember()
 
     def release(self) -> list[Path]:
-        """Let go of the folder, so that its mount can be taken away; returns where it was."""
+        """Let go of the folder, as it or its mount is to be gone; returns where it was."""
         folders = [Path(sandbox.path) for sandbox in self.sandboxes]
         self.sandboxes.clear()
         return folders
@@ -185,6 +190,25 @@ class Ground:
         """
         self._finish("removing", partial(self.sandboxes[0].remove, THREADS))
         self.sandboxes.clear()
+
+    def find_loss(self) -> Loss | None:
+        """Tell whether the folder, or its marker, was taken away; None: it is as it was made.
+
+        Nothing is claimed of a mount that does not answer.
+        """
+        if not self.sandboxes or self._made is None or self.is_hanging:
+            return None
+        look = partial(find_loss, self.target.name, self.sandboxes[0], self._made)
+        try:
+            return call_within(self.works.stop_timeout_s, look, self.sandboxes[0].path)
+        except OSError as error:
+            self.is_hanging |= isinstance(error, TimeoutError)
+            return None
+
+    def _remember(self) -> None:
+        """Keep what tells the folder from another one of its name."""
+        path = self.sandboxes[0].path
+        self._made = self._ask(Path(path), partial(identify, path))
 
     def _find(self, folder: Path, made_in: str) -> Sandbox:
         """Wait until another mount point shows the folder."""

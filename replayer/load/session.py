@@ -34,6 +34,7 @@ __all__ = [
     "Session",
     "check_procedure",
     "chosen_targets",
+    "find_losses",
     "open_session",
     "put_away",
 ]
@@ -158,10 +159,25 @@ class Leavings:
     Attributes:
         kept: As it was asked for.
         left: Because it could not be removed.
+        losses: What was taken away from the targets meanwhile, in sentences.
     """
 
     kept: tuple[str, ...]
     left: tuple[str, ...]
+    losses: tuple[str, ...] = ()
+
+
+def find_losses(session: Session, *, hung: bool) -> tuple[str, ...]:
+    """Say which folders of a run were taken away from their targets while it ran.
+
+    Args:
+        session: The run, whose engine is closed.
+        hung: Calls hang: where it is not known on which target, none is looked at.
+    """
+    if hung and not any(ground.is_hanging for ground in session.grounds):
+        return ()
+    found = (ground.find_loss() for ground in session.grounds)
+    return tuple(loss.says for loss in found if loss is not None)
 
 
 def put_away(session: Session, *, hung: bool) -> Leavings:
@@ -172,6 +188,7 @@ def put_away(session: Session, *, hung: bool) -> Leavings:
         hung: Calls hang: where it is not known on which target, nothing more is asked of any.
     """
     settings = session.request.settings
+    losses = find_losses(session, hung=hung)
     nowhere = not any(ground.is_hanging for ground in session.grounds)
     kept: list[str] = []
     left: list[str] = []
@@ -179,11 +196,15 @@ def put_away(session: Session, *, hung: bool) -> Leavings:
         if (hung and nowhere) or ground.is_hanging:
             left.extend(_left_behind(ground, "calls hang there"))
         elif settings.keep or settings.reuse:
-            kept.append(_keep(session, ground))
+            loss = ground.find_loss()
+            if loss is None:
+                kept.append(_keep(session, ground))
+            else:
+                left.append(loss.remedy)
         else:
             left.extend(_remove(ground))
     _remove_default_folder(settings)
-    return Leavings(tuple(kept), tuple(left))
+    return Leavings(tuple(kept), tuple(left), losses)
 
 
 def _prepare(
@@ -248,6 +269,9 @@ def _keep(session: Session, ground: Ground) -> str:
 
 
 def _remove(ground: Ground) -> list[str]:
+    if (loss := ground.find_loss()) is not None:
+        ground.release()
+        return [loss.remedy]
     try:
         ground.remove()
     except ReplayerError as error:

@@ -17,8 +17,15 @@ from replayer.load.options import Settings, options_of
 from replayer.load.replays import read_order, read_results
 from replayer.load.results import check_thresholds, show_results
 from replayer.load.schedule import Segment, default_rounds, make_schedule
-from replayer.load.session import Request, Session, chosen_targets, open_session, put_away
-from replayer.load.targets import Target
+from replayer.load.session import (
+    Request,
+    Session,
+    chosen_targets,
+    find_losses,
+    open_session,
+    put_away,
+)
+from replayer.load.targets import MountError, Target
 from replayer.load.troupe import Troupe
 from replayer.load.users import has_python_users, has_scenario_users
 from replayer.load.verifying import read_all_back, read_verification, refuse_others
@@ -76,9 +83,12 @@ class Stage:
         self.conductor.failure = self.conductor.failure or self._troupe.record_failure()
         read_all_back(self._session)
         request.progress.close()
+        losses = find_losses(self._session, hung=self._troupe.hung)
+        if losses and self.conductor.failure is not None:  # what failed is a consequence of that
+            self.conductor.failure = MountError("; ".join(losses))
         try:
             self._take_replay()
-            self._session.chronicle.end(self._make_ending())
+            self._session.chronicle.end(self._make_ending(losses))
             self._code = self._show()
         finally:
             leavings = put_away(self._session, hung=self._troupe.hung)
@@ -87,10 +97,11 @@ class Stage:
             self._troupe.statistics.release()
             if not self._troupe.hung:
                 atexit.unregister(self.end_process)  # it has nothing to do, and would keep the run
-        if leavings.left and not self._code:
-            self._code = EXIT_ENVIRONMENT
         for line in (*leavings.kept, *leavings.left):
             _say(line)
+        if leavings.left and not self._code:
+            self._code = EXIT_ENVIRONMENT
+            _say(f"replayer: exit code {self._code}, as not everything could be removed")
         return self._code
 
     def end_process(self) -> None:
@@ -113,7 +124,7 @@ class Stage:
         except ReplayerError as error:
             self.conductor.failure = self.conductor.failure or error
 
-    def _make_ending(self) -> Ending:
+    def _make_ending(self, losses: tuple[str, ...]) -> Ending:
         failure = self.conductor.failure
         interrupted = self._session.request.interruption.level > Level.NONE
         return Ending(
@@ -121,6 +132,7 @@ class Stage:
             health=self._troupe.health(),
             failure=None if failure is None else str(failure),
             verification=read_verification(self._session.engine),
+            losses=losses,
         )
 
     def _show(self) -> int:

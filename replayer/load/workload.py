@@ -15,14 +15,11 @@ from replayer.plan import Plan, ReplayOptions, choose_requests, compile_plan, co
 from replayer.scenario import Scenario, load_scenario
 from replayer.scenario.units import read_rate
 from replayer.trace import TraceFacts, load_facts
-from replayer.verdict import parse_threshold
+from replayer.verdict import AS_RECORDED, with_default
 
 __all__ = ["Load", "Workload", "make_workload"]
 
 NS_PER_S = 1_000_000_000
-AS_RECORDED = "errors == 0"
-"""The threshold of a replay: every event comes out as recorded, or differs as is allowed."""
-
 FREE_FORM: dict[str, object] = {
     "format": 1,
     "name": "locustfile",
@@ -120,9 +117,11 @@ def make_workload(settings: Settings, load: Load) -> Workload:
         duration_ns=_total_ns(load, scenario.duration_ns),
         ramp_up_ns=scenario.users.ramp_up_ns,
         cache=settings.cache or scenario.cache,
-        thresholds=(
-            *((text, settings.scenario) for text in scenario.thresholds),
-            *((text, "--threshold") for text in settings.thresholds),
+        thresholds=with_default(
+            (
+                *((text, settings.scenario) for text in scenario.thresholds),
+                *_stated(settings),
+            )
         ),
         pace=_pace_in_words(scenario),
         parts=tuple(
@@ -153,20 +152,13 @@ def _replay(settings: Settings, replay: ReplaySettings, load: Load) -> Workload:
         duration_ns=_total_ns(load, None),
         ramp_up_ns=0,
         cache=settings.cache or "as-is",
-        thresholds=(
-            *_as_recorded(settings.thresholds),
-            *((text, "--threshold") for text in settings.thresholds),
-        ),
+        thresholds=with_default(_stated(settings), AS_RECORDED),
         pace=_replay_in_words(trace, options),
     )
 
 
-def _as_recorded(given: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return the threshold that a replay has by itself: none where one on errors is given."""
-    parsed = [parse_threshold(text, "--threshold") for text in given]
-    if any(each.metric.kind == "errors" and each.subject is None for each in parsed):
-        return []
-    return [(AS_RECORDED, "as recorded")]
+def _stated(settings: Settings) -> tuple[tuple[str, str], ...]:
+    return tuple((text, "--threshold") for text in settings.thresholds)
 
 
 def _replay_in_words(trace: TraceFacts, options: ReplayOptions) -> str:
@@ -195,7 +187,7 @@ def _free_form(settings: Settings, load: Load) -> Workload:
         duration_ns=_total_ns(load, None),
         ramp_up_ns=0,
         cache=settings.cache or "as-is",
-        thresholds=tuple((text, "--threshold") for text in settings.thresholds),
+        thresholds=with_default(_stated(settings)),
         pace="tasks of the locustfile",
     )
 

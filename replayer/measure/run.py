@@ -144,6 +144,8 @@ class Run(Frozen):
     warnings: tuple[RunWarning, ...] = ()
     failure: str | None = None
     """Why it failed, in a line."""
+    losses: tuple[str, ...] = ()
+    """What was taken away from its targets while it ran: folders, markers; in sentences."""
     clients: tuple[Client, ...] = ()
     """Who measured, where it was several processes; empty: the process above."""
     summary: Summary | None = None

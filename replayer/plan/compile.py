@@ -66,7 +66,7 @@ def _settings(scenario: Scenario) -> dict[str, Any]:
         "format": FORMAT,
         "name": scenario.name,
         "written": _content(scenario.written),
-        "mix": _weights(scenario, scenario.mix),
+        "mix": _weights(scenario, _rest(scenario)),
         "warm_up_ns": scenario.warm_up_ns,
     }
     if scenario.verify:
@@ -76,6 +76,11 @@ def _settings(scenario: Scenario) -> dict[str, Any]:
             [role.users, _weights(scenario, role.mix)] for role in scenario.roles.values()
         ]
     return settings
+
+
+def _rest(scenario: Scenario) -> Mapping[str, int]:
+    """Return the mix of users without a role; where there are none, that of the first role."""
+    return scenario.mix or next(iter(scenario.roles.values())).mix
 
 
 def _work(book: Book) -> dict[str, Any]:
@@ -103,6 +108,10 @@ def _check_users(scenario: Scenario, count: int) -> None:
     if count < wanted:
         message = f"users must be at least {wanted}, as many as the roles have, got {count}"
         raise PlanError(str(scenario.document.origin(("roles",))), message)
+    if scenario.most_users is not None and count > scenario.most_users:
+        message = f"users must be {wanted}, as many as the roles have, got {count}"
+        hint = f"without a mix others have nothing to do: take {wanted} users (-u), or add a mix"
+        raise PlanError(str(scenario.document.origin(("roles",))), message, hint=hint)
 
 
 def _open_book(scenario: Scenario, users: int, seed: int) -> Book:

@@ -7,11 +7,12 @@ a run (how large a directory has become) is estimated.
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from replayer.plan.census import Census
+from replayer.plan.room import Room
 from replayer.plan.spread import ZERO, Spread, constant, pieces, ratio_up, smaller
 
 __all__ = ["Tally", "expect_transaction"]
@@ -51,10 +52,14 @@ class Tally:
     think_ns: float = 0.0
     replayed_bytes: float = 0.0
     """Written by a replay: part of ``bytes_written``."""
+    passed_bytes: float = 0.0
+    """Written into files that the transaction removes itself: part of ``bytes_written``."""
+    passed_files: float = 0.0
+    """Made and removed by the transaction itself: part of ``created``."""
     held_bytes: float = 0.0
-    """Room that a replay needs, and gives back, for what it writes."""
+    """Room that a replay, or files that are removed again, need meanwhile and give back."""
     held_files: float = 0.0
-    """Made by a replay, which removes them again, at most."""
+    """Made by a replay or a transaction, which removes them again, at most at a time."""
     touched: set[tuple[int, int]] = field(default_factory=set)
     """Entries of laid-out datasets that may be used: (dataset, index)."""
 
@@ -63,14 +68,23 @@ def expect_transaction(census: Census, steps: Sequence[Mapping[str, Any]]) -> Ta
     """Return what a transaction is expected to do."""
     walker = _Walker(census)
     walker.block(steps, 1.0)
-    walker.tally.ops["close"] += len(walker.opened)
-    return walker.tally
+    tally, room = walker.tally, walker.room
+    tally.ops["close"] += len(walker.opened)
+    tally.passed_bytes, tally.passed_files = room.passed_bytes, room.passed_files
+    tally.held_bytes += room.held_bytes
+    tally.held_files += room.held_files
+    return tally
 
 
 class _Walker:
     def __init__(self, census: Census) -> None:
         self.census = census
         self.tally = Tally()
+        self.room = Room()
+        self.identities: dict[int, Hashable] = {}
+        """What each slot is bound to: equal ones are one entry, or the same entries in turn."""
+        self.opened_as: dict[int, Hashable] = {}
+        """What each open file was bound to when it was opened."""
         self.sizes: dict[int, Spread] = {}
         self.left: dict[int, Spread] = {}
         """What is left to read of each open file."""
@@ -95,7 +109,9 @@ class _Walker:
             case "bind":
                 self.bind(step)
             case "repeat":
-                self.block(step["steps"], times * self.draw(step["times"]).mean)
+                turns = self.draw(step["times"]).mean
+                with self.room.turns(turns):
+                    self.block(step["steps"], times * turns)
             case "choose":
                 self.choose(step, times)
             case "each":
@@ -110,7 +126,7 @@ class _Walker:
     def choose(self, step: Mapping[str, Any], times: float) -> None:
         whole = sum(weight for weight, _ in step["branches"])
         for weight, steps in step["branches"]:
-            self.branch(steps, times * weight / whole)
+            self.branch(steps, times, weight / whole)
 
     def wait(self, step: Mapping[str, Any], times: float) -> None:
         """Count a look of ``until``, of which there is one at least; signals are no ops."""
@@ -118,15 +134,17 @@ class _Walker:
             self.tally.ops[step["do"]] += times
             self.block(step.get("steps", ()), times)
 
-    def branch(self, steps: Sequence[Mapping[str, Any]], times: float) -> None:
+    def branch(self, steps: Sequence[Mapping[str, Any]], times: float, turns: float) -> None:
         before = set(self.opened)
-        self.block(steps, times)
+        with self.room.turns(turns):
+            self.block(steps, times * turns)
         self.opened &= before
 
     def bind(self, step: Mapping[str, Any]) -> None:
         slot = step["slot"]
         self.places.pop(slot, None)
         self.names.pop(slot, None)
+        self.identities[slot] = self.identity_of(step)
         if "pick" in step:
             picker = self.census.body["pickers"][step["pick"]]
             dataset = picker["dataset"]
@@ -140,6 +158,20 @@ class _Walker:
             self.names[slot] = json.dumps(step["name"])
             known = self.written.get(self.names[slot])
             self.sizes[slot] = self.size_of_name(step["name"]) if known is None else known
+
+    def identity_of(self, step: Mapping[str, Any]) -> Hashable:
+        """Tell what a slot will be bound to from all else; what is drawn is like nothing else."""
+        parts = step["name"]["parts"] if "name" in step else [{"draw": None}]
+        identity: list[Hashable] = [json.dumps(step.get("name"))]
+        for part in parts:
+            match part:
+                case {"path_of": int(slot)} | {"name_of": int(slot)}:
+                    identity.append(self.identities.get(slot))
+                case {"draw": _} | {"hex": _}:
+                    identity.append(object())
+                case _:
+                    pass
+        return tuple(identity)
 
     def size_of_name(self, name: Mapping[str, Any]) -> Spread:
         parts = name["parts"]
@@ -164,8 +196,9 @@ class _Walker:
             indexes = self.census.of_type(dataset, kind)
             if indexes and step[kind]:
                 self.sizes[step["slot"]] = self.census.sizes_of_type(dataset, kind)
+                self.identities[step["slot"]] = ("each", dataset, kind)
                 self.touch(dataset, indexes)
-                self.branch(step[kind], times * len(indexes))
+                self.branch(step[kind], times, len(indexes))
 
     def replay(self, step: Mapping[str, Any], times: float) -> None:
         census = self.census.replayed(step)
@@ -206,7 +239,9 @@ class _Walker:
         self.opened.add(slot)
         self.listed.discard(slot)
         fresh = step["flags"] & O_CREAT
-        self.tally.created += times * bool(fresh)
+        self.opened_as[slot] = self.identities.get(slot)
+        if fresh:
+            self.create(slot, times)
         self.left[slot] = self.sizes.get(slot, ZERO)
         if fresh and slot in self.names:
             self.left[slot] = self.written[self.names[slot]] = ZERO
@@ -240,7 +275,7 @@ class _Walker:
         total, block = self.draw(step["total"]), self.draw(step["block"])
         first = self.draw(step["first"]) if "first" in step else block
         self.tally.ops[step["op"]] += times * pieces(total, first, block)
-        self.tally.bytes_written += times * total.mean
+        self.write(step["file"], times, total.mean)
         name = self.names.get(step["file"])
         if name is not None:
             self.written[name] = self.sizes[step["file"]] = total
@@ -250,14 +285,15 @@ class _Walker:
     def call_rename(self, step: Mapping[str, Any], times: float) -> None:
         self.tally.ops["rename"] += times
         self.sizes[step["to"]] = self.sizes.get(step["path"], ZERO)
+        self.room.moved(self.identities.get(step["path"]), self.identities.get(step["to"]))
         if step["to"] in self.names:
             self.written[self.names[step["to"]]] = self.sizes[step["to"]]
 
     def call_pwrite(self, step: Mapping[str, Any], times: float) -> None:
         size = self.draw(step["size"])
         self.tally.ops[step["op"]] += times
-        self.tally.bytes_written += times * size.mean
         slot = step["file"]
+        self.write(slot, times, size.mean)
         if "offset" in step and slot in self.names:  # a file of this transaction grows to there
             end = self.draw(step["offset"]).maximum + size.maximum
             if end > self.left.get(slot, ZERO).maximum:
@@ -281,7 +317,7 @@ class _Walker:
 
     def call_copy_file_range(self, step: Mapping[str, Any], times: float) -> None:
         self.transfer(step, times)
-        self.tally.bytes_written += times * self.left.get(step["file"], ZERO).mean
+        self.write(step["to"], times, self.left.get(step["file"], ZERO).mean)
         self.left[step["file"]] = ZERO
 
     def call_sendfile(self, step: Mapping[str, Any], times: float) -> None:
@@ -300,12 +336,25 @@ class _Walker:
 
     def made(self, step: Mapping[str, Any], times: float) -> None:
         self.tally.ops[step["op"]] += times
-        self.tally.created += times
+        self.create(step["path"], times)
 
     call_mkdir = call_symlink = made
+
+    def call_link(self, step: Mapping[str, Any], times: float) -> None:
+        self.tally.ops["link"] += times
+        self.room.left(self.identities.get(step["path"]))
+
+    def create(self, slot: int, times: float) -> None:
+        self.tally.created += times
+        self.room.made(self.identities.get(slot), times)
+
+    def write(self, file: int, times: float, size_bytes: float) -> None:
+        self.tally.bytes_written += times * size_bytes
+        self.room.written(self.opened_as.get(file), times, size_bytes)
 
     def gone(self, step: Mapping[str, Any], times: float) -> None:
         self.tally.ops[step["op"]] += times
         self.tally.removed += times
+        self.room.removed(self.identities.get(step["path"]), times)
 
     call_unlink = call_rmdir = gone

@@ -162,8 +162,8 @@ def _touched(tallies: list[Tally], shares: list[float]) -> set[tuple[int, int]]:
 def _growth(plan: Plan, tallies: list[Tally], shares: list[float]) -> tuple[int, int]:
     """Return the bytes and files that the transactions add, where their number is known.
 
-    What is removed again is not taken off: the space is needed until then. A replay removes what
-    it has made before the next one of its user begins.
+    What a transaction removes that it has made itself, as a replay does, is needed once a user: it
+    is gone before the next one begins. What others remove is not taken off, as it may be later.
     """
     held_files = plan.users * max(tally.held_files for tally in tallies)
     held = plan.users * max(tally.held_bytes + tally.held_files * BLOCK_BYTES for tally in tallies)
@@ -171,8 +171,11 @@ def _growth(plan: Plan, tallies: list[Tally], shares: list[float]) -> tuple[int,
         return round(held), round(held_files)
     count = plan.users * plan.transactions_per_user
     pairs = list(zip(tallies, shares, strict=True))
-    created = sum(tally.created * share for tally, share in pairs)
-    written = sum((tally.bytes_written - tally.replayed_bytes) * share for tally, share in pairs)
+    created = sum((tally.created - tally.passed_files) * share for tally, share in pairs)
+    written = sum(
+        (tally.bytes_written - tally.replayed_bytes - tally.passed_bytes) * share
+        for tally, share in pairs
+    )
     size_bytes = count * (written + created * BLOCK_BYTES) + held
     return round(size_bytes), round(count * created + held_files)
 

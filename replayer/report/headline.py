@@ -10,6 +10,7 @@ from replayer.measure import Sweep, TransactionSummary, find_sweeps, format_time
 from replayer.report.description import describe_judgement
 from replayer.report.document import Document
 from replayer.report.findings import sentences
+from replayer.verdict import EXIT_ENVIRONMENT
 
 __all__ = ["say_alarms", "say_figures", "say_verdict"]
 
@@ -18,6 +19,8 @@ def say_verdict(document: Document) -> str:
     """Say in a sentence what the run proves."""
     verdict = document.verdict
     judged = verdict.judgements
+    if verdict.exit_code == EXIT_ENVIRONMENT:
+        return f"Do not decide by this run: {verdict.reasons[0]}"
     if verdict.outcome == "fail":
         missed = [found for found in judged if found.outcome == "fail"]
         first = describe_judgement(missed[0], len(document.targets))

@@ -27,6 +27,7 @@ __all__ = [
     "Role",
     "Scenario",
     "Users",
+    "is_zeros",
     "wrong_users",
 ]
 
@@ -60,6 +61,13 @@ def _read_content(value: object) -> object:
 
 
 Content = Annotated[Literal["random", "zeros"] | Compressible, BeforeValidator(_read_content)]
+
+
+def is_zeros(content: Content) -> bool:
+    """Whether data are zeros alone."""
+    return content == "zeros" or (
+        isinstance(content, Compressible) and content.compressible == WHOLE
+    )
 
 
 class Users(Part):
@@ -164,7 +172,7 @@ class Scenario(Part):
     written: Content = "random"
     verify: bool = False
     datasets: Mapping[Name, Dataset] = {}
-    mix: Annotated[Mapping[Name, Count], Field(min_length=1)]
+    mix: Annotated[Mapping[Name, Count], Field(min_length=1)] = {}
     roles: Mapping[Name, Role] = {}
     sequences: Mapping[Name, Annotated[Steps, Field(min_length=1)]] = {}
     transactions: Annotated[
@@ -178,11 +186,15 @@ class Scenario(Part):
     _traces: Mapping[str, TraceFacts] = PrivateAttr(default_factory=dict)
 
     @model_validator(mode="after")
-    def _ends_and_has_one_pace(self) -> Self:
+    def _is_whole(self) -> Self:
         if self.duration_ns is None and self.iterations is None:
             hint = "add duration: 60s, or iterations: 1 (transactions a user)"
             message = "has no end: duration and iterations are both missing"
             raise PydanticCustomError("end", message, {"hint": hint})
+        if not self.mix and not self.roles:
+            hint = "add mix: {TRANSACTION: 1}, one weight for each transaction"
+            message = "has neither mix nor roles: its users have nothing to do"
+            raise PydanticCustomError("mix", message, {"hint": hint})
         if self.arrivals and (self.users.think_time or self.users.every):
             message = "has arrivals, which decide when a transaction begins, and users that wait"
             hint = "take think_time and every away, or arrivals"
@@ -209,6 +221,12 @@ class Scenario(Part):
     def traces(self) -> Mapping[str, TraceFacts]:
         """The traces that steps replay, by the names they have for them."""
         return self._traces
+
+    @property
+    def most_users(self) -> int | None:
+        """How many users have something to do; None: any number, as the rest have the mix."""
+        taken = sum(role.users for role in self.roles.values())
+        return None if self.mix else taken
 
     @property
     def transactions_per_user(self) -> int | None:

@@ -1,14 +1,15 @@
 """Judges what names what: datasets, transactions of the mix, sequences, thresholds."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from replayer.scenario.document import Key
 from replayer.scenario.draws import Draw
-from replayer.scenario.model import Scenario
+from replayer.scenario.model import Content, Scenario, is_zeros
 from replayer.scenario.places import Place
 from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.refusals import show_key
+from replayer.scenario.replay_steps import Replay
 from replayer.scenario.steps import Await, Each, For, Script, Signal, StepPart, Until, Use
 from replayer.scenario.walk import walk_steps
 
@@ -24,18 +25,26 @@ def check_references(scenario: Scenario) -> None:
     """Check every name that refers to another part of the scenario.
 
     Raises:
-        ScenarioError: Something is named that does not exist, or refers to itself.
+        ScenarioError: Something is named that does not exist, refers to itself, or does not go
+            with ``verify``.
     """
-    _check_mix(scenario, ("mix",), scenario.mix)
+    if scenario.mix:
+        _check_mix(scenario, ("mix",), scenario.mix)
     _check_roles(scenario)
     _check_datasets(scenario)
-    for group in ("transactions", "sequences"):
-        for name, steps in getattr(scenario, group).items():
-            for key, step in walk_steps(steps, (group, name)):
-                _check_step(scenario, key, step)
+    for key, step in _every_step(scenario):
+        _check_step(scenario, key, step)
     _check_signals(scenario)
     _check_cycles(scenario, "sequences", _uses_of(scenario))
     _check_thresholds(scenario)
+    if scenario.verify:
+        _check_verified(scenario)
+
+
+def _every_step(scenario: Scenario) -> Iterator[tuple[Key, StepPart]]:
+    for group in ("transactions", "sequences"):
+        for name, steps in getattr(scenario, group).items():
+            yield from walk_steps(steps, (group, name))
 
 
 def refuse(scenario: Scenario, key: Key, message: str, hint: str = "") -> ScenarioError:
@@ -105,12 +114,7 @@ def _check_step(scenario: Scenario, key: Key, step: StepPart) -> None:
 
 def _check_signals(scenario: Scenario) -> None:
     """Check that what is waited for is given somewhere, and that there are not too many."""
-    every = [
-        (key, step)
-        for group in ("transactions", "sequences")
-        for name, steps in getattr(scenario, group).items()
-        for key, step in walk_steps(steps, (group, name))
-    ]
+    every = list(_every_step(scenario))
     given = {step.signal: None for _, step in every if isinstance(step, Signal)}
     for key, step in every:
         wanted = _awaited(step)
@@ -186,6 +190,28 @@ def _check_thresholds(scenario: Scenario) -> None:
             hint = nearest_hint(match[1], scenario.transactions, kind="transactions")
             message = f"({threshold}) names {match[1]}, a transaction which does not exist"
             raise refuse(scenario, ("thresholds", index), message, hint)
+
+
+def _check_verified(scenario: Scenario) -> None:
+    """Check that all data can say whose they are, and that nothing else judges them."""
+    contents: dict[Key, Content] = {
+        ("written",): scenario.written,
+        **{("datasets", name, "content"): each.content for name, each in scenario.datasets.items()},
+    }
+    for key, content in contents.items():
+        if is_zeros(content):
+            message = "is zeros alone, which cannot say whose they are: verify could check nothing"
+            hint = "take random or partly compressible contents, or run it without verify"
+            raise refuse(scenario, key, message, hint)
+    for key, step in _every_step(scenario):
+        if isinstance(step, Replay):
+            message = "does not go with replays, which are held against their traces"
+            raise refuse(
+                scenario,
+                ("verify",),
+                f"{message}: {show_key((*key, step.do))}",
+                "run it without verify",
+            )
 
 
 OPS = frozenset(

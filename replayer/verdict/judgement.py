@@ -1,17 +1,19 @@
 """Judging a run: each threshold on each target, then the run as a whole.
 
 A figure that the sample does not support, or that may be the client's and not the file system's, is
-neither a pass nor a failure: it is inconclusive, and the reason is said. Nothing is printed here.
+neither a pass nor a failure: it is inconclusive, and the reason is said. A run that fails because
+its target broke proves nothing about it: that has an exit code of its own. Nothing is printed here.
 """
 
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from replayer.measure import (
     Frozen,
     Of,
     Outcome,
+    OutcomeSummary,
     Performance,
     RunRecord,
     Summary,
@@ -27,11 +29,14 @@ from replayer.measure import (
     samples_of,
     saturated,
 )
-from replayer.verdict.threshold import Threshold, Unit, parse_threshold
+from replayer.verdict.breakage import breakages_among, say_breakages
+from replayer.verdict.threshold import AS_RECORDED, DEFAULT, Threshold, Unit, parse_threshold
 
-__all__ = ["EXIT_CODES", "Judgement", "Verdict", "judge"]
+__all__ = ["EXIT_CODES", "EXIT_ENVIRONMENT", "Judgement", "Verdict", "judge"]
 
-EXIT_CODES: dict[Outcome, Literal[0, 1, 4]] = {"pass": 0, "fail": 1, "inconclusive": 4}
+ExitCode = Literal[0, 1, 3, 4]
+EXIT_CODES: dict[Outcome, ExitCode] = {"pass": 0, "fail": 1, "inconclusive": 4}
+EXIT_ENVIRONMENT: ExitCode = 3
 
 
 class Judgement(Frozen):
@@ -53,10 +58,10 @@ class Verdict(Frozen):
     """What the run proves."""
 
     outcome: Outcome
-    exit_code: Literal[0, 1, 4]
+    exit_code: ExitCode
     judgements: tuple[Judgement, ...]
     reasons: tuple[str, ...]
-    """Why the run as a whole is inconclusive; empty when it is not."""
+    """Why the run as a whole is inconclusive, or what broke; empty when neither is so."""
 
 
 def judge(record: RunRecord, summary: Summary) -> Verdict:
@@ -66,18 +71,42 @@ def judge(record: RunRecord, summary: Summary) -> Verdict:
         ReplayerError: A threshold in run.json is not one.
     """
     thresholds = [parse_threshold(stated.text, stated.source) for stated in record.run.thresholds]
-    judgements = tuple(
-        _judge(threshold, record, target)
+    pairs = [
+        (threshold, target)
         for threshold in thresholds
         for target in summary.targets
-        if threshold.target in {None, target.name}
-    )
-    judgements = (*judgements, *_order(record), *_verified(record))
-    reasons = tuple(_reasons(record, summary))
+        if _is_about(threshold, target, thresholds)
+    ]
+    limits = tuple(_judge(threshold, record, target) for threshold, target in pairs)
+    proofs = (*_order(record), *_verified(record))
+    broken = {
+        target.index: say_breakages(target)
+        for threshold, target in pairs
+        if _breaks(threshold, target)
+    }
+    losses = record.run.losses
+    reasons = (*losses, *broken.values(), *_reasons(record, summary))
+    judgements = (*limits, *proofs)
     outcome = _overall({judgement.outcome for judgement in judgements}, reasons)
+    disproved = any(judgement.outcome == "fail" for judgement in proofs)
     return Verdict(
-        outcome=outcome, exit_code=EXIT_CODES[outcome], judgements=judgements, reasons=reasons
+        outcome=outcome,
+        exit_code=(
+            EXIT_ENVIRONMENT if losses or (broken and not disproved) else EXIT_CODES[outcome]
+        ),
+        judgements=judgements,
+        reasons=reasons,
     )
+
+
+def _is_about(threshold: Threshold, target: TargetSummary, thresholds: Sequence[Threshold]) -> bool:
+    """Whether a threshold is judged on a target; one that nobody wrote yields to one that is."""
+    added = threshold.source in {DEFAULT, AS_RECORDED}
+    if added and any(
+        each.metric.kind == "errors" and each.target == target.name for each in thresholds
+    ):
+        return False
+    return threshold.target in {None, target.name}
 
 
 def _order(record: RunRecord) -> Iterator[Judgement]:
@@ -205,6 +234,29 @@ def _measure(
         return (errors / count if threshold.unit == "share" else float(errors)), ""
     rate = rates[threshold.metric.kind]
     return rate, "no time was measured"
+
+
+def _breaks(threshold: Threshold, target: TargetSummary) -> bool:
+    """Whether errors of a target that broke are enough to miss a limit of errors."""
+    found = _counted(threshold, target) if threshold.metric.kind == "errors" else None
+    if found is None:
+        return False
+    broken = breakages_among(_outcomes(threshold, target)).total()
+    measured = broken / found[0] if threshold.unit == "share" else broken
+    return broken > 0 and not _COMPARES[threshold.comparison](measured, threshold.limit)
+
+
+def _outcomes(threshold: Threshold, target: TargetSummary) -> Iterator[OutcomeSummary]:
+    """Yield how the calls ended that a threshold is about."""
+    subject = threshold.subject
+    ops = target.overall.ops
+    if subject is not None:
+        transaction = _transaction(target, subject.name)
+        ops = ops if transaction is None else transaction.ops
+        wanted = subject.name if transaction is None else subject.op
+        ops = tuple(op for op in ops if wanted in {None, op.op})
+    for op in ops:
+        yield from op.outcomes
 
 
 def _time(

@@ -17,6 +17,8 @@ from typing import Literal, NoReturn
 from replayer.errors import ReplayerError
 
 __all__ = [
+    "AS_RECORDED",
+    "DEFAULT",
     "Comparison",
     "Metric",
     "Names",
@@ -24,7 +26,13 @@ __all__ = [
     "Threshold",
     "check_names",
     "parse_threshold",
+    "with_default",
 ]
+
+NO_ERRORS = "errors == 0"
+DEFAULT = "default"
+AS_RECORDED = "as recorded"
+"""Of a replay: events come out as recorded, or differ as is allowed."""
 
 Comparison = Literal["<", "<=", ">", ">=", "==", "!="]
 Unit = Literal["ns", "count", "share", "per_s", "bytes_per_s"]
@@ -135,6 +143,27 @@ def parse_threshold(text: str, source: str) -> Threshold:
     return Threshold(
         text.strip(), source, left["target"], subject, metric, _sign(sign[0]), limit, unit
     )
+
+
+def with_default(
+    given: Iterable[tuple[str, str]], source: str = DEFAULT
+) -> tuple[tuple[str, str], ...]:
+    """Add to thresholds that there are no errors, unless one of them is about errors.
+
+    One for a single target is judged there instead of the added one.
+
+    Args:
+        given: Texts, and where each was written.
+        source: ``DEFAULT`` or ``AS_RECORDED``: what is said of the added one.
+
+    Raises:
+        ReplayerError: A text is no threshold.
+    """
+    stated = tuple(given)
+    parsed = [parse_threshold(*each) for each in stated]
+    if any(each.metric.kind == "errors" and each.target is None for each in parsed):
+        return stated
+    return (*stated, (NO_ERRORS, source))
 
 
 def check_names(thresholds: Iterable[Threshold], names: Names) -> None:

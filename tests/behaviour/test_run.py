@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 
 from replayer.report import run_schema
-from tests.behaviour.shell import Done, Shell, make_shell
+from tests.behaviour.shell import LOOK_ONLY, Done, Shell, make_shell
 
 
 def left_on(path: Path) -> list[str]:
@@ -139,6 +139,19 @@ def test_a_threshold_that_fails_makes_the_exit_code_1(shell: Shell) -> None:
     assert "errors > 0" in done.out
 
 
+def test_errors_that_nobody_expects_fail_a_run_without_thresholds(shell: Shell) -> None:
+    text = LOOK_ONLY.replace("mix: {look: 1}", "mix: {look: 1, miss: 9}")
+    miss = "  miss:\n    - stat: {in: files, name: none}\n"
+    (shell.home / "miss.yaml").write_text(text + miss)
+    done = shell.run("run", "miss.yaml")
+    assert done.code == 1, done.err
+    assert done.out.startswith("FAIL  look-only: 0 of 1 threshold checks hold")
+    assert "(default)" in done.out
+    allowed = shell.run("run", "miss.yaml", "--threshold", "errors < 100%")
+    assert allowed.code in {0, 4}, allowed.err
+    assert "(default)" not in allowed.out
+
+
 def test_several_targets_take_turns_in_three_rounds_and_are_ranked(shell: Shell) -> None:
     places = [f"{name}={shell.target(name)}" for name in ("one", "two")]
     done = shell.run(*("run", "tiny.yaml", "--target", places[0], "--target", places[1], "--json"))
@@ -217,7 +230,7 @@ def test_errors_of_transactions_are_counted_by_op_and_errno_in_locust_too(shell:
     assert look["errors"] == look["count"] > 0
     with (shell.home / "locust_failures.csv").open() as file:
         (failure,) = csv.DictReader(file)
-    assert done.code == 4, "nothing was measured that could pass"
+    assert done.code == 1, "nobody expects them"
     assert failure["Error"] == "stat: ENOENT"
     assert int(failure["Occurrences"]) == look["errors"]
 

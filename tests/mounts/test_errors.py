@@ -50,7 +50,7 @@ def test_calls_that_fail_are_counted_by_errno_and_the_run_goes_on(
     ending = scene.end()
     place.suffer()
     assert ending.outcomes == {number}, ending.said
-    assert ending.code == 1, ending.said
+    assert ending.code == 3, ending.said
     assert ending.run["status"] == "finished"
     assert list(scene.mount.glob("replayer-2*")) == []
     scene.check_foreign()

@@ -118,6 +118,7 @@ class Leader:
                 failure=None if failure is None else str(failure),
                 warnings=outcome.warnings,
                 clients=outcome.clients,
+                losses=outcome.losses,
             )
         )
         self._ended_with = outcome.warnings + self._health_warnings(outcome)
@@ -128,7 +129,10 @@ class Leader:
         self._muster.release()
         for line in outcome.leavings:
             _say(line)
-        return code or (EXIT_ENVIRONMENT if outcome.left else 0)
+        if outcome.left and not code:
+            code = EXIT_ENVIRONMENT
+            _say(f"replayer: exit code {code}, as not everything could be removed")
+        return code
 
     def _health_warnings(self, outcome: Outcome) -> tuple[RunWarning, ...]:
         if outcome.health is None:

@@ -10,6 +10,7 @@ from replayer.load.fleet import wire
 from replayer.load.fleet.minutes import Minutes
 from replayer.load.fleet.muster import Muster, Worker
 from replayer.load.fleet.replays import add_replays
+from replayer.load.session import Leavings
 from replayer.measure.clients import Client, ClientLoss, ClientShare
 from replayer.measure.facts import MachineFacts
 from replayer.measure.health import Health, RunWarning
@@ -34,6 +35,7 @@ class Outcome:
         warnings: What a reader of the figures must know.
         leavings: What is still on the targets, in lines.
         left: Whether something could not be removed.
+        losses: What was taken away from the targets meanwhile, in sentences.
     """
 
     clients: tuple[Client, ...] = ()
@@ -43,6 +45,7 @@ class Outcome:
     warnings: tuple[RunWarning, ...] = ()
     leavings: tuple[str, ...] = ()
     left: bool = False
+    losses: tuple[str, ...] = ()
 
 
 def gather_outcome(muster: Muster, minutes: Minutes) -> Outcome:
@@ -62,7 +65,7 @@ def gather_outcome(muster: Muster, minutes: Minutes) -> Outcome:
         said = words.get(worker.number, {})
         if failure is None and said.get("error") is not None:
             failure = wire.unpack_error(said["error"], str(worker))
-    kept, left_lines = _put_away(muster, words)
+    leavings = _put_away(muster, words)
     clients = tuple(
         _client(worker, words.get(worker.number, {}), minutes) for worker in muster.workers
     )
@@ -72,8 +75,9 @@ def gather_outcome(muster: Muster, minutes: Minutes) -> Outcome:
         replay=add_replays([word["replay"] for word in words.values() if word.get("replay")]),
         failure=failure,
         warnings=tuple(_losses(clients)),
-        leavings=(*kept, *left_lines),
-        left=bool(left_lines),
+        leavings=(*leavings.kept, *leavings.left),
+        left=bool(leavings.left),
+        losses=leavings.losses,
     )
 
 
@@ -83,21 +87,21 @@ def list_clients(muster: Muster, minutes: Minutes) -> tuple[Client, ...]:
     return tuple(client.model_copy(update={"status": "working"}) for client in found)
 
 
-def _put_away(
-    muster: Muster, words: Mapping[int, Mapping[str, Any]]
-) -> tuple[Sequence[str], Sequence[str]]:
+def _put_away(muster: Muster, words: Mapping[int, Mapping[str, Any]]) -> Leavings:
     hung = any(word.get("hung") for word in words.values())
     hanging = sorted({at for word in words.values() for at in word.get("hanging", ())})
     keeper = muster.keeper
     if keeper is None:
-        return (), ("the folders are still on the targets: replayer clean PATH removes them",)
+        line = "the folders are still on the targets: replayer clean PATH removes them"
+        return Leavings((), (line,))
     found: list[Any] = []
     with suppress(ReplayerError):
         told = {"hung": hung, "hanging": hanging}
         found = muster.order_all([keeper], "put_away", told, REMOVE_S)
     if not found:
-        return (), (f"{keeper} could not put the targets in order: see replayer clean",)
-    return tuple(found[0]["kept"]), tuple(found[0]["left"])
+        line = f"{keeper} could not put the targets in order: see replayer clean"
+        return Leavings((), (line,))
+    return Leavings(*(tuple(found[0][what]) for what in ("kept", "left", "losses")))
 
 
 def _client(worker: Worker, word: Mapping[str, Any], minutes: Minutes) -> Client:

@@ -245,7 +245,11 @@ class Part:
         for at in hanging:
             self._grounds[at].is_hanging = True
         leavings = put_away(self._playing, hung=hung)
-        return {"kept": list(leavings.kept), "left": list(leavings.left)}
+        return {
+            "kept": list(leavings.kept),
+            "left": list(leavings.left),
+            "losses": list(leavings.losses),
+        }
 
     @property
     def hung(self) -> bool:
@@ -363,6 +367,8 @@ class Part:
 
 
 def _remove_patiently(ground: Ground) -> list[str]:
+    if (loss := ground.find_loss()) is not None:
+        return [loss.remedy]
     where = ground.sandboxes[0].path
     for last in (False,) * REMOVALS + (True,):
         try:

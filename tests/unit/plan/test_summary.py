@@ -128,6 +128,77 @@ def test_what_a_number_of_transactions_writes_is_counted() -> None:
     assert bounded.space_bytes > open_end.space_bytes + 20 * 4096
 
 
+PASSING = """\
+name: passing
+users: {count: 3}
+iterations: 100
+datasets:
+  work: {directory: true}
+  list: {files: 5, layout: false}
+mix: {pass: 1}
+transactions:
+  pass:
+"""
+
+
+def needed(*steps: str) -> tuple[int, int]:
+    """Return the bytes and files that three users need for a hundred transactions each."""
+    text = PASSING + "".join(f"    - {step}\n" for step in steps)
+    summary = describe_plan(compile_plan(parse_scenario(text, "s.yaml")))
+    return summary.space_bytes - 2 * 4096, summary.inodes - 2
+
+
+def steps_of(name: str) -> list[str]:
+    """Return the steps that make a file of 40 KiB."""
+    return [
+        f'open: {{in: work, name: "{name}", flags: [create, wronly]}}',
+        "write: {size: 40KiB}",
+        "close",
+    ]
+
+
+FILE = (11 * 4096, 1)
+
+
+def times(count: int) -> tuple[int, int]:
+    return FILE[0] * count, count
+
+
+def test_a_file_that_its_transaction_removes_takes_room_once_a_user() -> None:
+    assert needed(*steps_of("a-{user}-{seq}"), "unlink: file") == times(3)
+    assert needed(*steps_of("{random}"), "unlink: file") == times(3)
+    renamed = "rename: {path: file, to: {in: work, name: b, as: b}}"
+    assert needed(*steps_of("a"), renamed, "unlink: b") == times(3)
+
+
+def test_a_file_that_stays_takes_room_in_each_transaction() -> None:
+    assert needed(*steps_of("a-{user}-{seq}")) == times(300)
+    assert needed(*steps_of("a"), "unlink: {in: work, name: b, expect: any}") == times(300)
+    again = "unlink: {in: work, name: '{random}', expect: any}"
+    assert needed(*steps_of("{random}"), again) == times(300)
+    linked = "link: {path: file, to: {in: work, name: 'b-{seq}', as: b}}"
+    assert needed(*steps_of("a"), linked, "unlink: file") == times(300)
+
+
+def test_files_that_are_there_at_the_same_time_all_take_room() -> None:
+    inside = ", ".join(f"{{{step}}}" if ":" in step else step for step in steps_of("{random}"))
+    alone = f"repeat: {{times: 10, steps: [{inside}, {{unlink: file}}]}}"
+    assert needed(alone) == times(3)
+    entry = ", ".join(f"{{{step}}}" if ":" in step else step for step in steps_of("{e}"))
+    make = f"each: {{of: list, as: e, file: [{entry}]}}"
+    gone = 'each: {of: list, as: e, file: [{unlink: {in: work, name: "{e}"}}]}'
+    assert needed(make, gone) == times(15)
+    assert needed(make) == times(1500)
+
+
+def test_what_is_removed_one_time_in_four_is_left_three_times() -> None:
+    unlink, think = "{weight: 1, steps: [{unlink: file}]}", "{weight: 3, steps: [{think: 1ms}]}"
+    some = f"choose: [{unlink}, {think}]"
+    size_bytes, files = needed(*steps_of("a-{seq}"), some)
+    assert files == 225 + 1  # of what is there for a while: a quarter of a file a user
+    assert size_bytes == round(225.75 * FILE[0])
+
+
 def test_the_working_set_is_what_transactions_of_the_mix_can_touch() -> None:
     both = describe_plan(compile_plan(parse_scenario(SMALL, "s.yaml")))
     none = describe_plan(compile_plan(parse_scenario(SMALL, "s.yaml", ["mix={make: 1}"])))

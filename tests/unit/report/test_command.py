@@ -1,5 +1,6 @@
 import json
 import xml.etree.ElementTree as ET
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,21 @@ def test_what_is_no_run_folder_is_refused_in_two_lines(
     assert len(said) == 2
     assert said[0].startswith(f"replayer: {tmp_path}: no run folder")
     assert said[1].startswith("hint: ")
+
+
+@pytest.mark.parametrize("command", ["compare", "report"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--format", "table", "--json"],
+        ["--format", "table", "--html", "page.html"],
+        ["-o", "text", "--html", "page.html"],
+    ],
+)
+def test_forms_that_contradict_each_other_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: list[str]
+) -> None:
+    monkeypatch.chdir(folder.parent)
+    with suppress(SystemExit):  # argparse's own refusals
+        assert main([command, str(folder), *words]) == 2
+    assert [path.name for path in folder.parent.iterdir()] == ["run"]

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -296,25 +295,6 @@ def test_the_command_writes_a_page(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", [1e6, 3e6])
     assert main(["compare", str(folder), "--html", str(tmp_path / "page.html")]) == 0
     assert "Ranking" in (tmp_path / "page.html").read_text()
-
-
-@pytest.mark.parametrize("command", ["compare", "report"])
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--format", "table", "--json"],
-        ["--format", "table", "--html", "page.html"],
-        ["-o", "text", "--html", "page.html"],
-    ],
-)
-def test_forms_that_contradict_each_other_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, words: list[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    folder = write_run(tmp_path / "run", [1e6, 3e6])
-    with suppress(SystemExit):  # argparse's own refusals
-        assert main([command, str(folder), *words]) == 2
-    assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
 def test_differences_in_mount_kernel_cache_and_users_are_named(tmp_path: Path) -> None:

@@ -173,6 +173,9 @@ def test_the_head_says_the_verdict_for_somebody_who_decides(tmp_path: Path) -> N
     assert (
         "Not good enough: 2 of 2 limits are missed, the first of them page.p50 < 1us on t0" in said
     )
+    gone = write_run(tmp_path / "gone", [1e6], losses=("the run's folder is gone from t0",))
+    said = " ".join(page_of(gone).texts)
+    assert "Do not decide by this run: the run's folder is gone from t0" in said
     kept = write_run(tmp_path / "kept", [1e6])
     assert "Nothing speaks against these figures" in " ".join(page_of(kept).texts)
 

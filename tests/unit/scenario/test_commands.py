@@ -31,6 +31,7 @@ def test_check_shows_what_would_run_and_touches_nothing(
         "working set   10 files, 100 kB",
         "needs         143 kB of free space, 15 inodes, and what the transactions write",
         "threshold     look.p95 < 200ms",
+        "threshold     errors == 0  (default)",
     ):
         assert piece in shown
     assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer.plan import compile_plan
-from replayer.scenario import ScenarioError, parse_scenario
+from replayer.scenario import ScenarioError, load_scenario, parse_scenario
 from tests.unit.scenario.texts import SMALL, changed
 
 AFTER_LOOK = "    - close\n  make"
@@ -52,6 +52,17 @@ MISTAKES = {
         changed("from: files", "from: file"),
         "s.yaml:10: transactions.look[0].open.from names the dataset file, which does not exist",
         "did you mean files?",
+    ),
+    "nothing to do": (
+        changed("mix: {look: 9, make: 1}\n", ""),
+        "s.yaml:1: the scenario has neither mix nor roles: its users have nothing to do",
+        "add mix",
+    ),
+    "empty mix": (changed("{look: 9, make: 1}", "{}"), "s.yaml:7: mix must have at least 1", ""),
+    "more users than roles": (
+        changed("mix: {look: 9, make: 1}", "roles: {only: {users: 1, mix: {make: 1}}}"),
+        "s.yaml:7: users must be 1, as many as the roles have, got 2",
+        "without a mix others have nothing to do: take 1 users",
     ),
     "mix of zero": (
         changed("look: 9, make: 1", "look: 0, make: 0"),
@@ -254,6 +265,16 @@ MISTAKES = {
         "s.yaml:7: roles take 3 users, more than users.count (2)",
         "",
     ),
+    "verified zeros": (
+        changed("per: user", "per: user, content: zeros") + "verify: true\n",
+        "s.yaml:6: datasets.work.content is zeros alone, which cannot say whose they are",
+        "without verify",
+    ),
+    "verified zeros that are written": (
+        SMALL + "verify: true\nwritten: {compressible: 100%}\n",
+        "s.yaml:19: written is zeros alone, which cannot say whose they are",
+        "without verify",
+    ),
     "foreign tag": (
         "a: !!python/object/apply:os.system [ls]",
         "s.yaml:1: the tag tag:yaml.org,2002:python/object/apply:os.system is not supported",
@@ -285,11 +306,28 @@ def test_a_mistake_is_refused_with_its_line(mistake: str) -> None:
     assert refused.value.exit_code == 2
 
 
+def test_zeros_are_refused_by_the_option_that_asks_for_them() -> None:
+    with pytest.raises(ScenarioError, match="--set written=zeros: written is zeros alone"):
+        parse_scenario(SMALL, "s.yaml", ["verify=true", "written=zeros"])
+    parse_scenario(SMALL, "s.yaml", ["verify=true", "written={compressible: 99%}"])
+    parse_scenario(SMALL, "s.yaml", ["written=zeros"])
+
+
 def test_own_files_are_refused_when_users_outnumber_them() -> None:
     scenario = parse_scenario(changed("uniform", "own"), "s.yaml")
     with pytest.raises(ScenarioError, match=r"s.yaml:10: .* files has 10 for 11 users"):
         compile_plan(scenario, users=11)
     compile_plan(scenario, users=10)
+
+
+@pytest.mark.parametrize("name", ["close-to-open", "visibility"])
+def test_users_that_would_write_the_files_of_others_are_refused(name: str) -> None:
+    scenario = load_scenario(name)
+    wanted = scenario.users.count
+    compile_plan(scenario, users=wanted)
+    for count in (wanted - 1, wanted + 1, 2 * wanted):
+        with pytest.raises(ScenarioError, match=rf"{name}.yaml:\d+: users must be .*{count}$"):
+            compile_plan(scenario, users=count)
 
 
 def test_an_alias_bomb_is_refused() -> None:

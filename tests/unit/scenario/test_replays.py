@@ -124,6 +124,12 @@ def test_what_is_expected_of_a_request_is_that_of_the_mean_recorded_one() -> Non
             "s.yaml:10: transactions.page[0].replay.trace is missing",
             "",
         ),
+        (
+            "duration: 1s",
+            "duration: 1s\nverify: true",
+            "s.yaml:3: verify does not go with replays, which are held against their traces: trans",
+            "without verify",
+        ),
     ],
 )
 def test_mistakes_are_told_with_file_line_and_the_nearest_word(

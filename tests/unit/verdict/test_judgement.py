@@ -127,3 +127,82 @@ def test_a_run_in_which_nothing_succeeded_is_inconclusive(tmp_path: Path) -> Non
 def test_a_run_without_thresholds_passes_when_it_measured_something(tmp_path: Path) -> None:
     verdict = judged(pages(tmp_path, [1000]))
     assert (verdict.exit_code, verdict.judgements, verdict.reasons) == (0, (), ())
+
+
+def broken(folder: Path, outcome: str, transaction: str = "page") -> RunWriter:
+    """Twenty pages that succeeded and three whose write ended so."""
+    writer = pages(folder, [1000] * 20)
+    writer.record(f"0/0/measured/{transaction}/transaction/failed/unexpected", [1000] * 3)
+    writer.record(f"0/0/measured/{transaction}/write/{outcome}/unexpected", [1000] * 3)
+    return writer
+
+
+@pytest.mark.parametrize(
+    ("outcome", "says"),
+    [
+        ("ENOSPC", "local broke during the run: there was no space or no inode left (3 calls"),
+        ("EDQUOT", "the quota was used up (3 calls ended with EDQUOT)"),
+        ("EROFS", "it was read-only"),
+        ("ESTALE", "what was open was gone from the server"),
+        ("ENOTCONN", "the mount was gone"),
+        ("EIO", "the mount could not read or write"),
+    ],
+)
+def test_errors_of_a_target_that_broke_are_the_environments(
+    tmp_path: Path, outcome: str, says: str
+) -> None:
+    verdict = judged(broken(tmp_path, outcome), "errors == 0")
+    assert (verdict.outcome, verdict.exit_code) == ("fail", 3)
+    assert says in verdict.reasons[0]
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "code"),
+    [
+        (["errors < 10%"], 3),
+        (["write.errors == 0"], 3),
+        (["page.errors == 0", "page.p95 < 1s"], 3),
+        (["page/write.errors == 0"], 3),
+        (["errors < 20%"], 0),
+        (["page/open.errors == 0"], 0),
+        (["errors < 20%", "page.p95 < 1ns"], 1),
+    ],
+)
+def test_a_target_that_broke_counts_where_it_misses_a_limit(
+    tmp_path: Path, thresholds: list[str], code: int
+) -> None:
+    verdict = judged(broken(tmp_path, "ENOSPC"), *thresholds)
+    assert (verdict.exit_code, bool(verdict.reasons)) == (code, code == 3)
+
+
+def test_errors_of_a_program_are_no_breakage(tmp_path: Path) -> None:
+    verdict = judged(broken(tmp_path, "EEXIST"), "errors == 0")
+    assert (verdict.exit_code, verdict.reasons) == (1, ())
+
+
+def test_an_expected_lack_of_space_is_no_error(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [1000] * 20)
+    writer.record("0/0/measured/page/write/ENOSPC/expected", [1000] * 3)
+    assert judged(writer, "errors == 0").exit_code == 0
+
+
+def test_a_folder_that_is_gone_is_the_environments_whatever_was_measured(tmp_path: Path) -> None:
+    verdict = judged(pages(tmp_path, [1000] * 20), "errors == 0", losses=("it is gone",))
+    assert (verdict.outcome, verdict.exit_code) == ("inconclusive", 3)
+    assert verdict.reasons == ("it is gone",)
+
+
+def test_the_default_yields_to_a_threshold_on_errors_of_one_target(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [1000] * 20)
+    writer.transaction("page", [1000] * 20, "1/0")
+    stated = (
+        measure.StatedThreshold(text="nfs:errors < 1%", source="--threshold"),
+        measure.StatedThreshold(text="errors == 0", source="default"),
+    )
+    run = make_run(thresholds=stated, targets=(make_target(), make_target(1, "nfs")))
+    record = measure.load_run(writer.write(run))
+    found = judge(record, measure.summarise(record)).judgements
+    assert [(each.threshold, each.target) for each in found] == [
+        ("nfs:errors < 1%", "nfs"),
+        ("errors == 0", "local"),
+    ]

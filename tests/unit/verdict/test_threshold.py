@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer.errors import ReplayerError
-from replayer.verdict import Names, check_names, parse_threshold
+from replayer.verdict import Names, check_names, parse_threshold, with_default
 from replayer.verdict.threshold import Metric, Subject
 
 
@@ -116,3 +116,20 @@ def test_names_that_a_run_will_not_have_are_refused(text: str, problem: str, hin
 def test_names_that_a_run_has_pass() -> None:
     texts = ["nfs:login/open.p95 < 1s", "fsync.max < 1s", "errors == 0", "login.lag.p99 < 1s"]
     check_names([parse_threshold(text, "--threshold") for text in texts], NAMES)
+
+
+@pytest.mark.parametrize(
+    ("given", "added"),
+    [
+        ([], True),
+        (["page_view.p95 < 1s"], True),
+        (["errors < 5%"], False),
+        (["login.errors == 3"], False),
+        (["nfs:errors < 5%"], True),
+    ],
+)
+def test_no_errors_is_the_default_where_no_threshold_is_about_errors(
+    given: list[str], *, added: bool
+) -> None:
+    stated = [(text, "--threshold") for text in given]
+    assert list(with_default(stated)) == [*stated, *[("errors == 0", "default")] * added]

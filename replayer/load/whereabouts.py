@@ -1,0 +1,81 @@
+"""Whether a run's folder is still where it was made: others may delete or rename it under a run."""
+
+import errno
+import os
+import shlex
+from dataclasses import dataclass
+
+from replayer.engine import Sandbox
+
+__all__ = ["Identity", "Loss", "find_loss", "identify"]
+
+MARKER = ".replayer-run"
+GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE})
+
+Identity = tuple[int, int]
+"""Device and inode."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What became of a folder, or of its marker.
+
+    Attributes:
+        says: In a sentence.
+        remedy: What that leaves to be done, in a line.
+    """
+
+    says: str
+    remedy: str
+
+
+def identify(path: str) -> Identity:
+    """Return what tells a folder from another one of its name.
+
+    Raises:
+        OSError: It cannot be looked at.
+    """
+    found = os.lstat(path)
+    return found.st_dev, found.st_ino
+
+
+def find_loss(target: str, folder: Sandbox, made: Identity) -> Loss | None:
+    """Look for a folder by its name; None: it is there, with its marker.
+
+    Args:
+        target: Its name, for a person.
+        folder: As it was opened.
+        made: What it was then.
+
+    Raises:
+        OSError: The mount does not answer.
+    """
+    path = folder.path
+    try:
+        # The marker first: some file systems give a file another inode number after a while.
+        if Sandbox.open(path).note == folder.note:
+            return None
+        is_same = identify(path) == made
+    except ValueError:  # no marker
+        is_same = identify(path) == made
+    except OSError as error:
+        if error.errno not in GONE:
+            raise
+        is_same = False
+    return _unmarked(target, path) if is_same else _gone(target, path)
+
+
+def _gone(target: str, path: str) -> Loss:
+    return Loss(
+        f"the run's folder is gone from {target}: {path} was deleted, renamed or replaced",
+        f"nothing was removed: {path} is gone (if it was renamed: replayer clean NEW-NAME)",
+    )
+
+
+def _unmarked(target: str, path: str) -> Loss:
+    return Loss(
+        f"the marker of the run's folder is gone from {target}: {path}/{MARKER} was deleted or "
+        "changed",
+        f"left behind (without its marker it is not removed): if it is only the run's, remove it "
+        f"with: rm -r {shlex.quote(path)}",
+    )

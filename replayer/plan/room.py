@@ -1,0 +1,97 @@
+"""The room that one transaction needs beyond what it leaves: for files that it removes again.
+
+Amounts are expected ones, as everywhere in this room's expectations. What is not known for certain
+to be removed by the transaction that made it counts as left behind.
+"""
+
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Room"]
+
+
+@dataclass
+class _Files:
+    """Files of one name: how many a transaction makes, and what it writes into them."""
+
+    count: float = 0.0
+    size_bytes: float = 0.0
+
+
+class Room:
+    """Follows what a transaction makes, writes, renames and removes, in order.
+
+    Attributes:
+        passed_bytes: Written into files that the transaction removes itself.
+        passed_files: These files, and directories.
+    """
+
+    def __init__(self) -> None:
+        self.passed_bytes = 0.0
+        self.passed_files = 0.0
+        self._files: dict[Hashable, _Files] = {}
+        # Bytes and files that are there now, and were at most, of one turn of the innermost loop.
+        self._now = np.zeros(2)
+        self._most = np.zeros(2)
+
+    @property
+    def held_bytes(self) -> float:
+        """How many bytes there are at most beyond those that are there in the end."""
+        return float(self._most[0] - self._now[0])
+
+    @property
+    def held_files(self) -> float:
+        """The same of files."""
+        return float(self._most[1] - self._now[1])
+
+    def made(self, name: Hashable, times: float) -> None:
+        """Something new has a name."""
+        self._files.setdefault(name, _Files()).count += times
+        self._add(0.0, 1.0)
+
+    def written(self, name: Hashable, times: float, size_bytes: float) -> None:
+        """So many bytes were written into what had a name when it was opened."""
+        if name in self._files:
+            self._files[name].size_bytes += times * size_bytes
+        self._add(size_bytes, 0.0)
+
+    def moved(self, name: Hashable, to: Hashable) -> None:
+        """Something has another name."""
+        self.left(to)
+        if name in self._files:
+            self._files[to] = self._files.pop(name)
+
+    def left(self, name: Hashable) -> None:
+        """Removing a name frees nothing any more: the file has another one, too."""
+        self._files.pop(name, None)
+
+    def removed(self, name: Hashable, times: float) -> None:
+        """A name is gone, and what it led to."""
+        found = self._files.get(name)
+        if found is None or not found.count or not times:
+            return
+        gone = min(times, found.count)
+        each_bytes = found.size_bytes / found.count
+        self.passed_files += gone
+        self.passed_bytes += gone * each_bytes
+        found.count -= gone
+        found.size_bytes -= gone * each_bytes
+        self._add(-each_bytes * gone / times, -gone / times)
+
+    @contextmanager
+    def turns(self, count: float) -> Iterator[None]:
+        """What is done inside is done so many times, one after the other; below 1: so likely."""
+        before, most = self._now, self._most
+        self._now = self._most = np.zeros(2)
+        yield
+        if count > 0:
+            last = before + max(count - 1, 0) * self._now.clip(0)
+            most = np.maximum(most, last + self._most)
+        self._now, self._most = before + count * self._now, most
+
+    def _add(self, size_bytes: float, files: float) -> None:
+        self._now = self._now + np.array([size_bytes, files])
+        self._most = np.maximum(self._most, self._now)
