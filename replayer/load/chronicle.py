@@ -33,6 +33,7 @@ from replayer.measure.run import (
 )
 from replayer.measure.run import Target as TargetFacts
 from replayer.measure.runfolder import RunFolder
+from replayer.measure.tasks import TaskFailure
 from replayer.measure.verification import Verification
 
 __all__ = ["Chronicle", "Ending", "describe_targets", "load_facts", "marker_note"]
@@ -131,7 +132,13 @@ class Chronicle:
                 health=ending.health,
                 failure=ending.failure,
                 extra=ending.warnings,
-            ).model_copy(update={"clients": ending.clients, "verification": ending.verification})
+            ).model_copy(
+                update={
+                    "clients": ending.clients,
+                    "verification": ending.verification,
+                    "task_failures": ending.task_failures,
+                }
+            )
             self.folder.write_run(self._run)
 
 
@@ -146,6 +153,7 @@ class Ending:
         warnings: What a reader of the figures must know beside that.
         clients: Who measured, where it was several.
         verification: What reads returned, if that was checked.
+        task_failures: What tasks of a locustfile raised.
     """
 
     status: Literal["finished", "interrupted", "failed"]
@@ -154,6 +162,7 @@ class Ending:
     warnings: tuple[RunWarning, ...] = ()
     clients: tuple[Client, ...] = ()
     verification: Verification | None = None
+    task_failures: tuple[TaskFailure, ...] = ()
 
 
 def describe_targets(targets: Sequence[Target]) -> tuple[TargetFacts, ...]:

@@ -83,7 +83,7 @@ class Stage:
             leavings = put_away(self._session, hung=self._troupe.hung)
             request.progress.close()
             request.interruption.unwatch()
-            self._troupe.statistics.release()
+            self._troupe.release()
             if not self._troupe.hung:
                 atexit.unregister(self.end_process)  # it has nothing to do, and would keep the run
         if leavings.left and not self._code:
@@ -120,6 +120,7 @@ class Stage:
             health=self._troupe.health(),
             failure=None if failure is None else str(failure),
             verification=read_verification(self._session.engine),
+            task_failures=self._troupe.failed_tasks.found(),
         )
 
     def _show(self) -> int:

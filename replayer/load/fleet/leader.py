@@ -118,6 +118,7 @@ class Leader:
                 failure=None if failure is None else str(failure),
                 warnings=outcome.warnings,
                 clients=outcome.clients,
+                task_failures=outcome.task_failures,
             )
         )
         self._ended_with = outcome.warnings + self._health_warnings(outcome)

@@ -127,3 +127,16 @@ def test_a_run_in_which_nothing_succeeded_is_inconclusive(tmp_path: Path) -> Non
 def test_a_run_without_thresholds_passes_when_it_measured_something(tmp_path: Path) -> None:
     verdict = judged(pages(tmp_path, [1000]))
     assert (verdict.exit_code, verdict.judgements, verdict.reasons) == (0, (), ())
+
+
+def test_a_task_that_raised_fails_the_run_and_is_named(tmp_path: Path) -> None:
+    failures = (
+        measure.TaskFailure(raised="ValueError: my bug", place="pages.py:7", count=30),
+        measure.TaskFailure(raised="KeyError: 'x'", place=None, count=2),
+    )
+    verdict = judged(pages(tmp_path, [5]), task_failures=failures)
+    (judgement,) = verdict.judgements
+    assert (verdict.outcome, verdict.exit_code, judgement.measured) == ("fail", 1, 32)
+    assert judgement.says.startswith(
+        "32 raised, first ValueError: my bug at pages.py:7, and 1 other"
+    )
