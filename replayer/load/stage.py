@@ -10,6 +10,7 @@ from locust.env import Environment
 from replayer.errors import ReplayerError, in_lines
 from replayer.keeper import leave_now
 from replayer.load.audience import Audience
+from replayer.load.caches import refuse_idle_remount
 from replayer.load.chronicle import Ending, load_facts
 from replayer.load.conductor import Conductor
 from replayer.load.interruption import Interruption, Level
@@ -165,6 +166,8 @@ def make_request(
     rounds = settings.rounds or _rounds(environment, len(targets))
     workload = _make_workload(environment, settings, rounds)
     check_thresholds(workload, targets)
+    if options_of(environment).headless:  # a page has a command for those of its runs that need it
+        refuse_idle_remount(workload.cache, settings.remount_command)
     if has_python_users(environment):
         refuse_others(workload.plan, "users of a locustfile")
     for part in workload.parts:
