@@ -216,6 +216,26 @@ def test_tasks_that_raise_fail_the_run_and_are_told(shell: Shell, several: tuple
     assert found["gevent.timeout.Timeout: 3 seconds"]["count"] == 2
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("x = 1\ndef (:\n", "/mine.py:2: SyntaxError: invalid syntax"),
+        ("import no_such_module", "/mine.py:1: ModuleNotFoundError: No module named"),
+        ("class ScenarioUser(__import__('locust').User): pass", "Duplicate user class names"),
+        (None, "-f mine.py: there is no such locustfile"),
+    ],
+)
+def test_a_mistake_in_a_locustfile_is_the_users_and_has_its_line(
+    shell: Shell, text: str | None, says: str
+) -> None:
+    if text is not None:
+        (shell.home / "mine.py").write_text(text)
+    done = shell.run("run", "tiny.yaml", "-f", "mine.py")
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err.splitlines()[0]
+    assert "bug" not in done.err
+
+
 def test_a_load_shape_lets_users_come_and_go(shell: Shell) -> None:
     (shell.home / "shape.py").write_text(SHAPE)
     done = shell.run("run", "look.yaml", "-f", "shape.py", "-u", "6", "--set", "duration=60s")
