@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
@@ -306,6 +307,38 @@ class TestFullAndReadOnly:
         done = shell.run("run", "look.yaml", "--target", small)
         assert done.code == 3
         assert "read-only" in done.err
+
+
+def to_a_full_disk(shell: Shell, words: tuple[str | Path, ...], stream: str) -> Done:
+    with Path("/dev/full").open("w") as full:
+        out = full if stream == "stdout" else subprocess.PIPE
+        err = full if stream == "stderr" else subprocess.PIPE
+        command = [sys.executable, "-m", "replayer", *map(str, words)]
+        done = subprocess.run(
+            command, cwd=shell.home, stdout=out, stderr=err, text=True, check=False
+        )
+    return Done(done.returncode, done.stdout or "", done.stderr or "")
+
+
+def test_a_standard_output_that_takes_nothing_costs_no_result(shell: Shell) -> None:
+    words = ("run", "tiny.yaml", "--target", shell.target(), "--quiet", "--junit", "verdict.xml")
+    done = to_a_full_disk(shell, words, "stdout")
+    first, _hint = done.err.splitlines()
+    assert (done.code, first) == (
+        3,
+        "replayer: standard output cannot be written: No space left on device",
+    )
+    (file,) = shell.home.glob("replayer-runs/*/run.json")
+    assert json.loads(file.read_text())["status"] == "finished"
+    assert (shell.home / "verdict.xml").exists()
+    assert left_on(shell.home / "mount") == []
+    assert to_a_full_disk(shell, ("check", "tiny.yaml"), "stdout").code == 3
+
+
+def test_a_standard_error_that_takes_nothing_breaks_no_run(shell: Shell) -> None:
+    done = to_a_full_disk(shell, ("run", "tiny.yaml", "--target", shell.target()), "stderr")
+    assert done.went_well
+    assert "run folder" in done.out
 
 
 def test_a_reader_that_has_seen_enough_leaves_nothing_behind(tmp_path: Path) -> None:

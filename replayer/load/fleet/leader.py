@@ -139,7 +139,11 @@ class Leader:
 
     def _show(self, failure: ReplayerError | None) -> int:
         folder, settings = self._minutes.chronicle.folder, self._request.settings
-        code = show_results(folder, settings.results, settings.files)
+        code = EXIT_INCONCLUSIVE
+        try:
+            code = show_results(folder, settings.results, settings.files)
+        except ReplayerError as error:
+            failure = failure or error
         if failure is not None:
             _say(in_lines(failure))
             return failure.exit_code
