@@ -8,6 +8,7 @@ from pathlib import Path
 
 from replayer.errors import ReplayerError
 from replayer.load import LOCUSTFILE
+from replayer.load.csv_files import csv_prefix
 from replayer.load.fleet_options import add_fleet_options, add_locusts_fleet_options, fleet_words
 from replayer.load.listening import UnusableAddressError
 from replayer.load.metrics_options import add_metrics_option
@@ -85,7 +86,12 @@ def _add_result_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="the same as --report-html; after 'locust -f', --html is Locust's own report",
     )
-    parser.add_argument("--csv", metavar="PREFIX", help="Locust's own CSV files")
+    parser.add_argument(
+        "--csv",
+        metavar="DIR|PREFIX",
+        help="Locust's own CSV files: DIR/locust_stats.csv and so on in a folder (there, or named "
+        "with a slash at its end), else PREFIX_stats.csv and so on",
+    )
     parser.add_argument("--loglevel", metavar="LEVEL", help="show Locust's own log, such as INFO")
     add_metrics_option(parser)
 
@@ -178,7 +184,7 @@ def _locust_words(arguments: argparse.Namespace) -> list[str]:
         "--spawn-rate": arguments.spawn_rate,
         "--run-time": arguments.run_time,
         "--stop-timeout": arguments.stop_timeout,
-        "--csv": arguments.csv,
+        "--csv": None if arguments.csv is None else csv_prefix(arguments.csv),
         "--loglevel": arguments.loglevel,
         "--metrics": getattr(arguments, "metrics", None),
     }

@@ -58,7 +58,7 @@ def done(home: Path, mount: Path) -> Done:
     return make_shell(home).run(
         *("run", "tiny.yaml", "--target", f"here={mount}", "-u", "3", "-t", "2s"),
         *("--seed", "7", "--threshold", "look.p50 < 10s", "--json", "-o", "out"),
-        *("--csv", "own/locust", "--html", "page.html", "--junit", "verdict.xml"),
+        *("--csv", "own/", "--html", "page.html", "--junit", "verdict.xml"),
     )
 
 
