@@ -2,7 +2,9 @@
 
 import json
 import os
+import pty
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -54,6 +56,23 @@ def test_a_run_that_was_begun_to_outlive_its_terminal_does(shell: Shell, until: 
     process.send_signal(signal.SIGHUP)
     out, err = process.communicate(timeout=20)
     assert json.loads(out)["status"] == "finished", err
+
+
+def test_a_terminal_that_goes_away_ends_its_run_with_the_results(
+    shell: Shell, until: Until
+) -> None:
+    mount = shell.target()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(shell.home)
+        words = ["-m", "replayer", "run", "tiny.yaml", "--target", str(mount), "-t", "60s"]
+        os.execv(sys.executable, [sys.executable, *words, "--quiet"])  # noqa: S606 - its session
+    until(lambda: is_measuring(shell.home))
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    (run,) = runs(shell.home)
+    assert run["status"] == "interrupted"
+    assert list(mount.iterdir()) == []
 
 
 def test_the_end_of_a_terminal_reaches_workers_and_costs_no_result(
