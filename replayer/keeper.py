@@ -103,7 +103,8 @@ def _wait(child: int, word: int) -> int:
             code = _code_of(child, word)
             if code is not None:
                 return code
-        elif told.si_code != SI_KERNEL:  # a terminal tells every process of the group itself
+        # A terminal tells every process of the group itself, but its end to the session's leader.
+        elif told.si_code != SI_KERNEL or told.si_signo == signal.SIGHUP:
             with suppress(ProcessLookupError):
                 os.kill(child, told.si_signo)
 

@@ -3,10 +3,11 @@
 strace is never told to stop when the bound is reached: under its filter the recorded processes
 would be left unable to make calls. What lies behind the bound is given back to the disk as it
 comes (a hole in the file), and cut off at the end. The only text that is read is line breaks, the
-number at the very beginning, and whether a process was killed.
+number at the very beginning, and whether that process was killed.
 """
 
 import ctypes
+import mmap
 import os
 from pathlib import Path
 
@@ -14,6 +15,7 @@ __all__ = ["Log"]
 
 SAMPLE_BYTES = 64 << 10
 RESERVE_BYTES = 256 << 20  # chosen: what stays free on the disk for everybody else
+_KILLED = b" +++ killed by SIG"
 _KEEP_SIZE_PUNCH_HOLE = 0x01 | 0x02  # fallocate(2)
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -56,14 +58,23 @@ class Log:
         number, blank, _ = head.partition(b" ")
         return int(number) if blank and number.isdigit() else None
 
-    def tells_of_a_death(self) -> bool:
-        """Tell whether the log says near its end that a signal ended a process, or is cut off."""
-        size = self.size_bytes
-        if size == 0 or self.is_full:
+    def tells_of_the_commands_death(self) -> bool:
+        """Tell whether the log says that a signal ended the first process, or is cut off."""
+        command = self.first_process()
+        if command is None or self.is_full:
             return self.is_full
-        with self.path.open("rb") as file:
-            file.seek(max(0, size - SAMPLE_BYTES))
-            return b" +++ killed by SIG" in file.read()
+        with (
+            self.path.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text,
+        ):
+            # What it started may have gone on for long: the line may be far from the end.
+            end = text.rfind(_KILLED)
+            while end >= 0:
+                begin = text.rfind(b"\n", 0, end) + 1
+                if text[begin:end].startswith(b"%d " % command):
+                    return True
+                end = text.rfind(_KILLED, 0, begin)
+        return False
 
     def count_calls(self) -> int:
         """Return how many calls it tells of: those that others interrupted have two lines."""

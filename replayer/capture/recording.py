@@ -86,7 +86,7 @@ def record_command(words: Sequence[str], watch: Watch) -> Recording:
         # Strace is the command's parent, and is itself known as long as nobody has waited for it.
         user_ns = computed_below(strace.pid)
     status = strace.returncode
-    if status < 0 and not watch.log.tells_of_a_death():
+    if status < 0 and not watch.log.tells_of_the_commands_death():
         remarks.append(_broken(status, watch.log.first_process()))
     return Recording(
         status=status if status >= 0 else _BY_SIGNAL - status,

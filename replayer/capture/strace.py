@@ -55,6 +55,12 @@ CALLS = (
         )
     ),
 )
+DEADLY = (
+    *("HUP", "INT", "QUIT", "ILL", "ABRT", "BUS", "FPE", "KILL", "SEGV", "PIPE", "ALRM", "TERM"),
+    *("XFSZ", "SYS"),
+)
+"""Signals by which commands die: strace names no other as the end of a process. Those by which
+programs talk to themselves many times a second (URG, PROF, USR1, CHLD) are not written down."""
 COMMON = (
     "-f",
     "-q",
@@ -64,7 +70,7 @@ COMMON = (
     "-s",
     "256",
     "-e",
-    "signal=none",
+    f"signal={','.join(DEADLY)}",
     "-e",
     f"trace={','.join(CALLS)}",
 )

@@ -3,9 +3,14 @@
 import argparse
 import logging
 import sys
+import traceback
+from pathlib import Path
 
+from replayer.errors import ReplayerError
 from replayer.load import LOCUSTFILE
+from replayer.load.csv_files import csv_prefix
 from replayer.load.fleet_options import add_fleet_options, add_locusts_fleet_options, fleet_words
+from replayer.load.listening import UnusableAddressError
 from replayer.load.metrics_options import add_metrics_option
 from replayer.load.options import (
     DEFAULT_STOP_TIMEOUT_S,
@@ -16,9 +21,14 @@ from replayer.load.options import (
     words_of,
 )
 from replayer.load.parser import Parser
+from replayer.load.people import place_of, put
 from replayer.load.web_options import refuse_page_words, web_words
 
-__all__ = ["add_run_arguments", "hand_over"]
+__all__ = ["add_run_arguments", "code_of", "hand_over"]
+
+
+class LocustfileError(ReplayerError):
+    """A person's own locustfile cannot be used."""
 
 
 def add_run_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +86,12 @@ def _add_result_arguments(parser: Parser) -> None:
         metavar="FILE",
         help="the same as --report-html; after 'locust -f', --html is Locust's own report",
     )
-    parser.add_argument("--csv", metavar="PREFIX", help="Locust's own CSV files")
+    parser.add_argument(
+        "--csv",
+        metavar="DIR|PREFIX",
+        help="Locust's own CSV files: DIR/locust_stats.csv and so on in a folder (there, or named "
+        "with a slash at its end), else PREFIX_stats.csv and so on",
+    )
     parser.add_argument("--loglevel", metavar="LEVEL", help="show Locust's own log, such as INFO")
     add_metrics_option(parser)
 
@@ -85,19 +100,80 @@ def hand_over(arguments: argparse.Namespace) -> int:
     """Run what the parsed arguments ask for under Locust, and return its exit code."""
     if hasattr(arguments, "web"):
         refuse_page_words(arguments)
+    if arguments.locustfile is not None:
+        _check_locustfiles(arguments.locustfile)
     arguments.results = "json" if arguments.json else "tables"
     settings = Settings.read(arguments)
     sys.argv = [f"replayer {arguments.command}", *_locust_words(arguments), *words_of(settings)]
     if arguments.loglevel is None:
         logging.basicConfig(level=logging.ERROR, format="%(message)s")
         logging.getLogger("locust.stats_logger").disabled = True
+        logging.getLogger("locust.main").addFilter(_is_whole)
+    return _run_locust(arguments)
+
+
+def _is_whole(record: logging.LogRecord) -> bool:
+    """Whether a line says it all: that of a master who is not there has no reason in it."""
+    return not record.getMessage().endswith(": ")
+
+
+def _check_locustfiles(words: str) -> None:
+    """Refuse locustfiles that are not there; addresses of pages are left to Locust."""
+    for word in map(str.strip, words.split(",")):
+        path = Path(word)
+        is_there = path.is_dir() or (path.is_file() and path.suffix == ".py")
+        if not is_there and not word.startswith(("http://", "https://")):
+            message = f"-f {word}: there is no such locustfile"
+            raise ReplayerError(message, hint="name a Python file (.py), or a folder of them")
+
+
+def _run_locust(arguments: argparse.Namespace) -> int:
+    """Run Locust's main, and return the exit code.
+
+    Raises:
+        LocustfileError: A person's own file cannot be imported.
+        UnusableAddressError: This is a worker, and no master answers it.
+    """
     from locust.main import main  # noqa: PLC0415 - patches the standard library
 
     try:
         main()
     except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else 1
+        return code_of(leaving, arguments)
+    except Exception as error:
+        _refuse_own_file(error)
+        raise
     return 0
+
+
+def code_of(leaving: SystemExit, arguments: argparse.Namespace) -> int:
+    """Return the exit code of a run that ended; what kept one from beginning is a refusal."""
+    _refuse_own_file(leaving)
+    frame = traceback.extract_tb(leaving.__traceback__)[-1]
+    if not frame.filename.startswith(_locusts_folder()) or frame.name == "shutdown":
+        return leaving.code if isinstance(leaving.code, int) else 1
+    if isinstance(leaving.__context__, KeyboardInterrupt):
+        raise leaving.__context__
+    if isinstance(leaving.__context__, ConnectionError):
+        host, port = arguments.master_host or "127.0.0.1", arguments.master_port or 5557
+        message = f"no master answers at {host}:{port}"
+        hint = "start one there (--master), or name another with --master-host and --master-port"
+        raise UnusableAddressError(message, hint=hint) from leaving
+    return LocustfileError.exit_code  # Locust has said why
+
+
+def _refuse_own_file(error: BaseException) -> None:
+    """Refuse a person's own file that raises when it is imported."""
+    place = place_of(error)
+    if place is not None:
+        message = f"{place}: {put(error)}"
+        raise LocustfileError(message, hint="a locustfile must be importable") from error
+
+
+def _locusts_folder() -> str:
+    import locust  # noqa: PLC0415 - see above
+
+    return str(Path(locust.__file__).parent)
 
 
 def _locust_words(arguments: argparse.Namespace) -> list[str]:
@@ -108,7 +184,7 @@ def _locust_words(arguments: argparse.Namespace) -> list[str]:
         "--spawn-rate": arguments.spawn_rate,
         "--run-time": arguments.run_time,
         "--stop-timeout": arguments.stop_timeout,
-        "--csv": arguments.csv,
+        "--csv": None if arguments.csv is None else csv_prefix(arguments.csv),
         "--loglevel": arguments.loglevel,
         "--metrics": getattr(arguments, "metrics", None),
     }

@@ -18,7 +18,7 @@ from replayer.load.options import CacheState
 from replayer.load.targets import MountError
 from replayer.load.threads import call_in_thread
 
-__all__ = ["Procedure", "choose_procedure", "remount"]
+__all__ = ["Procedure", "choose_procedure", "refuse_idle_remount", "remount"]
 
 REMOUNT_LIMIT_S = 120  # chosen: NFS gives up on a dead server after about as long
 
@@ -96,6 +96,17 @@ def choose_procedure(state: CacheState, remount_command: str | None) -> Procedur
             return Remounted(remount_command)
         case "cold":
             return MachineCold() if call_in_thread(evict_machine_caches) else FilesCold()
+
+
+def refuse_idle_remount(state: CacheState, remount_command: str | None) -> None:
+    """Refuse a command that nothing would run.
+
+    Raises:
+        ReplayerError: There is one, and caches shall not become cold.
+    """
+    if remount_command is not None and state != "cold":
+        message = f"--remount-command is for cold caches, and here they are {state}"
+        raise ReplayerError(message, hint="add --cache cold, or leave --remount-command out")
 
 
 def remount(command: str, grounds: Sequence[Ground]) -> None:

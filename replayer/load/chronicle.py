@@ -33,6 +33,7 @@ from replayer.measure.run import (
 )
 from replayer.measure.run import Target as TargetFacts
 from replayer.measure.runfolder import RunFolder
+from replayer.measure.tasks import TaskFailure
 from replayer.measure.verification import Verification
 
 __all__ = ["Chronicle", "Ending", "describe_targets", "load_facts", "marker_note"]
@@ -136,6 +137,7 @@ class Chronicle:
                     "clients": ending.clients,
                     "verification": ending.verification,
                     "losses": ending.losses,
+                    "task_failures": ending.task_failures,
                 }
             )
             self.folder.write_run(self._run)
@@ -153,6 +155,7 @@ class Ending:
         clients: Who measured, where it was several.
         verification: What reads returned, if that was checked.
         losses: What was taken away from the targets while it ran, in sentences.
+        task_failures: What tasks of a locustfile raised.
     """
 
     status: Literal["finished", "interrupted", "failed"]
@@ -162,6 +165,7 @@ class Ending:
     clients: tuple[Client, ...] = ()
     verification: Verification | None = None
     losses: tuple[str, ...] = ()
+    task_failures: tuple[TaskFailure, ...] = ()
 
 
 def describe_targets(targets: Sequence[Target]) -> tuple[TargetFacts, ...]:

@@ -5,7 +5,7 @@ import socket
 import sys
 
 from replayer.errors import ReplayerError
-from replayer.load.listening import try_address
+from replayer.load.listening import find_host, try_address
 from replayer.load.parser import Parser
 from replayer.load.web_options import LOOPBACK
 
@@ -110,6 +110,7 @@ def arrange_modes(options: argparse.Namespace) -> None:
         _say(options, f"waits for workers at {where}; whoever reaches that port can join")
     elif options.worker:
         _say(options, f"looks for its master at {options.master_host}:{options.master_port}")
+        find_host("--master-host", options.master_host)
 
 
 _said: set[str] = set()

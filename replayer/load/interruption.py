@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: once asks the run to end gracefully, twice ends it at once.
+"""Ctrl-C, SIGTERM and SIGHUP: once asks the run to end gracefully, Ctrl-C twice ends it at once.
 
 A handler only raises a level; whoever waits looks at it. It runs between two bytecodes of whatever
 greenlet is running, so it must not switch, block or raise.
@@ -14,7 +14,9 @@ from replayer.errors import ReplayerError
 
 __all__ = ["SIGNALS", "InterruptedRunError", "Interruption", "Level"]
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+IS_NOHUP = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+"""Whether this process was begun to outlive its terminal."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM, *(() if IS_NOHUP else (signal.SIGHUP,)))
 
 
 class Level(IntEnum):
@@ -53,8 +55,9 @@ class Interruption:
 
     def unwatch(self) -> None:
         """Give the signals their usual meaning back."""
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
     def on_urgent(self, action: Callable[[], None]) -> None:
         """Have an action done when the run shall end at once; it must not block."""
@@ -82,7 +85,8 @@ class Interruption:
     def _handle(self, number: int, _frame: FrameType | None) -> None:
         self.presses += 1
         self._note()
-        # A supervisor may repeat SIGTERM; only a person presses Ctrl-C twice in a hurry.
+        # A supervisor may repeat SIGTERM, and a shell its terminal's SIGHUP; only a person presses
+        # Ctrl-C twice in a hurry.
         urgent = number == signal.SIGINT and self.level > Level.NONE
         self.level = Level.AT_ONCE if urgent or self.level is Level.AT_ONCE else Level.GRACEFUL
         if urgent:

@@ -13,7 +13,7 @@ from locust import events, runners
 from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
-from replayer.errors import EXIT_BUG, ReplayerError, in_lines, keep_bug
+from replayer.errors import EXIT_BUG, ReplayerError, guard_streams, in_lines, keep_bug
 from replayer.load.audience import Audience, at_the_terminal
 from replayer.load.fleet.follower import Follower, open_follower
 from replayer.load.fleet.leader import Leader, open_leader
@@ -94,6 +94,7 @@ def _refuse_modes_of(parser: Any) -> None:  # noqa: ANN401 - configargparse is u
 def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object) -> None:
     # Native threads use more than one CPU, which Locust takes for a hub that is too busy.
     runners.CPU_WARNING_THRESHOLD = math.inf  # type: ignore[assignment]
+    guard_streams()
     try:
         _open(environment, web_ui, Settings.read(options_of(environment)))
     except ReplayerError as error:

@@ -1,21 +1,23 @@
-"""Addresses and certificates that are to be served: tried before anything is made.
+"""Addresses and certificates that are to be served or reached: tried before anything is made.
 
 Locust would end with a traceback, and some of it after it has said that it listens.
 """
 
 import socket
 import ssl
+import time
 from pathlib import Path
 
 from replayer.errors import ReplayerError
 
-__all__ = ["MOST_PORT", "UnusableAddressError", "try_address", "try_certificate"]
+__all__ = ["MOST_PORT", "UnusableAddressError", "find_host", "try_address", "try_certificate"]
 
 MOST_PORT = 65535
+NAME_S = 30.0  # chosen: a master that is being started has its name within seconds
 
 
 class UnusableAddressError(ReplayerError):
-    """An address that cannot be listened at."""
+    """An address that cannot be listened at, or reached."""
 
     exit_code = 3
 
@@ -45,6 +47,31 @@ def try_address(option: str, host: str, port: int) -> None:
     except OSError as error:
         message = f"{option} {port}: cannot listen at {host or '*'}:{port}: {error.strerror}"
         raise UnusableAddressError(message, hint="choose another port or address") from error
+
+
+def find_host(option: str, host: str, patience_s: float = NAME_S) -> None:
+    """See that a machine's name is known, which may take a while after its start.
+
+    Args:
+        option: Which names it.
+        host: An address or a name.
+        patience_s: How long to go on asking.
+
+    Raises:
+        UnusableAddressError: Nobody knows it.
+    """
+    deadline_s = time.monotonic() + patience_s
+    while True:
+        try:
+            socket.getaddrinfo(host.strip("[]"), None)
+        except (socket.gaierror, UnicodeError) as error:
+            if time.monotonic() >= deadline_s:
+                message = f"{option} {host}: no machine of that name is known"
+                hint = "give the name or the address of the machine where the master runs"
+                raise UnusableAddressError(message, hint=hint) from error
+            time.sleep(min(1.0, patience_s))
+        else:
+            return
 
 
 def try_certificate(certificate: str | None, key: str | None) -> None:

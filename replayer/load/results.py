@@ -46,18 +46,21 @@ def show_results(
     """Judge the run in a folder, keep the judgement there, tell it, and return its exit code.
 
     Raises:
-        ReplayerError: A report could not be written to its file; everything else is done then.
+        ReplayerError: A report could not be written to its file, or printed; everything else is
+            done then.
     """
     record = load_run(folder.path)
     document = compose(record)
     folder.write_run(
         with_results(record.run, summary=document.summary, verdict=document.verdict.outcome)
     )
-    if form == "json":
-        _print(render_json(document))
-    elif form == "tables":
-        _print(render_table(document, Style.of(sys.stdout)))
-    _write(record, document, files)
+    try:
+        _write(record, document, files)
+    finally:
+        if form == "json":
+            _print(render_json(document))
+        elif form == "tables":
+            _print(render_table(document, Style.of(sys.stdout)))
     return document.verdict.exit_code
 
 
@@ -69,7 +72,11 @@ def _write(record: RunRecord, document: Document, files: ReportFiles) -> None:
 
 
 def _print(text: str) -> None:
-    """Print; a reader that has gone changes neither the exit code nor the cleaning."""
+    """Print; a reader that has gone changes neither the exit code nor the cleaning.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
     try:
         print(text, flush=True)
     except BrokenPipeError:

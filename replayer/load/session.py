@@ -4,6 +4,7 @@ Nothing is timed here. The conductor runs the segments of a session; the listene
 Locust.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -22,7 +23,14 @@ from replayer.load.options import Settings
 from replayer.load.progress import Progress
 from replayer.load.replays import load_plan, make_event_log
 from replayer.load.schedule import Segment
-from replayer.load.targets import Target, TargetError, check_target, explain, parse_targets
+from replayer.load.targets import (
+    MountError,
+    Target,
+    TargetError,
+    check_target,
+    explain,
+    parse_targets,
+)
 from replayer.load.threads import call_in_thread, call_within
 from replayer.load.workload import Workload
 from replayer.measure.runfolder import create_run_folder
@@ -100,7 +108,7 @@ def check_targets(request: Request) -> None:
         ReplayerError: One of them cannot be used.
     """
     if _is_default(request.settings):
-        DEFAULT_FOLDER.mkdir(exist_ok=True)
+        _make_default_folder()
     for target in request.targets:
         try:
             call_within(CHECK_S, partial(check_target, target), target.name)
@@ -288,6 +296,15 @@ def _left_behind(ground: Ground, reason: str) -> list[str]:
 
 def _is_default(settings: Settings) -> bool:
     return not settings.targets and not settings.reuse
+
+
+def _make_default_folder() -> None:
+    try:
+        DEFAULT_FOLDER.mkdir(exist_ok=True)
+    except OSError as error:
+        path, reason = DEFAULT_FOLDER.absolute(), os.strerror(error.errno or 0).lower()
+        message = f"{path}: without --target a run is laid out there: {reason}"
+        raise MountError(message, hint="name a folder to run in: --target PATH") from error
 
 
 def _remove_default_folder(settings: Settings) -> None:

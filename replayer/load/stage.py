@@ -10,6 +10,7 @@ from locust.env import Environment
 from replayer.errors import ReplayerError, in_lines
 from replayer.keeper import leave_now
 from replayer.load.audience import Audience
+from replayer.load.caches import refuse_idle_remount
 from replayer.load.chronicle import Ending, load_facts
 from replayer.load.conductor import Conductor
 from replayer.load.interruption import Interruption, Level
@@ -94,7 +95,7 @@ class Stage:
             leavings = put_away(self._session, hung=self._troupe.hung)
             request.progress.close()
             request.interruption.unwatch()
-            self._troupe.statistics.release()
+            self._troupe.release()
             if not self._troupe.hung:
                 atexit.unregister(self.end_process)  # it has nothing to do, and would keep the run
         for line in (*leavings.kept, *leavings.left):
@@ -133,6 +134,7 @@ class Stage:
             failure=None if failure is None else str(failure),
             verification=read_verification(self._session.engine),
             losses=losses,
+            task_failures=self._troupe.failed_tasks.found(),
         )
 
     def _show(self) -> int:
@@ -177,6 +179,8 @@ def make_request(
     rounds = settings.rounds or _rounds(environment, len(targets))
     workload = _make_workload(environment, settings, rounds)
     check_thresholds(workload, targets)
+    if options_of(environment).headless:  # a page has a command for those of its runs that need it
+        refuse_idle_remount(workload.cache, settings.remount_command)
     if has_python_users(environment):
         refuse_others(workload.plan, "users of a locustfile")
     for part in workload.parts:

@@ -75,6 +75,7 @@ def parse_targets(words: Sequence[str]) -> tuple[Target, ...]:
         TargetError: An empty name or path, or two targets of one name or place.
     """
     targets = _name_apart([_parse_target(word) for word in words])
+    _refuse_one_folder_twice(targets)
     doubled = [name for name, times in Counter(t.name for t in targets).items() if times > 1]
     if doubled:
         message = f"two targets are named {doubled[0]!r}"
@@ -123,6 +124,17 @@ def _name_apart(targets: Sequence[Target]) -> tuple[Target, ...]:
         target if target.name else Target(_short_name(target.paths[0], taken), target.paths)
         for target in targets
     )
+
+
+def _refuse_one_folder_twice(targets: Sequence[Target]) -> None:
+    """Refuse targets that would be measured against themselves."""
+    owners: dict[str, Target] = {}
+    for target in targets:
+        for path in target.paths:
+            owner = owners.setdefault(os.path.realpath(path), target)
+            if owner is not target:
+                message = f"{owner.name} and {target.name} are the same folder, {path}"
+                raise TargetError(message, hint="leave one of these targets out")
 
 
 def _short_name(path: Path, taken: Counter[str]) -> str:

@@ -16,6 +16,7 @@ from replayer.load import sessions
 from replayer.load.answers import Mailbox
 from replayer.load.band import OwnBand
 from replayer.load.doorbell import Courier, Doorbell
+from replayer.load.failed_tasks import FailedTasks
 from replayer.load.gauge import Gauge
 from replayer.load.locust_statistics import Statistics
 from replayer.load.roster import Roster
@@ -40,6 +41,7 @@ class Troupe:
         band: What a conductor leads.
         courier: Who carries intervals and transactions.
         statistics: The bridge into Locust's.
+        failed_tasks: What the users' tasks raise.
     """
 
     def __init__(self, session: Session, environment: Environment, numbers: Sequence[int]) -> None:
@@ -55,6 +57,7 @@ class Troupe:
         self.band = OwnBand(session, environment, roster, self._gauge)
         self.band.follow(self.courier)
         sessions.join(environment, Crew(engine, roster, mailbox, len(names)))
+        self.failed_tasks = FailedTasks(environment)
         self._carrier: Greenlet[[], None] | None = None
         self._hung_before = len(hung_calls())
 
@@ -80,6 +83,11 @@ class Troupe:
             self._carrier.join()
         self.courier.carry()
         self._doorbell.stop()
+
+    def release(self) -> None:
+        """Leave Locust's events alone: it counts by itself again."""
+        self.statistics.release()
+        self.failed_tasks.unlisten()
 
     def record_failure(self) -> ReplayerError | None:
         """Return why the record is not whole; None when it is."""

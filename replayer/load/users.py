@@ -96,8 +96,8 @@ class FileUser(_SeatedUser):
         self.fs = FileSystem(self._crew.mailbox, seat.number)
         try:
             super().run()  # type: ignore[no-untyped-call] # of Locust
-        except Timeout as error:
-            # Not an Exception: Locust would lose the user and call the test a success.
+        except (Timeout, SystemExit) as error:
+            # No Exceptions: Locust would lose the user, or the whole run, and call it a success.
             self.environment.events.user_error.fire(
                 user_instance=self, exception=error, tb=error.__traceback__
             )

@@ -20,6 +20,7 @@ from replayer.measure.guarantee import Guarantee, guarantee_of
 from replayer.measure.health import Health, LoadFacts, RunWarning, health_warnings
 from replayer.measure.replay import Replay
 from replayer.measure.summary import Summary
+from replayer.measure.tasks import TaskFailure
 from replayer.measure.verification import Verification
 
 __all__ = [
@@ -139,6 +140,8 @@ class Run(Frozen):
     """Null when no trace was replayed."""
     verification: Verification | None = None
     """Null when reads were not verified, or the run has not ended."""
+    task_failures: tuple[TaskFailure, ...] = ()
+    """What tasks of a locustfile raised, the first first."""
     health: Health | None = None
     """Null until the run has ended."""
     warnings: tuple[RunWarning, ...] = ()

@@ -18,6 +18,7 @@ from replayer.measure import (
     RunRecord,
     Summary,
     TargetSummary,
+    TaskFailure,
     TransactionSummary,
     Verification,
     format_bytes,
@@ -78,7 +79,7 @@ def judge(record: RunRecord, summary: Summary) -> Verdict:
         if _is_about(threshold, target, thresholds)
     ]
     limits = tuple(_judge(threshold, record, target) for threshold, target in pairs)
-    proofs = (*_order(record), *_verified(record))
+    proofs = (*_order(record), *_verified(record), *_tasks(record))
     broken = {
         target.index: say_breakages(target)
         for threshold, target in pairs
@@ -144,6 +145,30 @@ def _verified(record: RunRecord) -> Iterator[Judgement]:
         unit="count",
         says=_checked(found) if checked or wrong else "nothing that was read could be checked",
     )
+
+
+def _tasks(record: RunRecord) -> Iterator[Judgement]:
+    """Judge the tasks of a locustfile, where some raised."""
+    failures = record.run.task_failures
+    if failures:
+        raised = sum(found.count for found in failures)
+        others = len(failures) - 1
+        more = f", and {others} other kind{'s' * (others > 1)} (task_failures in run.json)"
+        yield Judgement(
+            threshold="tasks raise nothing",
+            source="the locustfile",
+            target=", ".join(target.name for target in record.run.targets),
+            outcome="fail",
+            measured=float(raised),
+            limit=0.0,
+            unit="count",
+            says=f"{format_count(raised)} raised, first {_raised(failures[0])}"
+            f"{more if others else ''}",
+        )
+
+
+def _raised(found: TaskFailure) -> str:
+    return found.raised if found.place is None else f"{found.raised} at {found.place}"
 
 
 def _checked(found: Verification) -> str:

@@ -237,6 +237,18 @@ def test_a_process_is_not_traced_twice(
     assert not list(shell.home.glob(".trace*"))
 
 
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGSEGV])
+def test_a_command_that_dies_of_a_signal_is_not_taken_for_its_tracer(
+    shell: Shell, number: signal.Signals
+) -> None:
+    (shell.home / "root").mkdir()
+    words = ("capture", "-o", "trace", "--root", "root", "--", "sh", "-c", f"kill -{number:d} $$")
+    done = shell.run(*words)
+    assert done.code == 128 + number
+    assert "strace" not in done.err
+    assert (shell.home / "trace/trace.json").exists()
+
+
 def test_a_tracer_that_was_killed_is_told_and_what_it_recorded_is_kept(
     shell: Shell, until: Until
 ) -> None:

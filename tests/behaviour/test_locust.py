@@ -64,6 +64,29 @@ class Editor(FileUser):
         raise AssertionError("a user left its folder")
 '''
 
+FAULTY = """
+from gevent import Timeout
+from locust import constant, task
+
+from replayer.load import FileUser
+
+
+class Faulty(FileUser):
+    wait_time = constant(0.1)
+
+    @task
+    def work(self):
+        with self.fs.transaction("list"):
+            self.fs.listdir(".")
+        raise ValueError("my bug")
+
+
+class Lost(FileUser):
+    @task
+    def work(self):
+        raise Timeout(3)
+"""
+
 SHAPE = """
 from locust import LoadTestShape
 
@@ -171,6 +194,46 @@ def test_a_users_own_locustfile_may_join_a_scenario(shell: Shell) -> None:
         each["name"] for each in done.document()["summary"]["targets"][0]["overall"]["transactions"]
     }
     assert {"look", "save"} <= names, done.err
+
+
+@pytest.mark.parametrize("several", [(), ("--processes", "2")])
+def test_tasks_that_raise_fail_the_run_and_are_told(shell: Shell, several: tuple[str, ...]) -> None:
+    (shell.home / "faulty.py").write_text(FAULTY)
+    done = shell.run(
+        *("-f", "faulty.py", "--headless", "-u", "4", "-t", "1s", "--only-summary"),
+        *("--target", shell.target(), "--results", "json"),
+        *several,
+        program=LOCUST,
+    )
+    document = done.document()
+    assert (done.code, document["verdict"]["outcome"]) == (1, "fail"), done.err
+    (judgement,) = document["verdict"]["judgements"]
+    assert "raised, first" in judgement["says"]
+    (file,) = shell.home.glob("replayer-runs/*/run.json")
+    found = {each["raised"]: each for each in json.loads(file.read_text())["task_failures"]}
+    assert found["ValueError: my bug"]["count"] > 4
+    assert found["ValueError: my bug"]["place"].endswith("faulty.py:15")
+    assert found["gevent.timeout.Timeout: 3 seconds"]["count"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("x = 1\ndef (:\n", "/mine.py:2: SyntaxError: invalid syntax"),
+        ("import no_such_module", "/mine.py:1: ModuleNotFoundError: No module named"),
+        ("class ScenarioUser(__import__('locust').User): pass", "Duplicate user class names"),
+        (None, "-f mine.py: there is no such locustfile"),
+    ],
+)
+def test_a_mistake_in_a_locustfile_is_the_users_and_has_its_line(
+    shell: Shell, text: str | None, says: str
+) -> None:
+    if text is not None:
+        (shell.home / "mine.py").write_text(text)
+    done = shell.run("run", "tiny.yaml", "-f", "mine.py")
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err.splitlines()[0]
+    assert "bug" not in done.err
 
 
 def test_a_load_shape_lets_users_come_and_go(shell: Shell) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
@@ -57,7 +58,7 @@ def done(home: Path, mount: Path) -> Done:
     return make_shell(home).run(
         *("run", "tiny.yaml", "--target", f"here={mount}", "-u", "3", "-t", "2s"),
         *("--seed", "7", "--threshold", "look.p50 < 10s", "--json", "-o", "out"),
-        *("--csv", "own/locust", "--html", "page.html", "--junit", "verdict.xml"),
+        *("--csv", "own/", "--html", "page.html", "--junit", "verdict.xml"),
     )
 
 
@@ -131,6 +132,14 @@ def test_without_a_target_it_runs_below_the_current_folder_and_leaves_its_run_fo
     assert "look" in done.out
     assert "save" in done.out
     assert left_on(shell.home) == ["look.yaml", "replayer-runs", "tiny.yaml"]
+
+
+def test_a_folder_for_no_target_that_cannot_be_made_has_a_hint(shell: Shell) -> None:
+    (shell.home / "replayer-data").write_text("of somebody else")
+    done = shell.run("run", "tiny.yaml")
+    assert done.code == 3
+    assert "without --target a run is laid out there: file exists" in done.err
+    assert "hint: name a folder to run in: --target PATH" in done.err
 
 
 def test_a_threshold_that_fails_makes_the_exit_code_1(shell: Shell) -> None:
@@ -248,6 +257,7 @@ def test_errors_of_transactions_are_counted_by_op_and_errno_in_locust_too(shell:
         (("--reuse", "/srv"), 2, "marker"),
         (("--nonsense",), 2, "--nonsense"),
         (("--rounds", "2", "--cache", "cold", "--remount-command", "true"), 2, "one round"),
+        (("--remount-command", "true"), 2, "--remount-command is for cold caches"),
     ],
 )
 def test_bad_input_is_refused_with_one_line_and_nothing_is_left(
@@ -311,6 +321,38 @@ class TestFullAndReadOnly:
         done = shell.run("run", "look.yaml", "--target", small)
         assert done.code == 3
         assert "read-only" in done.err
+
+
+def to_a_full_disk(shell: Shell, words: tuple[str | Path, ...], stream: str) -> Done:
+    with Path("/dev/full").open("w") as full:
+        out = full if stream == "stdout" else subprocess.PIPE
+        err = full if stream == "stderr" else subprocess.PIPE
+        command = [sys.executable, "-m", "replayer", *map(str, words)]
+        done = subprocess.run(
+            command, cwd=shell.home, stdout=out, stderr=err, text=True, check=False
+        )
+    return Done(done.returncode, done.stdout or "", done.stderr or "")
+
+
+def test_a_standard_output_that_takes_nothing_costs_no_result(shell: Shell) -> None:
+    words = ("run", "tiny.yaml", "--target", shell.target(), "--quiet", "--junit", "verdict.xml")
+    done = to_a_full_disk(shell, words, "stdout")
+    first, _hint = done.err.splitlines()
+    assert (done.code, first) == (
+        3,
+        "replayer: standard output cannot be written: No space left on device",
+    )
+    (file,) = shell.home.glob("replayer-runs/*/run.json")
+    assert json.loads(file.read_text())["status"] == "finished"
+    assert (shell.home / "verdict.xml").exists()
+    assert left_on(shell.home / "mount") == []
+    assert to_a_full_disk(shell, ("check", "tiny.yaml"), "stdout").code == 3
+
+
+def test_a_standard_error_that_takes_nothing_breaks_no_run(shell: Shell) -> None:
+    done = to_a_full_disk(shell, ("run", "tiny.yaml", "--target", shell.target()), "stderr")
+    assert done.went_well
+    assert "run folder" in done.out
 
 
 def test_a_reader_that_has_seen_enough_leaves_nothing_behind(tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
-"""Ctrl-C, SIGTERM and kill -9: results kept, folders removed, nothing else touched."""
+"""Ctrl-C, SIGTERM, SIGHUP and kill -9: results kept, folders removed, nothing else touched."""
 
 import json
+import os
+import pty
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -26,7 +29,7 @@ def sleepers(mount: Path) -> tuple[str, ...]:
     return ("run", "look.yaml", "--target", str(mount), "-t", "60s", "--set", step)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_one_signal_lets_transactions_finish_and_keeps_the_results(
     shell: Shell, until: Until, number: int
 ) -> None:
@@ -43,6 +46,48 @@ def test_one_signal_lets_transactions_finish_and_keeps_the_results(
     transactions = document["summary"]["targets"][0]["overall"]["transactions"]
     assert sum(each["count"] for each in transactions) > 0
     assert sum(each["cancelled"] for each in transactions) == 0
+    assert list(mount.iterdir()) == []
+
+
+def test_a_run_that_was_begun_to_outlive_its_terminal_does(shell: Shell, until: Until) -> None:
+    words = ("run", "tiny.yaml", "--target", shell.target(), "-t", "2s", "--json")
+    process = shell.start(*words, within=("nohup",))
+    until(lambda: is_measuring(shell.home))
+    process.send_signal(signal.SIGHUP)
+    out, err = process.communicate(timeout=20)
+    assert json.loads(out)["status"] == "finished", err
+
+
+def test_a_terminal_that_goes_away_ends_its_run_with_the_results(
+    shell: Shell, until: Until
+) -> None:
+    mount = shell.target()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(shell.home)
+        words = ["-m", "replayer", "run", "tiny.yaml", "--target", str(mount), "-t", "60s"]
+        os.execv(sys.executable, [sys.executable, *words, "--quiet"])  # noqa: S606 - its session
+    until(lambda: is_measuring(shell.home))
+    os.close(terminal)
+    os.waitpid(pid, 0)
+    (run,) = runs(shell.home)
+    assert run["status"] == "interrupted"
+    assert list(mount.iterdir()) == []
+
+
+def test_the_end_of_a_terminal_reaches_workers_and_costs_no_result(
+    shell: Shell, until: Until
+) -> None:
+    mount = shell.target()
+    words = ("run", "tiny.yaml", "--target", mount, "-t", "60s", "--json", "--processes", "2")
+    process = shell.start(*words, within=("setsid",))
+    until(lambda: is_measuring(shell.home))
+    os.killpg(process.pid, signal.SIGHUP)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 4, err
+    document = json.loads(out)
+    assert document["status"] == "interrupted"
+    assert [client["status"] for client in document["clients"]] == ["finished"] * 2
     assert list(mount.iterdir()) == []
 
 

@@ -79,9 +79,10 @@ class Follower:
         self._environment.stop_timeout = 0.0  # the next run brings it along
 
     def _leave_keys_to_the_master(self) -> None:
-        """Ignore Ctrl-C: it reaches every process of a terminal, and the master ends the run."""
+        """Ignore what reaches every process of a terminal: the master ends the run."""
         if is_forked(options_of(self._environment)):
             signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def close(self) -> int:
         """Leave in order, and return the exit code."""

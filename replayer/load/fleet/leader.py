@@ -119,6 +119,7 @@ class Leader:
                 warnings=outcome.warnings,
                 clients=outcome.clients,
                 losses=outcome.losses,
+                task_failures=outcome.task_failures,
             )
         )
         self._ended_with = outcome.warnings + self._health_warnings(outcome)
@@ -142,7 +143,11 @@ class Leader:
 
     def _show(self, failure: ReplayerError | None) -> int:
         folder, settings = self._minutes.chronicle.folder, self._request.settings
-        code = show_results(folder, settings.results, settings.files)
+        code = EXIT_INCONCLUSIVE
+        try:
+            code = show_results(folder, settings.results, settings.files)
+        except ReplayerError as error:
+            failure = failure or error
         if failure is not None:
             _say(in_lines(failure))
             return failure.exit_code

@@ -15,6 +15,7 @@ from replayer.measure.clients import Client, ClientLoss, ClientShare
 from replayer.measure.facts import MachineFacts
 from replayer.measure.health import Health, RunWarning
 from replayer.measure.replay import ReplayResults
+from replayer.measure.tasks import TaskFailure, add_task_failures
 
 __all__ = ["Outcome", "gather_outcome", "list_clients"]
 
@@ -31,6 +32,7 @@ class Outcome:
         clients: Who measured what.
         health: Of the client that fared worst; None if none could tell.
         replay: How far replays agreed with their traces.
+        task_failures: What tasks of a locustfile raised, on all workers.
         failure: Why a worker's results are not whole.
         warnings: What a reader of the figures must know.
         leavings: What is still on the targets, in lines.
@@ -41,6 +43,7 @@ class Outcome:
     clients: tuple[Client, ...] = ()
     health: Health | None = None
     replay: ReplayResults | None = None
+    task_failures: tuple[TaskFailure, ...] = ()
     failure: ReplayerError | None = None
     warnings: tuple[RunWarning, ...] = ()
     leavings: tuple[str, ...] = ()
@@ -73,6 +76,11 @@ def gather_outcome(muster: Muster, minutes: Minutes) -> Outcome:
         clients=clients,
         health=_worst(clients),
         replay=add_replays([word["replay"] for word in words.values() if word.get("replay")]),
+        task_failures=add_task_failures(
+            TaskFailure.model_validate(each)
+            for word in words.values()
+            for each in word["task_failures"]
+        ),
         failure=failure,
         warnings=tuple(_losses(clients)),
         leavings=(*leavings.kept, *leavings.left),

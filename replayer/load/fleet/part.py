@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import gevent
 from locust.env import Environment
@@ -226,11 +226,14 @@ class Part:
         plan = self.request.workload.plan
         replay = read_results(session.engine, plan) if plan.traces else None
         health = troupe.health()
-        self._record.end(Ending("failed" if failure else "finished", health=health))
+        failed = troupe.failed_tasks.found()
+        status: Literal["failed", "finished"] = "failed" if failure else "finished"
+        self._record.end(Ending(status, health=health, task_failures=failed))
         return {
             "health": health.model_dump(mode="json"),
             "replay": None if replay is None else replay.model_dump(mode="json"),
             "error": None if failure is None else wire.pack_error(failure),
+            "task_failures": [found.model_dump(mode="json") for found in failed],
             "hung": troupe.hung,
             "hanging": [at for at, ground in enumerate(self._grounds) if ground.is_hanging],
         }
@@ -304,7 +307,7 @@ class Part:
     def release(self) -> None:
         """Let Locust count by itself again: another part may follow."""
         if self._troupe is not None:
-            self._troupe.statistics.release()
+            self._troupe.release()
 
     def remove_own(self) -> tuple[str, ...]:
         """Remove the folders that this worker made, when no master will order it.

@@ -96,7 +96,9 @@ class Desk:
         self.run_time_s: int | None = options_of(environment).run_time
         self._company = gather_company(environment, form.settings)
         environment.host = form.host
-        signal.signal(signal.SIGINT, self._end_page)  # SIGTERM is Locust's until the first run
+        for number in SIGNALS:
+            if number != signal.SIGTERM:  # that is Locust's until the first run
+                signal.signal(number, self._end_page)
 
     @property
     def stage(self) -> Stage | Leader | None:
@@ -214,7 +216,7 @@ class Desk:
             runner.start(options.num_users, options.spawn_rate)
 
     def _after(self, playing: Playing) -> None:
-        """Take Ctrl-C and SIGTERM as an end of the page again; one that came already counts."""
+        """Take signals as an end of the page again; one that came already counts."""
         for number in SIGNALS:
             signal.signal(number, self._end_page)
         if playing.request.interruption.presses:
@@ -222,6 +224,7 @@ class Desk:
 
     def _end_page(self, _number: int, _frame: FrameType | None) -> None:
         """End the page, and with it the process; a second press ends it as Python does."""
-        for number in SIGNALS:
-            signal.signal(number, signal.default_int_handler)
+        for number in SIGNALS:  # a shell repeats its terminal's SIGHUP, in no hurry
+            is_repeated = number == signal.SIGHUP
+            signal.signal(number, signal.SIG_IGN if is_repeated else signal.default_int_handler)
         gevent.spawn(self._web_ui.stop)

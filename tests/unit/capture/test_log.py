@@ -61,3 +61,25 @@ def test_a_disk_that_fills_up_lowers_the_bound(
     log.path.write_bytes(LINE)
     log.bound()
     assert log.limit_bytes == len(LINE)
+
+
+DEATH = b"%d  1795235524.343141229 +++ killed by SIGKILL +++\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "tells"),
+    [
+        (LINE + DEATH % 4711, True),
+        (LINE + DEATH % 4711 + LINE.replace(b"4711", b"4712") * 5000, True),
+        (LINE + DEATH % 4712, False),
+        (LINE + DEATH % 47, False),
+        (LINE, False),
+        (b"", False),
+    ],
+)
+def test_the_death_of_the_command_is_told_from_that_of_others(
+    tmp_path: Path, *, text: bytes, tells: bool
+) -> None:
+    log = Log(tmp_path / "log", 10**9)
+    log.path.write_bytes(text)
+    assert log.tells_of_the_commands_death() is tells

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM."""
+"""Ctrl-C, SIGTERM and SIGHUP."""
 
 import os
 import signal
@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from replayer.load.interruption import InterruptedRunError, Interruption, Level
+from replayer.load.interruption import SIGNALS, InterruptedRunError, Interruption, Level
 
 
 @pytest.fixture
 def interruption() -> Iterator[Interruption]:
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {number: signal.getsignal(number) for number in SIGNALS}
     made = Interruption()
     made.watch()
     yield made
@@ -28,9 +28,12 @@ def test_ctrl_c_once_is_graceful_and_twice_is_at_once(interruption: Interruption
     assert (interruption.level, urgent) == (Level.AT_ONCE, ["now"])
 
 
-def test_sigterm_is_graceful_however_often_it_comes(interruption: Interruption) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_what_may_be_repeated_is_graceful_however_often_it_comes(
+    interruption: Interruption, number: int
+) -> None:
     for _ in range(3):
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), number)
     assert interruption.level is Level.GRACEFUL
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from replayer.errors import ReplayerError
-from replayer.load.listening import UnusableAddressError, try_address, try_certificate
+from replayer.load.listening import UnusableAddressError, find_host, try_address, try_certificate
 from tests.certificates import make_certificate
 
 
@@ -46,6 +46,14 @@ def test_a_port_that_is_none_is_a_mistake(port: int) -> None:
 def test_an_address_of_another_machine_is_refused(taken: int) -> None:
     with pytest.raises(UnusableAddressError, match=r"cannot listen at 192\.0\.2\.1"):
         try_address("--web-port", "192.0.2.1", taken)  # RFC 5737: nobody's
+
+
+def test_a_name_that_nobody_knows_is_the_environments() -> None:
+    with pytest.raises(UnusableAddressError, match="no machine of that name") as caught:
+        find_host("--master-host", "nowhere.invalid", patience_s=0)
+    assert caught.value.exit_code == 3
+    find_host("--master-host", "127.0.0.1")
+    find_host("--master-host", "[::1]")
 
 
 def test_a_certificate_serves_only_with_its_own_key(tmp_path: Path) -> None:

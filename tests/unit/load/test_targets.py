@@ -45,6 +45,16 @@ def test_two_targets_of_one_name_are_refused() -> None:
         parse_targets(["nfs=/a", "nfs=/b"])
 
 
+@pytest.mark.parametrize("other", ["b={0}/real/", "b={0}/link", "{0}/link", "b={0},{0}/real"])
+def test_one_folder_under_two_names_is_refused(tmp_path: Path, other: str) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    name = "b" if "=" in other else "link"
+    with pytest.raises(TargetError, match=f"a and {name} are the same folder") as caught:
+        parse_targets([f"a={tmp_path}/real", other.format(tmp_path)])
+    assert caught.value.exit_code == 2
+
+
 @pytest.mark.parametrize("path", ["/", "/dev", "/proc/self", "/sys/kernel", "/nowhere/at/all"])
 def test_places_of_the_system_and_missing_ones_are_refused_as_the_users_mistake(path: str) -> None:
     (target,) = parse_targets([path])

@@ -206,3 +206,16 @@ def test_the_default_yields_to_a_threshold_on_errors_of_one_target(tmp_path: Pat
         ("nfs:errors < 1%", "nfs"),
         ("errors == 0", "local"),
     ]
+
+
+def test_a_task_that_raised_fails_the_run_and_is_named(tmp_path: Path) -> None:
+    failures = (
+        measure.TaskFailure(raised="ValueError: my bug", place="pages.py:7", count=30),
+        measure.TaskFailure(raised="KeyError: 'x'", place=None, count=2),
+    )
+    verdict = judged(pages(tmp_path, [5]), task_failures=failures)
+    (judgement,) = verdict.judgements
+    assert (verdict.outcome, verdict.exit_code, judgement.measured) == ("fail", 1, 32)
+    assert judgement.says.startswith(
+        "32 raised, first ValueError: my bug at pages.py:7, and 1 other"
+    )
