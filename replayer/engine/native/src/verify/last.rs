@@ -1,25 +1,11 @@
 //! The last reading of a target: which files it is of, and what is judged of each. Who reads them is elsewhere.
 
 use super::judge::{judge_bytes, judge_end};
-use super::memory::Memory;
+use super::memory::{Kept, Memory};
 use super::sight::{Known, Open, Sight};
 use super::tally::Count;
 use super::violation::Violation;
 use crate::program::{Identity, Naming};
-
-/// A file that was written and should still be there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kept {
-    /// Below the run's folder.
-    pub(crate) path: Vec<u8>,
-    /// Who last wrote it, or gave it its name.
-    pub(crate) user: u32,
-    /// Something may be claimed of it.
-    pub(crate) is_clear: bool,
-    pub(super) key: u64,
-    pub(super) laid: u64,
-    pub(super) zeros: u64,
-}
 
 /// Judges what is read of one file after the other.
 #[derive(Debug)]

@@ -3,11 +3,24 @@
 //! Everything has a bound. What there is no room for is not claimed: forgetting never makes a violation.
 
 use super::file::{Contents, Fate, File};
-use super::last::Kept;
 use crate::lock::hold;
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+/// A file that was written and should still be there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// Below the run's folder.
+    pub(crate) path: Vec<u8>,
+    /// Who last wrote it, or gave it its name.
+    pub(crate) user: u32,
+    /// Something may be claimed of it.
+    pub(crate) is_clear: bool,
+    pub(super) key: u64,
+    pub(super) laid: u64,
+    pub(super) zeros: u64,
+}
 
 /// Names are watched in so many groups (chosen: 1 MiB); a change of one is taken for a change of all in its group.
 const GROUPS: usize = 1 << 16;

@@ -18,8 +18,8 @@ mod tests;
 mod verifier;
 mod violation;
 
-pub(crate) use last::{Kept, LastReader};
-pub(crate) use memory::Change;
+pub(crate) use last::LastReader;
+pub(crate) use memory::{Change, Kept};
 pub(crate) use reading::Read;
 pub(crate) use spent::Spent;
 pub(crate) use stamp::zeros_of;

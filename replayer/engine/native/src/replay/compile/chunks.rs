@@ -89,8 +89,7 @@ impl<'a> Chunker<'a> {
 
     fn recorded(&self, event: &Event) -> Recorded {
         let recorded = Operands(event).recorded();
-        let rewritten =
-            self.scribe.rewrites || self.recipe.atlas.rewrites || event.text.is_some();
+        let rewritten = self.scribe.rewrites || self.recipe.atlas.rewrites || event.text.is_some();
         let listed = event.file.and_then(|file| self.scribe.slots.path(file));
         match recorded {
             // Other users' entries come and go there.
