@@ -348,7 +348,7 @@ def test_where_tracing_is_forbidden_one_is_told_why(shell: Shell, tmp_path: Path
 
 
 def test_a_recording_that_does_not_compile_is_kept(shell: Shell) -> None:
-    done = capture(shell, "--", "mkdir", "trace")  # in the importer's way
+    done = capture(shell, "--", "mkdir", "trace", "root/made")  # the first in the importer's way
     assert done.code != 0
     assert "the recording is kept in" in done.err
     again = next(line for line in done.err.splitlines() if "replayer import" in line)
