@@ -3,7 +3,6 @@
 import lzma
 import shlex
 import shutil
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -74,11 +73,13 @@ def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
     )
 
 
-def way_to_compile(staging: Staging, target: Path, roots: Sequence[Root]) -> str:
+def way_to_compile(staging: Staging, target: Path, compilation: Compilation) -> str:
     """Return the command that compiles a recording later."""
     words = ["replayer", "import", *map(str, _logs(staging)), "--format", "strace"]
     words += ["--tree", str(staging.tree), "-o", str(target)]
-    for root in roots:
+    for task, directory in compilation.directories:
+        words += ["--cwd", str(directory) if task is None else f"{task}={directory}"]
+    for root in compilation.roots:
         words += ["--root", str(root.absolute)]
         words += [] if root.alias is None else ["--alias", f"{root.alias}={root.absolute}"]
     return shlex.join(words)

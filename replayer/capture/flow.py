@@ -177,12 +177,13 @@ def _finish(job: _Capture, done: _Done) -> int:
     sidecar = _describe(job, done)
     job.staging.sidecar.write_text(sidecar.model_dump_json(indent=1) + "\n", encoding="utf-8")
     write_prelude(job.staging.prelude, done.before.states, done.before.time)
+    compilation = _compilation(job, done)
     try:
-        document = compile_trace(job.staging, job.target, _compilation(job, done), job.progress)
+        document = compile_trace(job.staging, job.target, compilation, job.progress)
     except BaseException:
         job.progress.clear()
         say(f"the recording is kept in {job.staging.folder}; this compiles it:")
-        say(f"  {way_to_compile(job.staging, job.target, job.roots)}")
+        say(f"  {way_to_compile(job.staging, job.target, compilation)}")
         raise
     job.staging.remove()
     for remark in sidecar.remarks:
