@@ -62,7 +62,25 @@ def find_loss(target: str, folder: Sandbox, made: Identity) -> Loss | None:
         if error.errno not in GONE:
             raise
         is_same = False
-    return _unmarked(target, path) if is_same else _gone(target, path)
+    if is_same:
+        return _unmarked(target, path)
+    return _gone(target, path) if _is_mounted(path, made) else _unmounted(target, path)
+
+
+def _is_mounted(path: str, made: Identity) -> bool:
+    """Whether the folder that a run's folder was made in is still on the same device."""
+    try:
+        return identify(os.path.dirname(path))[0] == made[0]  # noqa: PTH120 - beside lstat
+    except OSError:
+        return False
+
+
+def _unmounted(target: str, path: str) -> Loss:
+    return Loss(
+        f"the mount of {target} is gone: {path} was on it",
+        f"left behind (its mount is gone): when it is mounted again, remove it with: "
+        f"replayer clean {shlex.quote(path)}",
+    )
 
 
 def _gone(target: str, path: str) -> Loss:

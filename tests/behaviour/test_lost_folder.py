@@ -1,7 +1,9 @@
 """Somebody deletes or renames a run's folder, or its marker, while the run goes on."""
 
 import json
+import os
 import shutil
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,3 +67,16 @@ def test_a_folder_without_its_marker_is_left_and_how_to_remove_it_is_said(
     folder = Path(line.rpartition("rm -r ")[2])
     assert folder.is_dir()
     assert "replayer clean" not in done.err
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+def test_a_mount_that_is_gone_is_told_from_a_folder_that_is(
+    shell: Shell, meanwhile: Callable[..., Done]
+) -> None:
+    target = shell.target()
+    subprocess.run(["mount", "-t", "tmpfs", "none", target], check=True)
+    done = meanwhile(lambda _: subprocess.run(["umount", "-l", target], check=True))
+    assert done.code == 3, done.err
+    assert "the mount of mount is gone: " in " ".join(done.out.split())
+    assert "left behind (its mount is gone)" in done.err
+    assert "renamed" not in done.err

@@ -367,7 +367,7 @@ def test_a_target_whose_folder_is_deleted_under_the_run_fails_its_calls(
     ending = scene.end()
     assert ending.outcomes == {"ENOENT"}, ending.said
     assert ending.code == 3
-    assert "is gone from" in ending.said
+    assert "is gone from" in str(ending.run["losses"])
     scene.check_foreign()
     assert [path.name for path in scene.mount.iterdir()] == ["foreign"]
     scene.tell("folder deleted under the run", "local disk", ending)

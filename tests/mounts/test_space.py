@@ -71,7 +71,6 @@ def test_space_that_ends_in_a_run_is_counted_and_the_run_goes_on(scene: Scene) -
     fill(scene.mount / "filler")
     ending = scene.end()
     assert ending.code == 3, ending.said
-    assert "no space or no inode left" in ending.said
     assert ending.outcomes == {"ENOSPC"}
     assert ending.run["status"] == "finished"
     assert list(scene.mount.glob("replayer-2*")) == []
