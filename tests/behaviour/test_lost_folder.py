@@ -70,13 +70,16 @@ def test_a_folder_without_its_marker_is_left_and_how_to_remove_it_is_said(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
-def test_a_mount_that_is_gone_is_told_from_a_folder_that_is(
-    shell: Shell, meanwhile: Callable[..., Done]
-) -> None:
+def test_a_mount_that_is_gone_is_told_from_a_folder_that_is(shell: Shell, until: Until) -> None:
     target = shell.target()
     subprocess.run(["mount", "-t", "tmpfs", "none", target], check=True)
-    done = meanwhile(lambda _: subprocess.run(["umount", "-l", target], check=True))
-    assert done.code == 3, done.err
-    assert "the mount of mount is gone: " in " ".join(done.out.split())
-    assert "left behind (its mount is gone)" in done.err
-    assert "renamed" not in done.err
+    try:
+        process = shell.start("run", "look.yaml", "-t", "3s", "--target", target)
+        until(lambda: is_measuring(shell.home))
+    finally:
+        subprocess.run(["umount", "-l", target], check=True)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    assert "the mount of mount is gone: " in " ".join(out.split())
+    assert "left behind (its mount is gone)" in err
+    assert "renamed" not in err
