@@ -48,7 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--quick", action="store_true", help="end within 3 minutes: shorter, smaller, one round"
     )
     parser.add_argument(
-        "--rounds", type=int, choices=range(1, 101), metavar="N", help="turns of each target"
+        "--rounds",
+        type=int,
+        choices=range(1, 101),
+        metavar="N",
+        help="turns of each target; not with --quick",
     )
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="the study's folder")
     parser.add_argument(

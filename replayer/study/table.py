@@ -91,27 +91,24 @@ def _table(table: Filled, style: Style) -> Iterator[str]:
 
 def _rows(table: Filled, style: Style) -> Iterator[str]:
     stored = any(row.stored for row in table.rows)
-    several = any(row.differs is not None for row in table.rows)
     ratio = f"to {table.ratio_to}"
     titles = ["target", "rank", *table.columns]
-    titles += ["among yours"] if several else []
     titles += [ratio] if table.ratio_to else []
     titles += ["writes are in"] if stored else []
     cells = []
     for row in table.rows:
         own = "" if row.published else MARK
         line = [f"{own}{row.target}", str(row.rank or DASH), *_values(table, row)]
-        line += [_among_yours(row)] if several else []
         line += [_ratio(row)] if table.ratio_to else []
         line += [row.stored or DASH] if stored else []
         cells.append(line)
     # On a narrow terminal the last figures go first.
-    needs = [_ALWAYS, _ALWAYS, *range(8 + len(table.columns), 8, -1)]
-    needs += [_ALWAYS] if several else []
-    needs += [_ALWAYS, 8]
+    needs = [_ALWAYS, _ALWAYS, *range(8 + len(table.columns), 8, -1), _ALWAYS, 8]
     columns = [Column(title, need) for title, need in zip(titles, needs, strict=False)]
     grid = lay_out_grid(columns, cells, style)
     yield from grid.lines
+    if any(row.differs is not None for row in table.rows):
+        yield from _wrapped(_among_yours(table), style)
     if grid.left_out:
         yield from _wrapped(
             f"no room for {', '.join(grid.left_out)}: use a wider terminal or --json", style
@@ -128,13 +125,16 @@ def _values(table: Filled, row: Row) -> Iterator[str]:
         yield DASH if value is None else f"{below}{_number(value)}{behind}"
 
 
-def _among_yours(row: Row) -> str:
-    """Say whether the rounds show that it is not as good as the best of the user's rows."""
-    if row.published or row.rank is None:
-        return DASH
-    if row.differs is None:
-        return "best"
-    return "differs" if row.differs else "no difference shown"
+def _among_yours(table: Filled) -> str:
+    """Say which of the user's rows the rounds show to differ from the best of them."""
+    best, *others = [row for row in table.rows if not row.published and row.rank is not None]
+    words = {True: "differs", False: "no difference shown"}
+    found = {
+        word: [row.target for row in others if row.differs is differs]
+        for differs, word in words.items()
+    }
+    said = [f"{word}: {', '.join(names)}" for word, names in found.items() if names]
+    return f"  among yours: {'; '.join((f'{best.target} is best', *said))}"
 
 
 def _number(value: float) -> str:

@@ -107,9 +107,9 @@ def test_a_step_in_no_table_is_named_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rounds", "differs", "says"),
     [
-        ({0: [100], 1: [200]}, False, "no difference shown"),
-        ({0: [100, 110, 120], 1: [200, 210, 115]}, False, "no difference shown"),
-        ({0: [100, 110, 120], 1: [200, 210, 190]}, True, "differs"),
+        ({0: [100], 1: [200]}, False, "no difference shown: t1"),
+        ({0: [100, 110, 120], 1: [200, 210, 115]}, False, "no difference shown: t1"),
+        ({0: [100, 110, 120], 1: [200, 210, 190]}, True, "differs: t1"),
     ],
 )
 def test_a_difference_between_targets_is_claimed_only_where_rounds_show_it(
@@ -119,7 +119,7 @@ def test_a_difference_between_targets_is_claimed_only_where_rounds_show_it(
     journal = make_journal(tmp_path, writes=0)
     rows = own_rows(journal)
     assert (rows["t0"].differs, rows["t1"].differs) == (None, differs)
-    assert says in shown(make_study(), journal)
+    assert f"  among yours: t0 is best; {says}\n" in shown(make_study(), journal)
 
 
 def test_one_target_of_ones_own_is_compared_with_none(tmp_path: Path) -> None:
