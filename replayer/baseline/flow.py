@@ -37,7 +37,7 @@ from replayer.engine.fio import (
     render_job_file,
     seconds_needed,
 )
-from replayer.errors import ReplayerError, in_lines
+from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError, in_lines
 from replayer.load.interruption import Interruption, Level
 from replayer.load.results import show_results
 from replayer.load.schedule import default_rounds
@@ -54,9 +54,6 @@ _ERRORS = {os.strerror(number): name for number, name in errno.errorcode.items()
 _LOG = re.compile(r".+_(bw|lat|clat|slat|iops|clat_hist)(\.\d+)?\.log")
 """How fio names logs, see fio(1), write_bw_log."""
 MOST_LOGS = 1000  # chosen: three of each process of a large job
-
-EXIT_ENVIRONMENT = 3
-EXIT_INCONCLUSIVE = 4
 
 
 @dataclass

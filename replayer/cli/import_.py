@@ -15,8 +15,6 @@ from replayer.trace.importing import MARKER
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME = "import"
-EMPTY = 2
-"""Exit code of an import that has found nothing: a root or a format was not what it should be."""
 HELP = "turn a log (strace, fio iolog, dbench loadfile) into a trace"
 
 
@@ -123,11 +121,10 @@ def run(arguments: argparse.Namespace) -> int:
     trace = import_trace(arguments.files, arguments.output, options, progress.show)
     progress.end()
     _report(trace, arguments)
-    if trace["counts"]["events"]:
-        return 0
-    message, hint = _why_empty(trace["counts"])
-    print(f"replayer: {arguments.output}: {message}\nhint: {hint}", file=sys.stderr)
-    return EMPTY
+    if not trace["counts"]["events"]:
+        message, hint = _why_empty(trace["counts"])
+        raise TraceError(f"{arguments.output}: {message}", hint=hint)
+    return 0
 
 
 def _report(trace: dict[str, Any], arguments: argparse.Namespace) -> None:

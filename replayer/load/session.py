@@ -196,23 +196,24 @@ def put_away(session: Session, *, hung: bool) -> Leavings:
         hung: Calls hang: where it is not known on which target, nothing more is asked of any.
     """
     settings = session.request.settings
-    losses = find_losses(session, hung=hung)
-    nowhere = not any(ground.is_hanging for ground in session.grounds)
+    nowhere = hung and not any(ground.is_hanging for ground in session.grounds)
     kept: list[str] = []
     left: list[str] = []
+    losses: list[str] = []
     for ground in session.grounds:
-        if (hung and nowhere) or ground.is_hanging:
+        loss = None if nowhere else ground.find_loss()  # may find that it hangs
+        if loss is not None:
+            losses.append(loss.says)
+            left.append(loss.remedy)
+            ground.release()
+        elif nowhere or ground.is_hanging:
             left.extend(_left_behind(ground, "calls hang there"))
         elif settings.keep or settings.reuse:
-            loss = ground.find_loss()
-            if loss is None:
-                kept.append(_keep(session, ground))
-            else:
-                left.append(loss.remedy)
+            kept.append(_keep(session, ground))
         else:
             left.extend(_remove(ground))
     _remove_default_folder(settings)
-    return Leavings(tuple(kept), tuple(left), losses)
+    return Leavings(tuple(kept), tuple(left), tuple(losses))
 
 
 def _prepare(
@@ -258,9 +259,7 @@ def _abandon(
     request.progress.close()
     for ground in grounds:
         if ground.sandboxes and not request.settings.reuse:
-            hangs = ground.is_hanging
-            lines = _left_behind(ground, "calls hang there") if hangs else _remove(ground)
-            for line in lines:
+            for line in _lines_of_abandoned(ground):
                 sys.stderr.write(f"{line}\n")
     _remove_default_folder(request.settings)
 
@@ -276,10 +275,14 @@ def _keep(session: Session, ground: Ground) -> str:
     return f"kept: use it again with --reuse {ground.target.name}={folders}"
 
 
+def _lines_of_abandoned(ground: Ground) -> list[str]:
+    if ground.is_hanging:
+        return _left_behind(ground, "calls hang there")
+    loss = ground.find_loss()
+    return _remove(ground) if loss is None else [loss.remedy]
+
+
 def _remove(ground: Ground) -> list[str]:
-    if (loss := ground.find_loss()) is not None:
-        ground.release()
-        return [loss.remedy]
     try:
         ground.remove()
     except ReplayerError as error:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from locust.env import Environment
 
-from replayer.errors import ReplayerError, in_lines
+from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError, in_lines
 from replayer.keeper import leave_now
 from replayer.load.audience import Audience
 from replayer.load.caches import refuse_idle_remount
@@ -40,8 +40,6 @@ from replayer.scenario.model import wrong_users
 __all__ = ["Stage", "make_request", "open_stage"]
 
 NS_PER_S = 1_000_000_000
-EXIT_ENVIRONMENT = 3
-EXIT_INCONCLUSIVE = 4
 
 
 class Stage:

@@ -53,18 +53,21 @@ def find_loss(target: str, folder: Sandbox, made: Identity) -> Loss | None:
     path = folder.path
     try:
         # The marker first: some file systems give a file another inode number after a while.
-        if Sandbox.open(path).note == folder.note:
+        if _note_in(path) == folder.note:
             return None
-        is_same = identify(path) == made
-    except ValueError:  # no marker
-        is_same = identify(path) == made
+        if identify(path) == made:
+            return _unmarked(target, path)
     except OSError as error:
         if error.errno not in GONE:
             raise
-        is_same = False
-    if is_same:
-        return _unmarked(target, path)
     return _gone(target, path) if _is_mounted(path, made) else _unmounted(target, path)
+
+
+def _note_in(path: str) -> str | None:
+    try:
+        return Sandbox.open(path).note
+    except ValueError:  # no marker
+        return None
 
 
 def _is_mounted(path: str, made: Identity) -> bool:

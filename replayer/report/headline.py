@@ -6,11 +6,11 @@ Words only; the figures behind them follow in every form of report.
 from collections.abc import Iterator
 from itertools import islice
 
+from replayer.errors import EXIT_ENVIRONMENT
 from replayer.measure import Sweep, TransactionSummary, find_sweeps, format_time_ns
 from replayer.report.description import describe_judgement
 from replayer.report.document import Document
 from replayer.report.findings import sentences
-from replayer.verdict import EXIT_ENVIRONMENT
 
 __all__ = ["say_alarms", "say_figures", "say_verdict"]
 

@@ -18,7 +18,7 @@ from replayer.baseline.asking import ask
 from replayer.baseline.direct import without_direct
 from replayer.baseline.jobs import load_jobs
 from replayer.engine.fio import check_values, find_fio
-from replayer.errors import EXIT_BUG
+from replayer.errors import EXIT_BUG, EXIT_INCONCLUSIVE
 from replayer.load.interruption import Interruption, Level
 from replayer.load.targets import check_target, parse_targets
 from replayer.measure import format_time_ns
@@ -36,7 +36,6 @@ GRACE_S = 20.0  # chosen: a step removes its folders meanwhile
 
 SETTLED = frozenset({0, 1, 4})
 """Exit codes after which a step is not tried again: it ran, whatever it proved."""
-EXIT_INCONCLUSIVE = 4
 WEIGHTIEST = (EXIT_BUG, 3, 2, 1)
 """Exit codes of steps, in the order in which they become that of the study."""
 

@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
+from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE
 from replayer.measure import (
     Frozen,
     Of,
@@ -33,11 +34,10 @@ from replayer.measure import (
 from replayer.verdict.breakage import breakages_among, say_breakages
 from replayer.verdict.threshold import AS_RECORDED, DEFAULT, Threshold, Unit, parse_threshold
 
-__all__ = ["EXIT_CODES", "EXIT_ENVIRONMENT", "Judgement", "Verdict", "judge"]
+__all__ = ["EXIT_CODES", "Judgement", "Verdict", "judge"]
 
 ExitCode = Literal[0, 1, 3, 4]
-EXIT_CODES: dict[Outcome, ExitCode] = {"pass": 0, "fail": 1, "inconclusive": 4}
-EXIT_ENVIRONMENT: ExitCode = 3
+EXIT_CODES: dict[Outcome, ExitCode] = {"pass": 0, "fail": 1, "inconclusive": EXIT_INCONCLUSIVE}
 
 
 class Judgement(Frozen):

@@ -19,7 +19,7 @@ from locust.env import Environment
 from locust.rpc import Message
 from locust.runners import STATE_INIT, WorkerRunner
 
-from replayer.errors import ReplayerError, in_lines, keep_bug
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, keep_bug
 from replayer.keeper import leave_now
 from replayer.load.fleet import wire
 from replayer.load.fleet.muster import Others
@@ -41,7 +41,6 @@ HELLO_S = 1.0
 ASLEEP_S = 2.0
 """Chosen: a beat that comes later than this was held up by a stopped process or machine."""
 SAFE_S = 20.0  # chosen: time for the last results to be acknowledged
-EXIT_ENVIRONMENT = 3
 
 
 class Follower:

@@ -11,7 +11,7 @@ from gevent import Greenlet
 from locust.env import Environment
 from locust.runners import MasterRunner
 
-from replayer.errors import ReplayerError, in_lines
+from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError, in_lines
 from replayer.load.audience import Audience
 from replayer.load.chronicle import Chronicle, Ending, load_facts
 from replayer.load.conductor import Conductor
@@ -34,8 +34,6 @@ from replayer.measure.runfolder import RunFolder, create_run_folder
 
 __all__ = ["Leader", "dismiss", "open_leader", "open_run"]
 
-EXIT_ENVIRONMENT = 3
-EXIT_INCONCLUSIVE = 4
 CLOCK_ASKS = 5  # chosen: the quickest of five answers is hardly ever delayed
 LOST = "figures go on without it; it counts again if it comes back"
 FAREWELL_S = 5.0  # chosen: time for the workers to hear that there will be no run

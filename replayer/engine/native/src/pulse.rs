@@ -1,5 +1,6 @@
 //! What a user's thread tells others while it works, and what they tell it: atomics only, no locks.
 
+use crate::clock::now_ns;
 use crate::health::Waiting;
 use crate::lock::hold;
 use crate::ops::{Op, op_name};
@@ -190,6 +191,14 @@ impl Pulse {
     #[inline]
     pub(crate) fn leave(&self) {
         self.since.store(0, Ordering::Relaxed);
+    }
+
+    /// Make a call that nobody times, but that others may see hanging.
+    pub(crate) fn show<V>(&self, op: Op, place: Place, call: impl FnOnce() -> V) -> V {
+        self.enter(op, place, now_ns());
+        let answer = call();
+        self.leave();
+        answer
     }
 
     /// The call under way, if there is one.

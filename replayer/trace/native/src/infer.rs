@@ -62,15 +62,17 @@ impl Tree {
         follow: bool,
         repairs: &mut Repairs,
     ) -> Found {
+        let mut found = self.find(paths, path, follow);
         // Bounded by the depth of a path and the number of links in it.
         for _ in 0..=DEEPEST {
-            let Found::NoDirectory { at, name, known } = self.find(paths, path, follow) else {
+            let Found::NoDirectory { at, name, known } = found else {
                 break;
             };
             repairs.unexplained += u64::from(known);
             self.add_before(at, name, FileKind::Directory);
+            found = self.find(paths, path, follow);
         }
-        self.find(paths, path, follow)
+        found
     }
 
     /// A name that was believed to be free is there.
@@ -180,7 +182,7 @@ impl Tree {
         path: PathId,
         repairs: &mut Repairs,
     ) -> Option<(NodeId, NameId)> {
-        match self.find(paths, path, false) {
+        match self.find_behind(paths, path, false, repairs) {
             Found::Absent(directory, name) | Found::Unknown(directory, name) => {
                 Some((directory, name))
             }
@@ -188,12 +190,7 @@ impl Tree {
                 self.missed(paths, path, false, repairs);
                 place
             }
-            Found::NoDirectory { known, .. } => {
-                repairs.unexplained += u64::from(known);
-                let directory = self.ensure_directory(paths, paths.parent(path))?;
-                Some((directory, paths.name(path)))
-            }
-            Found::NotDirectory | Found::Loop => {
+            Found::NoDirectory { .. } | Found::NotDirectory | Found::Loop => {
                 repairs.unexplained += 1;
                 None
             }

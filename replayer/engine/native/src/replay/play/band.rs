@@ -256,9 +256,7 @@ impl Band {
     fn clean_up(&mut self, given: &Given) {
         for file in given.stage.slots.drain() {
             // The program ended with it open: its result was never asked for.
-            self.pulse.enter(Op::Close, Place::NOWHERE, now_ns());
-            let _closed = close(file);
-            self.pulse.leave();
+            let _closed = self.pulse.show(Op::Close, Place::NOWHERE, || close(file));
         }
         if given.keeps_files {
             return;

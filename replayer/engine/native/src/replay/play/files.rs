@@ -1,6 +1,5 @@
 //! The files of a performance: laid out just before it and removed just after it, by its user's own thread, beneath the run's folder.
 
-use crate::clock::now_ns;
 use crate::ops::Op;
 use crate::program::EntryKind;
 use crate::pulse::{Place, Pulse};
@@ -32,12 +31,9 @@ pub(crate) struct Site<'a> {
 }
 
 impl Site<'_> {
-    /// Make a call that nobody times, but that others may see hanging.
+    /// Make a call where others see it hanging.
     fn seen<V>(&self, op: Op, path: PathId, call: impl FnOnce() -> V) -> V {
-        self.pulse.enter(op, Place::name(path), now_ns());
-        let answer = call();
-        self.pulse.leave();
-        answer
+        self.pulse.show(op, Place::name(path), call)
     }
 
     /// The directory that a path's last name is in, and that name.
