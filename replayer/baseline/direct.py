@@ -8,12 +8,12 @@ import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 
-from replayer.baseline.asking import ask
 from replayer.baseline.chronicle import marker_note
 from replayer.baseline.grounds import FolderGround
 from replayer.baseline.promises import is_direct
 from replayer.engine.fio import JobFile
 from replayer.errors import ReplayerError
+from replayer.load.asking import ask
 from replayer.load.interruption import Interruption
 from replayer.load.targets import parse_targets
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from replayer.baseline.asking import ask
 from replayer.baseline.chronicle import Chronicle, marker_note, name_of
 from replayer.baseline.devices import parse_devices
 from replayer.baseline.gauge import Gauge
@@ -38,6 +37,7 @@ from replayer.engine.fio import (
     seconds_needed,
 )
 from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError, in_lines
+from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
 from replayer.load.results import show_results
 from replayer.load.schedule import default_rounds

@@ -14,11 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from replayer.baseline.asking import ANSWER_S, ask
 from replayer.baseline.devices import Device, claim_device, describe_device
 from replayer.engine import Sandbox, Task
 from replayer.engine.fio import JobFile, bytes_needed, folders_of
 from replayer.errors import ReplayerError
+from replayer.load.asking import ANSWER_S, ask
 from replayer.load.interruption import Interruption
 from replayer.load.patience import Patience
 from replayer.load.targets import MountError, Target, check_target

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from replayer.doctor.probe import within
 from replayer.engine import Finding, Sandbox, Task
 from replayer.errors import ReplayerError
+from replayer.load.asking import ask
 from replayer.load.patience import Patience
 from replayer.measure.facts import collect_machine
 from replayer.measure.run import Process, is_alive
@@ -49,9 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Find the folders, then remove them; the exit code of the first refusal."""
-    begun = [
-        folder for path in arguments.paths for folder in within(path, partial(find_begun, path))
-    ]
+    begun = [folder for path in arguments.paths for folder in ask(path, partial(find_begun, path))]
     sandboxes = [sandbox for path in arguments.paths for sandbox in _on(path, begun)]
     if not arguments.force:
         _refuse(sandboxes, begun)
@@ -83,7 +81,7 @@ def _on(path: Path, begun: Sequence[Path]) -> list[Sandbox]:
     """Open the folders of runs on a mount, which may not answer."""
     if path in begun:
         return []
-    return within(path, lambda: [open_folder(folder) for folder in find_folders(path)])
+    return ask(path, lambda: [open_folder(folder) for folder in find_folders(path)])
 
 
 def find_begun(path: Path) -> list[Path]:
@@ -172,7 +170,7 @@ def refuse_young(folder: Path) -> None:
         ReplayerError: It has changed within the last minute.
     """
     # The file system's clock is a wall clock, too.
-    age_s = datetime.now(UTC).timestamp() - within(folder, folder.lstat).st_ctime
+    age_s = datetime.now(UTC).timestamp() - ask(folder, folder.lstat).st_ctime
     if age_s < YOUNG_S:
         message = f"{folder}: is empty and {max(age_s, 0):.0f} s old: a run may be making it"
         raise ReplayerError(message, hint=f"try again in {YOUNG_S:.0f} s, or add --force")
@@ -182,13 +180,9 @@ def remove_begun(folder: Path) -> None:
     """Remove a folder if nothing is in it, which the kernel makes sure of, and say so.
 
     Raises:
-        RemovalError: Something is in it by now, or the mount refuses.
+        ReplayerError: Something is in it by now, or the mount refuses.
     """
-    try:
-        within(folder, folder.rmdir)
-    except OSError as error:
-        message = f"{folder}: {error.strerror or error}"
-        raise RemovalError(message) from error
+    ask(folder, folder.rmdir)
     print(f"removed {folder}: empty, a run was killed when it made it")
 
 

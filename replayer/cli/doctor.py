@@ -5,7 +5,9 @@ import json
 import sys
 from pathlib import Path
 
-from replayer.doctor import examine, render_examination
+from replayer.doctor import Examination, examine, render_examination
+from replayer.errors import ReplayerError, in_lines
+from replayer.load.interruption import Interruption, Level
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
@@ -29,14 +31,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Examine the paths one after another."""
-    found = []
+    """Examine the paths one after another; one that cannot be examined keeps no other from it."""
+    found: list[Examination] = []
+    codes: list[int] = []
+    interruption = Interruption()
+    interruption.watch()
     for path in arguments.paths:
-        if arguments.probe_s is not None and sys.stderr.isatty():
-            print(f"probing {path} for {arguments.probe_s:g} s …", file=sys.stderr)
-        found.append(examine(path, arguments.probe_s))
+        try:
+            found.append(_examined(path, arguments, interruption))
+        except ReplayerError as error:
+            print(in_lines(error), file=sys.stderr, flush=True)
+            codes.append(error.exit_code)
+        if interruption.level > Level.NONE:
+            break
+    interruption.unwatch()
     if arguments.json:
         print(json.dumps([item.model_dump(mode="json") for item in found], indent=2))
     else:
         print("\n".join(map(render_examination, found)), end="")
-    return 0
+    return max(codes, default=0)
+
+
+def _examined(path: Path, arguments: argparse.Namespace, interruption: Interruption) -> Examination:
+    if arguments.probe_s is not None and sys.stderr.isatty():
+        print(f"probing {path} for {arguments.probe_s:g} s …", file=sys.stderr)
+    return examine(path, arguments.probe_s, interruption)

@@ -2,12 +2,15 @@
 
 import textwrap
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from replayer.doctor.advice import Advice, Service
 from replayer.doctor.php import PHP_ADVICE
-from replayer.doctor.probe import Probe, run_probe, within
+from replayer.doctor.probe import Probe, run_probe
 from replayer.doctor.rules import advise, service_of
+from replayer.load.asking import ask
+from replayer.load.interruption import Interruption
 from replayer.measure import (
     Frozen,
     Guarantee,
@@ -38,17 +41,18 @@ class Examination(Frozen):
     """Null: it was not asked for."""
 
 
-def examine(path: Path, probe_s: float | None) -> Examination:
+def examine(path: Path, probe_s: float | None, interruption: Interruption) -> Examination:
     """Examine the mount that a folder lies on.
 
     Args:
         path: A folder on it.
         probe_s: How long to probe; None makes no call but statfs.
+        interruption: Ends it early.
 
     Raises:
-        ReplayerError: The path does not exist, or its mount does not answer.
+        ReplayerError: The path does not exist, its mount does not answer, or it was interrupted.
     """
-    mount = within(path, lambda: collect_facts(path))
+    mount = ask(path, partial(collect_facts, path), interruption)
     guarantee = guarantee_of(mount)
     return Examination(
         mount=mount,
@@ -56,7 +60,7 @@ def examine(path: Path, probe_s: float | None) -> Examination:
         guarantee=guarantee,
         advice=advise(mount),
         php=() if guarantee.fsync in LOCAL else PHP_ADVICE,
-        probe=None if probe_s is None else run_probe(path, probe_s),
+        probe=None if probe_s is None else run_probe(path, interruption, probe_s),
     )
 
 

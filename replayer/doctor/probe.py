@@ -1,30 +1,27 @@
 """The probe: a few seconds of the calls that applications feel, by the engine, one user.
 
-Everything happens in a folder of its own on the target, which is removed again, also after Ctrl-C.
-A mount that does not answer is given up on in bounded time.
+Everything happens in a folder of its own on the target, which is removed again, also after Ctrl-C,
+SIGTERM and SIGHUP. A mount that does not answer is given up on in bounded time.
 """
 
 import json
 import secrets
-import threading
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from queue import Empty, Queue
-from typing import TypeVar
 
 from replayer.engine import Engine, Histogram, Plan, Sandbox, Stuck
 from replayer.errors import ReplayerError
-from replayer.keeper import give_up_on
+from replayer.load.asking import ask
+from replayer.load.interruption import Interruption, Level
 from replayer.load.targets import Target, check_target
 from replayer.measure import Frozen, collect_machine, this_process, utc_text
 from replayer.plan import compile_plan
 from replayer.scenario import parse_scenario
 
-__all__ = ["ANSWER_S", "Probe", "ProbedOp", "run_probe", "within"]
+__all__ = ["Probe", "ProbedOp", "run_probe"]
 
 PROBE_S = 8.0  # chosen: with making and removing the folder about ten seconds
-ANSWER_S = 20.0  # chosen: a mount that takes longer for one call is taken for dead
 GRACE_NS = 2_000_000_000  # chosen: for the last transaction to end
 THREADS = 4
 FILES = 64
@@ -95,73 +92,41 @@ class Probe(Frozen):
     """The folder, if it could not be removed."""
 
 
-class ProbeError(ReplayerError):
-    """The mount refused the probe, or did not answer."""
-
-    exit_code = 3
-
-
-def run_probe(path: Path, seconds: float = PROBE_S) -> Probe:
+def run_probe(path: Path, interruption: Interruption, seconds: float = PROBE_S) -> Probe:
     """Probe the mount that a folder lies on.
 
+    Args:
+        path: The folder.
+        interruption: Ends it early; the folder is removed all the same.
+        seconds: How long to probe.
+
     Raises:
-        ReplayerError: It is no folder to write to, or the mount does not answer.
+        ReplayerError: It is no folder to write to, the mount does not answer, or the probe was
+            interrupted.
     """
-    within(path, lambda: check_target(Target(path.name, (path.absolute(),))))
+    target = Target(path.name, (path.absolute(),))
+    ask(path, partial(check_target, target), interruption)
     plan = compile_plan(parse_scenario(SCENARIO, "the doctor's probe"))
     run = f"doctor-{secrets.token_hex(4)}"
     note = _note(run, plan.fingerprint)
-    sandbox = within(path, lambda: Sandbox.create(str(path), run, note))
+    sandbox = ask(path, partial(Sandbox.create, str(path), run, note), interruption)
     try:
         ready = Plan(plan.document())
-        within(path, lambda: sandbox.lay_out(ready, THREADS).result())
-        engine = Engine(ready, [[sandbox]])
-        found = _measured(engine, seconds)
+        ask(path, sandbox.lay_out(ready, THREADS).result, interruption)
+        found = _measured(Engine(ready, [[sandbox]]), interruption, seconds)
     finally:
-        left = _removed(sandbox, path)
+        left = _removed(sandbox, path, interruption)
+    interruption.check(f"probing {path}")
     return found.model_copy(update={"left": left})
 
 
-_Result = TypeVar("_Result")
-
-
-def within(path: Path, work: Callable[[], _Result]) -> _Result:
-    """Do something on a mount, for at most ``ANSWER_S``; a thread that hangs is left behind.
-
-    Raises:
-        ReplayerError: It failed, or did not end in time.
-    """
-    answers: Queue[_Result | OSError | ReplayerError] = Queue(1)
-
-    def ask() -> None:
-        try:
-            answers.put(work())
-        except (OSError, ReplayerError) as error:
-            answers.put(error)
-
-    threading.Thread(target=ask, daemon=True).start()
-    try:
-        answer = answers.get(timeout=ANSWER_S)
-    except Empty:
-        give_up_on(str(path))
-        message = f"{path}: the mount did not answer within {ANSWER_S:g} s"
-        raise ProbeError(message, hint="is its server up?") from None
-    if isinstance(answer, ReplayerError):
-        raise answer
-    if isinstance(answer, OSError):
-        message = f"{path}: {answer.strerror or answer}"
-        hint = "the probe needs a folder that it may write to; --no-probe leaves it out"
-        raise ProbeError(message, hint=hint) from answer
-    return answer
-
-
-def _measured(engine: Engine, seconds: float) -> Probe:
+def _measured(engine: Engine, interruption: Interruption, seconds: float) -> Probe:
     """Let the user work, and collect what it felt."""
     try:
         engine.begin_segment(0, 0, 0)
         engine.start_user(0)
         began = time.monotonic()
-        while time.monotonic() - began < seconds:
+        while time.monotonic() - began < seconds and interruption.level is Level.NONE:
             time.sleep(POLL_S)
         elapsed = time.monotonic() - began
         hung = engine.end_segment(GRACE_NS)
@@ -198,11 +163,11 @@ def _ops(engine: Engine) -> tuple[ProbedOp, ...]:
     )
 
 
-def _removed(sandbox: Sandbox, path: Path) -> str | None:
+def _removed(sandbox: Sandbox, path: Path, interruption: Interruption) -> str | None:
     """Remove the folder; return where it is if that fails."""
     try:
-        within(path, lambda: sandbox.remove(THREADS).result())
-    except ProbeError:
+        ask(path, sandbox.remove(THREADS).result, interruption)
+    except ReplayerError:
         return sandbox.path
     return None
 

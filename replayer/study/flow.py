@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from replayer.baseline.asking import ask
 from replayer.baseline.direct import without_direct
 from replayer.baseline.jobs import load_jobs
 from replayer.engine.fio import check_values, find_fio
 from replayer.errors import EXIT_BUG, EXIT_INCONCLUSIVE
+from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
 from replayer.load.targets import check_target, parse_targets
 from replayer.measure import format_time_ns

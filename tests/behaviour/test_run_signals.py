@@ -49,6 +49,20 @@ def test_one_signal_lets_transactions_finish_and_keeps_the_results(
     assert list(mount.iterdir()) == []
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_probe_that_is_interrupted_leaves_nothing_and_keeps_what_was_found(
+    shell: Shell, until: Until, number: int
+) -> None:
+    first, second = shell.target(), shell.target("other")
+    process = shell.start("doctor", "--json", first, second)
+    until(lambda: any(second.iterdir()))
+    process.send_signal(number)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == 4, err
+    assert [found["mount"]["path"] for found in json.loads(out)] == [str(first)]
+    assert [*first.iterdir(), *second.iterdir()] == []
+
+
 def test_a_run_that_was_begun_to_outlive_its_terminal_does(shell: Shell, until: Until) -> None:
     words = ("run", "tiny.yaml", "--target", shell.target(), "-t", "2s", "--json")
     process = shell.start(*words, within=("nohup",))

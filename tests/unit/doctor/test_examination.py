@@ -8,13 +8,14 @@ import pytest
 
 from replayer.cli import main
 from replayer.doctor import examine, render_examination, run_probe
-from replayer.doctor.probe import within
 from replayer.errors import ReplayerError
+from replayer.load.asking import ask
+from replayer.load.interruption import Interruption
 
 
 def test_a_probe_times_every_call_and_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
-    found = run_probe(tmp_path, 0.3)
+    found = run_probe(tmp_path, Interruption(), 0.3)
     assert [op.name for op in found.ops] == [
         "stat of a file", "stat of a missing name", "list of 64 files", "open of a file",
         "read of 4 KiB", "create", "write of 4 KiB", "fsync", "close after it", "unlink",
@@ -29,7 +30,7 @@ def test_a_probe_times_every_call_and_leaves_nothing_behind(tmp_path: Path) -> N
 
 
 def test_an_examination_says_what_is_mounted_and_what_a_write_is_worth(tmp_path: Path) -> None:
-    found = examine(tmp_path, None)
+    found = examine(tmp_path, None, Interruption())
     text = render_examination(found)
     assert found.probe is None
     assert str(tmp_path) in text
@@ -51,7 +52,18 @@ def test_without_a_probe_nothing_is_written(
 @pytest.mark.parametrize("path", ["/", "/proc", "/sys"])
 def test_the_system_is_no_place_for_a_probe(path: str) -> None:
     with pytest.raises(ReplayerError, match="no target"):
-        run_probe(Path(path), 0.1)
+        run_probe(Path(path), Interruption(), 0.1)
+
+
+def test_a_path_that_cannot_be_examined_keeps_no_other_from_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    nowhere = tmp_path / "nowhere"
+    assert main(["doctor", "--no-probe", "--json", str(nowhere), str(tmp_path)]) == 2
+    told = capsys.readouterr()
+    (found,) = json.loads(told.out)
+    assert found["mount"]["path"] == str(tmp_path)
+    assert str(nowhere) in told.err
 
 
 def test_what_does_not_exist_is_refused_in_two_lines(
@@ -64,6 +76,16 @@ def test_what_does_not_exist_is_refused_in_two_lines(
 def test_a_mount_that_does_not_answer_is_given_up_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("replayer.doctor.probe.ANSWER_S", 0.05)
-    with pytest.raises(ReplayerError, match=r"did not answer within 0\.05 s"):
-        within(tmp_path, lambda: time.sleep(1))
+    monkeypatch.setattr("replayer.load.asking.ANSWER_S", 0.05)
+    with pytest.raises(ReplayerError, match="does not answer"):
+        ask(tmp_path, lambda: time.sleep(1))
+
+
+def test_who_is_interrupted_does_not_wait_long_for_a_mount(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("replayer.load.asking.HASTE_S", 0.05)
+    interruption = Interruption()
+    interruption.ask()
+    with pytest.raises(ReplayerError, match="does not answer"):
+        ask(tmp_path, lambda: time.sleep(1), interruption)
