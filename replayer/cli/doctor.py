@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from replayer.doctor import Examination, examine, render_examination
-from replayer.errors import ReplayerError, in_lines
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines
 from replayer.load.interruption import Interruption, Level
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
@@ -39,6 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     for path in arguments.paths:
         try:
             found.append(_examined(path, arguments, interruption))
+            codes.append(EXIT_ENVIRONMENT if _has_failed(found[-1]) else 0)
         except ReplayerError as error:
             print(in_lines(error), file=sys.stderr, flush=True)
             codes.append(error.exit_code)
@@ -56,3 +57,9 @@ def _examined(path: Path, arguments: argparse.Namespace, interruption: Interrupt
     if arguments.probe_s is not None and sys.stderr.isatty():
         print(f"probing {path} for {arguments.probe_s:g} s …", file=sys.stderr)
     return examine(path, arguments.probe_s, interruption)
+
+
+def _has_failed(found: Examination) -> bool:
+    """Whether the mount refused calls of the probe, or did not answer them."""
+    probe = found.probe
+    return probe is not None and (bool(probe.hung) or any(op.errors for op in probe.ops))

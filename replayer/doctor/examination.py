@@ -113,12 +113,20 @@ def _probe(probe: Probe | None) -> Iterator[str]:
     yield f"probe: one user for {probe.seconds:.3g} s; files made just before, caches as they are"
     yield f"  {'':24}{'count':>9}{'errors':>8}{'p50':>10}{'p95':>10}{'max':>10}"
     for op in probe.ops:
-        times = "".join(f"{format_time_ns(time):>10}" for time in (op.p50_ns, op.p95_ns, op.max_ns))
+        times = "".join(f"{_time(time):>10}" for time in (op.p50_ns, op.p95_ns, op.max_ns))
         yield f"  {op.name:24}{format_count(op.count):>9}{format_count(op.errors):>8}{times}"
+    for op in probe.ops:
+        if op.errors:
+            errors = ", ".join(f"{name} {count:,} times" for name, count in op.outcomes.items())
+            yield f"  failed: {op.name}: {errors}"
     for call in probe.hung:
         yield f"  hung: {call}"
     if probe.left is not None:
         yield f"  left behind: {probe.left} (replayer clean removes it)"
+
+
+def _time(time_ns: int | None) -> str:
+    return "\N{EN DASH}" if time_ns is None else format_time_ns(time_ns)
 
 
 def _wrapped(label: str, text: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ SIGTERM and SIGHUP. A mount that does not answer is given up on in bounded time.
 import json
 import secrets
 import time
+from collections import Counter
 from functools import partial
 from pathlib import Path
 
@@ -26,6 +27,7 @@ GRACE_NS = 2_000_000_000  # chosen: for the last transaction to end
 THREADS = 4
 FILES = 64
 POLL_S = 0.05
+ENOUGH_ERRORS = 100  # chosen: more only fill a sick mount with what failed transactions leave
 
 SCENARIO = f"""\
 name: doctor
@@ -75,10 +77,14 @@ class ProbedOp(Frozen):
 
     name: str
     count: int
+    """Of those that succeeded: times are of these."""
     errors: int
-    p50_ns: int
-    p95_ns: int
-    max_ns: int
+    outcomes: dict[str, int]
+    """The errors by their name."""
+    p50_ns: int | None
+    """Null: none succeeded."""
+    p95_ns: int | None
+    max_ns: int | None
 
 
 class Probe(Frozen):
@@ -128,6 +134,8 @@ def _measured(engine: Engine, interruption: Interruption, seconds: float) -> Pro
         began = time.monotonic()
         while time.monotonic() - began < seconds and interruption.level is Level.NONE:
             time.sleep(POLL_S)
+            if sum(op.errors for op in _ops(engine)) >= ENOUGH_ERRORS:
+                break
         elapsed = time.monotonic() - began
         hung = engine.end_segment(GRACE_NS)
         ops = _ops(engine)
@@ -141,25 +149,32 @@ def _told(stuck: Stuck) -> str:
 
 
 def _ops(engine: Engine) -> tuple[ProbedOp, ...]:
+    """Return every op that was tried; one that always fails keeps those after it from it."""
     good: dict[tuple[str, str], Histogram] = {}
-    bad: dict[tuple[str, str], int] = {}
+    bad: dict[tuple[str, str], Counter[str]] = {}
     for row in engine.totals():
         key = (row.transaction, row.op)
-        if row.expected and row.outcome != "cancelled":
+        if not row.expected:
+            bad.setdefault(key, Counter())[row.outcome] += row.histogram.count
+        elif row.outcome != "cancelled":
             good.setdefault(key, Histogram()).add(row.histogram)
-        elif not row.expected:
-            bad[key] = bad.get(key, 0) + row.histogram.count
     return tuple(
-        ProbedOp(
-            name=name,
-            count=good[key].count,
-            errors=bad.get(key, 0),
-            p50_ns=good[key].percentile(50),
-            p95_ns=good[key].percentile(95),
-            max_ns=good[key].max,
-        )
+        _probed(name, good.get(key, Histogram()), bad.get(key, Counter()))
         for key, name in _NAMES.items()
-        if key in good
+        if key in good or key in bad
+    )
+
+
+def _probed(name: str, times: Histogram, outcomes: Counter[str]) -> ProbedOp:
+    has_times = times.count > 0
+    return ProbedOp(
+        name=name,
+        count=times.count,
+        errors=outcomes.total(),
+        outcomes=dict(outcomes.most_common()),
+        p50_ns=times.percentile(50) if has_times else None,
+        p95_ns=times.percentile(95) if has_times else None,
+        max_ns=times.max if has_times else None,
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.behaviour.shell import make_shell
 from tests.mounts.fleet import WANTED, long
 from tests.mounts.local import btrfs, on_loop, tmpfs
 from tests.mounts.machine import CannotError, call
@@ -62,6 +63,20 @@ def test_space_that_ends_while_laying_out_ends_the_run_and_what_was_made_is_remo
     assert sorted(path.name for path in scene.mount.glob("[a-km-z]*")) == ["filler", "foreign"]
     scene.check_foreign()
     scene.tell("no space while laying out", kind_of(scene), ending)
+
+
+def test_a_probe_of_a_full_mount_says_which_calls_fail(stack: ExitStack, home: Path) -> None:
+    # 64 files of a page, and the marker.
+    mount = tmpfs(stack, home / "place", f"{65 * os.sysconf('SC_PAGE_SIZE')}")[0]
+    done = make_shell(home).run("doctor", "--json", mount)
+    assert done.code == 3, done.err
+    (found,) = done.document()
+    failed = {op["name"]: op for op in found["probe"]["ops"] if op["errors"]}
+    assert list(failed) == ["write of 4 KiB"]
+    write = failed["write of 4 KiB"]
+    assert write["outcomes"] == {"ENOSPC": write["errors"]}
+    assert (write["count"], write["p50_ns"]) == (0, None)
+    assert list(mount.iterdir()) == []
 
 
 def test_space_that_ends_in_a_run_is_counted_and_the_run_goes_on(scene: Scene) -> None:
