@@ -55,12 +55,23 @@ def find_loss(target: str, folder: Sandbox, made: Identity) -> Loss | None:
         # The marker first: some file systems give a file another inode number after a while.
         if _note_in(path) == folder.note:
             return None
-        if identify(path) == made:
-            return _unmarked(target, path)
+        is_marked = False
     except OSError as error:
         if error.errno not in GONE:
             raise
+        is_marked = True  # for all that is known
+    if _is_same(path, made):
+        return None if is_marked else _unmarked(target, path)
     return _gone(target, path) if _is_mounted(path, made) else _unmounted(target, path)
+
+
+def _is_same(path: str, made: Identity) -> bool:
+    try:
+        return identify(path) == made
+    except OSError as error:
+        if error.errno not in GONE:
+            raise
+        return False
 
 
 def _note_in(path: str) -> str | None:

@@ -1,6 +1,7 @@
 """Starting, stopping, breaking off: always in bounded time, with nothing lost."""
 
 import fcntl
+import json
 import os
 import select
 import time
@@ -42,6 +43,24 @@ def test_users_use_up_their_transactions_and_wait(
         assert outcomes(engine, "transaction") == {"ok": 35}
         assert engine.running_users() == 5
     assert {row.round for row in engine.totals() if row.op == "transaction"} == {0, 1}
+
+
+def test_time_after_the_last_transaction_is_not_measured(
+    drafts: Drafts, make: Make, sandbox: Sandbox, until: Until, tmp_path: Path
+) -> None:
+    (tmp_path / "record").mkdir()
+    stop = {"duration_ns": None, "transactions": 7}
+    plan = drafts.plan([drafts.name(0, "x")], stop=stop)
+    engine = make(plan, sandbox, record=str(tmp_path / "record"))
+    engine.start_user(0)
+    engine.begin_segment(0, 0, 0)
+    until(lambda: engine.busy_users() == 0)
+    time.sleep(0.5)
+    engine.end_segment(0)
+    engine.close()
+    lines = (tmp_path / "record/events.jsonl").read_text().splitlines()
+    phases = {event["phase"]: event["t_s"] for event in map(json.loads, lines) if "phase" in event}
+    assert 0 <= phases["idle"] - phases["measured"] < 0.4
 
 
 def test_a_second_segment_needs_the_first_to_end(

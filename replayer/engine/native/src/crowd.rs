@@ -54,6 +54,9 @@ struct Inner {
     segment: Option<Segment>,
     segments: u64,
     busy: usize,
+    /// Since when nobody has more to do in the open segment.
+    rested_ns: Option<u64>,
+    interactive: bool,
     abandoned: usize,
     closed: bool,
 }
@@ -112,6 +115,8 @@ impl Crowd {
         let thread = spawn()?;
         let joins = paced && inner.segment.is_some();
         inner.busy += usize::from(joins);
+        inner.rested_ns = inner.rested_ns.filter(|_| !joins);
+        inner.interactive |= !paced;
         let state = if joins { State::Busy } else { State::Waiting };
         let pulse = Arc::clone(pulse);
         inner.members.insert(
@@ -139,6 +144,7 @@ impl Crowd {
         }
         announce();
         inner.segments += 1;
+        inner.rested_ns = None;
         let begin_ns = now_ns();
         inner.segment = Some(Segment {
             number: inner.segments,
@@ -197,6 +203,9 @@ impl Crowd {
         }
         pulse.lower(CUT);
         self.settle(&mut inner, pulse.user, State::Waiting);
+        if inner.busy == 0 && inner.segment.is_some() && inner.rested_ns.is_none() {
+            inner.rested_ns = Some(now_ns());
+        }
         Look::Wait
     }
 
@@ -259,6 +268,12 @@ impl Crowd {
 
     pub(crate) fn busy(&self) -> usize {
         hold(&self.inner).busy
+    }
+
+    /// Since when everybody has done all that there was to do in the open segment; `None` while somebody has not, or might do more.
+    pub(crate) fn rested_ns(&self) -> Option<u64> {
+        let inner = hold(&self.inner);
+        inner.rested_ns.filter(|_| !inner.interactive)
     }
 
     /// Everybody's pulse.

@@ -162,11 +162,11 @@ impl Engine {
     }
 
     pub(crate) fn end_segment(&self, grace_ns: u64) -> Vec<StuckData> {
-        let given_up = self
-            .core
-            .crowd
-            .stop(Duration::from_nanos(grace_ns), PATIENCE);
-        self.recorder().end_segment();
+        let crowd = &self.core.crowd;
+        // Who led the users has noticed later that they were done: no time in which they could have done more.
+        let rested_ns = crowd.rested_ns();
+        let given_up = crowd.stop(Duration::from_nanos(grace_ns), PATIENCE);
+        self.recorder().end_segment(rested_ns);
         self.report(given_up)
     }
 

@@ -26,7 +26,7 @@ fn recorded(directory: &Path) {
         stat(2500),
         absent,
     ]);
-    recorder.end_segment();
+    recorder.end_segment(None);
     recorder.begin_segment(1, 2, 0);
     let transaction = recorder.transaction_id("GET /a, b").unwrap();
     let lag = Sample {

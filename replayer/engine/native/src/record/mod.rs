@@ -134,6 +134,7 @@ impl Recorder {
                 open: true,
             },
             Some(warm_up_ns),
+            None,
         );
     }
 
@@ -143,8 +144,9 @@ impl Recorder {
         self.shared.measure(&mut state);
     }
 
-    /// Cut, and close the segment; what comes later is still counted under it.
-    pub(crate) fn end_segment(&self) {
+    /// Cut, and close the segment; what comes later is still counted under it. It has ended now, or at a time (of `clock::now_ns`)
+    /// since which there was nothing to do.
+    pub(crate) fn end_segment(&self, rested_ns: Option<u64>) {
         let segment = hold(&self.shared.state).segment;
         self.shared.enter(
             Segment {
@@ -152,6 +154,7 @@ impl Recorder {
                 ..segment
             },
             None,
+            rested_ns,
         );
     }
 
@@ -226,13 +229,19 @@ impl Drop for Recorder {
 impl Shared {
     /// Nanoseconds since the engine's begin.
     pub(crate) fn now(&self) -> u64 {
-        clock::now_ns().saturating_sub(self.config.begin_ns)
+        self.since_begin(clock::now_ns())
     }
 
-    /// Cut, then go on under another segment.
-    fn enter(&self, segment: Segment, warm_up_ns: Option<u64>) {
+    fn since_begin(&self, ns: u64) -> u64 {
+        ns.saturating_sub(self.config.begin_ns)
+    }
+
+    /// Cut, now or at an earlier time, then go on under another segment.
+    fn enter(&self, segment: Segment, warm_up_ns: Option<u64>, at_ns: Option<u64>) {
         let mut state = hold(&self.state);
-        let now = self.cut(&mut state);
+        self.drain(&mut state);
+        let now = at_ns.map_or_else(|| self.now(), |ns| self.since_begin(ns));
+        self.close_interval(&mut state, now);
         state.freeze(&self.names);
         state.segment = segment;
         state.warm_up_end = match segment.phase {
@@ -261,15 +270,20 @@ impl Shared {
         self.wake.notify_all();
     }
 
-    /// Close the running interval: drain, write, queue. Returns the time of the cut.
+    /// Close the running interval with all that was handed over. Returns the time of the cut.
     fn cut(&self, state: &mut State) -> u64 {
         self.drain(state);
         let now = self.now();
+        self.close_interval(state, now);
+        now
+    }
+
+    /// Write and queue the running interval.
+    fn close_interval(&self, state: &mut State, now: u64) {
         if let Some(interval) = state.cut(now, (self.config.users)(), &self.names) {
             self.queue(state, interval);
         }
         self.write_events(state);
-        now
     }
 
     /// Merge the shards into the running interval.

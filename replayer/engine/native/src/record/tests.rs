@@ -116,10 +116,10 @@ fn samples_belong_to_the_phase_they_were_flushed_in() {
     recorder.measure();
     shard.flush(&[stat(1); 3]);
     recorder.measure();
-    recorder.end_segment();
+    recorder.end_segment(None);
     recorder.begin_segment(0, 7, 0);
     shard.flush(&[stat(1); 4]);
-    recorder.end_segment();
+    recorder.end_segment(None);
     shard.flush(&[stat(1); 5]);
     recorder.close();
     let seen: Vec<_> = recorder

@@ -14,6 +14,7 @@ const MOST_MAPPED: u64 = 1 << 40;
 const MOST_ERRNO: i64 = 4095;
 
 const NO_SIZE: Reason = "size that no call can have";
+const FAILED_OUTSIDE: Reason = "failed transfer to or from outside of the trace";
 const NO_OFFSET: Reason = "offset that no call can have";
 const NO_FLAGS: Reason = "flags that are not replayed";
 
@@ -25,6 +26,13 @@ impl Operands<'_> {
     pub(crate) fn data(&self) -> Result<u64, Reason> {
         let size = u64::try_from(self.0.size.ok_or(NO_SIZE)?).map_err(|_| NO_SIZE)?;
         Ok(size.min(MOST_DATA))
+    }
+
+    /// Bytes that moved between a file and what is outside of the trace. That gave or took as many as it had or had room for;
+    /// what was asked for may be without bound (cp asks for 2^63 bytes).
+    pub(crate) fn moved(&self) -> Result<u64, Reason> {
+        let moved = u64::try_from(self.0.result).map_err(|_| FAILED_OUTSIDE)?;
+        Ok(moved.min(MOST_DATA))
     }
 
     /// Size of a file or of a range of it.

@@ -24,6 +24,8 @@ const NO_PATH: Reason = "path that is not replayed";
 pub(super) const BETWEEN_ROOTS: Reason = "between roots on different file systems";
 /// `EXDEV` (errno(3)), as a result.
 const CROSSES: i64 = -18;
+/// `EFAULT`.
+const FAULTS: i64 = -14;
 pub(crate) const UNKNOWN: Reason = "call that is not replayed";
 const TYPE_BITS: u32 = 0o170_000;
 const REGULAR: u32 = 0o100_000;
@@ -63,6 +65,10 @@ impl<'a> Scribe<'a> {
 
     /// What an event does. Waits are appended to `waits`.
     pub(crate) fn deed(&mut self, seat: Seat, event: &Event) -> Deed {
+        if event.result == FAULTS {
+            let reason = "with memory that the program did not have";
+            return Deed::Omit { reason };
+        }
         let deed = match event.op {
             Op::Open | Op::Inherit => self.open(seat, event),
             Op::Close | Op::CloseExit | Op::CloseDup => self.close(seat, event),

@@ -31,6 +31,9 @@ const QUERIES: [(&[u8], u32); 7] = [
     (b"FS_IOC_FSGETXATTR", 0x801C_581F),
 ];
 
+/// So much is asked for to see that a file has ended (chosen).
+const END_BYTES: u64 = 4096;
+
 impl Scribe<'_> {
     /// What an event does to an open file.
     pub(super) fn file_deed(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
@@ -78,7 +81,14 @@ impl Scribe<'_> {
             return Ok(Deed::Clone { from, to });
         }
         let operands = Operands(event);
-        let size = operands.data()?;
+        let size = match (from, to) {
+            (Some(_), Some(_)) => operands.data()?,
+            (None, _) => operands.moved()?,
+            (_, None) => match operands.moved()? {
+                0 => operands.buffer(END_BYTES)?,
+                moved => moved,
+            },
+        };
         // Data sizes fit: MOST_DATA is below 2^31.
         let short = u32::try_from(size).unwrap_or(u32::MAX);
         let (from_offset, to_offset) = (operands.some_offset()?, operands.to_offset()?);

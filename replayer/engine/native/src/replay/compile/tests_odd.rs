@@ -1,7 +1,7 @@
 //! Events that no importer would write: the compiler stays within its bounds.
 
 use super::chunks::Chunker;
-use super::tests::{TWO_THREADS, imported, imported_below, omitted, source_of, whole};
+use super::tests::{TWO_THREADS, cues, imported, imported_below, omitted, source_of, whole};
 use super::*;
 use crate::replay::reel::Deed;
 use proptest::prelude::*;
@@ -133,5 +133,37 @@ fn what_was_refused_between_two_roots_is_left_out_and_nothing_else() {
     let (_folder, trace) = imported_below(&["/r", "/tmp"], UPLOAD, "");
     let reel = compile_whole(&source_of(&trace), true).unwrap();
     let left_out = BTreeMap::from([("between roots on different file systems", 2)]);
+    assert_eq!(omitted(&reel), left_out);
+}
+
+/// `cp` of three bytes from outside of the root, a `sendfile` to a socket that was full, and one that took less than was asked for.
+const OUTSIDE: &str = "\
+10 1700000000.000000 openat(AT_FDCWD, \"/etc/hostname\", O_RDONLY) = 3</etc/hostname> <0.000010>
+10 1700000000.000100 openat(AT_FDCWD, \"/r/h\", O_RDWR|O_CREAT|O_EXCL, 0600) = 4</r/h> <0.000010>
+10 1700000000.000200 copy_file_range(3</etc/hostname>, NULL, 4</r/h>, NULL, 9223372035781033984, 0) = 3 <0.000010>
+10 1700000000.000300 copy_file_range(3</etc/hostname>, NULL, 4</r/h>, NULL, 9223372035781033984, 0) = 0 <0.000010>
+10 1700000000.000400 sendfile(5<socket:[1]>, 4</r/h>, [0] => [2], 65536) = 2 <0.000010>
+10 1700000000.000500 sendfile(5<socket:[1]>, 4</r/h>, [2], 65536) = -1 EAGAIN (Resource temporarily unavailable) <0.000010>
+10 1700000000.000600 sendfile(5<socket:[1]>, 4</r/h>, [3] => [3], 65536) = 0 <0.000010>
+10 1700000000.000700 read(4</r/h>, 0x1, 100) = -1 EFAULT (Bad address) <0.000010>
+";
+
+#[test]
+fn what_comes_from_outside_is_as_much_as_came() {
+    let (_folder, trace) = imported_below(&["/r"], OUTSIDE, "");
+    let reel = compile_whole(&source_of(&trace), true).unwrap();
+    let sizes = cues(&reel).into_iter().flatten();
+    let moved: Vec<_> = sizes
+        .filter_map(|(cue, _)| match cue.deed {
+            Deed::CopyRange { size, .. } => Some(u64::from(size)),
+            Deed::Sendfile { size, .. } => Some(size),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(moved, [3, 0, 2, 4096]);
+    let left_out = BTreeMap::from([
+        ("failed transfer to or from outside of the trace", 1),
+        ("with memory that the program did not have", 1),
+    ]);
     assert_eq!(omitted(&reel), left_out);
 }

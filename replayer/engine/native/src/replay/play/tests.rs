@@ -214,7 +214,7 @@ impl Ground {
 
     /// What was recorded.
     fn totals(&self) -> Vec<crate::record::RowData> {
-        self.setting.recorder.end_segment();
+        self.setting.recorder.end_segment(None);
         self.setting.recorder.totals()
     }
 
