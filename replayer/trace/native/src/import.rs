@@ -224,8 +224,10 @@ fn choose(request: &Request) -> Result<&'static Format, TraceError> {
         for format in &FORMATS {
             match (format.is_applicable)(&head) {
                 Applicability::Yes => return Ok(format),
-                Applicability::NeedMore => answer = Applicability::NeedMore,
-                Applicability::No => {}
+                Applicability::NeedMore if head.len() < HEAD_BYTES => {
+                    answer = Applicability::NeedMore;
+                }
+                Applicability::NeedMore | Applicability::No => {}
             }
         }
     }

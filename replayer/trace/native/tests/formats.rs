@@ -114,6 +114,10 @@ fn what_is_no_log_is_refused_by_name() {
             "once upon a time\n".repeat(100),
             "is no strace log, fio iolog or dbench loadfile",
         ),
+        (
+            "\n".repeat(1 << 20),
+            "is no strace log, fio iolog or dbench loadfile",
+        ),
         (String::new(), "is too short to tell what it is"),
     ] {
         let mut asked = asked(text);
