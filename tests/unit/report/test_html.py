@@ -15,7 +15,7 @@ from replayer.report.charts import draw_percentiles, tag
 from replayer.report.charts.scale import Linear, Log
 from replayer.scenario import load_scenario
 from tests.unit.analysis.test_findings import noisy, write_stream
-from tests.unit.report.test_comparison import write_run
+from tests.unit.report.contenders import write_run
 from tests.unit.runs import RunWriter, encode, make_run, make_target
 
 VOID = {"meta", "br", "line", "rect", "circle", "path", "polyline"}
