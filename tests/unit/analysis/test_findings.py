@@ -77,7 +77,7 @@ def test_a_run_too_short_to_tell_says_what_it_cannot_tell(tmp_path: Path) -> Non
     writer.transaction("page", [10**6] * 20)
     assert found_in(writer).notes == (
         (
-            "not enough data to look for cliffs and other steps (16 intervals with samples), "
+            "not enough data to look for cliffs and other steps (17 intervals with samples), "
             "drift (30 intervals with samples): page has 1"
         ),
         "not enough data to look for slow begins (5 intervals in a round): page has 1",
