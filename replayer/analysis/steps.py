@@ -28,7 +28,7 @@ CRITICAL = 3_000.0
 """Chosen by simulation: 80,000 series of noise without steps (the kinds of
 ``tests/unit/analysis/test_noise.py``, normal, and autoregressive of 0.95; 17 to 400 values long,
 half of them 17 to 60). The largest statistics were 3,807, 2,242 and 2,230; with 1,500 the levels of
-6 series would have lain apart as those of a step do, with 3,000 those of none."""
+7 series would have lain apart as those of a step do, with 3,000 those of none."""
 NOISE_FLOOR = 0.02  # chosen: changes are not looked for below 2 %
 LEAST_FACTOR = 1.5  # chosen: smaller steps are not worth a line
 ENDING_FACTOR = 32.0  # chosen: a handful of values must shout to be called a step

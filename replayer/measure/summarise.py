@@ -26,7 +26,7 @@ from replayer.measure.summary import (
 )
 from replayer.measure.sweep import by_size
 
-__all__ = ["Of", "latencies_of", "samples_of", "statistics_of", "summarise"]
+__all__ = ["OUTSIDE", "Of", "latencies_of", "samples_of", "statistics_of", "summarise"]
 
 LATENCY = "transaction"
 SERVICE = "transaction.service"
