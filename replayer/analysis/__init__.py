@@ -22,7 +22,14 @@ from replayer.analysis.finding import (
     TailOp,
 )
 from replayer.analysis.modes import Split, find_split
-from replayer.analysis.resampling import DRAWS, Interval, Resampled, ratio_interval, resample
+from replayer.analysis.resampling import (
+    DRAWS,
+    Interval,
+    Resampled,
+    ratio_interval,
+    resample,
+    resample_mixture,
+)
 from replayer.analysis.series import Series, chart_series
 from replayer.analysis.slots import Distribution, Slots, Subject, cut_slots, read_distributions
 from replayer.analysis.steps import Shift, find_shifts
@@ -62,4 +69,5 @@ __all__ = [
     "ratio_interval",
     "read_distributions",
     "resample",
+    "resample_mixture",
 ]

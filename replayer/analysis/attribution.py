@@ -3,11 +3,11 @@
 From the histograms (all calls) and from the slowest calls that the engine kept with their paths.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from replayer.analysis.finding import Outliers, SlowPath, Tail, TailOp
-from replayer.analysis.series import LATENCY, TIMES
+from replayer.analysis.works import Work
 from replayer.measure import Histogram, Of, RunRecord, samples_of
 
 __all__ = ["find_outliers", "find_tails"]
@@ -21,11 +21,10 @@ MOST_PATHS = 3  # chosen
 FEWEST_OF_PATH = 3  # chosen: a path that is slow once or twice is chance
 
 
-def find_outliers(record: RunRecord) -> Iterator[Outliers]:
-    """Yield the subjects in which few calls take much of the time."""
-    for index, name, kind, subject in _subjects(record):
-        of = Of(index, subject, LATENCY) if kind == "transaction" else Of(index, None, subject)
-        histogram = samples_of(record, of)
+def find_outliers(works: Iterable[Work]) -> Iterator[Outliers]:
+    """Yield the work in which few calls take much of the time."""
+    for work in works:
+        histogram = work.histogram
         if histogram.count < FEWEST:
             continue
         limit = OUTLIER_FACTOR * histogram.percentile(50)
@@ -34,9 +33,10 @@ def find_outliers(record: RunRecord) -> Iterator[Outliers]:
         few = 0 < far.count <= OUTLIER_SHARE * histogram.count
         if few and share >= OUTLIER_TIME:
             yield Outliers(
-                target=name,
-                subject=subject,
-                kind=kind,
+                target=work.target.name,
+                subject=work.subject,
+                kind=work.kind,
+                transaction=work.transaction,
                 limit_ns=limit,
                 count=far.count,
                 of=histogram.count,
@@ -45,34 +45,31 @@ def find_outliers(record: RunRecord) -> Iterator[Outliers]:
             )
 
 
-def find_tails(record: RunRecord) -> Iterator[Tail]:
+def find_tails(record: RunRecord, works: Iterable[Work]) -> Iterator[Tail]:
     """Yield, for each transaction with samples enough, what made its slowest slow.
 
     A job of fio is no transaction that is made of calls: each of its I/Os is one, and a flush none.
     """
     if record.run.load.order == "in turn":
         return
-    for index, name, kind, subject in _subjects(record):
-        if kind != "transaction":
-            continue
-        latency = samples_of(record, Of(index, subject, LATENCY))
-        if latency.count >= FEWEST:
-            yield _tail(record, index, name, subject)
+    for work in works:
+        if work.kind == "transaction" and work.histogram.count >= FEWEST:
+            yield _tail(record, work)
 
 
-def _tail(record: RunRecord, index: int, name: str, transaction: str) -> Tail:
-    latency = samples_of(record, Of(index, transaction, LATENCY))
+def _tail(record: RunRecord, work: Work) -> Tail:
+    latency, index, transaction = work.histogram, work.target.index, work.subject
     percentile: Literal["p95", "p99"] = "p99" if latency.count >= FEWEST_P99 else "p95"
     limit = latency.percentile(99 if percentile == "p99" else 95)
     slow = _above(latency, limit).count
     found = {
         op: _above(samples_of(record, Of(index, transaction, op)), limit).count
-        for op in sorted(_ops(record, index, transaction))
+        for op in sorted(work.beside)
     }
     ops = [TailOp(op=op, calls=calls) for op, calls in found.items() if calls]
     alone = sum(found.values())
     return Tail(
-        target=name,
+        target=work.target.name,
         transaction=transaction,
         percentile=percentile,
         limit_ns=limit,
@@ -100,29 +97,6 @@ def _paths(record: RunRecord, index: int, transaction: str, limit_ns: int) -> It
     often.sort(key=lambda item: (-len(item[1]), -max(item[1])))
     for (path, op), times in often[:MOST_PATHS]:
         yield SlowPath(path=path, op=op, calls=len(times), max_ns=max(times))
-
-
-def _subjects(
-    record: RunRecord,
-) -> Iterator[tuple[int, str, Literal["transaction", "op"], str]]:
-    """Yield every transaction and op of every target: index, name, kind, subject."""
-    keys = [key for key in record.log.histograms if key.segment.phase == "measured"]
-    for target in record.run.targets:
-        own = [key for key in keys if key.segment.target == target.index]
-        for name in sorted({key.transaction for key in own if key.op == LATENCY}):
-            yield target.index, target.name, "transaction", name
-        for op in sorted({key.op for key in own} - TIMES):
-            yield target.index, target.name, "op", op
-
-
-def _ops(record: RunRecord, index: int, transaction: str) -> set[str]:
-    return {
-        key.op
-        for key in record.log.histograms
-        if key.segment.target == index
-        and key.segment.phase == "measured"
-        and key.transaction == transaction
-    } - TIMES
 
 
 def _above(histogram: Histogram, limit_ns: float) -> Histogram:

@@ -1,17 +1,18 @@
 """Everything that is looked for in one run, one after another, and what could not be looked for."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from replayer.analysis.acknowledgement import find_acknowledged
 from replayer.analysis.attribution import find_outliers, find_tails
 from replayer.analysis.beginnings import find_first_touches
 from replayer.analysis.changes import find_changes, worth
-from replayer.analysis.finding import Analysis
+from replayer.analysis.finding import Analysis, Modes
 from replayer.analysis.grouping import find_modes
 from replayer.analysis.series import chart_series
 from replayer.analysis.shortage import find_shortages
 from replayer.analysis.silence import find_silences
+from replayer.analysis.works import find_works
 from replayer.measure import RunRecord, Summary
 
 __all__ = ["analyse"]
@@ -22,30 +23,29 @@ MOST = 24  # findings of a kind: chosen, beyond that nobody reads
 def analyse(record: RunRecord, summary: Summary) -> Analysis:
     """Look for everything in a run."""
     series = chart_series(record)
-    heavy = {(one.target, one.kind, one.subject) for one in worth(series)}
-    names = {target.index: target.name for target in record.run.targets}
-    shown = {(names[target], kind, subject) for target, kind, subject in heavy}
     steps, drifts = find_changes(record, series)
     touches = find_first_touches(record, tuple(worth(series)))
-    outliers = (
-        found
-        for found in find_outliers(record)
-        if (found.target, found.kind, found.subject) in shown
-    )
+    works = tuple(find_works(record))
     # A step makes two groups by itself.
     stepped = {(step.target, name) for step in steps for name in (step.subject, *step.ops)}
-    groups = find_modes(record, series)
     return Analysis(
         steps=_most(steps),
         drifts=_most(drifts),
         silences=_most(find_silences(record)),
-        modes=_most(found for found in groups if (found.target, found.subject) not in stepped),
+        modes=_most(found for found in find_modes(works) if stepped.isdisjoint(_names(found))),
         first_touches=_most(touches),
-        outliers=_most(outliers),
-        tails=_most(find_tails(record)),
+        outliers=_most(find_outliers(works)),
+        tails=_most(find_tails(record, works)),
         acknowledged=tuple(find_acknowledged(record, summary)),
         notes=tuple(find_shortages(record, series)),
     )
+
+
+def _names(found: Modes) -> Iterator[tuple[str, str]]:
+    """Yield the names under which a step may be known that made these groups."""
+    yield found.target, found.subject
+    if found.transaction is not None:
+        yield found.target, found.transaction
 
 
 _Found = TypeVar("_Found")

@@ -88,6 +88,8 @@ class Modes(Frozen):
     target: str
     subject: str
     kind: Kind
+    transaction: str | None
+    """Of an op: whose calls these are; null where they belong to none, and of a transaction."""
     fast_ns: int
     """Median of the fast group."""
     slow_ns: int
@@ -119,6 +121,8 @@ class Outliers(Frozen):
     target: str
     subject: str
     kind: Kind
+    transaction: str | None
+    """Of an op: whose calls these are; null where they belong to none, and of a transaction."""
     limit_ns: float
     """Calls above this are meant: 100 times the median."""
     count: int

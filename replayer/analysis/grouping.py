@@ -4,13 +4,12 @@ The groups themselves are found next door (``modes``); here the run's targets sa
 the slow one.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from replayer.analysis.changes import worth
+from replayer.analysis.acknowledgement import WRITES
 from replayer.analysis.finding import Modes
 from replayer.analysis.modes import Split, find_split
-from replayer.analysis.series import LATENCY, Series
-from replayer.measure import Of, RunRecord, Target, samples_of
+from replayer.analysis.works import Work
 
 __all__ = ["find_modes"]
 
@@ -21,32 +20,32 @@ CACHED_OPS = frozenset(
 BEHIND = {"server": "the server", "device": "the device", "daemon": "the daemon"}
 
 
-def find_modes(record: RunRecord, series: Sequence[Series]) -> Iterator[Modes]:
-    """Yield the subjects whose times form two groups."""
-    targets = {target.index: target for target in record.run.targets}
-    for one in worth(series):
-        transaction = one.kind == "transaction"
-        op = LATENCY if transaction else one.subject
-        of = Of(one.target, one.subject if transaction else None, op)
-        split = find_split(samples_of(record, of))
+def find_modes(works: Iterable[Work]) -> Iterator[Modes]:
+    """Yield the work whose times form two groups."""
+    for work in works:
+        split = find_split(work.histogram)
         if split is not None:
-            target = targets[one.target]
             yield Modes(
-                target=target.name,
-                subject=one.subject,
-                kind=one.kind,
+                target=work.target.name,
+                subject=work.subject,
+                kind=work.kind,
+                transaction=work.transaction,
                 fast_ns=split.fast_ns,
                 slow_ns=split.slow_ns,
                 gap_ns=split.gap_ns,
                 fast_share=split.fast_share,
-                reading=_reading(target, op, split),
+                reading=_reading(work, split),
             )
 
 
-def _reading(target: Target, op: str, split: Split) -> str | None:
-    """Say what the groups usually are, where the op can be answered from a cache."""
-    behind = BEHIND.get(target.guarantee.fsync)
-    if behind is None or op not in CACHED_OPS:
+def _reading(work: Work, split: Split) -> str | None:
+    """Say what the groups usually are, where the op can be answered from a cache.
+
+    An open of a transaction that writes may make its file, which no cache answers.
+    """
+    behind = BEHIND.get(work.target.guarantee.fsync)
+    makes = work.subject == "open" and not work.beside.isdisjoint(WRITES)
+    if behind is None or work.subject not in CACHED_OPS or work.kind == "transaction" or makes:
         return None
     if split.fast_ns <= MEMORY_NS < split.slow_ns:
         return f"as fast as this client's memory, and as slow as {behind}"

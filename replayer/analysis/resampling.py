@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from replayer.analysis.slots import Distribution
 
-__all__ = ["DRAWS", "Figure", "Interval", "Resampled", "ratio_interval", "resample"]
+__all__ = [
+    "DRAWS",
+    "Figure",
+    "Interval",
+    "Resampled",
+    "ratio_interval",
+    "resample",
+    "resample_mixture",
+]
 
 Floats = NDArray[np.float64]
 Figure = float | None
@@ -62,20 +70,34 @@ def resample(found: Distribution, figures: Sequence[Figure], seed: int) -> Resam
         figures: Percentiles, or None for the throughput.
         seed: Targets of one run share it, and so the rounds: those stood side by side.
     """
-    worked = found.own_s > 0
-    rounds = np.unique(found.slots.rounds[worked])
+    return resample_mixture([found], [1.0], figures, seed)
+
+
+def resample_mixture(
+    parts: Sequence[Distribution], shares: Sequence[float], figures: Sequence[Figure], seed: int
+) -> Resampled:
+    """Draw the figures of several subjects together, in which each has a given share.
+
+    Args:
+        parts: Of one target, on which they ran side by side: what is drawn is drawn of all.
+        shares: As long as ``parts``; the throughput is the sum, whatever they are.
+        figures: See above.
+        seed: See above.
+    """
+    slots, own_s = parts[0].slots, parts[0].own_s
+    worked = own_s > 0
+    rounds = np.unique(slots.rounds[worked])
     chosen = np.random.default_rng(seed).multinomial(
         rounds.size, np.full(rounds.size, 1 / max(rounds.size, 1)), DRAWS
     )
-    weights = np.zeros((DRAWS, found.slots.rounds.size))
-    random = np.random.default_rng([seed, found.bins_ns.size])
+    weights = np.zeros((DRAWS, slots.rounds.size))
+    random = np.random.default_rng([seed, sum(part.bins_ns.size for part in parts)])
     for place, number in enumerate(rounds):
-        own = np.flatnonzero(worked & (found.slots.rounds == number))
+        own = np.flatnonzero(worked & (slots.rounds == number))
         weights[:, own] = _block_weights(own.size, random) * chosen[:, [place]]
     plain = np.ones((1, weights.shape[1]))
-    return Resampled(
-        _figures(found, weights, figures), _figures(found, plain, figures)[0], rounds.size
-    )
+    drawn, measured = (_figures(parts, shares, each, figures) for each in (weights, plain))
+    return Resampled(drawn, measured[0], rounds.size)
 
 
 def ratio_interval(one: Resampled, best: Resampled, figure: int, ratio: float) -> Interval | None:
@@ -116,21 +138,32 @@ def _block_weights(size: int, random: np.random.Generator) -> Floats:
     return np.bincount(places.ravel(), minlength=DRAWS * size).reshape(DRAWS, size).astype(float)
 
 
-def _figures(found: Distribution, weights: Floats, figures: Sequence[Figure]) -> Floats:
+def _figures(
+    parts: Sequence[Distribution],
+    shares: Sequence[float],
+    weights: Floats,
+    figures: Sequence[Figure],
+) -> Floats:
     """Return the figures of each row of weights."""
-    counts = weights @ found.table
-    sums = np.cumsum(counts, axis=1)
-    totals = sums[:, -1] if sums.shape[1] else np.zeros(weights.shape[0])
-    seconds = weights @ found.own_s
+    bins_ns = np.concatenate([part.bins_ns for part in parts])
+    order = np.argsort(bins_ns, kind="stable")
+    counts = [weights @ part.table for part in parts]
+    totals = [found.sum(axis=1, keepdims=True) for found in counts]
+    weighted = [
+        share * found / np.maximum(total, 1)
+        for share, found, total in zip(shares, counts, totals, strict=True)
+    ]
+    sums = np.cumsum(np.concatenate(weighted, axis=1)[:, order], axis=1)
+    ended, seconds = sum(totals)[:, 0], weights @ parts[0].own_s
     columns = [
-        totals / seconds if figure is None else _percentiles(sums, found.bins_ns, figure)
+        ended / seconds if figure is None else _percentiles(sums, bins_ns[order], figure)
         for figure in figures
     ]
-    return np.where(totals[:, None] > 0, np.column_stack(columns), np.nan)
+    return np.where(ended[:, None] > 0, np.column_stack(columns), np.nan)
 
 
 def _percentiles(sums: Floats, bins_ns: Floats, percent: float) -> Floats:
-    ranks = np.maximum(np.ceil(percent / 100 * sums[:, -1] * (1 - 1e-12)), 1)
-    places = np.minimum((sums < ranks[:, None]).sum(axis=1), bins_ns.size - 1)
+    ranks = percent / 100 * sums[:, -1:] * (1 - 1e-12)  # see ``Histogram.percentile``
+    places = np.minimum((sums < ranks).sum(axis=1), bins_ns.size - 1)
     chosen: Floats = bins_ns[places]
     return chosen

@@ -16,8 +16,8 @@ from replayer.measure import Key, RunRecord, Seconds
 __all__ = ["CANCELLED", "LATENCY", "STUMP", "TIMES", "Series", "chart_series"]
 
 LATENCY = "transaction"
-TIMES = frozenset({"transaction", "transaction.service", "transaction.lag"})
-"""The names under which times of transactions, not of ops, are recorded."""
+TIMES = frozenset({"transaction", "transaction.service", "transaction.lag", "event.lag"})
+"""The names under which times of transactions and delays, not of ops, are recorded."""
 CANCELLED = "cancelled"
 
 Floats = NDArray[np.float64]

@@ -14,10 +14,9 @@ from replayer.measure import RunRecord
 
 __all__ = ["find_shortages"]
 
-FEWEST_INTERVALS = 2 * steps.SHORTEST
 MOST_NAMED = 4  # chosen: of subjects in one sentence
 
-_OVER_ALL = (("cliffs and other steps", FEWEST_INTERVALS), ("drift", drift.SHORTEST))
+_OVER_ALL = (("cliffs and other steps", steps.FEWEST), ("drift", drift.SHORTEST))
 _IN_A_ROUND = (("slow begins", beginnings.FEWEST_LATER + 1),)
 _SAMPLED = (
     ("two groups of times", 2 * modes.LEAST_SAMPLES),

@@ -21,11 +21,14 @@ __all__ = ["Shift", "find_shifts"]
 Floats = NDArray[np.float64]
 
 SHORTEST = 8  # chosen: values on each side of a step, fewer may be a stall
+FEWEST = 2 * SHORTEST + 1  # those, and the value in which the step falls
 MOST_POINTS = 240  # chosen: longer series are averaged to this many before the search
 MOST_SHIFTS = 12  # chosen: more than that is a wave, not steps
-CRITICAL = 2_000.0
-"""Chosen: 1.5 times the largest statistic of 14,000 simulated series of noise without steps
-(normal, Pareto, two groups, autoregressive up to 0.95; 20 to 400 values long), which was 1,298."""
+CRITICAL = 3_000.0
+"""Chosen by simulation: 80,000 series of noise without steps (the kinds of
+``tests/unit/analysis/test_noise.py``, normal, and autoregressive of 0.95; 17 to 400 values long,
+half of them 17 to 60). The largest statistics were 3,807, 2,242 and 2,230; with 1,500 the levels of
+7 series would have lain apart as those of a step do, with 3,000 those of none."""
 NOISE_FLOOR = 0.02  # chosen: changes are not looked for below 2 %
 LEAST_FACTOR = 1.5  # chosen: smaller steps are not worth a line
 ENDING_FACTOR = 32.0  # chosen: a handful of values must shout to be called a step
@@ -122,7 +125,7 @@ def _placed(logs: Floats) -> list[int]:
 
 def _searched(logs: Floats, low: int, high: int) -> list[int]:
     """Return where steps are in a part of the series, as exactly as its blocks are short."""
-    if high - low < 2 * SHORTEST:
+    if high - low < FEWEST:
         return []
     number = -(-(high - low) // _block(high - low))
     short = np.array([part.mean() for part in np.array_split(logs[low:high], number)])
@@ -142,34 +145,43 @@ def _chosen(logs: Floats) -> list[int]:
 
 def _candidates(logs: Floats) -> Iterator[tuple[float, int, int, int]]:
     for low, high in _windows(logs.size):
-        statistic = _statistic(logs[low:high])[SHORTEST - 1 : high - low - SHORTEST]
+        statistic = _statistic(logs[low:high])[SHORTEST - 1 : high - low - 1 - SHORTEST]
         best = int(statistic.argmax())
         if statistic[best] > CRITICAL:
             yield float(statistic[best]), low, high, low + SHORTEST + best
 
 
 def _windows(size: int) -> Iterator[tuple[int, int]]:
-    """Yield seeded windows: each layer is shorter by the root of two, and half overlaps itself."""
+    """Yield seeded windows: each layer is shorter by the root of two, and half overlaps itself.
+
+    Those of the shortest layer begin at every value, so that one holds nothing but one end of a
+    level that does not last much longer than ``SHORTEST``.
+    """
     length = float(size)
-    while length >= 2 * SHORTEST:
+    while length > FEWEST:
         width = round(length)
         number = -(-2 * (size - width) // width) + 1
         starts = np.unique(np.linspace(0, size - width, number).round().astype(int))
         yield from ((int(start), int(start) + width) for start in starts)
         length /= 2**0.5
+    yield from ((start, start + FEWEST) for start in range(size - FEWEST + 1))
 
 
 def _statistic(values: Floats) -> Floats:
-    """Return the statistic of a split after each value but the last."""
-    size = values.size
+    """Return the statistic of a split at each value but the first and the last.
+
+    The value at the split counts on neither side: an interval in which a step falls holds some of
+    both levels, and as a part of one it would look like noise beside which no step shows.
+    """
+    size = values.size - 1
     centred = values - values.mean()
-    sums = np.cumsum(centred)
-    share = np.arange(1, size) / size
-    left = _roughness(sums)[:-1]
-    right = _roughness(np.cumsum(centred[::-1]))[:-1][::-1]
+    left, right = np.cumsum(centred), np.cumsum(centred[::-1])
+    before = np.arange(1, size)
+    after, share = size - before, before / size
+    noise = (_roughness(left)[before - 1] + _roughness(right)[after - 1]) / size**2
     floor = NOISE_FLOOR**2 * (share**2 + (1 - share) ** 2) / 6  # that of even noise so strong
-    normaliser = (left + right) / size**2 + floor
-    found: Floats = (sums[:-1] - share * sums[-1]) ** 2 / size / normaliser
+    apart = (1 - share) * left[before - 1] - share * right[after - 1]
+    found: Floats = apart**2 / size / (noise + floor)
     return found
 
 

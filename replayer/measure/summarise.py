@@ -26,7 +26,7 @@ from replayer.measure.summary import (
 )
 from replayer.measure.sweep import by_size
 
-__all__ = ["Of", "samples_of", "statistics_of", "summarise"]
+__all__ = ["OUTSIDE", "Of", "latencies_of", "samples_of", "statistics_of", "summarise"]
 
 LATENCY = "transaction"
 SERVICE = "transaction.service"
@@ -135,6 +135,20 @@ def samples_of(record: RunRecord, of: Of) -> Histogram:
         and key.expected
         and key.outcome != _CANCELLED
     )
+
+
+def latencies_of(record: RunRecord, target: int) -> dict[tuple[str, int], Histogram]:
+    """Return the latencies of a target's transactions that succeeded, by name and round."""
+    found = _grouped(
+        ((key.transaction, key.segment.round), histogram)
+        for key, histogram in record.log.histograms.items()
+        if key.segment.phase == "measured"
+        and key.segment.target == target
+        and key.op == LATENCY
+        and key.expected
+        and key.outcome != _CANCELLED
+    )
+    return {place: Histogram.merged(own) for place, own in found.items()}
 
 
 def statistics_of(histogram: Histogram) -> Statistics:
@@ -283,10 +297,11 @@ def _per(amount: int, seconds: float) -> float | None:
 
 
 _Group = TypeVar("_Group")
+_Member = TypeVar("_Member")
 
 
-def _grouped(pairs: Iterable[tuple[_Group, _Sample]]) -> dict[_Group, list[_Sample]]:
-    groups: dict[_Group, list[_Sample]] = defaultdict(list)
-    for key, sample in pairs:
-        groups[key].append(sample)
+def _grouped(pairs: Iterable[tuple[_Group, _Member]]) -> dict[_Group, list[_Member]]:
+    groups: dict[_Group, list[_Member]] = defaultdict(list)
+    for key, member in pairs:
+        groups[key].append(member)
     return dict(groups)

@@ -4,7 +4,7 @@ Reads records and nothing else; prints nothing.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from replayer.analysis import DRAWS, find_acknowledged, read_distributions
@@ -16,13 +16,14 @@ from replayer.measure import (
     format_factor,
     format_ratio,
     format_time_ns,
+    latencies_of,
     summarise,
 )
 from replayer.report.comparison import Compared, Comparison, Contender, Difference, Standing
 from replayer.report.conditions import Side, find_differences
 from replayer.report.plan_changes import plan_changes, same_work
-from replayer.report.standings import Entrant, claim_notes, find_standings
-from replayer.verdict import judge
+from replayer.report.standings import Entrant, claim_notes, find_mix, find_standings
+from replayer.verdict import Verdict, judge
 
 __all__ = ["compare"]
 
@@ -47,18 +48,25 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
     _check(records, sides, plans)
     summaries = {id(record): summarise(record) for record in records}
     entrants = _entrants(records, sides, summaries)
-    contenders = tuple(_contender(side, summaries[id(side.record)]) for side in sides)
+    verdicts = {id(record): judge(record, summaries[id(record)]) for record in records}
+    contenders = tuple(
+        _contender(side, summaries[id(side.record)], verdicts[id(side.record)]) for side in sides
+    )
     compared = tuple(find_standings(entrants))
     differences = find_differences(sides)
+    mix = _name_mix(entrants)
     return Comparison(
         plan=", ".join(dict.fromkeys(record.run.plan.name for record in records)),
         fingerprints=tuple(dict.fromkeys(record.run.plan.fingerprint for record in records)),
         contenders=contenders,
-        headline=tuple(_headline(compared, contenders)),
+        headline=tuple(_headline(compared, contenders, mix)),
         differences=differences,
         compared=compared,
-        method=tuple(_method(compared, contenders)),
-        cautions=tuple(_cautions(records, contenders, differences)),
+        method=tuple(_method(compared, contenders, mix)),
+        cautions=(
+            *_unsound(records, verdicts),
+            *_cautions(records, contenders, differences),
+        ),
     )
 
 
@@ -103,6 +111,7 @@ def _entrants(
         Entrant(
             label=side.label,
             summary=summaries[id(side.record)].targets[side.target.index],
+            latencies=latencies_of(side.record, side.target.index),
             distributions=found[id(side.record)],
             seed=seeds[id(side.record)],
             order=side.record.run.load.order,
@@ -111,7 +120,14 @@ def _entrants(
     ]
 
 
-def _contender(side: Side, summary: Summary) -> Contender:
+def _name_mix(entrants: Sequence[Entrant]) -> str:
+    """Return what is pooled as all transactions: what a contender lacks is left out for all."""
+    every = {found.name for each in entrants for found in each.summary.overall.transactions}
+    whole = len(find_mix(entrants)) == len(every)
+    return "the transactions of the mix" if whole else "the transactions that all have"
+
+
+def _contender(side: Side, summary: Summary, verdict: Verdict) -> Contender:
     record = side.record
     own = summary.targets[side.target.index]
     acknowledged = find_acknowledged(record, summary)
@@ -120,7 +136,7 @@ def _contender(side: Side, summary: Summary) -> Contender:
         run=record.run.id,
         folder=str(record.folder),
         began=record.run.began,
-        verdict=judge(record, summary).outcome,
+        verdict=verdict.outcome,
         target=side.target,
         measured_s=own.overall.measured_s,
         rounds=len(own.rounds),
@@ -130,7 +146,9 @@ def _contender(side: Side, summary: Summary) -> Contender:
     )
 
 
-def _headline(compared: Sequence[Compared], contenders: Sequence[Contender]) -> Iterator[str]:
+def _headline(
+    compared: Sequence[Compared], contenders: Sequence[Contender], mix: str
+) -> Iterator[str]:
     """Say in a sentence each what comes out for the typical and for the slow transactions."""
     found = [item for item in compared if item.kind == "all transactions"]
     found = found or [item for item in compared if item.kind == "transaction"]
@@ -140,7 +158,7 @@ def _headline(compared: Sequence[Compared], contenders: Sequence[Contender]) -> 
     figures = (("p50", "half of"), ("p95", "95 of 100 of"))
     # Of several jobs that ran in turn, each is told of by its median.
     for subject in subjects[:MOST_TOLD]:
-        what = "the transactions of the mix" if found[0].kind == "all transactions" else subject
+        what = mix if found[0].kind == "all transactions" else subject
         for figure, words in figures if len(subjects) == 1 else figures[:1]:
             ranked = next((i for i in found if i.subject == subject and i.figure == figure), None)
             if ranked is not None:
@@ -168,8 +186,16 @@ def _times(standing: Standing) -> str:
     )
 
 
-def _method(compared: Sequence[Compared], contenders: Sequence[Contender]) -> Iterator[str]:
+def _method(
+    compared: Sequence[Compared], contenders: Sequence[Contender], mix: str
+) -> Iterator[str]:
     fewest = min(contender.rounds for contender in contenders)
+    if any(ranked.kind == "all transactions" for ranked in compared):
+        yield (
+            f"all transactions: percentiles of {mix} pooled, in which each transaction has the "
+            "same share for all contenders (the mean of its shares with them); of throughputs the "
+            "sum"
+        )
     yield (
         f"intervals hold 95 of 100 of {DRAWS} resamplings: rounds are drawn again with replacement "
         "(for all targets of a run the same ones), and in each round blocks of neighbouring "
@@ -177,6 +203,15 @@ def _method(compared: Sequence[Compared], contenders: Sequence[Contender]) -> It
     )
     claims = {standing.claim for ranked in compared for standing in ranked.standings}
     yield from claim_notes(fewest, claims)
+
+
+def _unsound(records: Sequence[RunRecord], verdicts: Mapping[int, Verdict]) -> Iterator[str]:
+    """Yield what keeps a run, and so the comparison, from proving anything."""
+    for record in records:
+        reasons = list(verdicts[id(record)].reasons)
+        if record.run.failure is not None:
+            reasons.append(record.run.failure)
+        yield from (f"{record.folder.name}: {reason}" for reason in reasons)
 
 
 def _lengths(contenders: Sequence[Contender]) -> Iterator[str]:

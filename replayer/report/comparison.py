@@ -72,8 +72,8 @@ class Compared(Frozen):
 
     subject: str
     kind: Literal["transaction", "op", "all transactions"]
-    """All transactions: the geometric mean over those that all have, each weighted by its share;
-    of throughputs the sum; none of fio's jobs, which took turns."""
+    """All transactions: those that all have, pooled, each with one share that is the same for all
+    contenders; of throughputs the sum; none of fio's jobs, which took turns."""
     figure: Literal["p50", "p95", "p99", "throughput"]
     unit: Literal["ns", "per_s"]
     better: Literal["lower", "higher"]

@@ -20,6 +20,7 @@ from replayer.measure import (
     format_rate,
 )
 from replayer.report.prices import OTHERS, Prices, TargetPrices
+from replayer.report.style import clean, text_width
 
 __all__ = ["COST_SCHEMA", "Cost", "Costs", "render_costs", "work_out"]
 
@@ -85,13 +86,7 @@ def work_out(run: str, summary: Summary, prices: Prices) -> Costs:
 
 def render_costs(costs: Costs) -> str:
     """Render costs as text, ending with a newline."""
-    lines = [f"{'target':16}{'views':>10}{'fixed':>12}{'use':>12}{'a month':>12}{'a million':>12}"]
-    lines += [
-        f"{cost.target:16}{format_rate(cost.views_per_s):>10}{cost.fixed_per_month:>12,.2f}"
-        f"{cost.use_per_month:>12,.2f}{cost.per_month:>12,.2f}{cost.per_million_views:>12,.2f}"
-        + ("" if cost.sufficient else "  too slow for that many views")
-        for cost in costs.costs
-    ]
+    lines = list(_table(costs.costs))
     views = costs.costs[0].views_per_month
     lines += [
         f"in {costs.currency}, for {views:,.0f} page views a month"
@@ -100,6 +95,32 @@ def render_costs(costs: Costs) -> str:
         *costs.notes,
     ]
     return "\n".join(lines) + "\n"
+
+
+def _table(costs: Sequence[Cost]) -> Iterator[str]:
+    """Yield a header and a line for each target, columns as wide as what is in them."""
+    rows = [("target", "views", "fixed", "use", "a month", "a million")]
+    rows += [
+        (
+            clean(cost.target),
+            format_rate(cost.views_per_s),
+            f"{cost.fixed_per_month:,.2f}",
+            f"{cost.use_per_month:,.2f}",
+            f"{cost.per_month:,.2f}",
+            f"{cost.per_million_views:,.2f}",
+        )
+        for cost in costs
+    ]
+    widths = [max(map(text_width, column)) for column in zip(*rows, strict=True)]
+    says = ["", *("" if cost.sufficient else "  too slow for that many views" for cost in costs)]
+    for (name, *amounts), remark in zip(rows, says, strict=True):
+        line = name + " " * (widths[0] - text_width(name))
+        for amount, width in zip(amounts, widths[1:], strict=True):
+            line += f"{' ' * _GAP}{amount:>{width}}"
+        yield f"{line}{remark}"
+
+
+_GAP = 2
 
 
 def _cost(target: TargetSummary, prices: Prices) -> Cost:

@@ -164,10 +164,15 @@ def _modes(found: Modes) -> Sentence:
     return Sentence(
         "two groups",
         "note",
-        f"{format_share(found.fast_share)} of {found.subject} on {found.target} took about "
+        f"{format_share(found.fast_share)} of {_whose(found)} on {found.target} took about "
         f"{format_time_ns(found.fast_ns)}, the others about {format_time_ns(found.slow_ns)}, with "
         f"hardly any between{reading}",
     )
+
+
+def _whose(found: Modes | Outliers) -> str:
+    """Name what the calls are: an op together with its transaction."""
+    return found.subject if found.transaction is None else f"{found.transaction}: {found.subject}"
 
 
 def _outliers(outliers: Sequence[Outliers]) -> Iterator[Sentence]:
@@ -176,7 +181,7 @@ def _outliers(outliers: Sequence[Outliers]) -> Iterator[Sentence]:
         own = [found for found in outliers if found.target == target]
         own.sort(key=lambda found: -found.time_share)
         parts = [
-            f"{found.subject} {format_count(found.count)} of {format_count(found.of)} "
+            f"{_whose(found)} {format_count(found.count)} of {format_count(found.of)} "
             f"({format_share(found.time_share)} of its time, the longest "
             f"{format_time_ns(found.max_ns)})"
             for found in own

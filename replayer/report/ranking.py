@@ -6,7 +6,7 @@ So a figure has one verdict wherever it is shown.
 from collections.abc import Iterator
 
 from replayer.analysis import read_distributions
-from replayer.measure import RunRecord, Summary
+from replayer.measure import RunRecord, Summary, latencies_of
 from replayer.report.comparison import Standing
 from replayer.report.document import Place, Ranked
 from replayer.report.standings import Entrant, find_standings
@@ -20,7 +20,14 @@ def rank(record: RunRecord, summary: Summary) -> Iterator[Ranked]:
         return
     distributions = read_distributions(record)
     entrants = [
-        Entrant(target.name, target, distributions, seed=0, order=record.run.load.order)
+        Entrant(
+            label=target.name,
+            summary=target,
+            latencies=latencies_of(record, target.index),
+            distributions=distributions,
+            seed=0,
+            order=record.run.load.order,
+        )
         for target in summary.targets
     ]
     for found in find_standings(entrants):

@@ -13,10 +13,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from replayer.analysis import Distribution, Interval, Resampled, Subject, ratio_interval, resample
+from replayer.analysis import (
+    Distribution,
+    Interval,
+    Resampled,
+    Subject,
+    ratio_interval,
+    resample,
+    resample_mixture,
+)
 from replayer.measure import (
+    Histogram,
+    Mixture,
     Performance,
     RoundSummary,
     Statistics,
@@ -31,6 +40,7 @@ __all__ = [
     "Entrant",
     "FigureName",
     "claim_notes",
+    "find_mix",
     "find_standings",
     "lie_apart",
 ]
@@ -72,6 +82,7 @@ FIGURES = (
     FigureKind("p99", "ns", "lower", 99.0, lambda entry: _times(entry).p99_ns),
     FigureKind("throughput", "per_s", "higher", None, lambda entry: entry.throughput_per_s),
 )
+_PERCENTS = tuple(figure.percent for figure in FIGURES)
 ALL = "all transactions"
 _OP_FIGURES = 2  # of ops: p50 and p95
 
@@ -83,6 +94,7 @@ class Entrant:
     Attributes:
         label: How it is called.
         summary: Its figures.
+        latencies: Of its transactions that succeeded, by name and round.
         distributions: Its distributions in time, of all targets of its run.
         seed: Of its run, for resampling.
         order: How its transactions ran.
@@ -90,9 +102,18 @@ class Entrant:
 
     label: str
     summary: TargetSummary
+    latencies: Mapping[tuple[str, int], Histogram]
     distributions: Mapping[Subject, Distribution]
     seed: int
     order: Order
+
+    def succeeded(self, transaction: str, part: RoundSummary) -> Histogram:
+        """Return the latencies of one transaction in one round, or in all of them."""
+        return Histogram.merged(
+            found
+            for (name, number), found in self.latencies.items()
+            if name == transaction and part.number in {None, number}
+        )
 
 
 _Values = tuple[float | None, ...]
@@ -103,11 +124,10 @@ _Values = tuple[float | None, ...]
 class _Figures:
     """One entrant's figures of one subject, over all rounds, in each, and resampled.
 
-    Counted are all that ended, and as samples those that succeeded.
+    Samples are those that succeeded.
     """
 
     label: str
-    count: int
     samples: int
     values: _Values
     rounds: tuple[_Values, ...]
@@ -115,27 +135,28 @@ class _Figures:
 
 
 def find_standings(entrants: Sequence[Entrant]) -> Iterator[Compared]:
-    """Yield every figure that at least two entrants have: all together, transactions, then ops.
-
-    Transactions that ran in turn are different work: together they have no figures.
-    """
-    found = {
-        (kind, name): [each for entrant in entrants if (each := _figures(entrant, kind, name))]
-        for kind, name in _subjects(entrants)
-    }
-    side_by_side = all(entrant.order == "together" for entrant in entrants)
-    everywhere = [
-        own
-        for (kind, _), own in found.items()
-        if kind == "transaction" and len(own) == len(entrants) and side_by_side
-    ]
-    for place in range(len(FIGURES)):
-        common = _supported(everywhere, place)
-        if len(common) > 1:
-            yield from _ranked("all transactions", _together(common), [place])
-    for (kind, name), own in found.items():
+    """Yield every figure that at least two entrants have: all together, transactions, then ops."""
+    mix = find_mix(entrants)
+    if len(mix) > 1:
+        yield from _ranked("all transactions", _together(entrants, mix), range(len(FIGURES)))
+    for kind, name in _subjects(entrants):
+        own = [each for entrant in entrants if (each := _figures(entrant, kind, name))]
         places = range(len(FIGURES)) if kind == "transaction" else range(_OP_FIGURES)
         yield from _ranked(kind, own, places, name)
+
+
+def find_mix(entrants: Sequence[Entrant]) -> tuple[str, ...]:
+    """Return the transactions of which all entrants have some that succeeded.
+
+    None where they ran in turn: those are different work, and together have no figures.
+    """
+    if any(entrant.order == "in turn" for entrant in entrants):
+        return ()
+    first, *others = ({name for name, _ in entrant.latencies} for entrant in entrants)
+    kept = first.intersection(*others)
+    return tuple(
+        name for kind, name in _subjects(entrants) if kind == "transaction" and name in kept
+    )
 
 
 def _ranked(
@@ -154,60 +175,53 @@ def _ranked(
             )
 
 
-def _supported(
-    everywhere: Sequence[Sequence[_Figures]], place: int
-) -> Sequence[Sequence[_Figures]]:
-    """Return the transactions that all entrants have this figure of, in each round if possible."""
-    whole = [own for own in everywhere if all(each.values[place] for each in own)]
-    rounds = [own for own in whole if all(values[place] for each in own for values in each.rounds)]
-    return rounds if len(rounds) > 1 else whole
+def _together(entrants: Sequence[Entrant], mix: Sequence[str]) -> list[_Figures]:
+    """Return the figures of a mix: each transaction with one share, the same for all entrants.
+
+    It is the mean of the shares that it has with them. So none looks slow for having made, by
+    chance or because it is quick at something else, more of what takes long.
+    """
+    counts = np.array(
+        [[each.succeeded(name, each.summary.overall).count for name in mix] for each in entrants]
+    )
+    shares = (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0)
+    return [_mixed(entrant, dict(zip(mix, shares.tolist(), strict=True))) for entrant in entrants]
 
 
-def _together(common: Sequence[Sequence[_Figures]]) -> list[_Figures]:
-    """Return the geometric means over transactions, each weighted by its share of all of them."""
-    counts = np.array([sum(each.count for each in entrants) for entrants in common], np.float64)
-    weights = counts / max(float(counts.sum()), 1.0)
-    together = []
-    for parts in zip(*common, strict=True):
-        resampled = [part.resampled for part in parts if part.resampled is not None]
-        rounds = zip(*(part.rounds for part in parts), strict=False)
-        together.append(
-            _Figures(
-                label=parts[0].label,
-                count=sum(part.count for part in parts),
-                samples=sum(part.samples for part in parts),
-                values=_means([part.values for part in parts], weights),
-                rounds=tuple(_means(values, weights) for values in rounds),
-                resampled=_resampled(resampled, weights) if len(resampled) == len(parts) else None,
-            )
-        )
-    return together
+def _mixed(entrant: Entrant, shares: Mapping[str, float]) -> _Figures:
+    overall = entrant.summary.overall
+    found = [
+        part
+        for name in shares
+        if (part := entrant.distributions.get((entrant.summary.index, "transaction", name)))
+    ]
+    resampled = (
+        resample_mixture(found, [*shares.values()], _PERCENTS, entrant.seed)
+        if len(found) == len(shares)
+        else None
+    )
+    return _Figures(
+        label=entrant.label,
+        samples=_mixture(entrant, overall, shares).count,
+        values=_mixed_values(entrant, overall, shares),
+        rounds=tuple(_mixed_values(entrant, part, shares) for part in entrant.summary.rounds),
+        resampled=resampled,
+    )
 
 
-def _means(values: Sequence[_Values], weights: NDArray[np.float64]) -> _Values:
-    """Return the geometric means; of throughputs the sum."""
-    means: list[float | None] = []
-    for place, figure in enumerate(FIGURES):
-        own = [found for part in values if (found := part[place])]
-        if len(own) < len(values):
-            means.append(None)
-        elif figure.percent is None:
-            means.append(sum(own))
-        else:
-            means.append(float(np.exp(weights @ np.log(own))))
-    return tuple(means)
+def _mixture(entrant: Entrant, part: RoundSummary, shares: Mapping[str, float]) -> Mixture:
+    return Mixture([entrant.succeeded(name, part) for name in shares], [*shares.values()])
 
 
-def _resampled(parts: Sequence[Resampled], weights: NDArray[np.float64]) -> Resampled:
-    values = np.array([part.values for part in parts])
-    plain = np.array([part.plain for part in parts])
-    with np.errstate(divide="ignore"):
-        means = np.exp(np.tensordot(weights, np.log(values), 1))
-        middle = np.exp(weights @ np.log(plain))
-    for place, figure in enumerate(FIGURES):
-        if figure.percent is None:
-            means[:, place], middle[place] = values[:, :, place].sum(0), plain[:, place].sum()
-    return Resampled(means, middle, min(part.rounds for part in parts))
+def _mixed_values(entrant: Entrant, part: RoundSummary, shares: Mapping[str, float]) -> _Values:
+    """Return the percentiles of the mix, and the sum of the throughputs."""
+    mixture = _mixture(entrant, part, shares)
+    rates = [found.throughput_per_s for found in part.transactions if found.name in shares]
+    known = [rate for rate in rates if rate is not None]
+    return tuple(
+        (sum(known) if known else None) if percent is None else mixture.percentile(percent)
+        for percent in _PERCENTS
+    )
 
 
 def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
@@ -217,7 +231,7 @@ def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
         f"{_samples_needed(99.0)}), no round of it overlaps a round of the best, and the 95 % "
         "interval of the ratio"
     )
-    if rounds >= CLAIM_ROUNDS:
+    if rounds >= CLAIM_ROUNDS or "differs" in claims:
         yield (
             f"differs: {apart} leaves out 1; of equal targets chance would say so at most 1 time "
             "in 20, for each figure"
@@ -266,14 +280,12 @@ def _figures(entrant: Entrant, kind: _Kind, name: str) -> _Figures | None:
         return None
     each = (_entry(part, kind, name) for part in entrant.summary.rounds)
     found = entrant.distributions.get((entrant.summary.index, kind, name))
-    percents = [figure.percent for figure in FIGURES]
     return _Figures(
         label=entrant.label,
-        count=whole.count,
         samples=_times(whole).count,
         values=_values(whole),
         rounds=tuple(_values(entry) for entry in each if entry is not None),
-        resampled=None if found is None else resample(found, percents, entrant.seed),
+        resampled=None if found is None else resample(found, _PERCENTS, entrant.seed),
     )
 
 

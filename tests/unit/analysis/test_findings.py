@@ -77,7 +77,7 @@ def test_a_run_too_short_to_tell_says_what_it_cannot_tell(tmp_path: Path) -> Non
     writer.transaction("page", [10**6] * 20)
     assert found_in(writer).notes == (
         (
-            "not enough data to look for cliffs and other steps (16 intervals with samples), "
+            "not enough data to look for cliffs and other steps (17 intervals with samples), "
             "drift (30 intervals with samples): page has 1"
         ),
         "not enough data to look for slow begins (5 intervals in a round): page has 1",
@@ -180,11 +180,63 @@ def test_a_cache_and_a_server_are_two_groups(tmp_path: Path) -> None:
     for second in range(20):
         times = noisy(second, 3e3, 70) + noisy(second + 100, 6e5, 30)
         writer.record("0/0/measured/page/read/ok/expected", times, (second, second + 1))
-    (group,) = found_in(writer, targets=(make_target(name="nfs", **NFS),)).modes
+    found = found_in(writer, targets=(make_target(name="nfs", **NFS),))
+    (group,) = found.modes
     assert group.fast_share == pytest.approx(0.7, abs=0.01)
     assert group.fast_ns == pytest.approx(3e3, rel=0.1)
     assert group.slow_ns == pytest.approx(6e5, rel=0.1)
     assert group.reading == "as fast as this client's memory, and as slow as the server"
+    (sentence,) = sentences(found)
+    assert sentence.text.startswith("70 % of page: read on nfs took about")
+
+
+def test_two_transactions_with_an_op_in_common_are_no_two_groups(tmp_path: Path) -> None:
+    """One opens what is there, the other makes it: most are quick, none is both."""
+    writer = RunWriter(tmp_path)
+    for second in range(20):
+        span = (second, second + 1)
+        for name, level, calls in (("look", 4e3, 80), ("save", 5e4, 20)):
+            times = noisy(second, level, calls)
+            writer.transaction(name, [2 * time for time in times], "0/0", span)
+            writer.record(f"0/0/measured/{name}/open/ok/expected", times, span)
+    assert found_in(writer, targets=(make_target(name="nfs", **NFS),)).modes == ()
+
+
+def test_jobs_of_fio_with_an_op_in_common_are_no_two_groups(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for job, level in enumerate((1e4, 3e6)):
+        for second in range(20 * job, 20 * job + 20):
+            span, times = (second, second + 1), noisy(second, level, 40)
+            writer.transaction(f"depth{job}", times, "0/0", span)
+            writer.record(f"0/0/measured/depth{job}/read/ok/expected", times, span)
+    found = found_in(writer, load=make_load(order="in turn"))
+    assert (found.modes, found.outliers) == ((), ())
+
+
+def test_the_groups_of_a_job_of_fio_are_told_of_once(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for second in range(20):
+        span, times = (second, second + 1), noisy(second, 1e4, 40) + noisy(second, 3e6, 40)
+        writer.transaction("depth1", times, "0/0", span)
+        writer.record("0/0/measured/depth1/read/ok/expected", times, span)
+    found = found_in(writer, load=make_load(order="in turn"))
+    assert [(group.subject, group.transaction) for group in found.modes] == [("depth1", None)]
+
+
+def test_an_open_that_may_make_its_file_is_not_laid_to_a_cache(tmp_path: Path) -> None:
+    readings = {}
+    for number, op in enumerate(("read", "write")):
+        writer = RunWriter(tmp_path / op)
+        for second in range(20):
+            span = (second, second + 1)
+            times = noisy(second, 3e3, 70) + noisy(second + 100, 6e5, 30)
+            writer.record("0/0/measured/page/open/ok/expected", times, span)
+            writer.record(f"0/0/measured/page/{op}/ok/expected", noisy(number, 2e5, 100), span)
+        (group,) = found_in(writer, targets=(make_target(name="nfs", **NFS),)).modes
+        readings[op] = group.reading
+        assert (group.subject, group.transaction) == ("open", "page")
+    assert readings["read"] is not None
+    assert readings["write"] is None
 
 
 @pytest.mark.parametrize("spread", [0.02, 0.3, 1.0, 2.0])
@@ -232,8 +284,22 @@ def test_few_calls_that_take_much_of_the_time_are_outliers(tmp_path: Path) -> No
     writer = RunWriter(tmp_path)
     writer.record("0/0/measured/page/read/ok/expected", [10_000] * 990 + [10_000_000] * 10)
     (found,) = found_in(writer).outliers
-    assert (found.count, found.of) == (10, 1_000)
+    assert (found.transaction, found.count, found.of) == ("page", 10, 1_000)
     assert found.time_share == pytest.approx(0.91, abs=0.01)
+
+
+def test_the_slow_calls_of_one_transaction_are_no_outliers_of_another(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.record("0/0/measured/look/open/ok/expected", [4_000] * 9_900)
+    writer.record("0/0/measured/save/open/ok/expected", [3_000_000] * 100)
+    assert found_in(writer).outliers == ()
+
+
+def test_the_lateness_of_replayed_events_is_no_op(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.record("0/0/measured/site/event.lag/ok/expected", [10_000] * 990 + [10_000_000] * 10)
+    found = found_in(writer)
+    assert (found.outliers, found.modes) == ((), ())
 
 
 def save(path: Path, *extra: str) -> RunWriter:

@@ -120,6 +120,39 @@ def test_a_step_is_found_within_two_values_of_its_place(factor: float, place: in
         assert (shift.after > shift.before) == (factor > 1)
 
 
+@pytest.mark.parametrize("size", [20, 24, 30, 37, 44, 60])
+@pytest.mark.parametrize("factor", [1 / 133, 20, 133])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_a_step_within_an_interval_is_found_at_every_place(
+    size: int, factor: float, share: float
+) -> None:
+    """The value in which it falls is the mean of both levels; eight on each side are clean."""
+    for place in range(8, size - 8):
+        values = times(np.random.default_rng([size, place]), 1_000, size)
+        values[place] *= share + (1 - share) * factor
+        values[place + 1 :] *= factor
+        (shift,) = find_shifts(values, np.ones(size))
+        assert shift.index in {place, place + 1}
+        assert shift.factor == pytest.approx(max(factor, 1 / factor), rel=0.2)
+
+
+@pytest.mark.parametrize("size", [17, 18])
+def test_eight_clean_values_on_each_side_are_enough(size: int) -> None:
+    values = times(np.random.default_rng(size), 1_000, size, 0.02)
+    values[8] *= 5
+    values[9:] *= 20
+    (shift,) = find_shifts(values, np.ones(size))
+    assert shift.index in {8, 9}
+
+
+@pytest.mark.parametrize("size", [30, 40, 60])
+def test_nine_slow_values_are_two_steps(size: int) -> None:
+    for begin in range(9, size - 18):
+        values = times(np.random.default_rng([size, begin]), 1_000, size)
+        values[begin : begin + 9] *= 20
+        assert shifts_of(values) == [begin, begin + 9]
+
+
 def test_a_burst_that_comes_back_is_two_steps() -> None:
     random = np.random.default_rng(2)
     values = np.concatenate([times(random, level, 50) for level in (10, 100, 10)])
@@ -142,7 +175,7 @@ def test_a_long_series_keeps_its_place(where: int) -> None:
     assert abs(place - where) <= 3
 
 
-@pytest.mark.parametrize("size", [0, 1, 2, 15])
+@pytest.mark.parametrize("size", [0, 1, 2, 16])
 def test_short_series_have_no_steps(size: int) -> None:
     assert shifts_of(np.full(size, 5.0)) == []
 

@@ -15,32 +15,10 @@ from replayer.cli import main
 from replayer.errors import ReplayerError
 from replayer.measure import RunRecord
 from replayer.report.plan_changes import same_work
+from tests.unit.report.contenders import load, other_plan, write_run
 from tests.unit.runs import RunWriter, make_load, make_run, make_target
 
 Levels = Sequence[float]
-
-
-def write_run(folder: Path, levels: Levels, rounds: int = 3, **changes: Any) -> Path:  # noqa: ANN401
-    """A run: one target a level (mean latency in ns), some seconds in turns, two transactions."""
-    writer, begin = RunWriter(folder), 0
-    for number in range(rounds):
-        for target, level in enumerate(levels):
-            for second in range(8):
-                random = np.random.default_rng([number, target, second, *folder.name.encode()])
-                span, place = (begin + second, begin + second + 1), f"{target}/{number}"
-                for name, scale in (("page", 1), ("login", 4)):
-                    times = scale * level * random.lognormal(sigma=0.3, size=60)
-                    writer.transaction(name, [int(time) for time in times], place, span)
-                    tag = f"{place}/measured/{name}/read/ok/expected"
-                    writer.record(tag, [int(time / 2) for time in times], span)
-            begin += 10
-    targets = tuple(make_target(index, f"t{index}") for index in range(len(levels)))
-    facts = {"targets": targets, "load": make_load(rounds=rounds), "id": folder.name, **changes}
-    return writer.write(make_run(**facts))
-
-
-def load(folder: Path) -> RunRecord:
-    return measure.load_run(folder)
 
 
 def claims(comparison: report.Comparison) -> dict[tuple[str, str], str]:
@@ -69,16 +47,6 @@ def test_equal_throughput_is_no_difference(threefold: report.Comparison) -> None
     found = claims(threefold)
     assert found["page", "throughput"] == "no difference shown"
     assert found["all transactions", "throughput"] == "no difference shown"
-
-
-def test_all_transactions_are_their_geometric_mean(threefold: report.Comparison) -> None:
-    medians = {
-        item.subject: item.standings[0].value
-        for item in threefold.compared
-        if item.figure == "p50" and item.kind != "op"
-    }
-    middle = np.sqrt(medians["page"] * medians["login"])
-    assert medians["all transactions"] == pytest.approx(middle)
 
 
 def test_the_headline_says_it_in_a_sentence(threefold: report.Comparison) -> None:
@@ -214,12 +182,6 @@ def test_jobs_that_took_turns_have_no_figures_together(jobs: RunRecord) -> None:
 def test_the_same_runs_give_the_same_intervals(tmp_path: Path) -> None:
     record = load(write_run(tmp_path / "run", [1e6, 2e6]))
     assert report.compare([record]) == report.compare([record])
-
-
-def other_plan() -> measure.PlanFacts:
-    return measure.PlanFacts(
-        name="pages", fingerprint="f" * 64, seed=2, scenario="scenarios/pages.yaml"
-    )
 
 
 @pytest.fixture

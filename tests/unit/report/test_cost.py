@@ -1,6 +1,7 @@
 """Costs from made-up prices, worked out by hand beside."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,26 @@ def test_a_month_and_a_million_views_are_worked_out(folder: Path) -> None:
     assert cost.per_month == pytest.approx(60 + each * 4e6)
     assert cost.per_million_views == pytest.approx((60 + each * 4e6) / 4)
     assert cost.sufficient
+
+
+def test_large_amounts_and_long_names_keep_their_columns_apart(folder: Path) -> None:
+    """Of one target that is dear, and of one with a name wider than any title."""
+    record = measure.load_run(folder)
+    summary = measure.summarise(record)
+    far = summary.targets[0].model_copy(update={"name": "a-file-server-in-another-region"})
+    both = summary.model_copy(update={"targets": (summary.targets[0], far)})
+    file = folder / "prices.yaml"
+    dear = "{per_month: 1000000000, per_gb_read: 4947825.99}"
+    file.write_text(f"stored_gb: 1\ntargets: {{local: {dear}, {far.name}: {dear}}}\n")
+    text = report.render_costs(report.work_out(record.run.id, both, report.load_prices(file)))
+    titles, *lines = text.splitlines()[:3]
+    columns = re.split(" {2,}", titles)
+    assert columns == ["target", "views", "fixed", "use", "a month", "a million"]
+    for line in lines:
+        cells = re.split(" {2,}", line)
+        assert len(cells) == len(columns)
+        assert float(cells[2].replace(",", "")) == 1e9
+        assert len(line) == len(titles)
 
 
 def test_without_a_number_of_views_the_measured_rate_goes_on_all_month(folder: Path) -> None:

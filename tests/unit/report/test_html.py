@@ -15,7 +15,7 @@ from replayer.report.charts import draw_percentiles, tag
 from replayer.report.charts.scale import Linear, Log
 from replayer.scenario import load_scenario
 from tests.unit.analysis.test_findings import noisy, write_stream
-from tests.unit.report.test_comparison import write_run
+from tests.unit.report.contenders import write_run
 from tests.unit.runs import RunWriter, encode, make_run, make_target
 
 VOID = {"meta", "br", "line", "rect", "circle", "path", "polyline"}
@@ -194,7 +194,7 @@ def test_too_few_data_are_said_instead_of_a_guess(tmp_path: Path) -> None:
     writer.transaction("page", noisy(1, 1e6, 50))
     said = " ".join(page_of(writer.write(make_run())).texts)
     assert "Nothing that the data are enough for." in said
-    assert "not enough data to look for cliffs and other steps (16 intervals" in said
+    assert "not enough data to look for cliffs and other steps (17 intervals" in said
 
 
 def test_runs_of_different_plans_are_ranked_when_told_to(tmp_path: Path) -> None:

@@ -1,0 +1,82 @@
+"""What is one kind of work: a transaction, or an op as one transaction makes it.
+
+An op's calls in several transactions are no such thing: one opens files that are there, another
+makes them, and of fio's jobs one may run with a queue of 32 and never beside the other. Groups and
+outliers among such calls would tell of the transactions, not of the file system.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from replayer.analysis.changes import WORTH_SHARE
+from replayer.analysis.series import CANCELLED, LATENCY, TIMES, Kind
+from replayer.measure import OUTSIDE, Histogram, RunRecord, Target
+
+__all__ = ["Work", "find_works"]
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """One kind of work on one target.
+
+    Attributes:
+        target: Where.
+        subject: The transaction, or the op.
+        kind: Which of them.
+        transaction: Of an op: whose it is; None where it belongs to none.
+        beside: The ops that the same transaction makes, the subject among them.
+        histogram: The measured times of what succeeded.
+    """
+
+    target: Target
+    subject: str
+    kind: Kind
+    transaction: str | None
+    beside: frozenset[str]
+    histogram: Histogram
+
+
+def find_works(record: RunRecord) -> Iterator[Work]:
+    """Yield the transactions of each target, then the ops that take a part of its time.
+
+    A job of fio whose I/Os are of one kind is told of once.
+    """
+    found = _by_transaction(record)
+    for target in record.run.targets:
+        own = {name: ops for (index, name), ops in found.items() if index == target.index}
+        for name, ops in own.items():
+            if LATENCY in ops:
+                made = frozenset(ops) - TIMES
+                yield Work(target, name, "transaction", None, made, ops[LATENCY])
+        yield from _ops(record, target, own)
+
+
+def _ops(
+    record: RunRecord, target: Target, own: Mapping[str, Mapping[str, Histogram]]
+) -> Iterator[Work]:
+    spent = {
+        (name, op): histogram.mean * histogram.count
+        for name, ops in own.items()
+        for op, histogram in ops.items()
+        if op not in TIMES
+    }
+    worth = WORTH_SHARE * sum(spent.values())
+    for (name, op), time_ns in spent.items():
+        made = frozenset(own[name]) - TIMES
+        whole = record.run.load.order == "in turn" and len(made) == 1
+        if time_ns >= worth and not whole:
+            transaction = None if name == OUTSIDE else name
+            yield Work(target, op, "op", transaction, made, own[name][op])
+
+
+def _by_transaction(record: RunRecord) -> Mapping[tuple[int, str], Mapping[str, Histogram]]:
+    """Return the measured times of what succeeded, by target and transaction, and there by op."""
+    parts: dict[tuple[int, str], dict[str, list[Histogram]]] = {}
+    for key, histogram in sorted(record.log.histograms.items()):
+        if key.segment.phase == "measured" and key.expected and key.outcome != CANCELLED:
+            ops = parts.setdefault((key.segment.target, key.transaction), {})
+            ops.setdefault(key.op, []).append(histogram)
+    return {
+        place: {op: Histogram.merged(found) for op, found in ops.items()}
+        for place, ops in parts.items()
+    }
