@@ -72,18 +72,24 @@ class Entry(stats.StatsEntry):
     def __init__(
         self, recorded: stats.RequestStats, name: str, method: str, time: MeasuredTime
     ) -> None:
-        super().__init__(recorded, name, method, recorded.use_response_times_cache)
         self._time = time
+        super().__init__(recorded, name, method, recorded.use_response_times_cache)
+        self._before_s = 0.0  # its first count may come late, but is of all the time
+
+    def reset(self) -> None:
+        """Begin anew, as Locust's page can be asked to in the middle of a run."""
+        super().reset()  # type: ignore[no-untyped-call]
+        self._before_s = self._time.seconds
 
     @property
     def total_rps(self) -> float:
         """How many ended a second of measured time."""
-        return _per(self.num_requests, self._time.seconds)
+        return _per(self.num_requests, self._time.seconds - self._before_s)
 
     @property
     def total_fail_per_sec(self) -> float:
         """How many of them failed."""
-        return _per(self.num_failures, self._time.seconds)
+        return _per(self.num_failures, self._time.seconds - self._before_s)
 
     @property
     def current_rps(self) -> float:

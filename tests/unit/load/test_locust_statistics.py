@@ -116,3 +116,13 @@ def test_what_locust_counts_itself_stays_in_the_sum() -> None:
     environment.stats.log_request("GET", "/", 12, 100)
     Statistics(environment, EPOCH_NS, ("near",)).merge(interval(0, 1, [1000] * 9))
     assert rows_of(environment)["Aggregated"]["Request Count"] == "10"
+
+
+def test_rates_after_a_reset_are_over_what_is_measured_since() -> None:
+    environment = Environment()
+    bridge = Statistics(environment, EPOCH_NS, ("near",))
+    bridge.merge(interval(0, 4, [1000] * 100))
+    environment.stats.reset_all()
+    bridge.merge(interval(4, 5, [1000] * 100))
+    rates = [float(row["Requests/s"]) for row in rows_of(environment).values()]
+    assert rates == [pytest.approx(100)] * 2
