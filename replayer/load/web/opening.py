@@ -11,12 +11,13 @@ from locust.web import WebUI
 
 from replayer.load.listening import try_address, try_certificate
 from replayer.load.options import Settings, options_of
-from replayer.load.session import DEFAULT_FOLDER
+from replayer.load.session import DEFAULT_FOLDER, chosen_targets
 from replayer.load.users import has_scenario_users
 from replayer.load.web import guard, locust_page, login, pages
 from replayer.load.web.desk import Desk
 from replayer.load.web.form import Form, make_form
 from replayer.load.web.offer import TASKS_ALONE, offered, read_facts
+from replayer.load.web.outlook import warn_of_targets
 from replayer.load.web_options import is_loopback, read_secret
 
 __all__ = ["open_desk"]
@@ -60,6 +61,8 @@ def open_desk(environment: Environment, web_ui: WebUI, settings: Settings) -> De
     locust_page.install(web_ui, desk)
     _expect_broken_handshakes()
     _announce(web_ui, options.web_base_path or "")
+    if (settings.targets or settings.reuse) and (options.processes or not options.master):
+        gevent.spawn(warn_of_targets, desk, chosen_targets(settings))
     return desk
 
 
