@@ -253,7 +253,7 @@ def _end(baseline: _Baseline, order: Order, problems: Sequence[ReplayerError]) -
         None if failure is None else str(failure),
         baseline.warnings,
     )
-    code = 0
+    code = EXIT_INCONCLUSIVE
     if baseline.turns:
         code = show_results(baseline.chronicle.folder, order.results, order.files)
     for problem in problems:
@@ -264,7 +264,6 @@ def _end(baseline: _Baseline, order: Order, problems: Sequence[ReplayerError]) -
         where = baseline.chronicle.folder.path
         text = f"replayer: interrupted: the figures hold what was run until then ({where})"
         sys.stderr.write(f"{text}\n")
-        return EXIT_INCONCLUSIVE
     return code
 
 

@@ -41,9 +41,11 @@ class Telling:
         for gain in gains:
             key = gain.key
             if key.op == "transaction":
-                errors = 0 if key.expected else gain.histogram.count
-                seconds = gain.span.end_s - gain.span.start_s
-                self._ledger.take((self._target, key.transaction), gain.histogram, errors, seconds)
+                place, seconds = (
+                    (self._target, key.transaction),
+                    gain.span.end_s - gain.span.start_s,
+                )
+                self._ledger.take(place, gain.histogram, seconds, expected=key.expected)
         self._progress.tick(Tick(self._phase, self._users, left_s, self._ledger, self._targets))
 
     def say(self, text: str) -> None:

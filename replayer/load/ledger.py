@@ -23,10 +23,27 @@ def is_transaction(row: MeasuredRow) -> bool:
 
 @dataclass
 class Line:
-    """One transaction on one target."""
+    """One transaction on one target.
 
-    histogram: Histogram = field(default_factory=Histogram)
+    Attributes:
+        times: Of those that succeeded, as in reports.
+        errors: Those that failed.
+    """
+
+    times: Histogram = field(default_factory=Histogram)
     errors: int = 0
+
+    @property
+    def count(self) -> int:
+        """All that ended."""
+        return self.times.count + self.errors
+
+    def add(self, histogram: Histogram, *, expected: bool) -> None:
+        """Add times that ended alike."""
+        if expected:
+            self.times.add(histogram)
+        else:
+            self.errors += histogram.count
 
 
 @dataclass
@@ -62,12 +79,10 @@ class Ledger:
         self._recent.append(((interval.end_ns - interval.start_ns) / 1e9, done))
 
     def take(
-        self, place: tuple[int, str], histogram: Histogram, errors: int, seconds: float
+        self, place: tuple[int, str], histogram: Histogram, seconds: float, *, expected: bool
     ) -> None:
         """Add what another engine than our own did of one transaction, in so many seconds."""
-        line = self.lines.setdefault(place, Line())
-        line.histogram.add(histogram)
-        line.errors += errors
+        self.lines.setdefault(place, Line()).add(histogram, expected=expected)
         if seconds:
             self._recent.append((seconds, histogram.count))
 
@@ -80,12 +95,11 @@ class Ledger:
     @property
     def count(self) -> int:
         """Measured transactions so far."""
-        return sum(line.histogram.count for line in self.lines.values())
+        return sum(line.count for line in self.lines.values())
 
     def _add_row(self, row: MeasuredRow) -> None:
         if is_transaction(row):
             line = self.lines.setdefault((row.target, row.transaction), Line())
-            line.histogram.add(row.histogram)
-            line.errors += 0 if row.expected else row.histogram.count
+            line.add(row.histogram, expected=row.expected)
         elif not row.expected and row.phase == "measured":
             self.errors[row.transaction, row.op, row.outcome] += row.histogram.count

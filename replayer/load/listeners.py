@@ -18,6 +18,7 @@ from replayer.load.audience import Audience, at_the_terminal
 from replayer.load.fleet.follower import Follower, open_follower
 from replayer.load.fleet.leader import Leader, open_leader
 from replayer.load.fleet_options import add_fleet_options, arrange_modes
+from replayer.load.locust_digits import keep_digits
 from replayer.load.metrics import Meter, serve_metrics
 from replayer.load.metrics_options import add_metrics_option, read_address
 from replayer.load.options import (
@@ -94,6 +95,7 @@ def _refuse_modes_of(parser: Any) -> None:  # noqa: ANN401 - configargparse is u
 def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object) -> None:
     # Native threads use more than one CPU, which Locust takes for a hub that is too busy.
     runners.CPU_WARNING_THRESHOLD = math.inf  # type: ignore[assignment]
+    keep_digits()
     guard_streams()
     try:
         _open(environment, web_ui, Settings.read(options_of(environment)))

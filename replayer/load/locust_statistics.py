@@ -1,8 +1,8 @@
 """Locust's statistics, filled in bulk from the engine's exact histograms.
 
-Locust counts one event at a time and rounds to milliseconds; here whole intervals are merged, so
-that its CSV, HTML and JSON hold every transaction. Its own listener is set aside for the engine's
-transactions alone: other requests of a mixed locustfile are counted as ever.
+Locust counts one event at a time; here whole intervals are merged, so that its CSV, HTML and JSON
+hold every transaction. Its own listener is set aside for the engine's transactions alone: other
+requests of a mixed locustfile are counted as ever.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,9 @@ from locust.env import Environment
 
 from replayer.engine import Transaction
 from replayer.load.ledger import is_transaction
+from replayer.load.locust_rates import Entry, MeasuredTime
 from replayer.load.measured import MeasuredInterval, MeasuredRow
+from replayer.measure.hlog import Segment, Span
 
 __all__ = ["METHOD", "Statistics"]
 
@@ -39,6 +41,10 @@ class Statistics:
         self._environment = environment
         self._begin_epoch_ns = begin_epoch_ns
         self._targets = targets
+        self._times = [MeasuredTime() for _ in targets]
+        self._whole_time = MeasuredTime()
+        self._latest: set[Segment] = set()
+        self._upto_ns = 0
         self._set_aside, self._own = _set_locust_aside(environment)
 
     def release(self) -> None:
@@ -58,12 +64,17 @@ class Statistics:
 
     def merge(self, interval: MeasuredInterval) -> None:
         """Add what one interval measured."""
-        second = (self._begin_epoch_ns + interval.end_ns) // NS_PER_S
+        span = Span(interval.start_ns / NS_PER_S, interval.end_ns / NS_PER_S)
+        segments = {_segment(row) for row in interval.rows}
+        if not segments and interval.start_ns == self._upto_ns:
+            segments = self._latest  # nothing ended, and nothing began: the same turn goes on
+        self._latest, self._upto_ns = segments, interval.end_ns
+        self._measure({each for each in segments if each.phase == "measured"}, span)
         for row in interval.rows:
             if is_transaction(row):
-                self._merge_transactions(row, second)
+                self._merge_transactions(row, interval)
             elif row.phase == "measured" and not row.expected and not _is_whole(row):
-                self._merge_error(row, second)
+                self._merge_error(row, self._epoch_s(interval.end_ns))
 
     def fire(self, transaction: Transaction, user: Any, context: dict[str, Any]) -> None:  # noqa: ANN401
         """Tell the listeners of request events of one transaction."""
@@ -82,17 +93,53 @@ class Statistics:
             user=user,
         )
 
-    def _merge_transactions(self, row: MeasuredRow, second: int) -> None:
-        recorded = self._environment.stats
-        entry = self._make_entry(row, second)
-        recorded.entries[entry.name, METHOD].extend(entry)
-        recorded.total.extend(entry)
+    def _epoch_s(self, time_ns: int) -> float:
+        return (self._begin_epoch_ns + time_ns) / NS_PER_S
 
-    def _make_entry(self, row: MeasuredRow, second: int) -> stats.StatsEntry:
+    def _measure(self, segments: set[Segment], span: Span) -> None:
+        """Count an interval as measured time of those whose segments it belongs to."""
+        for target, time in enumerate(self._times):
+            own = {segment for segment in segments if segment.target == target}
+            if own:
+                time.add(own, span)
+        if segments:
+            self._whole_time.add(segments, span)
+
+    def _merge_transactions(self, row: MeasuredRow, interval: MeasuredInterval) -> None:
+        name = self.name_of(row.target, row.transaction)
+        ended = self._make_entry(row, interval)
+        total = self._total()
+        own_time = self._times[row.target]
+        self._entry(name, own_time).extend(ended)
+        own_time.count(ended, name)
+        total.extend(ended)
+        self._whole_time.count(ended, total.name)
+
+    def _entry(self, name: str, time: MeasuredTime) -> stats.StatsEntry:
+        """Return the entry of a name; Locust forgets all of them when its test begins."""
+        recorded = self._environment.stats
+        known = recorded.entries.get((name, METHOD))
+        if known is None:
+            known = recorded.entries[name, METHOD] = Entry(recorded, name, METHOD, time)
+        return known
+
+    def _total(self) -> stats.StatsEntry:
+        """Return the entry of all together, with what other requests of a locustfile are in it."""
+        recorded = self._environment.stats
+        if not isinstance(recorded.total, Entry):
+            others = recorded.total
+            recorded.total = Entry(recorded, others.name, others.method, self._whole_time)
+            recorded.total.extend(others)
+        return recorded.total
+
+    def _make_entry(self, row: MeasuredRow, interval: MeasuredInterval) -> stats.StatsEntry:
+        """Return what one interval has of one transaction, as Locust keeps it."""
         histogram = row.histogram
-        entry = stats.StatsEntry(
-            self._environment.stats, self.name_of(row.target, row.transaction), METHOD
-        )
+        recorded = self._environment.stats
+        entry = stats.StatsEntry(recorded, self.name_of(row.target, row.transaction), METHOD)
+        entry.start_time = self._epoch_s(interval.start_ns)
+        entry.last_request_timestamp = self._epoch_s(interval.end_ns)
+        second = int(entry.last_request_timestamp)
         entry.num_requests = histogram.count
         entry.num_reqs_per_sec[second] = histogram.count
         if not row.expected:
@@ -104,20 +151,23 @@ class Statistics:
         entry.min_response_time = histogram.min / NS_PER_MS  # type: ignore[assignment]
         entry.max_response_time = histogram.max / NS_PER_MS  # type: ignore[assignment]
         entry.total_content_length = row.bytes
-        entry.last_request_timestamp = float(second)
         for value_ns, count in histogram.buckets():
             entry.response_times[stats.bucket_response_time(value_ns / NS_PER_MS)] += count
         return entry
 
-    def _merge_error(self, row: MeasuredRow, second: int) -> None:
+    def _merge_error(self, row: MeasuredRow, end_s: float) -> None:
         errors = self._environment.stats.errors
         name = self.name_of(row.target, row.transaction)
         text = f"{row.op}: {row.outcome}"
         key = stats.StatsError.create_key(METHOD, name, text)
         error = errors.setdefault(key, stats.StatsError(METHOD, name, text))
         error.occurrences += row.histogram.count
-        error.first_seen = error.first_seen or float(second)
-        error.last_seen = float(second)
+        error.first_seen = error.first_seen or end_s
+        error.last_seen = end_s
+
+
+def _segment(row: MeasuredRow) -> Segment:
+    return Segment(row.target, row.round, row.phase)
 
 
 def _is_whole(row: MeasuredRow) -> bool:

@@ -32,6 +32,7 @@ __all__ = [
 LINES_EVERY_S = 5.0
 REDRAWN_EVERY_S = 0.25
 PERCENTILES = (50.0, 95.0, 99.0)
+DASH = "\N{EN DASH}"
 SHOWN_ROWS = 24  # chosen: a table that fits an ordinary terminal
 
 Report = Callable[[int, int, int], None]
@@ -209,19 +210,19 @@ def _make_table(tick: Tick) -> RenderableType:
     for name in ("count", "errors", *(f"p{percent:g}" for percent in PERCENTILES)):
         table.add_column(name, justify="right")
     for name, line in _rows(tick)[:SHOWN_ROWS]:
-        figures = (format_time_ns(line.histogram.percentile(percent)) for percent in PERCENTILES)
-        table.add_row(name, f"{line.histogram.count:,}", f"{line.errors:,}", *figures)
+        figures = (_time(line, percent) for percent in PERCENTILES)
+        table.add_row(name, f"{line.count:,}", f"{line.errors:,}", *figures)
     hanging = [Text(str(hang), style="red") for hang in tick.hanging[:SHOWN_ROWS]]
     return Group(Text(_headline(tick), style="bold"), table, *hanging)
 
 
 def _in_a_line(tick: Tick) -> str:
-    rows = [
-        f"{name} p50 {format_time_ns(line.histogram.percentile(50))} "
-        f"p95 {format_time_ns(line.histogram.percentile(95))}"
-        for name, line in _rows(tick)
-    ]
+    rows = [f"{name} p50 {_time(line, 50)} p95 {_time(line, 95)}" for name, line in _rows(tick)]
     return " | ".join([_headline(tick), *rows])
+
+
+def _time(line: Line, percent: float) -> str:
+    return format_time_ns(line.times.percentile(percent)) if line.times.count else DASH
 
 
 def _headline(tick: Tick) -> str:

@@ -40,6 +40,7 @@ __all__ = [
     "Leavings",
     "Request",
     "Session",
+    "check_in_time",
     "check_procedure",
     "chosen_targets",
     "find_losses",
@@ -110,10 +111,19 @@ def check_targets(request: Request) -> None:
     if _is_default(request.settings):
         _make_default_folder()
     for target in request.targets:
-        try:
-            call_within(CHECK_S, partial(check_target, target), target.name)
-        except TimeoutError as error:
-            raise explain(target.paths[0], error) from error
+        check_in_time(target)
+
+
+def check_in_time(target: Target) -> None:
+    """Look at a target, in bounded time.
+
+    Raises:
+        ReplayerError: It cannot be used.
+    """
+    try:
+        call_within(CHECK_S, partial(check_target, target), target.name)
+    except TimeoutError as error:
+        raise explain(target.paths[0], error) from error
 
 
 def open_session(request: Request) -> Session:

@@ -87,8 +87,9 @@ class Stage:
             self.conductor.failure = MountError("; ".join(losses))
         try:
             self._take_replay()
-            self._session.chronicle.end(self._make_ending(losses))
-            self._code = self._show()
+            ending = self._make_ending(losses)
+            self._session.chronicle.end(ending)
+            self._code = self._show(ending)
         finally:
             leavings = put_away(self._session, hung=self._troupe.hung)
             request.progress.close()
@@ -135,7 +136,7 @@ class Stage:
             task_failures=self._troupe.failed_tasks.found(),
         )
 
-    def _show(self) -> int:
+    def _show(self, ending: Ending) -> int:
         """Show the results, and return the exit code that they call for."""
         request = self._session.request
         folder = self._session.chronicle.folder
@@ -147,9 +148,8 @@ class Stage:
         if failure is not None:
             _say(in_lines(failure))
             return failure.exit_code
-        if request.interruption.level > Level.NONE:
+        if ending.status == "interrupted":
             _say(f"replayer: interrupted: the figures hold what was run until then ({folder.path})")
-            return EXIT_INCONCLUSIVE
         return code
 
 

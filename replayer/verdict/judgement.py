@@ -1,8 +1,10 @@
 """Judging a run: each threshold on each target, then the run as a whole.
 
 A figure that the sample does not support, or that may be the client's and not the file system's, is
-neither a pass nor a failure: it is inconclusive, and the reason is said. A run that fails because
-its target broke proves nothing about it: that has an exit code of its own. Nothing is printed here.
+neither a pass nor a failure: it is inconclusive, and the reason is said. So is a limit that is
+missed in a run that was interrupted: the rest of it might have kept the limit. A run that fails
+because its target broke proves nothing about it: that has an exit code of its own. Nothing is
+printed here.
 """
 
 import operator
@@ -219,15 +221,19 @@ _UNFINISHED = {
 
 def _judge(threshold: Threshold, record: RunRecord, target: TargetSummary) -> Judgement:
     measured, missing = _measure(threshold, record, target)
+    outcome = _outcome(threshold, record, measured)
+    says = missing if measured is None else _FORMATS[threshold.unit](measured)
+    if outcome == "fail" and record.status == "interrupted":
+        outcome, says = "inconclusive", f"{says}: missed when the run was interrupted"
     return Judgement(
         threshold=threshold.text,
         source=threshold.source,
         target=target.name,
-        outcome=_outcome(threshold, record, measured),
+        outcome=outcome,
         measured=measured,
         limit=threshold.limit,
         unit=threshold.unit,
-        says=missing if measured is None else _FORMATS[threshold.unit](measured),
+        says=says,
     )
 
 

@@ -199,7 +199,8 @@ def test_steady_state_is_kept(shell: Shell) -> None:
 def test_a_signal_keeps_results_and_removes_files(shell: Shell, until: Until, number: int) -> None:
     mount = shell.target()
     (mount / "mine.txt").write_text("keep me")
-    process = shell.start("baseline", "upload", "--target", mount, "--size=1MiB", "--json")
+    words = ("--size=1MiB", "--threshold=errors >= 1", "--json")
+    process = shell.start("baseline", "upload", "--target", mount, *words)
     until(
         lambda: any(
             "upload" in path.read_text() for path in shell.home.glob("replayer-runs/*/timeline.csv")
@@ -210,7 +211,7 @@ def test_a_signal_keeps_results_and_removes_files(shell: Shell, until: Until, nu
     assert process.returncode == 4, err
     assert "interrupted" in err
     document = json.loads(out)
-    assert document["status"] == "interrupted"
+    assert (document["status"], document["verdict"]["exit_code"]) == ("interrupted", 4)
     assert ops(document)["upload", "write"][0] > 0
     assert ops(document) == totals(folder_of(shell))
     assert [path.name for path in mount.iterdir()] == ["mine.txt"]

@@ -70,3 +70,18 @@ def test_every_form_has_the_same_counts(shell: Shell, more: tuple[str, ...]) -> 
     whole = {name: count for (name, op), count in wanted.items() if op == "transaction"}
     assert rows == {**whole, "Aggregated": sum(whole.values())}
     assert of_report(shell.run("report", "out", "--format", "csv").out) == wanted
+
+
+@pytest.mark.parametrize("more", [("--rounds", "2"), ("--processes", "2")], ids=["turns", "two"])
+def test_locusts_csv_has_the_figures_of_the_summary(shell: Shell, more: tuple[str, ...]) -> None:
+    words = [f"--target={name}={shell.target(name)}" for name in ("near", "far")]
+    done = shell.run("run", "tiny.yaml", *words, "-t", "1s", "--json", "--csv", "own", *more)
+    with (shell.home / "own_stats.csv").open() as file:
+        rows = {row["Name"]: row for row in csv.DictReader(file)}
+    for target in done.document()["summary"]["targets"]:
+        for found in target["overall"]["transactions"]:
+            row, latency = rows[f"{target['name']}/{found['name']}"], found["latency"]
+            ours = [latency[name] / 1e6 for name in ("p50_ns", "p50_ns", "p95_ns", "max_ns")]
+            theirs = [float(row[name]) for name in ("Median Response Time", "50%", "95%", "100%")]
+            assert theirs == pytest.approx(ours, rel=0.02)
+            assert float(row["Requests/s"]) == pytest.approx(found["rate_per_s"], rel=0.05)

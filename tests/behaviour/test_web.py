@@ -289,3 +289,13 @@ def test_a_port_that_somebody_has_ends_the_program_before_it_says_that_it_listen
             assert "hint: choose another port" in done.err
             assert "Traceback" not in done.err
             assert "the page is at" not in done.err
+
+
+def test_a_target_that_is_not_there_is_told_when_the_page_opens(shell: Shell, until: Until) -> None:
+    with serve(shell, "tiny.yaml", "--target", "later=later") as server:
+        until(lambda: server.now()["outlook"])
+        (found,) = server.now()["outlook"]
+        assert "later: does not exist" in found["message"]
+        server.process.send_signal(signal.SIGINT)
+        _, err = server.process.communicate(timeout=LIMIT_S)
+    assert "replayer: warning: no run can begin on later as it is" in err

@@ -109,20 +109,19 @@ class Leader:
         chronicle = self._minutes.chronicle
         if outcome.replay is not None:
             chronicle.add_to_replay(results=outcome.replay)
-        chronicle.end(
-            Ending(
-                status="failed" if failure else "interrupted" if interrupted else "finished",
-                health=outcome.health,
-                failure=None if failure is None else str(failure),
-                warnings=outcome.warnings,
-                clients=outcome.clients,
-                losses=outcome.losses,
-                task_failures=outcome.task_failures,
-            )
+        ending = Ending(
+            status="failed" if failure else "interrupted" if interrupted else "finished",
+            health=outcome.health,
+            failure=None if failure is None else str(failure),
+            warnings=outcome.warnings,
+            clients=outcome.clients,
+            losses=outcome.losses,
+            task_failures=outcome.task_failures,
         )
+        chronicle.end(ending)
         self._ended_with = outcome.warnings + self._health_warnings(outcome)
         self.conductor.failure = failure
-        code = self._show(failure)
+        code = self._show(ending, failure)
         self._request.interruption.unwatch()
         self._statistics.release()
         self._muster.release()
@@ -139,7 +138,7 @@ class Leader:
         load = load_facts(self._request.workload, self._request.rounds)
         return health_warnings(outcome.health, load, self._machine)
 
-    def _show(self, failure: ReplayerError | None) -> int:
+    def _show(self, ending: Ending, failure: ReplayerError | None) -> int:
         folder, settings = self._minutes.chronicle.folder, self._request.settings
         code = EXIT_INCONCLUSIVE
         try:
@@ -149,9 +148,8 @@ class Leader:
         if failure is not None:
             _say(in_lines(failure))
             return failure.exit_code
-        if self._request.interruption.level > Level.NONE:
+        if ending.status == "interrupted":
             _say(f"replayer: interrupted: the figures hold what was run until then ({folder.path})")
-            return EXIT_INCONCLUSIVE
         return code
 
     def _wait_for_locust(self) -> None:

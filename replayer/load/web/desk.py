@@ -85,6 +85,7 @@ class Desk:
         playing: The run that goes on, or the last one.
         meter: Figures of all runs, for those who fetch them.
         run_time_s: What the form begins with, as the command line has it.
+        outlook: What stands against a first run.
     """
 
     def __init__(self, environment: Environment, web_ui: WebUI, form: Form) -> None:
@@ -94,6 +95,7 @@ class Desk:
         self.playing: Playing | None = None
         self.meter = Meter()
         self.run_time_s: int | None = options_of(environment).run_time
+        self.outlook: tuple[RunWarning, ...] = ()
         self._company = gather_company(environment, form.settings)
         environment.host = form.host
         for number in SIGNALS:

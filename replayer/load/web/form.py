@@ -15,6 +15,7 @@ from replayer.errors import ReplayerError
 from replayer.load.options import CacheState, Settings
 from replayer.load.replay_options import Pace, ReplaySettings
 from replayer.load.targets import parse_targets
+from replayer.load.web.numerals import whole_number
 from replayer.load.web.offer import Choice
 from replayer.measure.runfolder import PARENT
 from replayer.scenario.model import wrong_users
@@ -227,14 +228,15 @@ def _refuse_change(sent: Mapping[str, Sequence[str]], name: str, fixed: str) -> 
 
 
 def _read_users(text: str) -> int:
-    if not text.isdecimal():
+    users = whole_number(text)
+    if users is None:
         message = f"users must be a whole number, got {text!r}"
         raise ReplayerError(message)
-    wrong = wrong_users(int(text))
+    wrong = wrong_users(users)
     if wrong is not None:
         message = f"users {wrong}"
         raise ReplayerError(message)
-    return int(text)
+    return users
 
 
 def _read_rate(text: str) -> float:
@@ -253,7 +255,7 @@ def _read_time(text: str) -> int | None:
         return None
     try:
         seconds = int(parse_timespan(text))
-    except ValueError:
+    except (ValueError, OverflowError):
         seconds = 0
     if seconds < 1:
         message = f"run time must be such as 20, 20s, 3m, 2h or 1h20m, got {text!r}"

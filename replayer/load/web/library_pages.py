@@ -1,10 +1,11 @@
 """The pages of past runs and of traces: tables made here, in threads, so that nobody waits."""
 
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, Response, render_template, request
+from flask import Blueprint, Response, render_template, request, send_file
 
 from replayer.load.threads import call_in_thread
 from replayer.load.web.answer import answer_order
@@ -39,8 +40,8 @@ __all__ = ["add_comparison", "add_library", "add_runs"]
 
 FORMS: dict[str, tuple[Callable[[Document], str], str]] = {
     "json": (render_json, "application/json"),
-    "md": (render_markdown, "text/markdown; charset=utf-8"),
-    "csv": (render_csv, "text/csv; charset=utf-8"),
+    "md": (render_markdown, "text/markdown"),
+    "csv": (render_csv, "text/csv"),
     "xml": (render_junit, "application/xml"),
 }
 
@@ -67,13 +68,22 @@ def add_runs(blueprint: Blueprint, desk: Desk) -> None:
             return Response("no such form", status=404)
         render, kind = FORMS[form]
         text = render(call_in_thread(_document, folder, name))
-        saved = {"Content-Disposition": f'attachment; filename="replayer-{name}.{form}"'}
-        return Response(text, content_type=kind, headers=saved)
+        return send_file(
+            BytesIO(text.encode()),
+            mimetype=kind,
+            as_attachment=True,
+            download_name=f"replayer-{_in_a_header(name)}.{form}",
+        )
 
     @blueprint.route("/runs/<name>/report.html")
     def page(name: str) -> str:
         record = call_in_thread(load_run, find_run(folder, name))
         return call_in_thread(render_html, [record])
+
+
+def _in_a_header(name: str) -> str:
+    """Return a folder's name without line ends and what else no header can hold."""
+    return "".join(letter if letter.isprintable() else "_" for letter in name)
 
 
 def add_comparison(blueprint: Blueprint, desk: Desk) -> None:

@@ -11,18 +11,17 @@ from locust.web import WebUI
 
 from replayer.load.listening import try_address, try_certificate
 from replayer.load.options import Settings, options_of
-from replayer.load.session import DEFAULT_FOLDER
+from replayer.load.session import DEFAULT_FOLDER, chosen_targets
 from replayer.load.users import has_scenario_users
 from replayer.load.web import guard, locust_page, login, pages
 from replayer.load.web.desk import Desk
 from replayer.load.web.form import Form, make_form
 from replayer.load.web.offer import TASKS_ALONE, offered, read_facts
+from replayer.load.web.outlook import warn_of_targets
 from replayer.load.web_options import is_loopback, read_secret
 
 __all__ = ["open_desk"]
 
-DIGITS = 3
-"""Of times in Locust's tables; chosen: as many as the histograms hold."""
 SHOWN = [0.5, 0.95, 0.99]
 """Percentiles of Locust's table; its column for the median has two decimals of a millisecond."""
 
@@ -47,7 +46,6 @@ def open_desk(environment: Environment, web_ui: WebUI, settings: Settings) -> De
     form = make_form(settings, choices, str(DEFAULT_FOLDER))
     desk = Desk(environment, web_ui, form)
     _describe_first(environment, form)
-    stats.bucket_response_time = _round_time  # type: ignore[assignment] # its manual says so
     stats.PERCENTILES_TO_STATISTICS = SHOWN
     app = web_ui.app
     assert app is not None  # noqa: S101 - Locust makes it in its constructor
@@ -63,6 +61,8 @@ def open_desk(environment: Environment, web_ui: WebUI, settings: Settings) -> De
     locust_page.install(web_ui, desk)
     _expect_broken_handshakes()
     _announce(web_ui, options.web_base_path or "")
+    if (settings.targets or settings.reuse) and (options.processes or not options.master):
+        gevent.spawn(warn_of_targets, desk, chosen_targets(settings))
     return desk
 
 
@@ -71,11 +71,6 @@ def _describe_first(environment: Environment, form: Form) -> None:
     options, first = options_of(environment), read_facts(form.choices[0])
     options.num_users = options.num_users or first.users
     options.spawn_rate = options.spawn_rate or first.spawn_rate
-
-
-def _round_time(milliseconds: float) -> float:
-    """Round a time to three digits, where Locust would round to whole milliseconds."""
-    return float(f"{milliseconds:.{DIGITS}g}")
 
 
 def _expect_broken_handshakes() -> None:

@@ -1,5 +1,6 @@
 """What stands above every page: the run that goes on, what hangs, and what a reader must know."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from replayer.load.web.desk import Desk, Playing
@@ -19,7 +20,8 @@ def describe_now(desk: Desk) -> dict[str, Any]:
     """Return the state of the desk, as JSON."""
     playing = desk.playing
     run = None if playing is None else _describe(playing)
-    return {"state": desk.state, "run": run}
+    outlook = _shown(desk.outlook) if playing is None else []
+    return {"state": desk.state, "run": run, "outlook": outlook}
 
 
 def _describe(playing: Playing) -> dict[str, Any]:
@@ -39,10 +41,12 @@ def _describe(playing: Playing) -> dict[str, Any]:
         "errors": sum(line.errors.total() for line in playing.tally.lines.values()),
         "work": None if work is None else vars(work),
         "hanging": [{"call": hang.call, "age_s": hang.age_s} for hang in playing.board.hanging],
-        "warnings": [
-            {"message": warning.message, "hint": warning.hint} for warning in _warnings(playing)
-        ],
+        "warnings": _shown(_warnings(playing)),
     }
+
+
+def _shown(warnings: Sequence[RunWarning]) -> list[dict[str, str | None]]:
+    return [{"message": warning.message, "hint": warning.hint} for warning in warnings]
 
 
 def _warnings(playing: Playing) -> list[RunWarning]:

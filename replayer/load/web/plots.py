@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from replayer.load.web.desk import Playing
+from replayer.load.web.numerals import whole_number
 from replayer.load.web.series import BINS_PER_DECADE, Cell, Column
 from replayer.load.web.tally import WHOLE, Key
 
@@ -67,7 +68,8 @@ def describe_series(playing: Playing | None, look: Look) -> dict[str, Any]:
 
 
 def _number(text: str, default: int) -> int:
-    return int(text) if text.isdecimal() else default
+    found = whole_number(text)
+    return default if found is None else found
 
 
 def _transaction(keys: Sequence[Key], look: Look) -> str:
@@ -112,9 +114,7 @@ def _figure(cell: Cell | None, name: str) -> int | None:
 def _rates(columns: Sequence[Column], key: Key) -> list[float | None]:
     """Return how many ended a second: none in another target's turn, 0 while all hang."""
     return [
-        round(column.cells[key].count / column.seconds, 3)
-        if key in column.cells and column.seconds > 0
-        else _nothing(column, key[0])
+        _rate(column, key[0], column.cells[key].count if key in column.cells else 0)
         for column in columns
     ]
 
@@ -129,13 +129,20 @@ def _errors(columns: Sequence[Column], target: int) -> list[float | None]:
 
 def _bytes(columns: Sequence[Column], target: int) -> list[float | None]:
     return [
-        round(
-            sum(cell.bytes for key, cell in column.cells.items() if _is_call(key, target))
-            / (column.seconds or 1.0)
+        _rate(
+            column,
+            target,
+            sum(cell.bytes for key, cell in column.cells.items() if _is_call(key, target)),
         )
-        or _nothing(column, target)
         for column in columns
     ]
+
+
+def _rate(column: Column, target: int, amount: int) -> float | None:
+    """Return an amount by the second; stumps have none, as in what is found in runs later."""
+    if column.is_stump:
+        return None
+    return round(amount / column.seconds, 3) if amount else _nothing(column, target)
 
 
 def _nothing(column: Column, target: int) -> float | None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
+from replayer.analysis.series import STUMP
 from replayer.engine import Histogram
 from replayer.load.measured import MeasuredInterval, MeasuredRow
 from replayer.load.web.tally import Key, is_shown, supported
@@ -18,6 +19,8 @@ __all__ = ["BINS_PER_DECADE", "Cell", "Column", "Series"]
 
 MOST_COLUMNS = 1800
 """Chosen: half an hour of seconds, as wide as a large screen has points."""
+USUAL_S = 1.0
+"""How long an interval of the engine is, unless a phase ends before."""
 BINS_PER_DECADE = 10
 """Chosen: a bin of the heat map is a quarter higher than the one below it."""
 
@@ -60,6 +63,11 @@ class Column:
     hanging: int
     targets: frozenset[int]
     cells: dict[Key, Cell]
+
+    @property
+    def is_stump(self) -> bool:
+        """Whether it is what is left at the end of a phase: its rates are those of few calls."""
+        return self.seconds < STUMP * USUAL_S
 
 
 @dataclass

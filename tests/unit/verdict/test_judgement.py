@@ -115,8 +115,16 @@ def test_a_run_that_went_wrong_does_not_pass(
     assert reason in verdict.reasons[0]
 
 
-def test_a_failure_stands_though_the_run_was_interrupted(tmp_path: Path) -> None:
+def test_a_limit_that_an_interrupted_run_missed_is_told_and_proves_nothing(tmp_path: Path) -> None:
     verdict = judged(pages(tmp_path, [10**9] * 20), "page.p95 < 1ms", status="interrupted")
+    assert (verdict.outcome, verdict.exit_code) == ("inconclusive", 4)
+    (found,) = verdict.judgements
+    assert found.outcome == "inconclusive"
+    assert found.says.endswith("s: missed when the run was interrupted")
+
+
+def test_a_limit_that_was_missed_before_the_run_failed_stays_missed(tmp_path: Path) -> None:
+    verdict = judged(pages(tmp_path, [10**9] * 20), "page.p95 < 1ms", status="failed")
     assert (verdict.outcome, verdict.exit_code) == ("fail", 1)
 
 

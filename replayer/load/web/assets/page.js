@@ -103,8 +103,8 @@
     if (hint) found.append(make("small", { textContent: hint }));
     return found;
   };
-  const complain = ({ run }) => {
-    if (run === null) return [];
+  const complain = ({ run, outlook }) => {
+    if (run === null) return outlook.map(({ message, hint }) => alert(message, "warn", hint));
     const found = run.failure ? [alert(`The run failed: ${run.failure}`, "bad")] : [];
     for (const { call, age_s: age } of run.hanging.slice(0, 5))
       found.push(alert(`A call hangs: ${call}, for ${Math.floor(age)} s`, "bad"));

@@ -2,11 +2,13 @@
 
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
 from replayer.load.web.guard import TOKEN_HEADER
 from tests.unit.load.web.conftest import ORDER, Served
+from tests.unit.runs import RunWriter, make_run
 
 INDEX_ARGUMENTS = re.compile(r"window\.templateArgs = (.*)")
 
@@ -161,3 +163,41 @@ def test_every_trace_is_shown_with_its_blind_spots(served: Served) -> None:
 def test_what_is_no_page_is_not_served(served: Served) -> None:
     assert served.ask("/replayer/assets/../pages.py").status_code == 404
     assert served.ask("/replayer/series?target=x&after=-5&op=%00").get_json() == {"run": None}
+
+
+@pytest.mark.parametrize("name", ["target", "after"])
+def test_a_number_of_thousands_of_digits_is_as_if_not_sent(served: Served, name: str) -> None:
+    answer = served.ask(f"/replayer/series?{name}={'9' * 5000}")
+    assert (answer.status_code, answer.get_json()) == (200, {"run": None})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("user_count", "9" * 5000), ("run_time", "9" * 5000), ("run_time", "9" * 18 + "h")],
+)
+def test_an_order_of_numbers_that_nobody_can_mean_is_answered(
+    served: Served, name: str, value: str
+) -> None:
+    answer = served.send("/swarm", {**ORDER, name: value})
+    assert (answer.status_code, answer.get_json()["success"]) == (200, False)
+    assert served.desk.state == "ready"
+
+
+@pytest.mark.parametrize(
+    ("name", "saved"),
+    [
+        ("日本 #1?", "filename*=UTF-8''replayer-%E6%97%A5%E6%9C%AC%20#1%3F.csv"),
+        ("two\nlines", "filename=replayer-two_lines.csv"),
+        ('a"b', 'filename="replayer-a\\"b.csv"'),
+        ("plain", "filename=replayer-plain.csv"),
+    ],
+)
+def test_reports_of_runs_with_any_name_can_be_saved(served: Served, name: str, saved: str) -> None:
+    writer = RunWriter(served.desk.form.runs / name)
+    writer.transaction("page", [1000] * 20)
+    writer.write(make_run())
+    answer = served.ask(f"/replayer/runs/{quote(name)}/report.csv")
+    assert answer.status_code == 200
+    assert saved in answer.headers["Content-Disposition"]
+    assert answer.content_type == "text/csv; charset=utf-8"
+    assert "page" in answer.get_data(as_text=True)

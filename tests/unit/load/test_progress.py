@@ -1,0 +1,50 @@
+"""Live progress: what it says of transactions that fail."""
+
+import io
+
+from rich.console import Console
+
+from replayer.engine import Histogram
+from replayer.load.ledger import Ledger
+from replayer.load.measured import MadeInterval, MadeRow
+from replayer.load.progress import LineProgress, Tick, _make_table
+
+
+def tick() -> Tick:
+    """Return a state in which one transaction always fails, and another does once, slowly."""
+    ledger = Ledger()
+    rows = [
+        _row("broken", "failed", [7_000_000] * 10),
+        _row("look", "ok", [1000] * 10),
+        _row("look", "failed", [9_000_000_000]),
+    ]
+    ledger.add(MadeInterval(0, 1_000_000_000, 1, rows))
+    return Tick("measured", 1, None, ledger, ("near",))
+
+
+def _row(name: str, outcome: str, times_ns: list[int]) -> MadeRow:
+    times = Histogram()
+    for time_ns in times_ns:
+        times.record(time_ns)
+    return MadeRow(0, 0, "measured", name, "transaction", outcome, outcome == "ok", 0, times)
+
+
+def test_a_line_shows_times_of_what_succeeded() -> None:
+    said = io.StringIO()
+    LineProgress(said).tick(tick())
+    line = said.getvalue()
+    assert "broken p50 \N{EN DASH} p95 \N{EN DASH}" in line
+    assert "look p50 1.00 µs p95 1.00 µs" in line
+    assert "11 errors" in line
+
+
+def test_the_table_shows_times_of_what_succeeded() -> None:
+    console = Console(file=io.StringIO(), width=120, record=True)
+    console.print(_make_table(tick()))
+    rows = [line.split() for line in console.export_text().splitlines()]
+    assert ["broken", "10", "10", *["\N{EN DASH}"] * 3] in rows
+    assert ["look", "11", "1", *["1.00", "µs"] * 3] in rows
+
+
+def test_all_that_ended_is_counted() -> None:
+    assert tick().ledger.count == 21
