@@ -83,6 +83,8 @@ class _Walker:
         self.room = Room()
         self.identities: dict[int, Hashable] = {}
         """What each slot is bound to: equal ones are one entry, or the same entries in turn."""
+        self.homes: dict[int, int] = {}
+        """The dataset of what each slot is bound to."""
         self.opened_as: dict[int, Hashable] = {}
         """What each open file was bound to when it was opened."""
         self.sizes: dict[int, Spread] = {}
@@ -142,12 +144,16 @@ class _Walker:
 
     def bind(self, step: Mapping[str, Any]) -> None:
         slot = step["slot"]
+        copied = self.copied(step)
+        if copied is not None:
+            self.copy(copied, slot)
+            return
         self.places.pop(slot, None)
         self.names.pop(slot, None)
         self.identities[slot] = self.identity_of(step)
+        self.homes[slot] = self.home_of(step)
         if "pick" in step:
-            picker = self.census.body["pickers"][step["pick"]]
-            dataset = picker["dataset"]
+            dataset = self.homes[slot]
             self.sizes[slot] = self.census.spread_of_pick(step["pick"])
             picked = self.census.picked(step["pick"])
             self.touch(dataset, [index for index, _ in picked])
@@ -158,6 +164,30 @@ class _Walker:
             self.names[slot] = json.dumps(step["name"])
             known = self.written.get(self.names[slot])
             self.sizes[slot] = self.size_of_name(step["name"]) if known is None else known
+
+    def home_of(self, step: Mapping[str, Any]) -> int:
+        """Return the dataset that a ``bind`` step binds something of."""
+        if "pick" in step:
+            step = self.census.body["pickers"][step["pick"]]
+        dataset: int = step["name"]["dataset"] if "name" in step else step["dataset"]
+        return dataset
+
+    def copied(self, step: Mapping[str, Any]) -> int | None:
+        """Return the slot that has the path already to which another one will be bound."""
+        match step:
+            case {"name": {"dataset": int(home), "parts": [{"path_of": int(slot)}]}}:
+                return slot if self.homes.get(slot) == home else None
+            case _:
+                return None
+
+    def copy(self, source: int, slot: int) -> None:
+        what_is_known: tuple[dict[int, Any], ...]
+        what_is_known = (self.identities, self.homes, self.sizes, self.names, self.places)
+        for known in what_is_known:
+            if source in known:
+                known[slot] = known[source]
+            else:
+                known.pop(slot, None)
 
     def identity_of(self, step: Mapping[str, Any]) -> Hashable:
         """Tell what a slot will be bound to from all else; what is drawn is like nothing else."""
@@ -197,6 +227,7 @@ class _Walker:
             if indexes and step[kind]:
                 self.sizes[step["slot"]] = self.census.sizes_of_type(dataset, kind)
                 self.identities[step["slot"]] = ("each", dataset, kind)
+                self.homes[step["slot"]] = dataset
                 self.touch(dataset, indexes)
                 self.branch(step[kind], times, len(indexes))
 
