@@ -9,13 +9,15 @@ import json
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from replayer.plan.census import Census
 from replayer.plan.room import Room
 from replayer.plan.spread import ZERO, Spread, constant, pieces, ratio_up, smaller
 
 __all__ = ["Tally", "expect_transaction"]
+
+V = TypeVar("V")
 
 O_CREAT = 0o100
 ENTRIES_PER_GETDENTS = 800  # 32 KiB of entries of about 40 bytes
@@ -74,6 +76,13 @@ def expect_transaction(census: Census, steps: Sequence[Mapping[str, Any]]) -> Ta
     tally.held_bytes += room.held_bytes
     tally.held_files += room.held_files
     return tally
+
+
+def _copy(known: dict[int, V], source: int, slot: int) -> None:
+    if source in known:
+        known[slot] = known[source]
+    else:
+        known.pop(slot, None)
 
 
 class _Walker:
@@ -181,13 +190,11 @@ class _Walker:
                 return None
 
     def copy(self, source: int, slot: int) -> None:
-        what_is_known: tuple[dict[int, Any], ...]
-        what_is_known = (self.identities, self.homes, self.sizes, self.names, self.places)
-        for known in what_is_known:
-            if source in known:
-                known[slot] = known[source]
-            else:
-                known.pop(slot, None)
+        _copy(self.identities, source, slot)
+        _copy(self.homes, source, slot)
+        _copy(self.sizes, source, slot)
+        _copy(self.names, source, slot)
+        _copy(self.places, source, slot)
 
     def identity_of(self, step: Mapping[str, Any]) -> Hashable:
         """Tell what a slot will be bound to from all else; what is drawn is like nothing else."""
