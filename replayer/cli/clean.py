@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from replayer.engine import Finding, Sandbox, Task
 from replayer.errors import ReplayerError
 from replayer.load.asking import ask
 from replayer.load.patience import Patience
+from replayer.load.targets import DEFAULT_FOLDER
 from replayer.measure.facts import collect_machine
 from replayer.measure.run import Process, is_alive
 
@@ -87,16 +88,22 @@ def _on(path: Path, begun: Sequence[Path]) -> list[Sandbox]:
 def find_begun(path: Path) -> list[Path]:
     """Return folders that a run was killed in the making or the removing of.
 
-    They have a run's name and nothing in them: no marker either. Directly below a path, or the path
-    itself.
+    They have a run's name and nothing in them: no marker either. The path itself, or in it or its
+    default target.
     """
     if BEGUN.fullmatch(path.name):
         return [path] if _is_empty(path) else []
     return sorted(
-        folder
-        for folder in path.glob(f"{PREFIX}*")
-        if BEGUN.fullmatch(folder.name) and _is_empty(folder)
+        folder for folder in _in(path) if BEGUN.fullmatch(folder.name) and _is_empty(folder)
     )
+
+
+def _in(path: Path) -> Iterator[Path]:
+    """Yield what may be a run's directly below a path, and in the default target that is there."""
+    yield from path.glob(f"{PREFIX}*")
+    default = path / DEFAULT_FOLDER
+    if not default.is_symlink():
+        yield from default.glob(f"{PREFIX}*")
 
 
 def _is_empty(path: Path) -> bool:
@@ -107,19 +114,21 @@ def _is_empty(path: Path) -> bool:
 
 
 def find_folders(path: Path) -> list[Path]:
-    """Return the marked folders directly below a path, or the path itself if it is one by its name.
+    """Return the path itself if it is a run's by its marker or its name, else those in it.
+
+    Those in it have a marker; what has only the name is refused when it is opened.
 
     Raises:
-        ReplayerError: It does not exist, or bears a run's name without its marker.
+        ReplayerError: It does not exist.
     """
     if not path.is_dir() or path.is_symlink():
         message = f"{path}: is not a folder"
         raise ReplayerError(message, hint="name a target, or the folder of a run on it")
-    if path.name.startswith(PREFIX) or (path / MARKER).exists():
+    if BEGUN.fullmatch(path.name) or os.path.lexists(path / MARKER):
         return [path]
     return sorted(
         folder
-        for folder in path.glob(f"{PREFIX}*")
+        for folder in _in(path)
         if folder.is_dir() and not folder.is_symlink() and os.path.lexists(folder / MARKER)
     )
 

@@ -48,18 +48,36 @@ class FileSystem:
         self._user = user
         self._free = set(range(SLOTS))
         self._failed = False
+        self._within: str | None = None
 
     @contextmanager
     def transaction(self, name: str) -> Iterator[None]:
-        """Measure what is done inside as one transaction; an exception inside fails it."""
+        """Measure what is done inside as one transaction; an exception inside fails it.
+
+        Raises:
+            RuntimeError: It begins inside another one: a user's transactions follow each other.
+        """
+        if self._within is not None:
+            message = f"the transaction {name!r} begins inside {self._within!r}: end that one first"
+            raise RuntimeError(message)
+        self._within = name
         self._failed = False
-        self._ask({"begin": name})
+        try:
+            self._ask({"begin": name})
+            with self._failing(name):
+                yield
+            self._ask({"end": name, "failed": self._failed})
+        finally:
+            self._within = None
+
+    @contextmanager
+    def _failing(self, name: str) -> Iterator[None]:
+        """End a transaction as failed if something is raised inside."""
         try:
             yield
         except Exception:
             self._ask({"end": name, "failed": True})
             raise
-        self._ask({"end": name, "failed": self._failed})
 
     def open(self, path: str, mode: str = "r", permissions: int = 0o644) -> "File":
         """Open a file in one of Python's modes: r, w, a or x, each also with a +."""
@@ -197,7 +215,7 @@ class File:
         return self._call("pread", size=_const(size), offset=_const(offset))
 
     def write(self, size: int, block: int = BLOCK_BYTES) -> int:
-        """Write so many bytes, a block at a time; returns how many the last call wrote."""
+        """Write so many bytes, a block a call; returns how many all calls together wrote."""
         return self._call("write", total=_const(size), block=_const(block))
 
     def pwrite(self, size: int, offset: int) -> int:

@@ -32,6 +32,7 @@ ANSWER_S = 20.0  # chosen: a mount that takes longer for one call is taken for d
 HUNG_S = 120.0  # chosen: NFS gives up on a dead server after about as long
 SHOWN_S = 10.0  # chosen: longer than the 3 to 6 s that NFS clients keep a directory's attributes
 NS_PER_S = 1_000_000_000
+LEAST_PATIENCE_S = 3.0  # chosen: a mount that is well answers by then, whatever its users may take
 THREADS = 8  # chosen: hides a millisecond of latency, and does not drown one disk
 
 
@@ -43,13 +44,18 @@ class Works:
         plan: What is laid out.
         progress: Who is told.
         interruption: Who may end it.
-        stop_timeout_s: How long work that was cancelled may take to end.
+        stop_timeout_s: How long users may take to end.
     """
 
     plan: Plan
     progress: Progress
     interruption: Interruption
     stop_timeout_s: float
+
+    @property
+    def patience_s(self) -> float:
+        """How long work that was cancelled, or that ends a run, may take to end."""
+        return max(self.stop_timeout_s, LEAST_PATIENCE_S)
 
 
 @dataclass
@@ -200,7 +206,7 @@ class Ground:
             return None
         look = partial(find_loss, self.target.name, self.sandboxes[0], self._made)
         try:
-            return call_within(self.works.stop_timeout_s, look, self.sandboxes[0].path)
+            return call_within(self.works.patience_s, look, self.sandboxes[0].path)
         except OSError as error:
             self.is_hanging |= isinstance(error, TimeoutError)
             return None
@@ -239,7 +245,7 @@ class Ground:
         """Start a task, wait for it while others run, and return what it found."""
         self.works.interruption.check(f"{doing} {self.target.name}")
         task = start()
-        patience = Patience(HUNG_S, self.works.stop_timeout_s)
+        patience = Patience(HUNG_S, self.works.patience_s)
         self._poll((task, patience), doing, lambda: bool(self.works.interruption.level))
         self.works.interruption.check(f"{doing} {self.target.name}")
         return self._result(task)
@@ -248,7 +254,7 @@ class Ground:
         """Do the same at a run's end, whatever has ended it: a signal that comes now ends this."""
         presses = self.works.interruption.presses
         task = start()
-        patience = Patience(self.works.stop_timeout_s, self.works.stop_timeout_s)
+        patience = Patience(self.works.patience_s, self.works.patience_s)
         self._poll((task, patience), doing, lambda: self.works.interruption.presses > presses)
         return self._result(task)
 

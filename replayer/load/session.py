@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 
 from replayer.engine import Engine
 from replayer.errors import ReplayerError
@@ -24,6 +23,7 @@ from replayer.load.progress import Progress
 from replayer.load.replays import load_plan, make_event_log
 from replayer.load.schedule import Segment
 from replayer.load.targets import (
+    DEFAULT_FOLDER,
     MountError,
     Target,
     TargetError,
@@ -48,7 +48,6 @@ __all__ = [
     "put_away",
 ]
 
-DEFAULT_FOLDER = Path("replayer-data")
 CHECK_S = 20.0  # chosen: a mount that takes longer to be looked at is taken for dead
 OVERHEAD_OPS = 100_000  # chosen: 10 ms at the promised 100 ns an op
 

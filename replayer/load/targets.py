@@ -14,8 +14,18 @@ from pathlib import Path
 
 from replayer.errors import ReplayerError
 
-__all__ = ["MountError", "Target", "TargetError", "check_target", "explain", "parse_targets"]
+__all__ = [
+    "DEFAULT_FOLDER",
+    "MountError",
+    "Target",
+    "TargetError",
+    "check_target",
+    "explain",
+    "parse_targets",
+]
 
+DEFAULT_FOLDER = Path("replayer-data")
+"""The target of a run that names none."""
 FORBIDDEN = ("/dev", "/proc", "/sys")
 GONE = frozenset({errno.ENOTCONN, errno.ESTALE, errno.EIO, errno.EHOSTDOWN, errno.ETIMEDOUT})
 

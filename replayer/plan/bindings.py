@@ -12,7 +12,7 @@ from replayer.scenario.places import Place, template_parts
 from replayer.scenario.refusals import show_key
 from replayer.scenario.steps import List, Readlink, Rmdir, StepPart
 
-__all__ = ["compile_parts", "compile_place", "compile_template", "refuse"]
+__all__ = ["compile_copy", "compile_parts", "compile_place", "compile_template", "refuse"]
 
 TYPES = {"file": "f", "directory": "d", "link": "l", "any": "fdl"}
 RANDOM_DIGITS = 8
@@ -29,6 +29,16 @@ def compile_place(scope: Scope, step: StepPart, place: Place, key: Key) -> list[
     if place.name is None:
         return [{"do": "bind", "slot": slot, "dataset": scope.book.numbers[place.in_]}]
     return [compile_template(scope, place.slot, place.in_, (*key, "name"), place.name)]
+
+
+def compile_copy(scope: Scope, name: str, place: Place) -> dict[str, Any]:
+    """Return the ``bind`` step that gives a name the path of a place which is bound already."""
+    dataset = scope.book.numbers[str(place.in_ or place.from_)]
+    bind: dict[str, Any] = {"do": "bind", "slot": scope.slot(name)}
+    scope.take_over(name, place.slot)
+    if place.in_ is not None and place.name in {None, "."}:
+        return {**bind, "dataset": dataset}  # a dataset's own directory has no path within it
+    return {**bind, "name": {"dataset": dataset, "parts": [{"path_of": scope.slot(place.slot)}]}}
 
 
 def compile_template(

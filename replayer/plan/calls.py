@@ -4,11 +4,18 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from replayer.plan.bindings import compile_parts, compile_place, compile_template, refuse
+from replayer.plan.bindings import (
+    compile_copy,
+    compile_parts,
+    compile_place,
+    compile_template,
+    refuse,
+)
 from replayer.plan.scope import Scope
 from replayer.plan.traces import replay_step
 from replayer.scenario import steps as s
 from replayer.scenario.document import Key
+from replayer.scenario.flow import APART
 from replayer.scenario.references import places_of
 
 __all__ = ["OPEN_FLAGS", "compile_steps"]
@@ -67,12 +74,21 @@ def _compile_step(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
         case s.Think() | s.Replay() | s.Signal() | s.Await():
             return [_compile_single(scope, step)]
         case _:
-            binds = [
-                bind
-                for place_key, place in places_of(step, inside)
-                for bind in compile_place(scope, step, place, place_key)
-            ]
-            return [*binds, *_calls(scope, step, inside)]
+            return _compile_call(scope, step, inside)
+
+
+def _compile_call(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
+    """Compile a step that binds names and makes calls."""
+    if isinstance(step, s.OfTwoPaths) and step.takes_over:
+        to = step.to.model_copy(update={"as_": APART})
+        call = _compile_call(scope, step.model_copy(update={"to": to}), key)
+        return [*call, compile_copy(scope, step.slot, to)]
+    binds = [
+        bind
+        for place_key, place in places_of(step, key)
+        for bind in compile_place(scope, step, place, place_key)
+    ]
+    return [*binds, *_calls(scope, step, key)]
 
 
 def _compile_single(scope: Scope, step: s.Think | s.Replay | s.Signal | s.Await) -> PlanStep:

@@ -9,13 +9,15 @@ import json
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from replayer.plan.census import Census
 from replayer.plan.room import Room
 from replayer.plan.spread import ZERO, Spread, constant, pieces, ratio_up, smaller
 
 __all__ = ["Tally", "expect_transaction"]
+
+V = TypeVar("V")
 
 O_CREAT = 0o100
 ENTRIES_PER_GETDENTS = 800  # 32 KiB of entries of about 40 bytes
@@ -76,6 +78,13 @@ def expect_transaction(census: Census, steps: Sequence[Mapping[str, Any]]) -> Ta
     return tally
 
 
+def _copy(known: dict[int, V], source: int, slot: int) -> None:
+    if source in known:
+        known[slot] = known[source]
+    else:
+        known.pop(slot, None)
+
+
 class _Walker:
     def __init__(self, census: Census) -> None:
         self.census = census
@@ -83,6 +92,8 @@ class _Walker:
         self.room = Room()
         self.identities: dict[int, Hashable] = {}
         """What each slot is bound to: equal ones are one entry, or the same entries in turn."""
+        self.homes: dict[int, int] = {}
+        """The dataset of what each slot is bound to."""
         self.opened_as: dict[int, Hashable] = {}
         """What each open file was bound to when it was opened."""
         self.sizes: dict[int, Spread] = {}
@@ -142,12 +153,16 @@ class _Walker:
 
     def bind(self, step: Mapping[str, Any]) -> None:
         slot = step["slot"]
+        copied = self.copied(step)
+        if copied is not None:
+            self.copy(copied, slot)
+            return
         self.places.pop(slot, None)
         self.names.pop(slot, None)
         self.identities[slot] = self.identity_of(step)
+        self.homes[slot] = self.home_of(step)
         if "pick" in step:
-            picker = self.census.body["pickers"][step["pick"]]
-            dataset = picker["dataset"]
+            dataset = self.homes[slot]
             self.sizes[slot] = self.census.spread_of_pick(step["pick"])
             picked = self.census.picked(step["pick"])
             self.touch(dataset, [index for index, _ in picked])
@@ -158,6 +173,28 @@ class _Walker:
             self.names[slot] = json.dumps(step["name"])
             known = self.written.get(self.names[slot])
             self.sizes[slot] = self.size_of_name(step["name"]) if known is None else known
+
+    def home_of(self, step: Mapping[str, Any]) -> int:
+        """Return the dataset that a ``bind`` step binds something of."""
+        if "pick" in step:
+            step = self.census.body["pickers"][step["pick"]]
+        dataset: int = step["name"]["dataset"] if "name" in step else step["dataset"]
+        return dataset
+
+    def copied(self, step: Mapping[str, Any]) -> int | None:
+        """Return the slot that has the path already to which another one will be bound."""
+        match step:
+            case {"name": {"dataset": int(home), "parts": [{"path_of": int(slot)}]}}:
+                return slot if self.homes.get(slot) == home else None
+            case _:
+                return None
+
+    def copy(self, source: int, slot: int) -> None:
+        _copy(self.identities, source, slot)
+        _copy(self.homes, source, slot)
+        _copy(self.sizes, source, slot)
+        _copy(self.names, source, slot)
+        _copy(self.places, source, slot)
 
     def identity_of(self, step: Mapping[str, Any]) -> Hashable:
         """Tell what a slot will be bound to from all else; what is drawn is like nothing else."""
@@ -197,6 +234,7 @@ class _Walker:
             if indexes and step[kind]:
                 self.sizes[step["slot"]] = self.census.sizes_of_type(dataset, kind)
                 self.identities[step["slot"]] = ("each", dataset, kind)
+                self.homes[step["slot"]] = dataset
                 self.touch(dataset, indexes)
                 self.branch(step[kind], times, len(indexes))
 

@@ -93,6 +93,14 @@ class Scope:
         for known in (self.whole, self.sized, self.exists):
             known.pop(name, None)
 
+    def take_over(self, name: str, other: str) -> None:
+        """Know of a name what is known of another one, whose path it has from now on."""
+        self.unbind(name)
+        if other in self.sized:
+            self.sized[name] = self.sized[other]
+        if other in self.exists:
+            self.exists[name] = self.exists[other]
+
     def slot(self, name: str) -> int:
         """Return the number of a name's slot."""
         return self.slots[name]

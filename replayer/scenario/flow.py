@@ -1,6 +1,6 @@
 """Judges the steps of a transaction in order: names are bound and files open before their use."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from replayer.scenario.document import Key
@@ -16,6 +16,7 @@ from replayer.scenario.steps import (
     For,
     OfEither,
     OfFile,
+    OfTwoPaths,
     Open,
     Repeat,
     Script,
@@ -26,13 +27,16 @@ from replayer.scenario.steps import (
 )
 from replayer.scenario.walk import blocks_of, walk_steps
 
-__all__ = ["BUILT_IN", "MAX_NAMES", "check_flow", "names_in"]
+__all__ = ["APART", "BUILT_IN", "MAX_NAMES", "check_flow", "names_in", "names_of"]
 
 BUILT_IN = frozenset({"user", "round", "seq", "next", "random"})
 """What a template knows without a step that binds it."""
 
 MAX_NAMES = 16
 """Slots of plan format 1."""
+
+APART = "(to)"
+"""What ``to`` is called while a call is made on two paths of one name; no name that a step has."""
 
 
 @dataclass(frozen=True)
@@ -178,15 +182,22 @@ def names_of(sequences: Mapping[str, Sequence[StepPart]], steps: Sequence[StepPa
     for _, step in walk_steps(steps, ()):
         if isinstance(step, Use):
             found.update(dict.fromkeys(names_of(sequences, sequences[step.sequence])))
-        for _, place in places_of(step, ()):
-            if not (isinstance(step, OfEither) and step.file is not None):
-                found.setdefault(place.slot)
+        found.update(dict.fromkeys(_names_of_paths(step)))
         if isinstance(step, Each | For | Script):
             found.setdefault(step.as_)
         if isinstance(step, Script):
             for used in {line.sequence: None for line in step.lines}:
                 found.update(dict.fromkeys(names_of(sequences, sequences[used])))
     return list(found)
+
+
+def _names_of_paths(step: StepPart) -> Iterator[str]:
+    if isinstance(step, OfEither) and step.file is not None:
+        return
+    for _, place in places_of(step, ()):
+        yield place.slot
+    if isinstance(step, OfTwoPaths) and step.takes_over:
+        yield APART
 
 
 def _joined(step: StepPart, before: _State, ends: list[_State]) -> _State:

@@ -20,6 +20,7 @@ __all__ = [
     "Listxattr",
     "Lstat",
     "Mkdir",
+    "OfTwoPaths",
     "Open",
     "Readlink",
     "Removexattr",
@@ -119,19 +120,28 @@ def _read_to(value: object) -> object:
 To = Annotated[Place, BeforeValidator(_read_to)]
 
 
-class Rename(OfPath):
+class OfTwoPaths(OfPath):
+    """A call on two paths, which may share a name: then it stands for ``to`` afterwards."""
+
+    to: To
+
+    @property
+    def takes_over(self) -> bool:
+        """Whether ``to`` is bound to the name that the path still has during the call."""
+        return self.to.binds and self.to.slot == self.slot
+
+
+class Rename(OfTwoPaths):
     """rename(2), or renameat2(2) that refuses or exchanges what exists."""
 
     do: Literal["rename"]
-    to: To
     existing: Literal["replace", "refuse", "exchange"] = "replace"
 
 
-class Link(OfPath):
+class Link(OfTwoPaths):
     """link(2): a hard link."""
 
     do: Literal["link"]
-    to: To
 
 
 class Symlink(OfPath):

@@ -28,7 +28,7 @@ class Editor(FileUser):
     def save(self):
         with self.fs.transaction("save"):
             with self.fs.open(self.name, "w") as file:
-                assert file.write(300_000) > 0
+                assert file.write(300_000) == 300_000
                 file.fsync()
                 assert file.stat() == 300_000
             assert self.fs.stat(self.name) == 300_000

@@ -172,6 +172,21 @@ def test_a_run_killed_with_9_is_removed_by_clean_and_nothing_else_is(
     assert "look" in shown.out, shown.err
 
 
+@pytest.mark.parametrize("where", [".", "replayer-data"])
+def test_a_run_without_a_target_that_is_killed_is_removed_by_clean(
+    shell: Shell, until: Until, where: str
+) -> None:
+    process = shell.start("run", "look.yaml", "-t", "60s")
+    until(lambda: is_measuring(shell.home))
+    process.kill()
+    process.communicate()
+    (folder,) = (shell.home / "replayer-data").iterdir()
+    done = shell.run("clean", where)
+    assert done.code == 0, done.err
+    assert done.out.startswith(f"removed {folder.relative_to(shell.home)}: ")
+    assert list((shell.home / "replayer-data").iterdir()) == []
+
+
 def test_a_signal_while_laying_out_removes_what_was_laid_out(shell: Shell, until: Until) -> None:
     mount = shell.target()
     many = ("--set", "files.files=200000", "--set", "files.sizes=16KiB")

@@ -9,7 +9,7 @@ import pytest
 
 from replayer.engine import reference
 from replayer.plan.compile import compile_plan
-from replayer.scenario import load_scenario, shipped_scenarios
+from replayer.scenario import load_scenario, parse_scenario, shipped_scenarios
 from tests.property.observation import Document, fresh_folder, run_reference
 from tests.property.test_agreement import agree
 
@@ -133,6 +133,42 @@ def one_of(document: Document, number: int, folder: Path) -> tuple[str, list[ref
     turns = [0] * (1 if name in ONCE else document["stop"]["transactions"])
     run = reference.run_plan({**document, "mix": mix}, folder, turns=turns, round_number=number)
     return name, run.samples
+
+
+TWO_PATHS = """\
+name: two-paths
+datasets: {work: {directory: true}, kept: {files: 3, sizes: 1KiB}}
+iterations: 2
+mix: {move: 1}
+transactions:
+  move:
+    - open: {in: work, name: "a-{seq}", flags: [create, wronly]}
+    - write: {size: 2KiB}
+    - rename: {path: file, to: {in: work, name: "{file.name}-{random}"}}
+    - fsync
+    - close
+    - link: {path: file, to: {in: work, name: "b-{seq}"}}
+    - unlink: {in: work, name: "b-{seq}", as: other}
+    - stat: {path: file, expect: ENOENT}
+    - mkdir: {in: work, name: "c-{seq}"}
+    - rename: {in: work, name: "c-{seq}", to: {in: work, name: "d-{seq}"}}
+    - rmdir
+    - bind: {in: kept, name: f0}
+    - rename: {path: file, to: {from: kept, pick: own}, existing: exchange, expect: any}
+    - stat: file
+    - rename: {path: file, to: {in: kept}, expect: [EEXIST, ENOTEMPTY, EISDIR]}
+    - list: file
+"""
+
+
+def test_two_paths_of_one_name_are_both_known_to_the_call(memory: Path) -> None:
+    document = json.loads(compile_plan(parse_scenario(TWO_PATHS, "two.yaml"), users=1).document())
+    agree(document, memory, 0)
+    with fresh_folder(memory) as folder:
+        run = run_reference(document, folder, 0)
+        assert [sample for sample in run.samples if not sample.expected] == []
+        names = [path.name for path in (folder / "work").iterdir()]
+    assert sorted(name[:4] for name in names) == ["a-0-", "a-1-"]
 
 
 def test_a_length_that_is_not_the_last_one_closed_is_a_violation(memory: Path) -> None:

@@ -11,7 +11,8 @@ from locust.web import WebUI
 
 from replayer.load.listening import try_address, try_certificate
 from replayer.load.options import Settings, options_of
-from replayer.load.session import DEFAULT_FOLDER, chosen_targets
+from replayer.load.session import chosen_targets
+from replayer.load.targets import DEFAULT_FOLDER
 from replayer.load.users import has_scenario_users
 from replayer.load.web import guard, locust_page, login, pages
 from replayer.load.web.desk import Desk

@@ -169,6 +169,8 @@ def test_a_file_that_its_transaction_removes_takes_room_once_a_user() -> None:
     assert needed(*steps_of("{random}"), "unlink: file") == times(3)
     renamed = "rename: {path: file, to: {in: work, name: b, as: b}}"
     assert needed(*steps_of("a"), renamed, "unlink: b") == times(3)
+    by_default = "rename: {path: file, to: {in: work, name: '{file.name}-{random}'}}"
+    assert needed(*steps_of("a"), by_default, "unlink: file") == times(3)
 
 
 def test_a_file_that_stays_takes_room_in_each_transaction() -> None:
