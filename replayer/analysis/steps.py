@@ -144,53 +144,59 @@ def _chosen(logs: Floats) -> list[int]:
 
 
 def _candidates(logs: Floats) -> Iterator[tuple[float, int, int, int]]:
-    for low, high in _windows(logs.size):
-        statistic = _statistic(logs[low:high])[SHORTEST - 1 : high - low - 1 - SHORTEST]
-        best = int(statistic.argmax())
-        if statistic[best] > CRITICAL:
-            yield float(statistic[best]), low, high, low + SHORTEST + best
+    """Yield the statistic, the window and the place of each split that is beyond noise."""
+    for width, starts in _layers(logs.size):
+        statistic = _statistic(logs[starts[:, None] + np.arange(width)])
+        statistic = statistic[:, SHORTEST - 1 : width - 1 - SHORTEST]
+        best = statistic.argmax(axis=1)
+        for low, place, highest in zip(
+            starts.tolist(), best.tolist(), statistic.max(axis=1).tolist(), strict=True
+        ):
+            if highest > CRITICAL:
+                yield highest, low, low + width, low + SHORTEST + place
 
 
-def _windows(size: int) -> Iterator[tuple[int, int]]:
-    """Yield seeded windows: each layer is shorter by the root of two, and half overlaps itself.
+def _layers(size: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Yield seeded windows, their width and where they begin.
 
-    Those of the shortest layer begin at every value, so that one holds nothing but one end of a
-    level that does not last much longer than ``SHORTEST``.
+    Each layer is shorter by the root of two, and half overlaps itself. Those of the shortest begin
+    at every value, so that one holds nothing but one end of a level that does not last much longer
+    than ``SHORTEST``.
     """
     length = float(size)
     while length > FEWEST:
         width = round(length)
         number = -(-2 * (size - width) // width) + 1
-        starts = np.unique(np.linspace(0, size - width, number).round().astype(int))
-        yield from ((int(start), int(start) + width) for start in starts)
+        yield width, np.unique(np.linspace(0, size - width, number).round().astype(np.int64))
         length /= 2**0.5
-    yield from ((start, start + FEWEST) for start in range(size - FEWEST + 1))
+    if size >= FEWEST:
+        yield FEWEST, np.arange(size - FEWEST + 1)
 
 
 def _statistic(values: Floats) -> Floats:
-    """Return the statistic of a split at each value but the first and the last.
+    """Return, for each row, the statistic of a split at each value but the first and the last.
 
     The value at the split counts on neither side: an interval in which a step falls holds some of
     both levels, and as a part of one it would look like noise beside which no step shows.
     """
-    size = values.size - 1
-    centred = values - values.mean()
-    left, right = np.cumsum(centred), np.cumsum(centred[::-1])
+    size = values.shape[1] - 1
+    centred = values - values.mean(axis=1, keepdims=True)
+    left, right = np.cumsum(centred, axis=1), np.cumsum(centred[:, ::-1], axis=1)
     before = np.arange(1, size)
     after, share = size - before, before / size
-    noise = (_roughness(left)[before - 1] + _roughness(right)[after - 1]) / size**2
+    noise = (_roughness(left)[:, before - 1] + _roughness(right)[:, after - 1]) / size**2
     floor = NOISE_FLOOR**2 * (share**2 + (1 - share) ** 2) / 6  # that of even noise so strong
-    apart = (1 - share) * left[before - 1] - share * right[after - 1]
+    apart = (1 - share) * left[:, before - 1] - share * right[:, after - 1]
     found: Floats = apart**2 / size / (noise + floor)
     return found
 
 
 def _roughness(sums: Floats) -> Floats:
-    """Return, for each k, the sum over i ≤ k of (S_i - i/k * S_k) squared."""
-    steps = np.arange(1, sums.size + 1, dtype=np.float64)
-    slope = sums / steps
-    crossed = np.cumsum(steps * sums)
-    found: Floats = np.cumsum(sums**2) - 2 * slope * crossed + slope**2 * np.cumsum(steps**2)
+    """Return, for each row and k, the sum over i ≤ k of (S_i - i/k * S_k) squared."""
+    steps = np.arange(1, sums.shape[1] + 1, dtype=np.float64)
+    slope, squares = sums / steps, np.cumsum(steps**2)
+    crossed = np.cumsum(steps * sums, axis=1)
+    found: Floats = np.cumsum(sums**2, axis=1) - 2 * slope * crossed + slope**2 * squares
     return np.maximum(found, 0.0)
 
 
