@@ -53,7 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--runtime",
         type=_parse_time,
         metavar="TIME",
-        help="how long each job runs on each target in each round, such as 10s",
+        help="how long each job runs on each target in each round, such as 10s: over its files "
+        "again and again; one that reads back what it wrote (verify=) runs so long at most",
     )
     parser.add_argument(
         "-s",

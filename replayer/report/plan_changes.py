@@ -16,7 +16,7 @@ __all__ = ["plan_changes", "same_work", "work_of"]
 
 _LENGTHS = frozenset({"stop", "warm_up_ns"})
 """What a plan says of how long it lasts. ``stop`` holds the time of one round, too."""
-_FIO_LENGTHS = ("runtime=", "ramp_time=")
+_FIO_LENGTHS = ("runtime=", "time_based", "ramp_time=")
 _LONGEST = 40  # characters of a value that is still shown: chosen
 _MOST = 6  # differences that are named: chosen
 

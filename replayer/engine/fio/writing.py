@@ -29,7 +29,7 @@ class Scale:
 
     Attributes:
         size_bytes: Size of a job's files.
-        runtime_s: How long it runs.
+        runtime_s: How long it runs; one that verifies what it wrote: at most.
         seed: Where random offsets come from.
     """
 
@@ -73,8 +73,12 @@ def _scaled_section(section: Section, scale: Scale) -> Section:
         options = [found for found in options if found.name not in {"size", "filesize", "io_size"}]
         options.append(Option("size", str(scale.size_bytes), place))
     if scale.runtime_s is not None:
-        options = [found for found in options if found.name != "runtime"]
+        options = [found for found in options if found.name not in {"runtime", "time_based"}]
         options.append(Option("runtime", f"{round(scale.runtime_s * 1000)}ms", place))
+        # Without it a runtime is only an upper limit (fio's manual), and small files are soon done.
+        # With it a job that reads back what it wrote would write to the end, and never read back.
+        if section.value("verify") in {None, "0", "none"}:
+            options.append(Option("time_based", None, place))
     if section.value("randseed") is None:
         options.append(Option("randseed", str(scale.seed), place))
     return replace(section, options=tuple(options))

@@ -57,6 +57,23 @@ def test_the_command_line_replaces_size_and_runtime_of_every_job() -> None:
         assert section.value("randseed") == "7"
 
 
+@pytest.mark.parametrize("line", ["", "time_based=0\n", "time_based\n"])
+def test_a_job_runs_as_long_as_the_command_line_says(line: str) -> None:
+    (section,) = fio.scaled(check(f"[a]\nsize=1m\n{line}"), fio.Scale(runtime_s=2.5)).sections
+    assert [each.value for each in section.options if each.name == "time_based"] == [None]
+
+
+def test_a_job_that_reads_back_what_it_wrote_gets_the_time_to() -> None:
+    text = "[a]\nrw=write\nsize=1m\nverify=crc32c\ntime_based\n"
+    (section,) = fio.scaled(check(text), fio.Scale(runtime_s=2.5)).sections
+    assert not section.switched_on("time_based")
+
+
+def test_without_a_time_a_job_ends_as_its_file_says() -> None:
+    (section,) = fio.scaled(check("[a]\nsize=1m\nruntime=9\n"), fio.Scale()).sections
+    assert not section.switched_on("time_based")
+
+
 @pytest.mark.parametrize(
     ("text", "needed"),
     [

@@ -238,7 +238,7 @@ def test_runs_of_different_work_are_refused(tmp_path: Path, change: dict[str, An
         report.compare([load(left), load(right)])
 
 
-@pytest.mark.parametrize(("line", "alike"), [("runtime=5s", True), ("bs=8k", False)])
+@pytest.mark.parametrize(("line", "alike"), [("runtime=5s\ntime_based", True), ("bs=8k", False)])
 def test_jobs_of_fio_are_the_same_work_for_however_long(
     tmp_path: Path, line: str, *, alike: bool
 ) -> None:
