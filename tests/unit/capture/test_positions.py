@@ -1,6 +1,7 @@
 """Positions at the beginning of a log, from what was open before and after the attaching."""
 
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def state(**found: tuple[int, int, str]) -> ProcessState:
 def line(ago_s: int, call: str, result: str = "1") -> str:
     stamp = time.clock_gettime_ns(time.CLOCK_REALTIME) - ago_s * NS_PER_S
     when = f"{stamp // NS_PER_S}.{stamp % NS_PER_S:09}"
-    return f"7 {when} {call} = {result} <0.000020000>\n"
+    return f"7     {when} {call} = {result} <0.000020000>\n"
 
 
 def found(
@@ -47,7 +48,7 @@ def found(
     noted = Positions([before])
     monkeypatch.setattr(positions, "is_running", lambda _: True)
     monkeypatch.setattr(positions, "tracer_of", lambda _: TRACER)
-    monkeypatch.setattr(positions, "read_state", lambda _: (after,))
+    monkeypatch.setattr(positions, "read_descriptors", lambda _: after.descriptors)
     noted.note(TRACER)
     log.write_text("".join(lines))
     (at_begin,) = noted.at_begin(log)
@@ -69,6 +70,28 @@ def test_what_was_recorded_before_the_look_is_taken_back(
         line(-60, 'write(3</srv/a>, "x", 1)'),
     ]
     assert found(monkeypatch, states, tmp_path / "log", *lines) == {"a": 51}
+
+
+def test_a_look_during_a_call_gives_way_to_another_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def look(_: Path) -> Iterator[Descriptor]:
+        position = next(shown)
+        if position == 53:
+            lines.append(line(0, 'write(3</srv/a>, "x", 1)'))
+            time.sleep(0.001)
+        yield from state(a=(3, position, "01")).descriptors
+
+    shown = iter([53, 53, 54, 54, 54])
+    lines: list[str] = []
+    noted = Positions([state(a=(3, 40, "01"))])
+    monkeypatch.setattr(positions, "is_running", lambda _: True)
+    monkeypatch.setattr(positions, "tracer_of", lambda _: TRACER)
+    monkeypatch.setattr(positions, "read_descriptors", look)
+    noted.note(TRACER)
+    (tmp_path / "log").write_text("".join(lines))
+    (at_begin,) = noted.at_begin(tmp_path / "log")
+    assert at_begin.descriptors[0].position == 54 - 2
 
 
 def test_what_moves_a_position_by_more_than_its_result_has_the_older_look(
