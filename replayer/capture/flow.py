@@ -18,6 +18,7 @@ from replayer.capture.compilation import Compilation, compile_trace, way_to_comp
 from replayer.capture.log import Log
 from replayer.capture.order import Attach, Launch, Order
 from replayer.capture.permission import explain_refusal
+from replayer.capture.positions import Positions
 from replayer.capture.prelude import write_prelude
 from replayer.capture.processes import ProcessState, read_own_state, read_state
 from replayer.capture.progress import Progress, make_progress, say
@@ -125,11 +126,13 @@ def _launch(job: _Capture, what: Launch, log: Log) -> _Done:
 def _attach(job: _Capture, what: Attach, log: Log) -> _Done:
     family = family_to_attach(what.pid)
     measured = _calibrate(job, job.strace, "attached")
-    before = _look(job, read_state(family), measured)
+    before = _look(job, (), measured)
     words = attach_words(job.strace, log.path, family)
+    positions = Positions(read_state(family))
     with Inbox() as inbox:
-        watch = Watch(log, inbox, job.progress)
+        watch = Watch(log, inbox, job.progress, positions.note)
         recording = record_attached(words, what.pid, watch, job.staging.errors)
+    before = replace(before, states=positions.at_begin(log.path))
     if recording.status != 0 and log.size_bytes == 0:
         raise explain_refusal(job.staging.errors.read_text(errors="replace").strip())
     return _done(before, words, recording, log)

@@ -11,12 +11,14 @@ from pathlib import Path
 from replayer.measure.frozen import Frozen
 
 __all__ = [
+    "PROC",
     "Descriptor",
     "ProcessState",
     "ancestors_of",
     "computed_below",
     "family_of",
     "is_running",
+    "read_descriptors",
     "read_own_state",
     "read_state",
     "tracees_of",

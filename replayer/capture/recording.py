@@ -10,7 +10,7 @@ SIGKILL is never sent to strace.
 import os
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -39,11 +39,19 @@ _PATIENCE = 2  # signals that a command may ignore before all it started is told
 
 @dataclass(frozen=True)
 class Watch:
-    """What stands around a recording."""
+    """What stands around a recording.
+
+    Attributes:
+        log: What strace writes.
+        inbox: Signals.
+        progress: Who is told.
+        attaching: Told strace's number as soon as it begins to attach; may wait until it has.
+    """
 
     log: Log
     inbox: Inbox
     progress: Progress
+    attaching: Callable[[int], object] | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +116,8 @@ def record_attached(words: Sequence[str], pid: int, watch: Watch, errors: Path) 
             preexec_fn=watch.inbox.release,  # noqa: PLW1509 - as above
             start_new_session=True,
         )
+    if watch.attaching is not None:
+        watch.attaching(strace.pid)
     remarks: list[str] = []
     _wait(strace, watch, _AttachedEnder(strace, pid, watch.log, remarks))
     status = strace.poll()

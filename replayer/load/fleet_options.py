@@ -21,6 +21,7 @@ __all__ = [
 DEFAULT_TIMEOUT_S = 10
 """Chosen: heartbeats come each second, and a busy machine may well miss a few."""
 EVERYWHERE = "*"
+EACH_CPU = -1  # Locust's number for as many as there are
 LOCUSTS = (
     "master_bind_host",
     "master_bind_port",
@@ -100,6 +101,7 @@ def arrange_modes(options: argparse.Namespace) -> None:
     if options.master and options.worker:
         message = "--master and --worker exclude each other"
         raise ReplayerError(message, hint="start the workers as processes of their own")
+    _check_processes(options.processes)
     if options.processes and not options.worker and options.master_bind_host == EVERYWHERE:
         # Two such runs at once are no trouble to each other, and nobody else can join.
         options.master_bind_host = options.master_host = LOOPBACK
@@ -111,6 +113,13 @@ def arrange_modes(options: argparse.Namespace) -> None:
     elif options.worker:
         _say(options, f"looks for its master at {options.master_host}:{options.master_port}")
         find_host("--master-host", options.master_host)
+
+
+def _check_processes(count: int | None) -> None:
+    """Refuse counts that Locust takes for one process, or ends at without a word of ours."""
+    if count is not None and count < 1 and count != EACH_CPU:
+        message = f"--processes must be at least 1, or {EACH_CPU} for one for each CPU, got {count}"
+        raise ReplayerError(message, hint="leave it out for one process alone")
 
 
 _said: set[str] = set()

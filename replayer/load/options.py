@@ -187,13 +187,14 @@ def add_target_options(parser: Parser) -> None:
         metavar="[NAME=]DIR[,DIR…]",
         help="run in a folder that an earlier run kept (--keep), after checking it; repeatable",
     )
-    parser.add_argument(
+    keeping = parser.add_mutually_exclusive_group()
+    keeping.add_argument(
         "--keep",
         action="store_const",
         const="laid-out",
         help="leave the folders there, laid out anew, for --reuse",
     )
-    parser.add_argument(
+    keeping.add_argument(
         "--keep-used",
         dest="keep",
         action="store_const",

@@ -13,3 +13,6 @@ class Parser(Protocol):
 
     def add_argument(self, *name_or_flags: str, **kwargs: Any) -> object:  # noqa: ANN401 - theirs
         """Declare one argument."""
+
+    def add_mutually_exclusive_group(self) -> "Parser":
+        """Return where arguments are declared of which at most one may be given."""

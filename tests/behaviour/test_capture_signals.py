@@ -1,6 +1,7 @@
 """How captures end: Ctrl-C, SIGTERM, processes that outlive their command, and ones attached to."""
 
 import json
+import lzma
 import os
 import pty
 import signal
@@ -211,6 +212,41 @@ def test_what_is_open_already_keeps_its_place_its_flags_and_its_sharers(
     assert results["diverged"] == []
     assert results["compared"] == 42
     assert load(shell.home / "trace")["counts"]["ops"]["inherit"] == 2
+
+
+WRITER = """
+import os, time
+out = os.open("root/out", os.O_WRONLY | os.O_CREAT)
+print("ready", flush=True)
+while True:
+    os.write(out, b"x")
+    os.lseek(out, 0, os.SEEK_CUR)
+    time.sleep(0.002)
+"""
+
+
+def test_a_file_that_is_being_written_is_noted_where_the_log_begins(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER], cwd=shell.home, stdout=subprocess.PIPE
+    )
+    with writer:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == b"ready\n"
+        pid = str(writer.pid)
+        capturing = shell.start("capture", "-o", "trace", "--root", "root", "-p", pid, "--keep-raw")
+        time.sleep(3)
+        capturing.send_signal(signal.SIGINT)
+        _, err = capturing.communicate(timeout=60)
+        writer.kill()
+    assert capturing.returncode == 0, err
+    (process,) = json.loads((shell.home / "trace/capture.json").read_text())["processes_before"]
+    (noted,) = (one for one in process["descriptors"] if one["link"].endswith("root/out"))
+    with lzma.open(shell.home / "trace/raw/log.strace.xz", "rt") as file:
+        lines = file.readlines()
+    seeks = [index for index, line in enumerate(lines) if " lseek(" in line]
+    writes = sum(" write(" in line for line in lines[: seeks[0]])
+    assert noted["position"] == int(lines[seeks[0]].rpartition(" = ")[2].split()[0]) - writes
 
 
 def test_attaching_ends_with_the_process(

@@ -69,6 +69,7 @@ def test_settings_come_back_from_the_words_they_are_written_as(settings: Setting
     [
         *(["--rounds=0"], ["--rounds=x"], ["--seed=-1"], ["--cache=hot"]),
         *(["--speed=0"], ["--speed=-1"], ["--speed=inf"], ["--speed=nan"], ["--speed=fast"]),
+        ["--keep", "--keep-used"],
         *(["--loops=0"], ["--loops=1.5"], ["--rate=5"], ["--rate=0/s"], ["--pace=quick"]),
     ],
 )

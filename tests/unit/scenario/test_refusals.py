@@ -69,6 +69,11 @@ MISTAKES = {
         "s.yaml:7: mix is all zero: at least one weight must be more than 0",
         "",
     ),
+    "unknown content": (
+        changed("mix:", "written: ones\nmix:"),
+        "s.yaml:7: written must be random, zeros or {compressible: 50%}, got 'ones'",
+        "",
+    ),
     "negative weight": (
         changed("look: 9", "look: -3"),
         "s.yaml:7: mix.look must be at least 0, got -3",
