@@ -1,7 +1,7 @@
 //! Follows the state of the traced program and turns its calls into events.
 //!
 //! Calls come in the order of the log and become events in the order in which they took effect: when they returned,
-//! except for those that let something go (close), which take effect when they are entered. Events go to the tables and
+//! except for those that let something go (a close, an unlock), which take effect when they are entered. Events go to the tables and
 //! to the order of events; nothing is kept of them here.
 
 mod copy;
@@ -102,6 +102,11 @@ impl Tracker {
     }
 
     fn dispatch(&mut self, call: &Call<'_>) -> Result<Fate, TraceError> {
+        if call.kind.lets_go()
+            && let Some(fate) = self.returned(call)
+        {
+            return Ok(fate);
+        }
         match call.kind {
             Kind::Open { path, args, shown } => self.open(call, path, args, *shown),
             Kind::Path { op, path, args } => self.on_path(call, *op, path, args),
