@@ -10,7 +10,10 @@ pub(crate) struct Description {
     pub(crate) slot: u32,
     /// Descriptors that hold it.
     pub(crate) refs: u32,
+    /// Where it was opened.
     pub(crate) path: PathId,
+    /// Where that is now: directories that are renamed take along what lies below them.
+    pub(crate) place: PathId,
     pub(crate) node: Option<NodeId>,
     /// Where the next read begins, as far as that is known.
     pub(crate) offset: Option<i64>,
@@ -41,6 +44,7 @@ impl Files {
             slot: self.next_slot,
             refs: 1,
             path,
+            place: path,
             node,
             offset: Some(0),
             appends: false,
@@ -68,6 +72,11 @@ impl Files {
 
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Description> {
         self.get_place(id)?.as_mut()
+    }
+
+    /// All of them, to tell where they are now.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Description> {
+        self.open.iter_mut().flatten()
     }
 
     /// One more descriptor holds it.

@@ -324,3 +324,52 @@ fn what_was_open_before_a_capture_has_the_flags_and_the_position_that_were_seen(
     assert_eq!(files, [Some(0); 4]);
     assert_eq!(trace.count("/counts/lines_not_understood"), 0);
 }
+
+#[test]
+fn what_is_open_in_a_directory_goes_where_the_directory_is_renamed_to() {
+    // As strace shows it with -y, and without.
+    for [new, live] in [["</r/new>", "</r/live>"], ["", ""]] {
+        let trace = asked(format!(
+            "mkdir(\"/r/new\", 0755) = 0\n\
+             openat(AT_FDCWD, \"/r/new\", O_RDONLY|O_DIRECTORY) = 7{new}\n\
+             openat(7{new}, \"a\", O_WRONLY|O_CREAT|O_EXCL, 0600) = 8\n\
+             rename(\"/r/new\", \"/r/live\") = 0\n\
+             openat(7{live}, \"b\", O_WRONLY|O_CREAT|O_EXCL, 0600) = 9\n\
+             newfstatat(7{live}, \"a\", {{st_mode=S_IFREG|0600, st_size=0, ...}}, 0) = 0\n\
+             mkdirat(7{live}, \"d\", 0755) = 0\n\
+             fchdir(7{live}) = 0\n\
+             chdir(\"d\") = 0\n\
+             rename(\"/r/live\", \"/r/old\") = 0\n\
+             mkdir(\"/r/new\", 0755) = 0\n\
+             rename(\"/r/new\", \"/r/live\") = 0\n\
+             mkdir(\"x\", 0755) = 0\n",
+        ))
+        .import();
+        let lines = trace.lines();
+        assert_eq!(lines[4], "open r/live/b #2 #0 = 0");
+        assert_eq!(lines[5], "stat r/live/a #0 = 0");
+        assert_eq!(lines[6], "mkdir r/live/d #0 = 0");
+        assert_eq!(lines.last().unwrap(), "mkdir r/old/d/x = 0");
+        assert_eq!(trace.tree(), ["r d 0"]);
+        assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+        assert_eq!(trace.count("/counts/files_corrected"), 0);
+    }
+}
+
+#[test]
+fn directories_that_are_exchanged_take_along_what_is_open_in_each() {
+    let trace = asked(
+        "mkdir(\"/r/a\", 0755) = 0\nmkdir(\"/r/b\", 0755) = 0\n\
+         openat(AT_FDCWD, \"/r/a\", O_RDONLY|O_DIRECTORY) = 7\n\
+         openat(AT_FDCWD, \"/r/b\", O_RDONLY|O_DIRECTORY) = 8\n\
+         renameat2(AT_FDCWD, \"/r/a\", AT_FDCWD, \"/r/b\", RENAME_EXCHANGE) = 0\n\
+         mkdirat(7, \"x\", 0755) = 0\nmkdirat(8, \"y\", 0755) = 0\n",
+    )
+    .cwd("/r")
+    .import();
+    assert_eq!(
+        trace.lines()[5..],
+        ["mkdir r/b/x #0 = 0", "mkdir r/a/y #1 = 0"]
+    );
+    assert_eq!(trace.tree(), ["r d 0"]);
+}

@@ -274,7 +274,7 @@ impl Tracker {
             At::File(file) => match self.held(task, *file) {
                 Some(Held::Inside(id)) => match self.files.get(id) {
                     Some(description) => {
-                        let (path, slot) = (description.path, description.slot);
+                        let (path, slot) = (description.place, description.slot);
                         if let Some(node) = description.node {
                             self.tree.set_kind(node, FileKind::Directory);
                         }
@@ -347,7 +347,7 @@ impl Tracker {
             Held::Inside(id) => self
                 .files
                 .get(id)
-                .map(|description| Hit::Inside(description.path)),
+                .map(|description| Hit::Inside(description.place)),
             Held::Outside(_) => Some(Hit::Outside),
         }
     }

@@ -105,7 +105,7 @@ impl Tracker {
                 Some(Held::Inside(id)) => self
                     .files
                     .get(id)
-                    .map_or(Spot::Unknown, |description| Spot::Inside(description.path)),
+                    .map_or(Spot::Unknown, |description| Spot::Inside(description.place)),
                 _ => Spot::Unknown,
             },
         };

@@ -8,7 +8,7 @@ use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::tracker::{Fate, On, Tracker};
-use crate::tree::Found;
+use crate::tree::{Found, NodeId};
 
 impl Tracker {
     /// Take a call on two paths.
@@ -87,6 +87,36 @@ impl Tracker {
             }
         }
         self.usage.renewed(paths, target, true);
+        if let (Op::Rename, Some([(here, _), (there, _)])) = (op, placed) {
+            let moves = [(source, target, there), (target, source, here)];
+            // Where two names were exchanged, the second move is the other one's.
+            let count = if here == there { 1 } else { 2 };
+            self.take_along(moves.get(..count).unwrap_or_default());
+        }
+    }
+
+    /// Directories were renamed, each from a place to a place: what is open in them, and who works in them, is elsewhere now.
+    fn take_along(&mut self, moves: &[(PathId, PathId, NodeId)]) {
+        let is_file = |&(_, _, node): &_| self.tree.kind(node) == FileKind::Regular;
+        if moves.iter().all(is_file) {
+            return;
+        }
+        let paths = &mut self.scope.paths;
+        for description in self.files.iter_mut() {
+            let place = description.place;
+            let now = moves.iter().find_map(|&(from, to, node)| {
+                let is_other = place == from && description.node != Some(node);
+                paths.moved(place, from, to).filter(|_| !is_other)
+            });
+            description.place = now.unwrap_or(place);
+        }
+        for cwd in self.tasks.cwds_mut() {
+            if let Spot::Inside(place) = cwd.spot {
+                let mut each = moves.iter();
+                let now = each.find_map(|&(from, to, _)| paths.moved(place, from, to));
+                cwd.spot = Spot::Inside(now.unwrap_or(place));
+            }
+        }
     }
 
     fn learn_pair_failure(&mut self, source: PathId, target: PathId, number: u16) {

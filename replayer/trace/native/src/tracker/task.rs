@@ -221,7 +221,7 @@ impl Tracker {
                 self.counts.followed.add(call.name);
                 self.files
                     .get(id)
-                    .map(|description| Spot::Inside(description.path))
+                    .map(|description| Spot::Inside(description.place))
             }
             Some(Held::Outside(Some(absolute))) => Some(Spot::Outside(absolute)),
             _ => file.shown.and_then(|shown| self.locate_shown(shown)),
