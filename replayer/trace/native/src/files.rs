@@ -1,10 +1,15 @@
 //! Open descriptions of files below the roots: what dup and fork share.
 
 use crate::paths::PathId;
+use crate::scope::Hit;
 use crate::tree::NodeId;
 
 /// One open description.
 #[derive(Debug, Clone)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, not states"
+)]
 pub(crate) struct Description {
     /// Its number in the tables, never given out again.
     pub(crate) slot: u32,
@@ -18,10 +23,23 @@ pub(crate) struct Description {
     /// Where the next read begins, as far as that is known.
     pub(crate) offset: Option<i64>,
     pub(crate) appends: bool,
+    /// It was opened without a name (`O_TMPFILE`): its path is that of a directory.
+    pub(crate) nameless: bool,
     /// It holds, or held, a lock that its end lets go.
     pub(crate) locks: bool,
     /// The text that `-y` showed for it last.
     pub(crate) shown: Vec<u8>,
+}
+
+impl Description {
+    /// What a path that names it leads to.
+    pub(crate) fn hit(&self) -> Hit {
+        if self.nameless {
+            Hit::Nameless
+        } else {
+            Hit::Inside(self.place)
+        }
+    }
 }
 
 /// All descriptions that are open.
@@ -48,6 +66,7 @@ impl Files {
             node,
             offset: Some(0),
             appends: false,
+            nameless: false,
             locks: false,
             shown: shown.to_vec(),
         };

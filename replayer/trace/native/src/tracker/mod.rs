@@ -17,7 +17,7 @@ use crate::call::{Args, At, Call, FileKind, Kind, Outcome, PathArg};
 use crate::constants::{O_DIRECTORY, O_RDWR};
 use crate::counts::Counts;
 use crate::error::TraceError;
-use crate::files::Files;
+use crate::files::{Description, Files};
 use crate::op::Op;
 use crate::order::{Order, Reason};
 use crate::paths::PathId;
@@ -336,6 +336,13 @@ impl Tracker {
 
     /// `/proc/self/fd/7` names what the descriptor holds.
     fn through_proc(&mut self, task: u64, text: &[u8]) -> Option<Hit> {
+        match self.held_through_proc(task, text)? {
+            Held::Inside(id) => self.files.get(id).map(Description::hit),
+            Held::Outside(_) => Some(Hit::Outside),
+        }
+    }
+
+    pub(crate) fn held_through_proc(&mut self, task: u64, text: &[u8]) -> Option<Held> {
         let rest = text
             .strip_prefix(b"/proc/self/fd/")
             .or_else(|| text.strip_prefix(b"/dev/fd/"))?;
@@ -343,13 +350,7 @@ impl Tracker {
         if !rest.is_empty() {
             return None;
         }
-        match self.tasks.held(task, i64::try_from(number).ok()?)? {
-            Held::Inside(id) => self
-                .files
-                .get(id)
-                .map(|description| Hit::Inside(description.place)),
-            Held::Outside(_) => Some(Hit::Outside),
-        }
+        self.tasks.held(task, i64::try_from(number).ok()?)
     }
 
     /// Count a call that is none of the trace's.
@@ -358,6 +359,9 @@ impl Tracker {
         match hit {
             Hit::Outside | Hit::Inside(_) => counts.out_of_scope.add(call.name),
             Hit::Unknown => counts.unknown_directory.add(call.name),
+            Hit::Nameless => counts
+                .not_representable
+                .add(&format!("{} (file without a name)", call.name)),
             Hit::TooLong => counts
                 .not_representable
                 .add(&format!("{} (path too long)", call.name)),
