@@ -1,5 +1,6 @@
 //! One call of a traced program, as importers hand it to the tracker: no format is visible any more, and no state is known yet.
 
+use crate::constants::{F_OFD_SETLK, F_OFD_SETLKW, F_SETLK, F_SETLKW, F_UNLCK, LOCK_UN};
 use crate::op::Op;
 use std::borrow::Cow;
 
@@ -127,6 +128,24 @@ pub(crate) struct Args<'a> {
     pub(crate) seen: Option<Seen>,
 }
 
+impl Args<'_> {
+    /// Whether a call of flock or of fcntl lets a lock go.
+    pub(crate) fn unlocks(&self, op: Op) -> bool {
+        match op {
+            Op::Flock => self.flags.unwrap_or(0) & LOCK_UN != 0,
+            // Other commands ask who has it.
+            Op::Lock => {
+                let sets = matches!(
+                    self.flags,
+                    Some(F_SETLK | F_SETLKW | F_OFD_SETLK | F_OFD_SETLKW)
+                );
+                sets && self.mode == Some(F_UNLCK)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// What a log shows of a file: never replayed, used to infer the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seen {
@@ -230,6 +249,17 @@ pub(crate) enum Kind<'a> {
     },
     /// Understood, and of no consequence.
     Other,
+}
+
+impl Kind<'_> {
+    /// Whether others may have what it lets go before it returns.
+    pub(crate) fn lets_go(&self) -> bool {
+        match self {
+            Self::Close(_) => true,
+            Self::File { op, args, .. } => args.unlocks(*op),
+            _ => false,
+        }
+    }
 }
 
 /// What happens to a descriptor at execve.

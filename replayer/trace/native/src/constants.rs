@@ -74,6 +74,12 @@ pub(crate) const F_SETLK: i64 = 0x6;
 pub(crate) const F_SETLKW: i64 = 0x7;
 pub(crate) const F_OFD_SETLK: i64 = 0x25;
 pub(crate) const F_OFD_SETLKW: i64 = 0x26;
+pub(crate) const SEEK_END: i64 = 0x2;
+pub(crate) const SEEK_DATA: i64 = 0x3;
+pub(crate) const SEEK_HOLE: i64 = 0x4;
+/// Kinds of fcntl locks, as the tables have them.
+pub(crate) const F_RDLCK: i64 = 0;
+pub(crate) const F_UNLCK: i64 = 2;
 pub(crate) const LOCK_UN: i64 = 0x8;
 pub(crate) const LOCK_SH: i64 = 0x1;
 pub(crate) const MAP_ANONYMOUS: i64 = 0x20;

@@ -1,24 +1,45 @@
 //! Open descriptions of files below the roots: what dup and fork share.
 
 use crate::paths::PathId;
+use crate::scope::Hit;
 use crate::tree::NodeId;
 
 /// One open description.
 #[derive(Debug, Clone)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "independent facts, not states"
+)]
 pub(crate) struct Description {
     /// Its number in the tables, never given out again.
     pub(crate) slot: u32,
     /// Descriptors that hold it.
     pub(crate) refs: u32,
+    /// Where it was opened.
     pub(crate) path: PathId,
+    /// Where that is now: directories that are renamed take along what lies below them.
+    pub(crate) place: PathId,
     pub(crate) node: Option<NodeId>,
     /// Where the next read begins, as far as that is known.
     pub(crate) offset: Option<i64>,
     pub(crate) appends: bool,
+    /// It was opened without a name (`O_TMPFILE`): its path is that of a directory.
+    pub(crate) nameless: bool,
     /// It holds, or held, a lock that its end lets go.
     pub(crate) locks: bool,
     /// The text that `-y` showed for it last.
     pub(crate) shown: Vec<u8>,
+}
+
+impl Description {
+    /// What a path that names it leads to.
+    pub(crate) fn hit(&self) -> Hit {
+        if self.nameless {
+            Hit::Nameless
+        } else {
+            Hit::Inside(self.place)
+        }
+    }
 }
 
 /// All descriptions that are open.
@@ -41,9 +62,11 @@ impl Files {
             slot: self.next_slot,
             refs: 1,
             path,
+            place: path,
             node,
             offset: Some(0),
             appends: false,
+            nameless: false,
             locks: false,
             shown: shown.to_vec(),
         };
@@ -68,6 +91,11 @@ impl Files {
 
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Description> {
         self.get_place(id)?.as_mut()
+    }
+
+    /// All of them, to tell where they are now.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Description> {
+        self.open.iter_mut().flatten()
     }
 
     /// One more descriptor holds it.

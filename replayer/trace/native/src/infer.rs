@@ -265,6 +265,19 @@ impl Tree {
         Some([source, (source.0, Some(target))])
     }
 
+    /// A file without a name was given one.
+    pub(crate) fn named(
+        &mut self,
+        paths: &Paths,
+        node: NodeId,
+        to: PathId,
+        repairs: &mut Repairs,
+    ) -> Option<()> {
+        let (directory, name) = self.free_place(paths, to, repairs)?;
+        self.bind(directory, name, Entry::Present(node));
+        Some(())
+    }
+
     /// The directory and name that a rename may overwrite.
     fn target_place(
         &mut self,

@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 /// Why an event waits for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Reason {
-    /// The second thread that a log shows, where nobody is known to have started it.
+    /// The second thread that a log shows: what the first one did until then may have been for it.
     Start,
     Spawn,
     Wait,
@@ -68,6 +68,8 @@ enum Resource {
     Directory(NodeId),
     Entries(NodeId),
     Lock(NodeId),
+    /// A lock, as one description has it.
+    Held(u32),
 }
 
 /// Who used a resource last, as far as later uses may have to wait.
@@ -105,15 +107,12 @@ impl Order {
         self.settle();
         let place = usize::try_from(seat.thread).unwrap_or(usize::MAX);
         let is_new = place >= self.last.len();
-        // A second thread that nobody started: what the first one did before it was not written down.
-        let unknown_start = is_new && self.is_solo() && causes.is_empty();
-        if unknown_start {
-            let earlier = self
-                .last
-                .iter()
-                .flatten()
-                .map(|&seat| (seat, Reason::Start));
-            self.candidates.extend(earlier);
+        // What the first thread used before there was a second one was not written down.
+        if is_new && self.is_solo() {
+            let told = |seat: &Seat| causes.iter().any(|&(cause, _)| cause.row >= seat.row);
+            let earlier = self.last.iter().flatten().filter(|&seat| !told(seat));
+            self.candidates
+                .extend(earlier.map(|&seat| (seat, Reason::Start)));
         }
         if is_new {
             self.last.resize(place + 1, None);
@@ -164,6 +163,7 @@ impl Order {
     /// A description is gone: nothing can use it any more.
     pub(crate) fn forget_file(&mut self, slot: u32) {
         self.uses.remove(&Resource::File(slot));
+        self.uses.remove(&Resource::Held(slot));
     }
 
     /// The event looks a name up, or changes what it means.
@@ -197,9 +197,21 @@ impl Order {
         );
     }
 
-    /// The event takes or lets go a lock of a file.
-    pub(crate) fn lock(&mut self, node: NodeId, access: Access) {
+    /// The event takes a lock of a file.
+    pub(crate) fn lock(&mut self, node: NodeId, slot: u32, access: Access) {
+        self.touch(Resource::Held(slot), Access::Write, Reason::Lock);
         self.touch(Resource::Lock(node), access, Reason::Lock);
+    }
+
+    /// The event lets a lock go: whoever takes it next waits for this, and this for nobody but those who took it.
+    pub(crate) fn unlock(&mut self, node: NodeId, slot: u32) {
+        self.touch(Resource::Held(slot), Access::Write, Reason::Lock);
+        if let Some(now) = self.now.filter(|_| !self.is_solo()) {
+            put(
+                &mut self.uses.entry(Resource::Lock(node)).or_default().adders,
+                now,
+            );
+        }
     }
 
     /// The event changes where names lead: everything before comes before, everything after comes after.

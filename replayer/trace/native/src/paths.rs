@@ -130,6 +130,21 @@ impl Paths {
         self.place(path).map_or(NameId(0), |place| place.name)
     }
 
+    /// Where a place is when another one above it, or it itself, has moved. None where it was not below that.
+    pub(crate) fn moved(&mut self, path: PathId, from: PathId, to: PathId) -> Option<PathId> {
+        let mut names = Vec::new();
+        let mut at = path;
+        while at != from {
+            if self.depth(at) <= self.depth(from) {
+                return None;
+            }
+            names.push(self.name(at));
+            at = self.parent(at);
+        }
+        let mut down = names.into_iter().rev();
+        down.try_fold(to, |at, name| self.child_named(at, name))
+    }
+
     pub(crate) fn depth(&self, path: PathId) -> u32 {
         self.place(path).map_or(0, |place| place.depth)
     }
@@ -216,6 +231,20 @@ mod tests {
         assert_eq!(paths.row(a), 1);
         assert_eq!(paths.row(b), 0);
         assert_eq!(paths.rows(), [b, a]);
+    }
+
+    #[test]
+    fn what_lies_below_moves_along() {
+        let mut paths = Paths::new();
+        let a = paths.child(PathId::TOP, b"a").unwrap();
+        let below = paths.child(a, b"x").unwrap();
+        let other = paths.child(PathId::TOP, b"ab").unwrap();
+        let to = paths.child(other, b"c").unwrap();
+        let moved = paths.moved(below, a, to).unwrap();
+        assert_eq!(paths.text(moved), b"ab/c/x");
+        assert_eq!(paths.moved(a, a, to), Some(to));
+        assert_eq!(paths.moved(other, a, to), None);
+        assert_eq!(paths.moved(a, below, to), None);
     }
 
     #[test]

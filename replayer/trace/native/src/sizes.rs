@@ -1,5 +1,6 @@
 //! Sizes of files: what stats, reads and writes prove about them.
 
+use crate::call::FileKind;
 use crate::infer::Repairs;
 use crate::tree::{Node, NodeId, Tree};
 
@@ -35,6 +36,18 @@ impl Tree {
         node.first_size = size;
         node.size = size;
         node.first_size_is_exact = true;
+    }
+
+    /// A seek found the end of a file. Of what the trace changed the end is followed: another call may have gone on since the seek.
+    pub(crate) fn saw_end(&mut self, id: NodeId, size: i64, repairs: &mut Repairs) {
+        let node = self.node(id);
+        let tells = node.is_some_and(|node| {
+            let has_size = matches!(node.kind, FileKind::Regular | FileKind::Unknown);
+            has_size && (!node.changed || size > node.size)
+        });
+        if tells {
+            self.saw_size(id, size, repairs);
+        }
     }
 
     /// A read of `asked` bytes at an offset returned `got`.
@@ -94,7 +107,6 @@ impl Tree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::FileKind;
     use crate::paths::{PathId, Paths};
 
     fn file(declared: Option<i64>) -> (Tree, NodeId) {

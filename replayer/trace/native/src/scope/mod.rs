@@ -24,6 +24,8 @@ pub(crate) enum Hit {
     Outside,
     Unknown,
     TooLong,
+    /// A file that is open and has no name (`O_TMPFILE`).
+    Nameless,
 }
 
 struct Root {

@@ -118,6 +118,11 @@ impl Tasks {
         }
     }
 
+    /// All working directories, to tell where they are now.
+    pub(crate) fn cwds_mut(&mut self) -> impl Iterator<Item = &mut Cwd> {
+        self.cwds.iter_mut()
+    }
+
     /// The working directory of a task.
     pub(crate) fn cwd_mut(&mut self, number: u64) -> Option<&mut Cwd> {
         let cwd = self.get_mut(number)?.cwd;

@@ -1,7 +1,7 @@
 //! Calls on descriptors: which description they mean, what they teach, and the events they become.
 
 use crate::call::{Args, Call, FileArg, FileKind, Outcome};
-use crate::constants::{FALLOC_FL_KEEP_SIZE, LOCK_SH, LOCK_UN};
+use crate::constants::{F_RDLCK, FALLOC_FL_KEEP_SIZE, LOCK_SH, SEEK_DATA, SEEK_END, SEEK_HOLE};
 use crate::error::TraceError;
 use crate::files::Description;
 use crate::op::{Class, Op};
@@ -74,6 +74,9 @@ impl Tracker {
                 Access::Read
             },
         );
+        if op == Op::Lseek {
+            self.learn_end(used, args, call.outcome.value());
+        }
         if let Outcome::Value(value) = call.outcome {
             self.learn_use(op, id, used, args, value);
         }
@@ -161,19 +164,21 @@ impl Tracker {
     }
 
     fn learn_lock(&mut self, op: Op, id: u32, node: crate::tree::NodeId, args: &Args<'_>) {
-        let access = if op == Op::Flock {
-            match args.flags.unwrap_or(0) & (LOCK_UN | LOCK_SH) {
-                LOCK_SH => Access::Read,
-                _ => Access::Write,
-            }
-        } else if args.mode == Some(0) {
-            Access::Read
-        } else {
-            Access::Write
+        let Some(description) = self.files.get_mut(id) else {
+            return;
         };
-        self.order.lock(node, access);
-        if let Some(description) = self.files.get_mut(id) {
-            description.locks = true;
+        description.locks = true;
+        let shared = if op == Op::Flock {
+            args.flags.unwrap_or(0) & LOCK_SH != 0
+        } else {
+            args.mode == Some(F_RDLCK)
+        };
+        if args.unlocks(op) {
+            self.order.unlock(node, description.slot);
+        } else if shared {
+            self.order.lock(node, description.slot, Access::Read);
+        } else {
+            self.order.lock(node, description.slot, Access::Write);
         }
     }
 
@@ -184,6 +189,25 @@ impl Tracker {
             self.order
                 .data(node, (offset, offset.saturating_add(asked)), Access::Read);
         }
+    }
+
+    /// Learn from a seek that looks for the end of a file, or for its data or holes.
+    fn learn_end(&mut self, used: Used, args: &Args<'_>, reached: Option<i64>) {
+        let (Some(node), asked) = (used.node, args.offset.unwrap_or(0)) else {
+            return;
+        };
+        let start = match (args.flags, reached) {
+            (Some(SEEK_END), Some(reached)) => {
+                let size = reached.saturating_sub(asked);
+                let followed = self.tree.size(node);
+                self.tree.saw_end(node, size, &mut self.counts.repairs);
+                // Its last byte too: who wrote that made the end what it is.
+                size.min(followed).saturating_sub(1).max(0)
+            }
+            (Some(SEEK_DATA | SEEK_HOLE), _) => asked,
+            _ => return,
+        };
+        self.order.data(node, (start, i64::MAX), Access::Read);
     }
 
     pub(crate) fn learn_write(&mut self, used: Used, offset: Option<i64>, count: i64) {

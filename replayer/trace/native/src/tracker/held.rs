@@ -47,7 +47,7 @@ impl Tracker {
         let Some(description) = self.files.get(id) else {
             return false;
         };
-        let (path, node) = (description.path, description.node);
+        let (path, node) = (description.place, description.node);
         let fits = match spot {
             Some(Spot::Inside(place)) if place == path => true,
             Some(Spot::Inside(place)) => match self.tree.find(&self.scope.paths, place, false) {

@@ -1,7 +1,7 @@
 //! Follows the state of the traced program and turns its calls into events.
 //!
 //! Calls come in the order of the log and become events in the order in which they took effect: when they returned,
-//! except for those that let something go (close), which take effect when they are entered. Events go to the tables and
+//! except for those that let something go (a close, an unlock), which take effect when they are entered. Events go to the tables and
 //! to the order of events; nothing is kept of them here.
 
 mod copy;
@@ -17,7 +17,7 @@ use crate::call::{Args, At, Call, FileKind, Kind, Outcome, PathArg};
 use crate::constants::{O_DIRECTORY, O_RDWR};
 use crate::counts::Counts;
 use crate::error::TraceError;
-use crate::files::Files;
+use crate::files::{Description, Files};
 use crate::op::Op;
 use crate::order::{Order, Reason};
 use crate::paths::PathId;
@@ -102,6 +102,11 @@ impl Tracker {
     }
 
     fn dispatch(&mut self, call: &Call<'_>) -> Result<Fate, TraceError> {
+        if call.kind.lets_go()
+            && let Some(fate) = self.returned(call)
+        {
+            return Ok(fate);
+        }
         match call.kind {
             Kind::Open { path, args, shown } => self.open(call, path, args, *shown),
             Kind::Path { op, path, args } => self.on_path(call, *op, path, args),
@@ -269,7 +274,7 @@ impl Tracker {
             At::File(file) => match self.held(task, *file) {
                 Some(Held::Inside(id)) => match self.files.get(id) {
                     Some(description) => {
-                        let (path, slot) = (description.path, description.slot);
+                        let (path, slot) = (description.place, description.slot);
                         if let Some(node) = description.node {
                             self.tree.set_kind(node, FileKind::Directory);
                         }
@@ -331,6 +336,13 @@ impl Tracker {
 
     /// `/proc/self/fd/7` names what the descriptor holds.
     fn through_proc(&mut self, task: u64, text: &[u8]) -> Option<Hit> {
+        match self.held_through_proc(task, text)? {
+            Held::Inside(id) => self.files.get(id).map(Description::hit),
+            Held::Outside(_) => Some(Hit::Outside),
+        }
+    }
+
+    pub(crate) fn held_through_proc(&mut self, task: u64, text: &[u8]) -> Option<Held> {
         let rest = text
             .strip_prefix(b"/proc/self/fd/")
             .or_else(|| text.strip_prefix(b"/dev/fd/"))?;
@@ -338,13 +350,7 @@ impl Tracker {
         if !rest.is_empty() {
             return None;
         }
-        match self.tasks.held(task, i64::try_from(number).ok()?)? {
-            Held::Inside(id) => self
-                .files
-                .get(id)
-                .map(|description| Hit::Inside(description.path)),
-            Held::Outside(_) => Some(Hit::Outside),
-        }
+        self.tasks.held(task, i64::try_from(number).ok()?)
     }
 
     /// Count a call that is none of the trace's.
@@ -353,6 +359,9 @@ impl Tracker {
         match hit {
             Hit::Outside | Hit::Inside(_) => counts.out_of_scope.add(call.name),
             Hit::Unknown => counts.unknown_directory.add(call.name),
+            Hit::Nameless => counts
+                .not_representable
+                .add(&format!("{} (file without a name)", call.name)),
             Hit::TooLong => counts
                 .not_representable
                 .add(&format!("{} (path too long)", call.name)),

@@ -66,6 +66,7 @@ impl Tracker {
         let id = self.files.add(place, node, shown.unwrap_or_default());
         if let Some(description) = self.files.get_mut(id) {
             description.appends = flags & O_APPEND != 0;
+            description.nameless = flags & O_TMPFILE == O_TMPFILE;
         }
         self.order.file(file.unwrap_or(0), Access::Write);
         if flags & O_TRUNC != 0 && flags & O_ACCMODE != 0 {
@@ -105,7 +106,7 @@ impl Tracker {
                 Some(Held::Inside(id)) => self
                     .files
                     .get(id)
-                    .map_or(Spot::Unknown, |description| Spot::Inside(description.path)),
+                    .map_or(Spot::Unknown, |description| Spot::Inside(description.place)),
                 _ => Spot::Unknown,
             },
         };

@@ -1,14 +1,16 @@
 //! Calls on two paths: renames and links.
 
-use crate::call::{Args, Call, FileKind, Outcome, PathArg};
+use crate::call::{Args, At, Call, FileKind, Outcome, PathArg};
 use crate::constants::{AT_SYMLINK_FOLLOW, RENAME_EXCHANGE};
 use crate::error::TraceError;
+use crate::files::Description;
 use crate::op::Op;
 use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
+use crate::tasks::Held;
 use crate::tracker::{Fate, On, Tracker};
-use crate::tree::Found;
+use crate::tree::{Found, NodeId};
 
 impl Tracker {
     /// Take a call on two paths.
@@ -20,8 +22,15 @@ impl Tracker {
         args: &Args<'_>,
     ) -> Result<Fate, TraceError> {
         let [from, to] = both;
-        let (source, slot) = self.resolve(call.task, from);
+        let held = self.linked_by_descriptor(call.task, from);
+        let (source, slot) = match held.as_ref().map(Description::hit) {
+            Some(hit) => (hit, None),
+            None => self.resolve(call.task, from),
+        };
         let (target, to_slot) = self.resolve(call.task, to);
+        if let (Hit::Nameless, Hit::Inside(target), true) = (source, target, call.outcome.is_ok()) {
+            self.named(target, held.and_then(|description| description.node));
+        }
         let (source, target) = match (source, target) {
             (Hit::Inside(source), Hit::Inside(target)) => (source, target),
             (Hit::Inside(source), Hit::Outside) => match self.outside_place(call.task, to) {
@@ -33,7 +42,7 @@ impl Tracker {
                 None => return Ok(self.drop_call(call, source)),
             },
             (Hit::Outside, Hit::Outside) => return Ok(self.drop_call(call, source)),
-            (hit @ (Hit::Unknown | Hit::TooLong), _) | (_, hit) => {
+            (hit @ (Hit::Unknown | Hit::TooLong | Hit::Nameless), _) | (_, hit) => {
                 return Ok(self.drop_call(call, hit));
             }
         };
@@ -65,6 +74,30 @@ impl Tracker {
         Ok(Fate::Event)
     }
 
+    /// The description that a link gives a name to by its descriptor: `linkat(7, "", …, AT_EMPTY_PATH)`, or through /proc.
+    fn linked_by_descriptor(&mut self, task: u64, from: &PathArg<'_>) -> Option<Description> {
+        let held = match from.at {
+            At::File(file) if from.text.is_empty() => self.held(task, file),
+            _ => self.held_through_proc(task, &from.text),
+        };
+        match held? {
+            Held::Inside(id) => self.files.get(id).cloned(),
+            Held::Outside(_) => None,
+        }
+    }
+
+    /// A file without a name was given one. No event says so, but from now on the name means it.
+    fn named(&mut self, target: PathId, node: Option<NodeId>) {
+        let (paths, repairs) = (&self.scope.paths, &mut self.counts.repairs);
+        if let Some(node) = node {
+            self.tree.named(paths, node, target, repairs);
+        }
+        self.usage.renewed(paths, target, true);
+        self.counts
+            .blind
+            .add("files without a name that got one (O_TMPFILE)");
+    }
+
     fn learn_pair(&mut self, op: Op, source: PathId, target: PathId, flags: i64) {
         let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
@@ -87,6 +120,36 @@ impl Tracker {
             }
         }
         self.usage.renewed(paths, target, true);
+        if let (Op::Rename, Some([(here, _), (there, _)])) = (op, placed) {
+            let moves = [(source, target, there), (target, source, here)];
+            // Where two names were exchanged, the second move is the other one's.
+            let count = if here == there { 1 } else { 2 };
+            self.take_along(moves.get(..count).unwrap_or_default());
+        }
+    }
+
+    /// Directories were renamed, each from a place to a place: what is open in them, and who works in them, is elsewhere now.
+    fn take_along(&mut self, moves: &[(PathId, PathId, NodeId)]) {
+        let is_file = |&(_, _, node): &_| self.tree.kind(node) == FileKind::Regular;
+        if moves.iter().all(is_file) {
+            return;
+        }
+        let paths = &mut self.scope.paths;
+        for description in self.files.iter_mut() {
+            let place = description.place;
+            let now = moves.iter().find_map(|&(from, to, node)| {
+                let is_other = place == from && description.node != Some(node);
+                paths.moved(place, from, to).filter(|_| !is_other)
+            });
+            description.place = now.unwrap_or(place);
+        }
+        for cwd in self.tasks.cwds_mut() {
+            if let Spot::Inside(place) = cwd.spot {
+                let mut each = moves.iter();
+                let now = each.find_map(|&(from, to, _)| paths.moved(place, from, to));
+                cwd.spot = Spot::Inside(now.unwrap_or(place));
+            }
+        }
     }
 
     fn learn_pair_failure(&mut self, source: PathId, target: PathId, number: u16) {

@@ -259,7 +259,7 @@ impl Tracker {
         let spot = match hit {
             Hit::Inside(place) => Spot::Inside(place),
             Hit::Outside => self.outside_of(task, path),
-            Hit::Unknown | Hit::TooLong => Spot::Unknown,
+            Hit::Unknown | Hit::TooLong | Hit::Nameless => Spot::Unknown,
         };
         if let Some(cwd) = self.tasks.cwd_mut(task) {
             cwd.spot = spot;

@@ -13,49 +13,57 @@ impl Tracker {
     /// Take a call that has been entered and has not returned: what it lets go is free from now on.
     pub(crate) fn enter(&mut self, call: &Call<'_>) -> Result<(), TraceError> {
         match call.kind {
-            Kind::Close(file) => {
-                self.meet(call.task);
-                if let Some(start) = call.start_ns {
-                    self.first_ns.get_or_insert(start);
-                }
-                let row = self.events.next_row();
-                let fate = self.close(call, *file)?;
-                if let Some(task) = self.tasks.get_mut(call.task) {
-                    task.early = Some(if fate == Fate::Event {
-                        Early::Event(row)
-                    } else {
-                        Early::Nothing
-                    });
-                }
-            }
             Kind::Spawn(shares) => {
                 self.meet(call.task);
                 self.tasks.begin_spawn(call.task, *shares, call.start_ns);
             }
             Kind::Accept => self.requests.finish(call.task),
+            kind if kind.lets_go() => self.let_go_early(call)?,
             _ => {}
         }
         Ok(())
     }
 
+    /// Take a call that lets something go when it is entered: others may have it before this call returns.
+    fn let_go_early(&mut self, call: &Call<'_>) -> Result<(), TraceError> {
+        self.meet(call.task);
+        if let Some(start) = call.start_ns {
+            self.first_ns.get_or_insert(start);
+        }
+        if let Some(task) = self.tasks.get_mut(call.task) {
+            task.early = None;
+        }
+        let fate = self.dispatch(call)?;
+        // Descriptors from before the log may have been introduced first: its own event is the last one.
+        let row = self.events.next_row().saturating_sub(1);
+        if let Some(task) = self.tasks.get_mut(call.task) {
+            task.early = Some(match fate {
+                Fate::Event => Early::Event(row),
+                Fate::Other => Early::Nothing,
+            });
+        }
+        Ok(())
+    }
+
+    /// Take the return of a call that was told when it was entered. None where it was not.
+    pub(crate) fn returned(&mut self, call: &Call<'_>) -> Option<Fate> {
+        let task = self.tasks.get_mut(call.task)?;
+        let Early::Event(row) = task.early.take()? else {
+            return Some(Fate::Other);
+        };
+        task.last_end_ns = call.end_ns();
+        task.calls_then = self.counts.calls;
+        let result = match call.outcome {
+            Outcome::Error(number) => -i64::from(number),
+            Outcome::Value(_) | Outcome::Unknown => 0,
+        };
+        self.events.end(row, call.duration_ns, result);
+        Some(Fate::Event)
+    }
+
     /// Take a close.
     pub(crate) fn close(&mut self, call: &Call<'_>, file: FileArg<'_>) -> Result<Fate, TraceError> {
         let end_ns = call.end_ns().unwrap_or(0);
-        if let Some(task) = self.tasks.get_mut(call.task)
-            && let Some(early) = task.early.take()
-        {
-            let Early::Event(row) = early else {
-                return Ok(Fate::Other);
-            };
-            task.last_end_ns = call.start_ns.map(|_| end_ns);
-            task.calls_then = self.counts.calls;
-            let result = match call.outcome {
-                Outcome::Error(number) => -i64::from(number),
-                Outcome::Value(_) | Outcome::Unknown => 0,
-            };
-            self.events.end(row, call.duration_ns, result);
-            return Ok(Fate::Event);
-        }
         let held = self.held(call.task, file);
         self.tasks.release(call.task, file.number);
         let Some(Held::Inside(id)) = held else {
@@ -94,7 +102,7 @@ impl Tracker {
         };
         self.order.file(slot, Access::Write);
         if let (true, Some(node)) = (description.locks, description.node) {
-            self.order.lock(node, Access::Write);
+            self.order.unlock(node, slot);
         }
         self.usage.closed(description.path);
         self.order.forget_file(slot);
@@ -213,7 +221,7 @@ impl Tracker {
                 self.counts.followed.add(call.name);
                 self.files
                     .get(id)
-                    .map(|description| Spot::Inside(description.path))
+                    .map(|description| Spot::Inside(description.place))
             }
             Some(Held::Outside(Some(absolute))) => Some(Spot::Outside(absolute)),
             _ => file.shown.and_then(|shown| self.locate_shown(shown)),

@@ -224,6 +224,9 @@ impl Importer {
                 | b"vfork"
                 | b"accept"
                 | b"accept4"
+                | b"flock"
+                | b"fcntl"
+                | b"fcntl64"
         ) {
             self.enter(tracker, name, head, at)?;
         }

@@ -153,6 +153,11 @@ pub(crate) fn parse_result<'a>(text: &'a [u8], result: &mut ResultText<'a>) -> O
         return Some(());
     }
     let rest = skip_blanks(rest);
+    // So a raw call prints what asks for a restart.
+    if value == -1 && rest.starts_with(b"ERESTART") {
+        result.restarts = true;
+        return Some(());
+    }
     if value < 0 && !rest.is_empty() {
         // A name that is not known must not pass for success.
         result.errno = Some(take_errno(rest)?);
@@ -259,7 +264,7 @@ mod tests {
     #[test]
     fn results_of_every_kind_are_read() {
         type Case = (&'static [u8], Option<i64>, Option<u16>, bool);
-        let cases: [Case; 9] = [
+        let cases: [Case; 11] = [
             (b" = 0", Some(0), None, false),
             (
                 b"                         = 0x562f59fea000",
@@ -272,6 +277,18 @@ mod tests {
             (
                 b" = ? ERESTARTSYS (To be restarted if SA_RESTART is set)",
                 None,
+                None,
+                true,
+            ),
+            (
+                b" = -1 ERESTARTSYS (Unknown error 512)",
+                Some(-1),
+                None,
+                true,
+            ),
+            (
+                b" = -1 ERESTART_RESTARTBLOCK (Unknown error 516) <0.4>",
+                Some(-1),
                 None,
                 true,
             ),

@@ -1,6 +1,6 @@
-//! The lines of one log or of several (-ff), in the order in which their calls ended.
+//! The lines of one log or of several (-ff), in the order in which their calls took effect.
 
-use crate::bytes::{from, take_seconds};
+use crate::bytes::{find, from, take_seconds};
 use crate::error::TraceError;
 use crate::formats::strace::clock::Reading;
 use crate::formats::strace::prefix::{Prefix, Stamp, take_prefix};
@@ -66,7 +66,7 @@ impl Streams {
             return Ok(());
         };
         if source.advance()? {
-            self.queue.push(Reverse((source.ended_ns(), index)));
+            self.queue.push(Reverse((source.effect_ns(), index)));
         }
         Ok(())
     }
@@ -125,10 +125,14 @@ impl Source {
         from(self.line(), self.rest)
     }
 
-    /// When the line's call returned; lines without a time stay behind the one before.
-    fn ended_ns(&self) -> i64 {
+    /// When the line's call took effect: when it returned, or was entered if it lets something go. Lines without a time stay
+    /// behind the one before.
+    fn effect_ns(&self) -> i64 {
         let start = self.time_ns.unwrap_or(i64::MIN);
         let text = self.text();
+        if lets_go(text) {
+            return start;
+        }
         let duration = text
             .strip_suffix(b">")
             .filter(|_| !text.starts_with(b"<..."))
@@ -137,6 +141,14 @@ impl Source {
             .map_or(0, |(time, _, _)| time);
         start.saturating_add(duration)
     }
+}
+
+/// Whether others may have what a call lets go before it returns.
+fn lets_go(text: &[u8]) -> bool {
+    let holds = |word| find(text, word).is_some();
+    text.starts_with(b"close(")
+        || text.starts_with(b"flock(") && holds(b"LOCK_UN")
+        || text.starts_with(b"fcntl(") && holds(b"F_UNLCK")
 }
 
 /// `log.1234` holds the calls of task 1234.

@@ -225,7 +225,8 @@ fn rename<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
 }
 
 fn renameat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    let bits = lenient_flags(call.args.get(4));
+    // An empty path says it: the descriptor's own file.
+    let bits = lenient_flags(call.args.get(4)) & !AT_EMPTY_PATH;
     Some(Kind::TwoPaths {
         op: Op::Rename,
         path: path_at(call.args.get(0), call.args.get(1))?,

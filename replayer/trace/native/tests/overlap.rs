@@ -1,0 +1,138 @@
+//! Calls of several tasks that are under way at once: what waits for what.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod common;
+
+use common::{Imported, asked};
+
+/// Two tasks with a descriptor each of one file.
+const BOTH: &str = "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+     1 1700000001.1 openat(AT_FDCWD, \"/r/f\", O_RDWR) = 3\n\
+     2 1700000001.2 openat(AT_FDCWD, \"/r/f\", O_RDWR) = 4\n";
+
+/// Whether an event waits for another, by any number of edges and program orders.
+fn waits(trace: &Imported, event: usize, other: usize) -> bool {
+    let edges = trace.trace.edges().unwrap();
+    let row = |row: u64| usize::try_from(row).unwrap();
+    let edges: Vec<_> = edges
+        .iter()
+        .map(|&(to, from)| (row(to), row(from)))
+        .collect();
+    let mut reached = vec![false; trace.events.len()];
+    reached[event] = true;
+    for row in (0..=event).rev().filter(|&row| row > other) {
+        if !reached[row] {
+            continue;
+        }
+        let thread = trace.events[row].thread;
+        let before = (0..row).rev().find(|&at| trace.events[at].thread == thread);
+        let sources = edges.iter().filter(|(to, _)| *to == row);
+        let sources = sources.map(|&(_, from)| from).chain(before);
+        sources.for_each(|at| reached[at] = true);
+    }
+    reached[other]
+}
+
+#[test]
+fn a_lock_that_was_let_go_is_taken_after_that_even_if_it_was_had_sooner() {
+    for (take, release) in [
+        ("flock(FD, LOCK_EX", "flock(3, LOCK_UN"),
+        (
+            "fcntl(FD, F_SETLKW, {l_type=F_WRLCK, l_whence=SEEK_SET, l_start=0, l_len=0}",
+            "fcntl(3, F_SETLKW, {l_type=F_UNLCK, l_whence=SEEK_SET, l_start=0, l_len=0}",
+        ),
+        ("flock(FD, LOCK_EX", "close(3"),
+    ] {
+        let [mine, theirs] = ["3", "4"].map(|number| take.replace("FD", number));
+        let trace = asked(format!(
+            "{BOTH}1 1700000001.3 {mine}) = 0\n\
+             2 1700000001.4 {theirs} <unfinished ...>\n\
+             1 1700000001.5 {release} <unfinished ...>\n\
+             2 1700000001.6 <... {name} resumed>) = 0\n\
+             1 1700000001.7 <... {released} resumed>) = 0\n\
+             2 1700000001.8 write(4, \"x\"..., 5) = 5\n",
+            name = &take[..5],
+            released = release.split('(').next().unwrap(),
+        ))
+        .import();
+        let told: Vec<u32> = trace.events[2..].iter().map(|event| event.thread).collect();
+        assert_eq!(told, [0, 0, 1, 1], "{release}");
+        assert!(waits(&trace, 4, 3) && !waits(&trace, 3, 4), "{release}");
+        assert_eq!(trace.events[3].duration_ns, Some(200_000_000));
+    }
+}
+
+#[test]
+fn a_lock_that_only_the_end_of_a_process_lets_go_keeps_nobody_from_it() {
+    let trace = asked(format!(
+        "{BOTH}1 1700000001.3 flock(3, LOCK_EX) = 0\n\
+         2 1700000001.4 flock(4, LOCK_EX <unfinished ...>\n\
+         1 1700000001.5 exit_group(0) = ?\n\
+         2 1700000001.6 <... flock resumed>) = 0\n\
+         1 1700000001.7 +++ exited with 0 +++\n",
+    ))
+    .import();
+    assert_eq!(trace.lines()[3..], ["flock #1 = 0", "close_exit #0 = 0"]);
+    assert!(!waits(&trace, 4, 3));
+}
+
+#[test]
+fn threads_keep_the_order_in_which_they_take_and_let_go_a_lock_that_they_share() {
+    let trace = asked(
+        "1 1700000001.0 openat(AT_FDCWD, \"/r/f\", O_RDWR) = 3\n\
+         1 1700000001.1 clone(child_stack=0x7f, flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_THREAD) = 2\n\
+         1 1700000001.2 flock(3, LOCK_EX) = 0\n\
+         2 1700000001.3 flock(3, LOCK_UN) = 0\n\
+         1 1700000001.4 flock(3, LOCK_EX) = 0\n",
+    )
+    .import();
+    assert!(waits(&trace, 2, 1) && waits(&trace, 3, 2));
+}
+
+#[test]
+fn logs_of_each_task_tell_when_a_lock_was_let_go() {
+    let mut asked = asked("");
+    let one = asked.file(
+        "log.1",
+        "1700000001.0 openat(AT_FDCWD, \"/r/f\", O_RDWR) = 3 <0.01>\n\
+         1700000001.1 flock(3, LOCK_EX) = 0 <0.01>\n\
+         1700000001.5 flock(3, LOCK_UN) = 0 <0.2>\n",
+    );
+    let other = asked.file(
+        "log.2",
+        "1700000001.2 openat(AT_FDCWD, \"/r/f\", O_RDWR) = 3 <0.01>\n\
+         1700000001.4 flock(3, LOCK_EX) = 0 <0.2>\n",
+    );
+    asked.request.files = vec![one, other];
+    let trace = asked.import();
+    let threads: Vec<u32> = trace.events.iter().map(|event| event.thread).collect();
+    assert_eq!(threads, [0, 0, 1, 0, 1]);
+    assert!(waits(&trace, 4, 3));
+}
+
+#[test]
+fn who_looks_for_the_end_of_a_file_waits_for_those_who_moved_it() {
+    let trace = asked(
+        "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         1 1700000001.1 openat(AT_FDCWD, \"/r/f\", O_WRONLY|O_APPEND) = 3\n\
+         2 1700000001.1 openat(AT_FDCWD, \"/r/f\", O_WRONLY|O_APPEND) = 4\n\
+         1 1700000001.2 lseek(3, 0, SEEK_END) = 1000\n\
+         1 1700000001.3 write(3, \"x\"..., 5) = 5\n\
+         2 1700000001.4 lseek(4, 0, SEEK_END) = 1005\n\
+         1 1700000001.5 write(3, \"x\"..., 5) = 5\n\
+         2 1700000001.6 lseek(4, 0, SEEK_HOLE) = 1010\n\
+         1 1700000001.7 ftruncate(3, 100) = 0\n\
+         2 1700000001.8 lseek(4, 100, SEEK_DATA) = -1 ENXIO (No such device or address)\n\
+         1 1700000001.9 lseek(3, 0, SEEK_END) = 100\n",
+    )
+    .import();
+    for row in 4..9 {
+        assert!(waits(&trace, row, row - 1), "{row}");
+    }
+    assert_eq!(trace.tree(), ["r d 0", "r/f f 1000"]);
+}

@@ -1,0 +1,89 @@
+//! Where open files are: directories that move, files without names.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod common;
+
+use common::asked;
+use replayer_trace::Op;
+
+#[test]
+fn what_is_open_in_a_directory_goes_where_the_directory_is_renamed_to() {
+    // As strace shows it with -y, and without.
+    for [new, live] in [["</r/new>", "</r/live>"], ["", ""]] {
+        let trace = asked(format!(
+            "mkdir(\"/r/new\", 0755) = 0\n\
+             openat(AT_FDCWD, \"/r/new\", O_RDONLY|O_DIRECTORY) = 7{new}\n\
+             openat(7{new}, \"a\", O_WRONLY|O_CREAT|O_EXCL, 0600) = 8\n\
+             rename(\"/r/new\", \"/r/live\") = 0\n\
+             openat(7{live}, \"b\", O_WRONLY|O_CREAT|O_EXCL, 0600) = 9\n\
+             newfstatat(7{live}, \"a\", {{st_mode=S_IFREG|0600, st_size=0, ...}}, 0) = 0\n\
+             mkdirat(7{live}, \"d\", 0755) = 0\n\
+             fchdir(7{live}) = 0\n\
+             chdir(\"d\") = 0\n\
+             rename(\"/r/live\", \"/r/old\") = 0\n\
+             mkdir(\"/r/new\", 0755) = 0\n\
+             rename(\"/r/new\", \"/r/live\") = 0\n\
+             mkdir(\"x\", 0755) = 0\n",
+        ))
+        .import();
+        let lines = trace.lines();
+        assert_eq!(lines[4], "open r/live/b #2 #0 = 0");
+        assert_eq!(lines[5], "stat r/live/a #0 = 0");
+        assert_eq!(lines[6], "mkdir r/live/d #0 = 0");
+        assert_eq!(lines.last().unwrap(), "mkdir r/old/d/x = 0");
+        assert_eq!(trace.tree(), ["r d 0"]);
+        assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+        assert_eq!(trace.count("/counts/files_corrected"), 0);
+    }
+}
+
+#[test]
+fn directories_that_are_exchanged_take_along_what_is_open_in_each() {
+    let trace = asked(
+        "mkdir(\"/r/a\", 0755) = 0\nmkdir(\"/r/b\", 0755) = 0\n\
+         openat(AT_FDCWD, \"/r/a\", O_RDONLY|O_DIRECTORY) = 7\n\
+         openat(AT_FDCWD, \"/r/b\", O_RDONLY|O_DIRECTORY) = 8\n\
+         renameat2(AT_FDCWD, \"/r/a\", AT_FDCWD, \"/r/b\", RENAME_EXCHANGE) = 0\n\
+         mkdirat(7, \"x\", 0755) = 0\nmkdirat(8, \"y\", 0755) = 0\n",
+    )
+    .cwd("/r")
+    .import();
+    assert_eq!(
+        trace.lines()[5..],
+        ["mkdir r/b/x #0 = 0", "mkdir r/a/y #1 = 0"]
+    );
+    assert_eq!(trace.tree(), ["r d 0"]);
+}
+
+#[test]
+fn a_file_without_a_name_that_gets_one_is_told_and_known_by_it() {
+    let trace = asked(
+        "openat(AT_FDCWD, \"/r/d\", O_WRONLY|O_TMPFILE, 0600) = 3\nwrite(3, \"x\"..., 5) = 5\n\
+         linkat(AT_FDCWD, \"/proc/self/fd/3\", AT_FDCWD, \"/r/d/f0\", AT_SYMLINK_FOLLOW) = 0\n\
+         linkat(3, \"\", AT_FDCWD, \"/r/d/f1\", AT_EMPTY_PATH) = 0\n\
+         chmod(\"/proc/self/fd/3\", 0640) = 0\n\
+         stat(\"/r/d/f1\", {st_mode=S_IFREG|0640, st_size=5, ...}) = 0\n\
+         mkdir(\"/r/d/f0\", 0755) = -1 EEXIST (File exists)\n\
+         openat(AT_FDCWD, \"/r/d/f1\", O_RDONLY) = 4\n\
+         linkat(4, \"\", AT_FDCWD, \"/r/d/f2\", AT_EMPTY_PATH) = 0\n",
+    )
+    .import();
+    assert_eq!(
+        trace.ops(),
+        [Op::Open, Op::Write, Op::Stat, Op::Mkdir, Op::Open, Op::Link]
+    );
+    assert_eq!(trace.tree(), ["r d 0", "r/d d 0"]);
+    assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+    assert_eq!(
+        trace.document["blind_spots"]["files without a name that got one (O_TMPFILE)"],
+        2
+    );
+    let named = &trace.document["counts"]["calls_not_representable"];
+    assert_eq!(named["linkat (file without a name)"], 2);
+    assert_eq!(named["chmod (file without a name)"], 1);
+}
