@@ -84,6 +84,7 @@ pub(crate) const LOCK_UN: i64 = 0x8;
 pub(crate) const LOCK_SH: i64 = 0x1;
 pub(crate) const MAP_ANONYMOUS: i64 = 0x20;
 pub(crate) const FALLOC_FL_KEEP_SIZE: i64 = 0x1;
+pub(crate) const RENAME_NOREPLACE: i64 = 0x1;
 pub(crate) const RENAME_EXCHANGE: i64 = 0x2;
 pub(crate) const X_OK: i64 = 1;
 pub(crate) const S_IFLNK: i64 = 0xa000;

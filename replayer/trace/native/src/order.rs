@@ -179,8 +179,13 @@ impl Order {
         );
     }
 
-    /// The event reads the entries of a directory, or needs it empty.
+    /// The event reads the entries of a directory, or needs it empty: whether they could be read or not.
     pub(crate) fn list(&mut self, directory: NodeId) {
+        self.touch(
+            Resource::Directory(directory),
+            Access::Read,
+            Reason::Directory,
+        );
         self.touch(
             Resource::Entries(directory),
             Access::Read,

@@ -145,6 +145,14 @@ impl Paths {
         down.try_fold(to, |at, name| self.child_named(at, name))
     }
 
+    pub(crate) fn is_at_or_below(&self, path: PathId, above: PathId) -> bool {
+        let mut at = path;
+        while self.depth(at) > self.depth(above) {
+            at = self.parent(at);
+        }
+        at == above
+    }
+
     pub(crate) fn depth(&self, path: PathId) -> u32 {
         self.place(path).map_or(0, |place| place.depth)
     }

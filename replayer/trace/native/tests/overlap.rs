@@ -136,3 +136,134 @@ fn who_looks_for_the_end_of_a_file_waits_for_those_who_moved_it() {
     }
     assert_eq!(trace.tree(), ["r d 0", "r/f f 1000"]);
 }
+
+/// A log of two tasks that work in `/r`, where what `second` returned shows that `first` took effect before.
+fn overlapping(first: &str, result: &str, second: &str) -> Imported {
+    let name = first.split('(').next().unwrap();
+    asked(format!(
+        "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         1 1700000001.1 {first} <unfinished ...>\n\
+         2 1700000001.2 {second}\n\
+         2 1700000001.3 access(\"/r/free\", F_OK) = -1 ENOENT (No such file or directory)\n\
+         1 1700000001.4 <... {name} resumed>) = {result}\n"
+    ))
+    .manifest(".\td\t0\t755\t\nd\td\t0\t755\t\nd/old\tf\t5\t644\t\nold\tf\t5\t644\t\n")
+    .import()
+}
+
+/// A call, what it returned, and the call that shows that it took effect before.
+#[rustfmt::skip]
+const SHOWN: &[(&str, &str, &str)] = &[
+    ("mkdir(\"/r/n\", 0755", "0", "mkdir(\"/r/n\", 0755) = -1 EEXIST (File exists)"),
+    ("mkdir(\"/r/n\", 0755", "0", "stat(\"/r/n\", {st_mode=S_IFDIR|0755, ...}) = 0"),
+    ("mkdir(\"/r/n\", 0755", "0", "openat(AT_FDCWD, \"/r/n/f\", O_WRONLY|O_CREAT, 0644) = 5"),
+    ("openat(AT_FDCWD, \"/r/n\", O_WRONLY|O_CREAT|O_EXCL, 0644", "5",
+     "openat(AT_FDCWD, \"/r/n\", O_WRONLY|O_CREAT|O_EXCL, 0644) = -1 EEXIST (File exists)"),
+    ("openat(AT_FDCWD, \"/r/n\", O_WRONLY|O_CREAT, 0644", "5",
+     "openat(AT_FDCWD, \"/r/n\", O_RDONLY) = 3"),
+    ("rename(\"/r/old\", \"/r/n\"", "0", "unlink(\"/r/n\") = 0"),
+    ("rename(\"/r/d\", \"/r/n\"", "0", "unlink(\"/r/n/old\") = 0"),
+    ("rename(\"/r/old\", \"/r/n\"", "0", "unlink(\"/r/old\") = -1 ENOENT (No such file or directory)"),
+    ("link(\"/r/old\", \"/r/n\"", "0", "link(\"/r/old\", \"/r/n\") = -1 EEXIST (File exists)"),
+    ("symlink(\"old\", \"/r/n\"", "0", "readlink(\"/r/n\", \"old\", 100) = 3"),
+    ("unlink(\"/r/old\"", "0", "unlink(\"/r/old\") = -1 ENOENT (No such file or directory)"),
+    ("unlink(\"/r/old\"", "0", "mkdir(\"/r/old\", 0755) = 0"),
+    ("unlink(\"/r/d/old\"", "0", "rmdir(\"/r/d\") = 0"),
+    ("openat(AT_FDCWD, \"/r/d/n\", O_WRONLY|O_CREAT, 0644", "5",
+     "rmdir(\"/r/d\") = -1 ENOTEMPTY (Directory not empty)"),
+];
+
+#[test]
+fn what_a_result_shows_of_a_call_that_returned_later_comes_before_it() {
+    for (first, result, second) in SHOWN {
+        let trace = overlapping(first, result, second);
+        let threads: Vec<u32> = trace.events.iter().map(|event| event.thread).collect();
+        // Threads are numbered by their first events.
+        assert_eq!(threads, [0, 1, 1], "{first} {second}");
+        assert!(waits(&trace, 1, 0), "{first} {second}");
+        let unexplained = trace.count("/counts/tree_repairs/unexplained");
+        assert_eq!(unexplained, 0, "{first} {second}");
+    }
+}
+
+#[test]
+fn calls_that_overlap_without_showing_it_keep_the_order_in_which_they_returned() {
+    for (first, result, second) in [
+        ("mkdir(\"/r/n\", 0755", "0", "mkdir(\"/r/m\", 0755) = 0"),
+        (
+            "unlink(\"/r/old\"",
+            "0",
+            "stat(\"/r/old\", {st_mode=S_IFREG|0644, st_size=5, ...}) = 0",
+        ),
+        (
+            "rename(\"/r/old\", \"/r/n\"",
+            "0",
+            "stat(\"/r/n\", 0x7f) = -1 ENOENT (No such file or directory)",
+        ),
+        (
+            "mkdir(\"/r/n\", 0755",
+            "-1 EEXIST (File exists)",
+            "mkdir(\"/r/n\", 0755) = 0",
+        ),
+    ] {
+        let trace = overlapping(first, result, second);
+        assert_eq!(
+            trace.events.last().unwrap().duration_ns,
+            Some(300_000_000),
+            "{first}"
+        );
+    }
+}
+
+#[test]
+fn calls_that_follow_from_each_other_in_a_row_are_all_put_right() {
+    let trace = asked(
+        "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 3\n\
+         1 1700000001.1 mkdir(\"/r/a\", 0755 <unfinished ...>\n\
+         2 1700000001.2 mkdir(\"/r/a/b\", 0755 <unfinished ...>\n\
+         3 1700000001.3 openat(AT_FDCWD, \"/r/a/b/c\", O_WRONLY|O_CREAT|O_EXCL, 0644 <unfinished ...>\n\
+         3 1700000001.4 <... openat resumed>) = 4\n\
+         3 1700000001.5 write(4, \"x\"..., 5) = 5\n\
+         2 1700000001.6 <... mkdir resumed>) = 0\n\
+         1 1700000001.7 <... mkdir resumed>) = 0\n",
+    )
+    .import();
+    let starts: Vec<i64> = trace.events.iter().map(|event| event.start_ns).collect();
+    assert!(starts.is_sorted(), "{starts:?}");
+    assert_eq!(trace.tree(), ["r d 0"]);
+    assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+}
+
+#[test]
+fn a_read_of_what_is_being_written_comes_after_the_write() {
+    let trace = asked(format!(
+        "{BOTH}1 1700000001.3 write(3, \"x\"..., 100 <unfinished ...>\n\
+         2 1700000001.4 read(4, \"x\"..., 4096) = 100\n\
+         2 1700000001.5 read(4, \"\", 4096) = 0\n\
+         1 1700000001.6 <... write resumed>) = 100\n",
+    ))
+    .manifest(".\td\t0\t755\t\nf\tf\t0\t644\t\n")
+    .import();
+    assert_eq!(
+        trace.lines()[2..],
+        ["write #0 = 100", "read #1 = 100", "read #1 = 0"]
+    );
+    assert!(waits(&trace, 3, 2));
+    assert_eq!(trace.tree(), ["r d 0", "r/f f 0"]);
+}
+
+#[test]
+fn a_call_that_never_returns_is_not_waited_for_to_the_end() {
+    let line = "2 1700000001.3 access(\"/r/free\", F_OK) = -1 ENOENT (No such file or directory)\n";
+    let text = format!(
+        "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         1 1700000001.1 mkdir(\"/r/n\", 0755 <unfinished ...>\n\
+         2 1700000001.2 mkdir(\"/r/n\", 0755) = -1 EEXIST (File exists)\n{}",
+        line.repeat(10_000)
+    );
+    let trace = asked(&text).import();
+    assert_eq!(trace.events.len(), 10_001);
+    let returned = format!("{text}1 1700000001.4 <... mkdir resumed>) = 0\n");
+    assert_eq!(asked(&returned).import().events.len(), 10_002);
+}

@@ -74,6 +74,9 @@ impl Tracker {
                 Access::Read
             },
         );
+        if let (Op::Getdents, Some(node)) = (op, used.node) {
+            self.order.list(node);
+        }
         if op == Op::Lseek {
             self.learn_end(used, args, call.outcome.value());
         }
@@ -126,7 +129,6 @@ impl Tracker {
                 if let Some(node) = self.tree.node_mut(node) {
                     node.listed = true;
                 }
-                self.order.list(node);
             }
             Op::Fstat => {
                 let kind = args.seen.map_or(FileKind::Unknown, |seen| seen.kind);

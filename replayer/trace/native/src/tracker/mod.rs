@@ -9,6 +9,7 @@ mod file;
 mod gauge;
 mod held;
 mod open;
+pub(crate) mod overlap;
 mod pair;
 mod path;
 mod task;

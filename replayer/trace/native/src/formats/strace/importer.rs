@@ -4,26 +4,18 @@ use crate::bytes::{find, from, take_digits};
 use crate::call::{Call, Kind, Outcome, Passing};
 use crate::error::TraceError;
 use crate::formats::strace::decode::{Decoders, has_no_path};
+use crate::formats::strace::halves::{Entered, Halves};
 use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call, without_notice};
-use crate::formats::strace::streams::{Source, Streams};
+use crate::formats::strace::streams::{LogLine, Streams};
+use crate::formats::strace::waiting::Waiting;
 use crate::formats::{Clock, Progress};
 use crate::input::Input;
 use crate::tracker::Tracker;
-use rustc_hash::{FxHashMap, FxHashSet};
-
-/// The first half of a call.
-#[derive(Debug, Default)]
-struct Half {
-    name: Vec<u8>,
-    head: Vec<u8>,
-    start_ns: Option<i64>,
-    /// Calls of the log that had ended then.
-    calls: u64,
-}
+use rustc_hash::FxHashSet;
 
 /// A line that program output or strace itself cut, until the next line tells.
 #[derive(Debug)]
-struct CutLine {
+pub(super) struct CutLine {
     text: Vec<u8>,
     at: Moment,
     number: u64,
@@ -40,27 +32,24 @@ struct Moment {
     meanwhile: u32,
 }
 
-struct Importer {
-    decoders: Decoders,
-    halves: FxHashMap<u64, Half>,
-    /// Halves that were put together: their room is used again.
-    spare: Vec<Half>,
-    cut: Option<CutLine>,
+pub(super) struct Importer {
+    pub(super) decoders: Decoders,
+    pub(super) halves: Halves,
+    /// Lines whose turn has not come.
+    pub(super) waiting: Waiting,
+    pub(super) cut: Option<CutLine>,
     /// Tasks that a line said to be children.
     announced: FxHashSet<u64>,
     /// The number that `[pid N]` gives to the task whose lines have none.
     first_number: Option<u64>,
     unnumbered: bool,
     durations: bool,
-    scratch: Vec<u8>,
+    /// The line that is being taken was not put together from two.
+    pub(super) is_whole: bool,
 }
 
 /// The task of lines that name none.
 const UNNUMBERED: u64 = 0;
-/// A half that is longer is not kept whole: arguments of file calls are shorter (chosen).
-const LONGEST_HALF_BYTES: usize = 64 << 10;
-/// Halves whose room is kept (chosen: more are seldom open at once).
-const MOST_SPARE: usize = 16;
 /// Lines between two looks at whether somebody wants to stop.
 const PROGRESS_LINES: u64 = 1 << 16;
 
@@ -73,22 +62,35 @@ pub(crate) fn import(
     let mut streams = Streams::open(inputs)?;
     let mut importer = Importer {
         decoders: Decoders::all(),
-        halves: FxHashMap::default(),
-        spare: Vec::new(),
+        halves: Halves::default(),
+        waiting: Waiting::default(),
         cut: None,
         announced: FxHashSet::default(),
         first_number: None,
         unnumbered: false,
         durations: false,
-        scratch: Vec::new(),
+        is_whole: true,
     };
-    while let Some(source) = streams.next_line()? {
-        tracker.counts.lines += 1;
-        if !importer.line(tracker, source)? {
+    loop {
+        let kept = importer.waiting.next();
+        let line = if let Some(kept) = &kept {
+            kept.line()
+        } else if let Some(source) = streams.next_line()? {
+            tracker.counts.lines += 1;
+            source.line()
+        } else if importer.give_up() {
+            continue;
+        } else {
+            break;
+        };
+        if !importer.take(tracker, &line)? {
             let counts = &mut tracker.counts;
-            counts.strange(&source.name, source.number, source.line());
+            counts.strange(line.name, line.number, line.whole);
         }
-        if tracker.counts.lines.is_multiple_of(PROGRESS_LINES) && !progress(tracker.counts.lines) {
+        if kept.is_none()
+            && tracker.counts.lines.is_multiple_of(PROGRESS_LINES)
+            && !progress(tracker.counts.lines)
+        {
             return Err(TraceError::Interrupted);
         }
     }
@@ -97,19 +99,23 @@ pub(crate) fn import(
 
 impl Importer {
     /// Take a line. False where it cannot be understood.
-    fn line(&mut self, tracker: &mut Tracker, source: &Source) -> Result<bool, TraceError> {
-        if source.too_long {
+    pub(super) fn line(
+        &mut self,
+        tracker: &mut Tracker,
+        line: &LogLine<'_>,
+    ) -> Result<bool, TraceError> {
+        if line.too_long {
             return Ok(false);
         }
-        if self.cut.is_some() && self.join(tracker, source)? {
+        if self.cut.is_some() && self.join(tracker, line)? {
             return Ok(true);
         }
         let at = Moment {
-            task: self.task(source),
-            time_ns: source.time_ns,
+            task: self.task(line),
+            time_ns: line.time_ns,
             meanwhile: 0,
         };
-        let text = source.text();
+        let text = line.text;
         let mut scanned = Scanned::default();
         match scan(text, &mut scanned) {
             Shape::Call => return self.call(tracker, &scanned, at, None),
@@ -117,17 +123,14 @@ impl Importer {
             Shape::Resumed { name, rest } => return self.resume(tracker, name, rest, at),
             Shape::Exited => {
                 tracker.counts.notices += 1;
-                if self.halves.remove(&at.task).is_some() {
+                if self.halves.end(at.task) {
                     tracker.counts.halves.add("cut by the end of its task");
                 }
                 tracker.pass(at.task, Passing::Exited, at.time_ns)?;
             }
             Shape::Superseded(by) => {
                 tracker.counts.notices += 1;
-                self.halves.remove(&at.task);
-                if let Some(half) = self.halves.remove(&by) {
-                    self.halves.insert(at.task, half);
-                }
+                self.halves.supersede(at.task, by);
                 tracker.pass(at.task, Passing::Superseded(by), at.time_ns)?;
             }
             Shape::Notice => self.notice(tracker, text),
@@ -139,7 +142,7 @@ impl Importer {
                 self.cut = Some(CutLine {
                     text: head.to_vec(),
                     at,
-                    number: source.number,
+                    number: line.number,
                     by_notice: notice.is_some(),
                 });
             }
@@ -149,8 +152,8 @@ impl Importer {
     }
 
     /// Whose line it is. Lines without a number belong to the first task, which may get a number later on.
-    fn task(&mut self, source: &Source) -> u64 {
-        match source.prefix.task.or(source.task) {
+    pub(super) fn task(&mut self, line: &LogLine<'_>) -> u64 {
+        match line.task {
             None => {
                 self.unnumbered = true;
                 UNNUMBERED
@@ -179,13 +182,13 @@ impl Importer {
     }
 
     /// The line before was cut: it may go on here.
-    fn join(&mut self, tracker: &mut Tracker, source: &Source) -> Result<bool, TraceError> {
+    fn join(&mut self, tracker: &mut Tracker, line: &LogLine<'_>) -> Result<bool, TraceError> {
         let Some(cut) = self.cut.take() else {
             return Ok(false);
         };
-        let is_tail = is_tail(source.line());
+        let is_tail = is_tail(line.whole);
         if is_tail || cut.by_notice {
-            let whole = [&cut.text, source.line()].concat();
+            let whole = [&cut.text, line.whole].concat();
             let mut scanned = Scanned::default();
             let understood = match scan(&whole, &mut scanned) {
                 Shape::Call => self.call(tracker, &scanned, cut.at, None)?,
@@ -199,11 +202,11 @@ impl Importer {
                 return Ok(true);
             }
             if is_tail {
-                tracker.counts.strange(&source.name, cut.number, &whole);
+                tracker.counts.strange(line.name, cut.number, &whole);
                 return Ok(true);
             }
         }
-        tracker.counts.strange(&source.name, cut.number, &cut.text);
+        tracker.counts.strange(line.name, cut.number, &cut.text);
         Ok(false)
     }
 
@@ -230,15 +233,8 @@ impl Importer {
         ) {
             self.enter(tracker, name, head, at)?;
         }
-        let kept = head.get(..LONGEST_HALF_BYTES).unwrap_or(head);
-        let mut half = self.spare.pop().unwrap_or_default();
-        half.name.clear();
-        half.name.extend_from_slice(name);
-        half.head.clear();
-        half.head.extend_from_slice(kept);
-        half.start_ns = at.time_ns;
-        half.calls = tracker.counts.calls;
-        if self.halves.insert(at.task, half).is_some() {
+        let calls = tracker.counts.calls;
+        if !self.halves.begin(at.task, (name, head), at.time_ns, calls) {
             tracker.counts.halves.add("never resumed");
         }
         Ok(())
@@ -251,28 +247,15 @@ impl Importer {
         head: &[u8],
         at: Moment,
     ) -> Result<(), TraceError> {
-        let mut text = std::mem::take(&mut self.scratch);
-        text.clear();
-        text.extend_from_slice(head);
-        text.extend_from_slice(b") = 0");
-        let mut scanned = Scanned::default();
-        if let Shape::Call = scan_call(name, &text, &mut scanned) {
-            let decoder = self.decoders.find(name);
-            let kind = decoder.and_then(|(_, decode)| decode(&scanned));
-            if let (Some(kind), Ok(name)) = (&kind, std::str::from_utf8(name)) {
-                tracker.enter(&Call {
-                    task: at.task,
-                    name,
-                    start_ns: at.time_ns,
-                    duration_ns: None,
-                    meanwhile: 0,
-                    outcome: Outcome::Value(0),
-                    kind,
-                })?;
-            }
-        }
-        self.scratch = text;
-        Ok(())
+        let entered = Entered {
+            name,
+            head,
+            task: at.task,
+            start_ns: at.time_ns,
+        };
+        entered
+            .call(&mut self.decoders, |call| tracker.enter(call))
+            .unwrap_or(Ok(()))
     }
 
     /// Put two halves together. False where the line cannot be understood.
@@ -283,13 +266,11 @@ impl Importer {
         rest: &[u8],
         at: Moment,
     ) -> Result<bool, TraceError> {
-        let Some(mut half) = self
-            .halves
-            .remove(&at.task)
-            .filter(|half| half.name == name)
-        else {
+        let Some(mut half) = self.halves.take(at.task, name) else {
             return self.orphan(tracker, name, rest, at);
         };
+        let cause = self.waiting.cause();
+        let length = half.head.len();
         half.head.extend_from_slice(rest);
         let begun = Moment {
             task: at.task,
@@ -301,8 +282,11 @@ impl Importer {
             Shape::Call => self.call(tracker, &scanned, begun, at.time_ns)?,
             _ => false,
         };
-        if self.spare.len() < MOST_SPARE && half.head.len() <= LONGEST_HALF_BYTES {
-            self.spare.push(half);
+        if self.waiting.cause() == cause {
+            self.halves.spare(half);
+        } else {
+            half.head.truncate(length);
+            self.halves.put_back(at.task, half);
         }
         Ok(understood)
     }
@@ -366,7 +350,7 @@ impl Importer {
         let waited = returned_ns
             .zip(at.time_ns)
             .map(|(end, start)| end.saturating_sub(start));
-        tracker.call(&Call {
+        let call = Call {
             task: at.task,
             name,
             start_ns: at.time_ns,
@@ -374,7 +358,11 @@ impl Importer {
             meanwhile: at.meanwhile,
             outcome,
             kind,
-        })?;
+        };
+        match self.cause(tracker, &call) {
+            Some(cause) => self.waiting.begin(cause),
+            None => tracker.call(&call)?,
+        }
         Ok(true)
     }
 
@@ -384,7 +372,7 @@ impl Importer {
             // The log ends in the middle of a call.
             tracker.counts.strange(&source.name, cut.number, &cut.text);
         }
-        for _ in self.halves.drain() {
+        for _ in 0..self.halves.count() {
             tracker.counts.halves.add("cut by the end of the log");
         }
         let mut clock = first.map(|source| source.reading.clock).unwrap_or_default();

@@ -3,11 +3,13 @@
 pub(crate) mod args;
 pub(crate) mod clock;
 pub(crate) mod decode;
+pub(crate) mod halves;
 pub(crate) mod importer;
 pub(crate) mod prefix;
 pub(crate) mod scan;
 pub(crate) mod streams;
 pub(crate) mod value;
+pub(crate) mod waiting;
 
 use crate::formats::{Applicability, Format};
 use scan::{Scanned, Shape};

@@ -10,18 +10,33 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// A line and where it stands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LogLine<'a> {
+    /// Of its log.
+    pub(crate) name: &'a str,
+    pub(crate) number: u64,
+    /// Whose line it is, where it or the name of its log says so.
+    pub(crate) task: Option<u64>,
+    /// When it was written: at its entry or, for a resumed half, when it returned.
+    pub(crate) time_ns: Option<i64>,
+    pub(crate) too_long: bool,
+    pub(crate) whole: &'a [u8],
+    /// What stands behind the prefix.
+    pub(crate) text: &'a [u8],
+}
+
+/// A log, and the line of it that was read last.
 pub(crate) struct Source {
     input: Input,
     pub(crate) name: String,
     /// The process that a file of -ff belongs to.
-    pub(crate) task: Option<u64>,
-    pub(crate) number: u64,
-    pub(crate) too_long: bool,
-    /// When the line was written: at its entry or, for a resumed half, when it returned.
-    pub(crate) time_ns: Option<i64>,
-    pub(crate) prefix: Prefix,
+    task: Option<u64>,
+    number: u64,
+    too_long: bool,
+    time_ns: Option<i64>,
+    prefix: Prefix,
     /// Where the line goes on behind its prefix.
-    pub(crate) rest: usize,
+    rest: usize,
     pub(crate) reading: Reading,
 }
 
@@ -116,13 +131,20 @@ impl Source {
         Ok(true)
     }
 
-    pub(crate) fn line(&self) -> &[u8] {
-        self.input.line()
+    pub(crate) fn line(&self) -> LogLine<'_> {
+        LogLine {
+            name: &self.name,
+            number: self.number,
+            task: self.prefix.task.or(self.task),
+            time_ns: self.time_ns,
+            too_long: self.too_long,
+            whole: self.input.line(),
+            text: self.text(),
+        }
     }
 
-    /// What stands behind the prefix.
-    pub(crate) fn text(&self) -> &[u8] {
-        from(self.line(), self.rest)
+    fn text(&self) -> &[u8] {
+        from(self.input.line(), self.rest)
     }
 
     /// When the line's call took effect: when it returned, or was entered if it lets something go. Lines without a time stay
