@@ -33,7 +33,18 @@ MAKERS: Mapping[str, BringUp] = {
 ALL = tuple(MAKERS)
 QUICK = ALL[:3]
 WANTED = os.environ.get("REPLAYER_MOUNTS", ",".join(QUICK))
-CHOSEN = ALL if WANTED == "all" else tuple(WANTED.split(","))
+
+
+def _chosen() -> tuple[str, ...]:
+    names = ALL if WANTED == "all" else tuple(WANTED.split(","))
+    unknown = [name for name in names if name not in MAKERS]
+    if unknown:
+        known = ", ".join(ALL)
+        raise pytest.UsageError(f"REPLAYER_MOUNTS: {unknown[0]!r} is none of {known}; or all")
+    return names
+
+
+CHOSEN = _chosen()
 """The mounts that were asked for."""
 long = pytest.mark.skipif(WANTED != "all", reason="long: just mounts all")
 """Tests that a run of everything leaves out: together they take minutes."""
