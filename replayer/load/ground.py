@@ -277,7 +277,7 @@ class Ground:
 
     def _look(self, task: Task, patience: Patience) -> None:
         for hang in patience.look(task):
-            self.works.progress.say(str(hang))
+            self.works.progress.alarm(hang)
         if patience.is_over:
             self.is_hanging = True
             raise patience.give_up(self.target.name, str(self.target.paths[0]))

@@ -28,7 +28,7 @@ from replayer.load.ledger import COUNTED
 from replayer.load.listening import UnusableAddressError
 from replayer.load.measured import MeasuredInterval, MeasuredRow
 from replayer.load.metrics_options import Address
-from replayer.load.progress import Progress, Report, Tick
+from replayer.load.progress import Hang, Progress, Report, Tick
 
 __all__ = ["PATH", "Meter", "render_metrics", "serve_metrics"]
 
@@ -194,6 +194,10 @@ class _Overheard:
     def say(self, text: str) -> None:
         """Show a line that stays."""
         self._shown.say(text)
+
+    def alarm(self, hang: Hang) -> None:
+        """Show a call that does not come back."""
+        self._shown.alarm(hang)
 
     def close(self) -> None:
         """End the display."""

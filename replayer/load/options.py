@@ -245,7 +245,9 @@ def add_result_options(parser: Parser) -> None:
         help="write the report as one HTML page with charts to a new file",
     )
     add_junit_option(parser)
-    parser.add_argument("--quiet", action="store_true", help="show no progress")
+    parser.add_argument(
+        "--quiet", action="store_true", help="show no progress, only calls that hang"
+    )
 
 
 def add_junit_option(parser: Parser) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "LineProgress",
     "LiveProgress",
     "Progress",
+    "QuietProgress",
     "SilentProgress",
     "Tick",
     "make_progress",
@@ -89,14 +90,17 @@ class Progress(Protocol):
     def say(self, text: str) -> None:
         """Show a line that stays."""
 
+    def alarm(self, hang: Hang) -> None:
+        """Show a call that does not come back."""
+
     def close(self) -> None:
         """End the display."""
 
 
 def make_progress(*, quiet: bool) -> Progress:
-    """Return what fits stderr: nothing if unwanted, a table on a terminal, lines elsewhere."""
+    """Return what fits stderr: a table on a terminal, lines elsewhere; if quiet, only hangs."""
     if quiet:
-        return SilentProgress()
+        return QuietProgress(sys.stderr)
     return LiveProgress() if sys.stderr.isatty() else LineProgress(sys.stderr)
 
 
@@ -115,8 +119,28 @@ class SilentProgress:
     def say(self, text: str) -> None:
         """Show nothing: what matters is said again at the end."""
 
+    def alarm(self, hang: Hang) -> None:
+        """Show nothing."""
+
     def close(self) -> None:
         """End nothing."""
+
+
+class QuietProgress(SilentProgress):
+    """Says which calls do not come back: nobody should have to wait for that until the end."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._known = _KnownHangs()
+
+    def tick(self, tick: Tick) -> None:
+        """Write a line for each call that has begun to hang."""
+        for hang in self._known.new_of(tick):
+            self.alarm(hang)
+
+    def alarm(self, hang: Hang) -> None:
+        """Write a line."""
+        print(hang, file=self._stream, flush=True)
 
 
 class LineProgress:
@@ -127,7 +151,7 @@ class LineProgress:
         self._clock = clock
         self._next = clock() + LINES_EVERY_S
         self._phase = ""
-        self._hanging: set[str] = set()
+        self._known = _KnownHangs()
 
     @contextmanager
     def work(self, title: str) -> Iterator[Report]:
@@ -146,10 +170,8 @@ class LineProgress:
 
     def tick(self, tick: Tick) -> None:
         """Write a line when the phase or what hangs has changed, and every few seconds."""
-        for hang in tick.hanging:
-            if hang.call not in self._hanging:
-                self.say(str(hang))
-        self._hanging = {hang.call for hang in tick.hanging}
+        for hang in self._known.new_of(tick):
+            self.alarm(hang)
         if tick.phase != self._phase or self._is_due():
             self._phase = tick.phase
             self.say(_in_a_line(tick))
@@ -157,6 +179,10 @@ class LineProgress:
     def say(self, text: str) -> None:
         """Write a line."""
         print(text, file=self._stream, flush=True)
+
+    def alarm(self, hang: Hang) -> None:
+        """Write a line."""
+        self.say(str(hang))
 
     def close(self) -> None:
         """End nothing."""
@@ -166,6 +192,18 @@ class LineProgress:
             return False
         self._next = self._clock() + LINES_EVERY_S
         return True
+
+
+class _KnownHangs:
+    """The calls that hang, once each for as long as they do."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+
+    def new_of(self, tick: Tick) -> list[Hang]:
+        new = [hang for hang in tick.hanging if hang.call not in self._known]
+        self._known = {hang.call for hang in tick.hanging}
+        return new
 
 
 class LiveProgress:
@@ -192,6 +230,10 @@ class LiveProgress:
     def say(self, text: str) -> None:
         """Show a line above the table."""
         self._console.print(text, highlight=False, markup=False)
+
+    def alarm(self, hang: Hang) -> None:
+        """Show a line above the table."""
+        self.say(str(hang))
 
     def close(self) -> None:
         """Take the table away."""

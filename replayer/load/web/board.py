@@ -69,6 +69,11 @@ class Board:
         self.said.append(text)
         self.terminal.say(text)
 
+    def alarm(self, hang: Hang) -> None:
+        """Keep a line of a call that does not come back."""
+        self.said.append(str(hang))
+        self.terminal.alarm(hang)
+
     def close(self) -> None:
         """The run is over."""
         self.tick_now = None

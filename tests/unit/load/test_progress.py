@@ -1,13 +1,14 @@
 """Live progress: what it says of transactions that fail."""
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
 from replayer.engine import Histogram
 from replayer.load.ledger import Ledger
 from replayer.load.measured import MadeInterval, MadeRow
-from replayer.load.progress import LineProgress, Tick, _make_table
+from replayer.load.progress import Hang, LineProgress, QuietProgress, Tick, _make_table
 
 
 def tick() -> Tick:
@@ -48,3 +49,13 @@ def test_the_table_shows_times_of_what_succeeded() -> None:
 
 def test_all_that_ended_is_counted() -> None:
     assert tick().ledger.count == 21
+
+
+def test_quiet_progress_says_once_what_hangs() -> None:
+    said = io.StringIO()
+    progress = QuietProgress(said)
+    progress.tick(tick())
+    assert said.getvalue() == ""
+    for age_s in (5.0, 6.0):
+        progress.tick(replace(tick(), hanging=(Hang("user 3, stat of a/b", age_s),)))
+    assert said.getvalue() == "hangs: user 3, stat of a/b, for 5 s\n"
