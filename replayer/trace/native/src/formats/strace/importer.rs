@@ -3,14 +3,14 @@
 use crate::bytes::{find, from, take_digits};
 use crate::call::{Call, Kind, Outcome, Passing};
 use crate::error::TraceError;
+use crate::formats::Clock;
 use crate::formats::strace::decode::{Decoders, has_no_path};
-use crate::formats::strace::halves::{Entered, Halves};
+use crate::formats::strace::halves::{Entered, Half, Halves};
 use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call, without_notice};
 use crate::formats::strace::streams::{LogLine, Streams};
 use crate::formats::strace::waiting::Waiting;
-use crate::formats::{Clock, Progress};
-use crate::input::Input;
 use crate::tracker::Tracker;
+use crate::tracker::overlap::may_show;
 use rustc_hash::FxHashSet;
 
 /// A line that program output or strace itself cut, until the next line tells.
@@ -33,7 +33,7 @@ struct Moment {
 }
 
 pub(super) struct Importer {
-    pub(super) decoders: Decoders,
+    decoders: Decoders,
     pub(super) halves: Halves,
     /// Lines whose turn has not come.
     pub(super) waiting: Waiting,
@@ -50,54 +50,22 @@ pub(super) struct Importer {
 
 /// The task of lines that name none.
 const UNNUMBERED: u64 = 0;
-/// Lines between two looks at whether somebody wants to stop.
-const PROGRESS_LINES: u64 = 1 << 16;
-
-/// Import logs into a tracker.
-pub(crate) fn import(
-    inputs: Vec<Input>,
-    tracker: &mut Tracker,
-    progress: Progress<'_>,
-) -> Result<Clock, TraceError> {
-    let mut streams = Streams::open(inputs)?;
-    let mut importer = Importer {
-        decoders: Decoders::all(),
-        halves: Halves::default(),
-        waiting: Waiting::default(),
-        cut: None,
-        announced: FxHashSet::default(),
-        first_number: None,
-        unnumbered: false,
-        durations: false,
-        is_whole: true,
-    };
-    loop {
-        let kept = importer.waiting.next();
-        let line = if let Some(kept) = &kept {
-            kept.line()
-        } else if let Some(source) = streams.next_line()? {
-            tracker.counts.lines += 1;
-            source.line()
-        } else if importer.give_up() {
-            continue;
-        } else {
-            break;
-        };
-        if !importer.take(tracker, &line)? {
-            let counts = &mut tracker.counts;
-            counts.strange(line.name, line.number, line.whole);
-        }
-        if kept.is_none()
-            && tracker.counts.lines.is_multiple_of(PROGRESS_LINES)
-            && !progress(tracker.counts.lines)
-        {
-            return Err(TraceError::Interrupted);
-        }
-    }
-    Ok(importer.finish(tracker, &streams))
-}
 
 impl Importer {
+    pub(super) fn new() -> Self {
+        Self {
+            decoders: Decoders::all(),
+            halves: Halves::default(),
+            waiting: Waiting::default(),
+            cut: None,
+            announced: FxHashSet::default(),
+            first_number: None,
+            unnumbered: false,
+            durations: false,
+            is_whole: true,
+        }
+    }
+
     /// Take a line. False where it cannot be understood.
     pub(super) fn line(
         &mut self,
@@ -366,7 +334,27 @@ impl Importer {
         Ok(true)
     }
 
-    fn finish(mut self, tracker: &mut Tracker, streams: &Streams) -> Clock {
+    /// The task whose call, under way, must have taken effect before this one.
+    fn cause(&mut self, tracker: &mut Tracker, call: &Call<'_>) -> Option<u64> {
+        // A line that was put together from two cannot be taken once more.
+        let is_awaited = |cause| cause == call.task;
+        if !self.is_whole || !self.waiting.cause().is_none_or(is_awaited) {
+            return None;
+        }
+        let shows = |(_, half): &(u64, &Half)| may_show(&half.name);
+        let mut others = self.halves.awaitable().filter(shows).peekable();
+        others.peek()?;
+        let wanting = tracker.wanting(call)?;
+        others
+            .find(|(task, half)| {
+                let entered = half.entered(*task);
+                let explains = |other: &Call<'_>| tracker.explains(other, &wanting);
+                entered.call(&mut self.decoders, explains) == Some(true)
+            })
+            .map(|(task, _)| task)
+    }
+
+    pub(super) fn finish(mut self, tracker: &mut Tracker, streams: &Streams) -> Clock {
         let first = streams.sources().first();
         if let (Some(cut), Some(source)) = (self.cut.take(), first) {
             // The log ends in the middle of a call.

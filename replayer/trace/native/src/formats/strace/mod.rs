@@ -8,6 +8,7 @@ pub(crate) mod importer;
 pub(crate) mod prefix;
 pub(crate) mod scan;
 pub(crate) mod streams;
+pub(crate) mod turns;
 pub(crate) mod value;
 pub(crate) mod waiting;
 
@@ -17,7 +18,7 @@ use scan::{Scanned, Shape};
 pub(crate) const FORMAT: Format = Format {
     name: "strace",
     is_applicable,
-    import: importer::import,
+    import: turns::import,
 };
 
 /// Lines that are looked at, and of which enough must be strace's (chosen).

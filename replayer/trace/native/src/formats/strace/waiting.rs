@@ -1,12 +1,6 @@
 //! Lines that wait for a call which returned after them, and yet took effect before.
 
-use crate::call::Call;
-use crate::error::TraceError;
-use crate::formats::strace::halves::Half;
-use crate::formats::strace::importer::Importer;
 use crate::formats::strace::streams::LogLine;
-use crate::tracker::Tracker;
-use crate::tracker::overlap::may_show;
 use std::collections::VecDeque;
 
 /// Lines that are kept until a call returns (chosen: some thousand; calls that overlap return within a few lines).
@@ -100,66 +94,5 @@ impl Waiting {
     /// The next line whose turn has come again.
     pub(crate) fn next(&mut self) -> Option<KeptLine> {
         self.ready.pop_front()
-    }
-}
-
-impl Importer {
-    /// Take a line when its turn has come. False where it cannot be understood.
-    pub(super) fn take(
-        &mut self,
-        tracker: &mut Tracker,
-        line: &LogLine<'_>,
-    ) -> Result<bool, TraceError> {
-        let cause = self.waiting.cause();
-        self.is_whole = self.cut.is_none();
-        let mut understood = true;
-        if self.is_whole && cause.is_some_and(|cause| cause != self.task(line)) {
-            self.waiting.keep(line);
-        } else {
-            understood = self.line(tracker, line)?;
-            if self.waiting.cause() != cause {
-                self.waiting.keep_first(line);
-            } else if self.has_returned(cause) {
-                self.waiting.end();
-            }
-        }
-        if self.waiting.is_full() {
-            self.give_up();
-        }
-        Ok(understood)
-    }
-
-    fn has_returned(&self, cause: Option<u64>) -> bool {
-        self.cut.is_none() && cause.is_some_and(|cause| !self.halves.is_under_way(cause))
-    }
-
-    /// The call that is waited for does not return: go on without it. False where none is.
-    pub(super) fn give_up(&mut self) -> bool {
-        let cause = self.waiting.cause();
-        if let Some(cause) = cause {
-            self.halves.give_up(cause);
-            self.waiting.end();
-        }
-        cause.is_some()
-    }
-
-    /// The task whose call, under way, must have taken effect before this one.
-    pub(super) fn cause(&mut self, tracker: &mut Tracker, call: &Call<'_>) -> Option<u64> {
-        // A line that was put together from two cannot be taken once more.
-        let is_awaited = |cause| cause == call.task;
-        if !self.is_whole || !self.waiting.cause().is_none_or(is_awaited) {
-            return None;
-        }
-        let shows = |(_, half): &(u64, &Half)| may_show(&half.name);
-        let mut others = self.halves.awaitable().filter(shows).peekable();
-        others.peek()?;
-        let wanting = tracker.wanting(call)?;
-        others
-            .find(|(task, half)| {
-                let entered = half.entered(*task);
-                let explains = |other: &Call<'_>| tracker.explains(other, &wanting);
-                entered.call(&mut self.decoders, explains) == Some(true)
-            })
-            .map(|(task, _)| task)
     }
 }
