@@ -7,10 +7,9 @@ from typing import Literal
 from replayer.errors import drop_output
 from replayer.load.targets import Target
 from replayer.load.workload import Workload
-from replayer.measure import RunFolder, RunRecord, load_run, with_results
+from replayer.measure import RunFolder, load_run, with_results
 from replayer.plan import describe_plan
 from replayer.report import (
-    Document,
     ReportFiles,
     Style,
     compose,
@@ -18,7 +17,6 @@ from replayer.report import (
     render_json,
     render_junit,
     render_table,
-    write_new,
 )
 from replayer.verdict import Names, check_names, parse_threshold
 
@@ -55,20 +53,13 @@ def show_results(
         with_results(record.run, summary=document.summary, verdict=document.verdict.outcome)
     )
     try:
-        _write(record, document, files)
+        files.write(lambda: render_html([record]), lambda: render_junit(document))
     finally:
         if form == "json":
             _print(render_json(document))
         elif form == "tables":
             _print(render_table(document, Style.of(sys.stdout)))
     return document.verdict.exit_code
-
-
-def _write(record: RunRecord, document: Document, files: ReportFiles) -> None:
-    if files.html is not None:
-        write_new(files.html, render_html([record]))
-    if files.junit is not None:
-        write_new(files.junit, render_junit(document))
 
 
 def _print(text: str) -> None:
