@@ -70,13 +70,17 @@ class RunRecord:
     damage: tuple[str, ...]
 
 
-def load_run(path: Path) -> RunRecord:
+def load_run(path: Path, told: Run | None = None) -> RunRecord:
     """Read a run folder.
+
+    Args:
+        path: The folder.
+        told: What its run.json should say, where that may not have been written.
 
     Raises:
         ReplayerError: There is none, it is of another format, or run.json is damaged.
     """
-    run = _load_run_json(path)
+    run = told if told is not None and path.is_dir() else _load_run_json(path)
     log = read_log(path / "histograms.hlog")
     moved, seconds, lost_rows = _timeline(path / "timeline.csv")
     events, lost_events = read_events(path / "events.jsonl")

@@ -45,16 +45,9 @@ class ReportFiles:
             write_new(path, "")  # only making it tells whether it can be made
             path.unlink()
 
-    def write(self, html: Callable[[], str], junit: Callable[[], str]) -> None:
-        """Write what was asked for; a file that cannot be written costs no other one.
-
-        Raises:
-            ReplayerError: Some could not be written.
-        """
-        refusals = [*_refused(self.html, html), *_refused(self.junit, junit)]
-        if refusals:
-            first = refusals[0]
-            raise type(first)("; ".join(map(str, refusals)), hint=first.hint)
+    def write(self, html: Callable[[], str], junit: Callable[[], str]) -> tuple[ReplayerError, ...]:
+        """Write what was asked for; return what refused, for one costs no other one."""
+        return (*_refused(self.html, html), *_refused(self.junit, junit))
 
 
 def _refused(path: Path | None, render: Callable[[], str]) -> Iterator[ReplayerError]:

@@ -49,8 +49,8 @@ def test_a_folder_that_is_not_there_is_the_users_to_make(tmp_path: Path, folder:
 
 def test_one_that_cannot_be_written_costs_no_other_one(tmp_path: Path) -> None:
     files = ReportFiles(tmp_path / "none" / "page.html", tmp_path / "verdict.xml")
-    with pytest.raises(ReplayerError, match="there is no folder"):
-        files.write(html=lambda: "page", junit=lambda: "verdict")
+    (refused,) = files.write(html=lambda: "page", junit=lambda: "verdict")
+    assert "there is no folder" in str(refused)
     assert (tmp_path / "verdict.xml").read_text() == "verdict"
 
 
