@@ -83,6 +83,8 @@ def read_distributions(record: RunRecord) -> dict[Subject, Distribution]:
     distributions = {}
     for subject, keys in groups.items():
         own, mine = slots.targets == subject[0], slots.of(subject[0])
+        if not own.any():  # its timeline is lost: there is no time to tell its calls apart by
+            continue
         bins = np.unique(np.concatenate([found[key].bins for key in keys]))
         table = np.sum([found[key].table(own.size, bins)[own] for key in keys], axis=0)
         names = {key.transaction for key in keys}

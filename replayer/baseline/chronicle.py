@@ -9,6 +9,7 @@ from replayer.baseline.jobs import document_of, fingerprint_of
 from replayer.baseline.order import Order
 from replayer.baseline.promises import warnings_of
 from replayer.engine.fio import JobFile, Program, depth, processes, seconds_needed
+from replayer.errors import ReplayerError
 from replayer.measure import (
     CacheFacts,
     Health,
@@ -54,18 +55,22 @@ def name_of(files: Sequence[JobFile]) -> str:
 
 
 class Chronicle:
-    """Writes run.json and plan.json, and appends events."""
+    """Writes run.json and plan.json, and appends events.
+
+    Attributes:
+        run: What is told of the run by now; None before it began.
+    """
 
     def __init__(self, folder: RunFolder, order: Order, program: Program) -> None:
         self.folder = folder
         self._order = order
         self._program = program
-        self._run: Run | None = None
+        self.run: Run | None = None
 
     def begin(self, files: tuple[JobFile, ...], targets: tuple[Target, ...], rounds: int) -> None:
         """Write what is known before anything runs."""
         self.folder.write_plan(document_of(files, self._program.version))
-        self._run = Run(
+        self.run = Run(
             id=self.folder.id,
             command=tuple(sys.argv),
             began=utc_text(),
@@ -88,7 +93,7 @@ class Chronicle:
             ),
             warnings=tuple(warnings_of(files, targets)),
         )
-        self.folder.write_run(self._run)
+        self.folder.write_run(self.run)
 
     def end(
         self,
@@ -96,11 +101,13 @@ class Chronicle:
         health: Health | None,
         failure: str | None,
         extra: Sequence[RunWarning] = (),
-    ) -> None:
-        """Write how it went."""
-        if self._run is not None:
-            run = finish(self._run, status, health=health, failure=failure, extra=extra)
-            self.folder.write_run(run)
+    ) -> ReplayerError | None:
+        """Write how it went; return what refused to take it."""
+        if self.run is None:
+            return None
+        ended = finish(self.run, status, health=health, failure=failure, extra=extra)
+        self.run, refused = self.folder.write_end(ended)
+        return refused
 
 
 def _load_facts(files: Sequence[JobFile], rounds: int) -> LoadFacts:

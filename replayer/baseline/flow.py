@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import stat
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -36,10 +35,10 @@ from replayer.engine.fio import (
     render_job_file,
     seconds_needed,
 )
-from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError, in_lines
+from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
-from replayer.load.results import show_results
+from replayer.load.results import Shown, say_interrupted, say_problems, show_results
 from replayer.load.schedule import default_rounds
 from replayer.load.targets import parse_targets
 from replayer.measure import RunWarning, Segment, create_run_folder
@@ -244,27 +243,24 @@ class LeftBehindError(ReplayerError):
 
 def _end(baseline: _Baseline, order: Order, problems: Sequence[ReplayerError]) -> int:
     """Write how it went, show the results, and return the exit code."""
-    failure = problems[0] if problems else None
+    failure, chronicle = (problems[0] if problems else None), baseline.chronicle
     interrupted = baseline.interruption.level > Level.NONE
     baseline.telling.close()
-    baseline.chronicle.end(
+    refused = chronicle.end(
         "failed" if failure else "interrupted" if interrupted else "finished",
         baseline.gauge.health(baseline.hung),
         None if failure is None else str(failure),
         baseline.warnings,
     )
-    code = EXIT_INCONCLUSIVE
+    shown = Shown(EXIT_INCONCLUSIVE)
     if baseline.turns:
-        code = show_results(baseline.chronicle.folder, order.results, order.files)
-    for problem in problems:
-        sys.stderr.write(f"{in_lines(problem)}\n")
-    if failure is not None:
-        return failure.exit_code
+        shown = show_results(chronicle.folder, chronicle.run, order.results, order.files)
+    told = say_problems([*problems, refused, *shown.problems])
+    if told:
+        return told[0].exit_code
     if interrupted:
-        where = baseline.chronicle.folder.path
-        text = f"replayer: interrupted: the figures hold what was run until then ({where})"
-        sys.stderr.write(f"{text}\n")
-    return code
+        say_interrupted(chronicle.folder)
+    return shown.exit_code
 
 
 def _grounds(order: Order) -> tuple[Ground, ...]:

@@ -10,7 +10,13 @@ from pydantic_core import PydanticCustomError
 from replayer.baseline import Order, run_baseline, shipped_jobs
 from replayer.baseline.jobs import DEFAULT_JOBS
 from replayer.baseline.order import Size
-from replayer.load.options import DEFAULT_STOP_TIMEOUT_S, add_junit_option, read_report_files
+from replayer.load.options import (
+    DEFAULT_STOP_TIMEOUT_S,
+    add_junit_option,
+    read_report_files,
+    read_rounds,
+    read_seed,
+)
 from replayer.scenario.units import read_duration, read_size
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
@@ -67,11 +73,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--rounds",
-        type=_parse_rounds,
+        type=read_rounds,
         metavar="N",
         help="turns of each target, interleaved (default: 1 for one target, 3 for several)",
     )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of random offsets")
+    parser.add_argument("--seed", type=read_seed, default=1, metavar="N", help="of random offsets")
     parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="folder of the run's records"
     )
@@ -176,10 +182,3 @@ def _parse_seconds(text: str) -> float:
         return read_duration(text) / 1e9
     except PydanticCustomError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
-
-
-def _parse_rounds(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 1000:  # noqa: PLR2004 - as in runs
-        message = f"must be a whole number from 1 to 1000, got {text!r}"
-        raise argparse.ArgumentTypeError(message)
-    return int(text)

@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterator
 
 from replayer.cli._against import compare_with_traces, render_likeness
+from replayer.load.options import read_seed
 from replayer.measure import DatasetPart, part_in_words
 from replayer.measure.units import format_bytes, format_count, format_time_ns
 from replayer.plan import PlanSummary, compile_plan, describe_plan
@@ -35,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="change a value of the scenario, such as docroot.files=5000",
     )
     parser.add_argument("-u", "--users", type=int, metavar="N", help="number of users")
-    parser.add_argument("--seed", type=int, metavar="N", help="what every random draw comes from")
+    parser.add_argument(
+        "--seed", type=read_seed, metavar="N", help="what every random draw comes from"
+    )
     parser.add_argument(
         "--against",
         action="append",

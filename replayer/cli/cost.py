@@ -3,6 +3,7 @@
 import argparse
 from pathlib import Path
 
+from replayer.errors import ReplayerError
 from replayer.measure import load_run, summarise
 from replayer.report import load_prices, render_costs, work_out
 
@@ -41,6 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Work out the costs and print them."""
     prices = load_prices(arguments.prices)
     record = load_run(arguments.run)
+    if record.damage:
+        message = f"{arguments.run}: {record.damage[0]}"
+        raise ReplayerError(message, hint="what was used cannot be billed from a part of it")
     costs = work_out(record.run.id, summarise(record), prices)
     print(costs.model_dump_json(indent=2) if arguments.json else render_costs(costs).rstrip("\n"))
     return 0

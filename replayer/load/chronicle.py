@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from replayer.engine import confinement
+from replayer.errors import ReplayerError
 from replayer.load.caches import Procedure
 from replayer.load.replays import describe_replay
 from replayer.load.targets import Target
@@ -106,15 +107,25 @@ class Chronicle:
         self.folder.append_event(kind, t_s, fields)
 
     @property
+    def run(self) -> Run | None:
+        """What is told of the run by now; None before it began."""
+        return self._run
+
+    @property
     def replay(self) -> Replay | None:
         """What was written of replays; None when there is none."""
         return None if self._run is None else self._run.replay
 
-    def add_to_replay(self, **known: object) -> None:
-        """Write what is known of replays by now, if anything is replayed."""
+    def note_replay(self, **known: object) -> None:
+        """Note what is known of replays by now, if anything is replayed; the end writes it."""
         if self._run is not None and self._run.replay is not None:
             replay = self._run.replay.model_copy(update=known)
             self._run = self._run.model_copy(update={"replay": replay})
+
+    def add_to_replay(self, **known: object) -> None:
+        """Write what is known of replays by now, if anything is replayed."""
+        self.note_replay(**known)
+        if self.replay is not None and self._run is not None:
             self.folder.write_run(self._run)
 
     def add_clients(self, clients: tuple[Client, ...]) -> None:
@@ -123,24 +134,26 @@ class Chronicle:
             self._run = self._run.model_copy(update={"clients": clients})
             self.folder.write_run(self._run)
 
-    def end(self, ending: "Ending") -> None:
-        """Write how it went."""
-        if self._run is not None:
-            self._run = finish(
-                self._run,
-                ending.status,
-                health=ending.health,
-                failure=ending.failure,
-                extra=ending.warnings,
-            ).model_copy(
-                update={
-                    "clients": ending.clients,
-                    "verification": ending.verification,
-                    "losses": ending.losses,
-                    "task_failures": ending.task_failures,
-                }
-            )
-            self.folder.write_run(self._run)
+    def end(self, ending: "Ending") -> ReplayerError | None:
+        """Write how it went; return what refused to take it."""
+        if self._run is None:
+            return None
+        ended = finish(
+            self._run,
+            ending.status,
+            health=ending.health,
+            failure=ending.failure,
+            extra=ending.warnings,
+        ).model_copy(
+            update={
+                "clients": ending.clients,
+                "verification": ending.verification,
+                "losses": ending.losses,
+                "task_failures": ending.task_failures,
+            }
+        )
+        self._run, refused = self.folder.write_end(ended)
+        return refused
 
 
 @dataclass(frozen=True)

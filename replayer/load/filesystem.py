@@ -8,7 +8,7 @@ run's folder and cannot leave it.
 import errno
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Literal, Self
@@ -206,21 +206,22 @@ class File:
             self._files.give_back(self._slot)
         self._slot = None
 
-    def read(self, size: int) -> int:
-        """Read at most so many bytes; returns how many came, 0 at the end."""
-        return self._call("read", size=_const(size), until_end=False, check_size=False)
+    def read(self, size: int, block: int = BLOCK_BYTES) -> int:
+        """Read at most so many bytes, a block a call; returns how many came, 0 at the end."""
+        how = {"until_end": False, "check_size": False}
+        return _in_blocks(size, block, lambda _, part: self._call("read", size=_const(part), **how))
 
-    def pread(self, size: int, offset: int) -> int:
-        """Read at a place."""
-        return self._call("pread", size=_const(size), offset=_const(offset))
+    def pread(self, size: int, offset: int, block: int = BLOCK_BYTES) -> int:
+        """Read at a place, a block a call; returns how many bytes came."""
+        return self._at("pread", size, offset, block)
 
     def write(self, size: int, block: int = BLOCK_BYTES) -> int:
         """Write so many bytes, a block a call; returns how many all calls together wrote."""
         return self._call("write", total=_const(size), block=_const(block))
 
-    def pwrite(self, size: int, offset: int) -> int:
-        """Write at a place."""
-        return self._call("pwrite", size=_const(size), offset=_const(offset))
+    def pwrite(self, size: int, offset: int, block: int = BLOCK_BYTES) -> int:
+        """Write at a place, a block a call; returns how many bytes were written."""
+        return self._at("pwrite", size, offset, block)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         """Move to a place; returns it."""
@@ -254,10 +255,32 @@ class File:
         """Lock or unlock a range, as an open file description does; size 0: to the end."""
         self._call("fcntl_lock", kind=kind, wait=wait, offset=_const(offset), size=_const(size))
 
+    def _at(self, op: str, size: int, offset: int, block: int) -> int:
+        return _in_blocks(
+            size,
+            block,
+            lambda begin, part: self._call(op, size=_const(part), offset=_const(offset + begin)),
+        )
+
     def _call(self, op: str, **operands: object) -> int:
         if self._slot is None:
             raise OSError(errno.EBADF, f"{op}: the file is closed", self.path)
         return self._files.call(op, self.path, file=self._slot, **operands)
+
+
+def _in_blocks(size: int, block: int, call: Callable[[int, int], int]) -> int:
+    """Return how many bytes calls move that are made with the begin and the length of each block.
+
+    The first that moves less is the last; of no bytes there is one call, as in C.
+    """
+    moved = 0
+    for begin in range(0, max(size, 1), block):
+        part = min(block, size - begin)
+        came = call(begin, part)
+        moved += came
+        if came < part:
+            break
+    return moved
 
 
 def _const(value: int) -> dict[str, int]:

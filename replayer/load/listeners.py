@@ -18,6 +18,7 @@ from replayer.load.audience import Audience, at_the_terminal
 from replayer.load.fleet.follower import Follower, open_follower
 from replayer.load.fleet.leader import Leader, open_leader
 from replayer.load.fleet_options import add_fleet_options, arrange_modes
+from replayer.load.locust_csv import find_refusal, watch_csv_files
 from replayer.load.locust_digits import keep_digits
 from replayer.load.metrics import Meter, serve_metrics
 from replayer.load.metrics_options import add_metrics_option, read_address
@@ -49,6 +50,7 @@ def register() -> None:
     """Listen to Locust's events; a second time changes nothing."""
     if _add_arguments in events.init_command_line_parser._handlers:  # noqa: SLF001 - it has no public view
         return
+    watch_csv_files()  # Locust makes them before its init event
     events.init_command_line_parser.add_listener(_add_arguments)
     events.init.add_listener(_begin)
     events.test_start.add_listener(_start)
@@ -189,6 +191,11 @@ def _end(environment: Environment, **_: object) -> None:
     except Exception as error:  # noqa: BLE001 - Locust would log a traceback and exit with 0
         print(keep_bug(error), file=sys.stderr)
         environment.process_exit_code = EXIT_BUG
+    refusal = find_refusal(environment)
+    if refusal is not None:
+        print(in_lines(refusal), file=sys.stderr)
+        if environment.process_exit_code != EXIT_BUG:
+            environment.process_exit_code = refusal.exit_code
 
 
 def _leave(text: str, code: int) -> NoReturn:

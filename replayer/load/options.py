@@ -28,6 +28,8 @@ __all__ = [
     "add_target_options",
     "options_of",
     "read_report_files",
+    "read_rounds",
+    "read_seed",
     "words_of",
 ]
 
@@ -217,11 +219,11 @@ def add_procedure_options(parser: Parser) -> None:
     )
     parser.add_argument(
         "--rounds",
-        type=_read_rounds,
+        type=read_rounds,
         metavar="N",
         help="turns of each target, interleaved (default: 1 for one target, 3 for several)",
     )
-    parser.add_argument("--seed", type=_read_seed, metavar="N", help="seed of every random draw")
+    parser.add_argument("--seed", type=read_seed, metavar="N", help="seed of every random draw")
 
 
 def add_result_options(parser: Parser) -> None:
@@ -263,11 +265,21 @@ def read_report_files(parsed: argparse.Namespace) -> ReportFiles:
     return ReportFiles(Path(html) if html else None, Path(junit) if junit else None)
 
 
-def _read_rounds(text: str) -> int:
+def read_rounds(text: str) -> int:
+    """Read a number of rounds.
+
+    Raises:
+        argparse.ArgumentTypeError: It is none.
+    """
     return _read_number(text, 1, 1000)
 
 
-def _read_seed(text: str) -> int:
+def read_seed(text: str) -> int:
+    """Read a seed: 64 bits, as a scenario's.
+
+    Raises:
+        argparse.ArgumentTypeError: It is none.
+    """
     return _read_number(text, 0, 2**64 - 1)
 
 

@@ -1,13 +1,17 @@
 """What is judged and shown at the end of a run: read back from its folder, as any report is."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
-from replayer.errors import drop_output
+from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError, drop_output, in_lines
+from replayer.load.chronicle import Chronicle, Ending
+from replayer.load.options import Settings
 from replayer.load.targets import Target
 from replayer.load.workload import Workload
-from replayer.measure import RunFolder, RunRecord, load_run, with_results
+from replayer.measure import Run, RunFolder, load_run, with_results
 from replayer.plan import describe_plan
 from replayer.report import (
     Document,
@@ -18,11 +22,17 @@ from replayer.report import (
     render_json,
     render_junit,
     render_table,
-    write_new,
 )
 from replayer.verdict import Names, check_names, parse_threshold
 
-__all__ = ["check_thresholds", "show_results"]
+__all__ = [
+    "Shown",
+    "check_thresholds",
+    "end_run",
+    "say_interrupted",
+    "say_problems",
+    "show_results",
+]
 
 
 def check_thresholds(workload: Workload, targets: Sequence[Target]) -> None:
@@ -40,44 +50,90 @@ def check_thresholds(workload: Workload, targets: Sequence[Target]) -> None:
     check_names(thresholds, names)
 
 
-def show_results(
-    folder: RunFolder, form: Literal["tables", "json", "none"], files: ReportFiles
-) -> int:
-    """Judge the run in a folder, keep the judgement there, tell it, and return its exit code.
+@dataclass(frozen=True)
+class Shown:
+    """What came of showing results.
 
-    Raises:
-        ReplayerError: A report could not be written to its file, or printed; everything else is
-            done then.
+    Attributes:
+        exit_code: What they call for.
+        problems: What could not be read, kept, written or printed.
     """
-    record = load_run(folder.path)
-    document = compose(record)
-    folder.write_run(
-        with_results(record.run, summary=document.summary, verdict=document.verdict.outcome)
-    )
+
+    exit_code: int
+    problems: tuple[ReplayerError, ...] = ()
+
+
+def end_run(
+    chronicle: Chronicle, ending: Ending, settings: Settings, failure: ReplayerError | None
+) -> Shown:
+    """Write how a run ended, show its results, and say what went wrong, first why it failed."""
+    refused = chronicle.end(ending)
+    shown = show_results(chronicle.folder, chronicle.run, settings.results, settings.files)
+    problems = say_problems([failure, refused, *shown.problems])
+    if problems:
+        return Shown(problems[0].exit_code, problems)
+    if ending.status == "interrupted":
+        say_interrupted(chronicle.folder)
+    return shown
+
+
+def show_results(
+    folder: RunFolder, run: Run | None, form: Literal["tables", "json", "none"], files: ReportFiles
+) -> Shown:
+    """Judge a run, keep the judgement, and tell it; what refuses costs nothing else.
+
+    Args:
+        folder: Its folder.
+        run: How it ended, for where its folder has taken no more.
+        form: What is printed.
+        files: Where else it is written.
+    """
     try:
-        _write(record, document, files)
-    finally:
-        if form == "json":
-            _print(render_json(document))
-        elif form == "tables":
-            _print(render_table(document, Style.of(sys.stdout)))
-    return document.verdict.exit_code
+        record = load_run(folder.path, run)
+        document = compose(record)
+    except ReplayerError as error:
+        return Shown(EXIT_INCONCLUSIVE, (error,))
+    verdict = document.verdict
+    judged = with_results(record.run, summary=document.summary, verdict=verdict.outcome)
+    problems = (
+        *_refused(partial(folder.write_run, judged)),
+        *files.write(lambda: render_html([record]), lambda: render_junit(document)),
+        *_refused(partial(_print, document, form)),
+    )
+    return Shown(verdict.exit_code, problems)
 
 
-def _write(record: RunRecord, document: Document, files: ReportFiles) -> None:
-    if files.html is not None:
-        write_new(files.html, render_html([record]))
-    if files.junit is not None:
-        write_new(files.junit, render_junit(document))
+def say_problems(found: Iterable[ReplayerError | None]) -> tuple[ReplayerError, ...]:
+    """Say what went wrong, each once, and return it."""
+    problems = {str(problem): problem for problem in found if problem is not None}
+    for problem in problems.values():
+        sys.stderr.write(f"{in_lines(problem)}\n")
+    return tuple(problems.values())
 
 
-def _print(text: str) -> None:
+def say_interrupted(folder: RunFolder) -> None:
+    """Say that a run's figures are not those of all of it."""
+    text = f"replayer: interrupted: the figures hold what was run until then ({folder.path})"
+    sys.stderr.write(f"{text}\n")
+
+
+def _refused(step: Callable[[], None]) -> Iterator[ReplayerError]:
+    try:
+        step()
+    except ReplayerError as error:
+        yield error
+
+
+def _print(document: Document, form: Literal["tables", "json", "none"]) -> None:
     """Print; a reader that has gone changes neither the exit code nor the cleaning.
 
     Raises:
         OutputError: It cannot be written.
     """
     try:
-        print(text, flush=True)
+        if form == "json":
+            print(render_json(document), flush=True)
+        elif form == "tables":
+            print(render_table(document, Style.of(sys.stdout)), flush=True)
     except BrokenPipeError:
         drop_output()

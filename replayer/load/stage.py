@@ -7,7 +7,7 @@ from pathlib import Path
 
 from locust.env import Environment
 
-from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError, in_lines
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.keeper import leave_now
 from replayer.load.audience import Audience
 from replayer.load.caches import refuse_idle_remount
@@ -16,7 +16,7 @@ from replayer.load.conductor import Conductor
 from replayer.load.interruption import Interruption, Level
 from replayer.load.options import Settings, options_of
 from replayer.load.replays import read_order, read_results
-from replayer.load.results import check_thresholds, show_results
+from replayer.load.results import check_thresholds, end_run
 from replayer.load.schedule import Segment, default_rounds, make_schedule
 from replayer.load.session import (
     Request,
@@ -87,9 +87,10 @@ class Stage:
             self.conductor.failure = MountError("; ".join(losses))
         try:
             self._take_replay()
-            ending = self._make_ending(losses)
-            self._session.chronicle.end(ending)
-            self._code = self._show(ending)
+            ending, failure = self._make_ending(losses), self.conductor.failure
+            shown = end_run(self._session.chronicle, ending, request.settings, failure)
+            self._code = shown.exit_code
+            self.conductor.failure = next(iter(shown.problems), None)
         finally:
             leavings = put_away(self._session, hung=self._troupe.hung)
             request.progress.close()
@@ -115,12 +116,12 @@ class Stage:
         replay = session.chronicle.replay
         if replay is None:
             return
-        session.chronicle.add_to_replay(results=read_results(session.engine, plan))
+        session.chronicle.note_replay(results=read_results(session.engine, plan))
         asked = session.request.settings.replay
         if asked is None or not asked.check_order or replay.event_log is None:
             return
         try:
-            session.chronicle.add_to_replay(order=read_order(plan, Path(replay.event_log)))
+            session.chronicle.note_replay(order=read_order(plan, Path(replay.event_log)))
         except ReplayerError as error:
             self.conductor.failure = self.conductor.failure or error
 
@@ -135,22 +136,6 @@ class Stage:
             losses=losses,
             task_failures=self._troupe.failed_tasks.found(),
         )
-
-    def _show(self, ending: Ending) -> int:
-        """Show the results, and return the exit code that they call for."""
-        request = self._session.request
-        folder = self._session.chronicle.folder
-        code, failure = EXIT_INCONCLUSIVE, self.conductor.failure
-        try:
-            code = show_results(folder, request.settings.results, request.settings.files)
-        except ReplayerError as error:
-            failure = failure or error
-        if failure is not None:
-            _say(in_lines(failure))
-            return failure.exit_code
-        if ending.status == "interrupted":
-            _say(f"replayer: interrupted: the figures hold what was run until then ({folder.path})")
-        return code
 
 
 def make_request(

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from replayer.errors import ReplayerError
+from replayer.measure.damage import find_damage
 from replayer.measure.hlog import Key, Log, Segment, Span, read_log
 from replayer.measure.run import FORMAT, Run, is_alive
 from replayer.measure.seconds import Columns, Seconds
@@ -54,6 +55,7 @@ class RunRecord:
         spans: When each segment was measured.
         events: events.jsonl, oldest first.
         losses: What could not be read.
+        damage: Which files are missing, empty or not whole, in sentences.
     """
 
     folder: Path
@@ -65,15 +67,20 @@ class RunRecord:
     spans: Mapping[Segment, Span]
     events: tuple[Event, ...]
     losses: Losses
+    damage: tuple[str, ...]
 
 
-def load_run(path: Path) -> RunRecord:
+def load_run(path: Path, told: Run | None = None) -> RunRecord:
     """Read a run folder.
+
+    Args:
+        path: The folder.
+        told: What its run.json should say, where that may not have been written.
 
     Raises:
         ReplayerError: There is none, it is of another format, or run.json is damaged.
     """
-    run = _load_run_json(path)
+    run = told if told is not None and path.is_dir() else _load_run_json(path)
     log = read_log(path / "histograms.hlog")
     moved, seconds, lost_rows = _timeline(path / "timeline.csv")
     events, lost_events = read_events(path / "events.jsonl")
@@ -85,9 +92,10 @@ def load_run(path: Path) -> RunRecord:
         log=log,
         bytes=MappingProxyType(moved),
         seconds=seconds,
-        spans=MappingProxyType(_stretched(log.spans, events)),
+        spans=MappingProxyType(_stretched({**_timed(seconds), **log.spans}, events)),
         events=events,
         losses=Losses(log.damaged, lost_rows, lost_events),
+        damage=tuple(find_damage(path, run, log, seconds)),
     )
 
 
@@ -162,6 +170,15 @@ def _event(line: bytes) -> Event | None:
     except ValueError:
         return None
     return event if isinstance(event, dict) else None
+
+
+def _timed(seconds: Mapping[Key, Seconds]) -> dict[Segment, Span]:
+    """Return when each segment was recorded as the timeline has it, for where the log lacks it."""
+    found: dict[Segment, Span] = {}
+    for key, own in seconds.items():
+        span = Span(float(own.start_s.min()), float(own.end_s.max()))
+        found[key.segment] = span.joined(found.get(key.segment, span))
+    return found
 
 
 def _stretched(spans: Mapping[Segment, Span], events: tuple[Event, ...]) -> dict[Segment, Span]:

@@ -9,7 +9,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +60,24 @@ class RunFolder:
         """
         with _refused(self.path):
             _replace(self.path / "run.json", run.model_dump_json(indent=2).encode() + b"\n")
+
+    def write_end(self, run: Run) -> tuple[Run, ReplayerError | None]:
+        """Write how a run ended.
+
+        Where there is no room for it the run has failed. Then that is written over what is there,
+        for else it would look as if it had been killed.
+
+        Returns:
+            The run as it is to be told, and what refused to take it.
+        """
+        try:
+            self.write_run(run)
+        except ReplayerError as error:
+            failed = {"status": "failed", "ended": run.ended, "failure": run.failure or str(error)}
+            with suppress(OSError, ValueError):
+                _write_over(self.path / "run.json", failed)
+            return run.model_copy(update=failed), error
+        return run, None
 
     def append_event(self, kind: str, t_s: float, fields: Mapping[str, JsonValue]) -> None:
         """Append a line to events.jsonl: one write with O_APPEND, lest others mix in.
@@ -118,6 +136,16 @@ def _refused(path: Path) -> Iterator[None]:
         raise FolderRefusedError(
             message, hint="make room there, or choose another with -o"
         ) from error
+
+
+def _write_over(path: Path, changes: Mapping[str, str | None]) -> None:
+    """Change a run.json in its place, if it stays as long as it is: that takes no room."""
+    before = path.read_bytes()
+    run = Run.model_validate_json(before).model_copy(update=changes)
+    after = run.model_dump_json().encode()  # without its indentation there is room to spare
+    if len(after) < len(before):
+        with path.open("r+b") as file:
+            file.write(after.ljust(len(before) - 1) + b"\n")
 
 
 def _replace(path: Path, content: bytes) -> None:

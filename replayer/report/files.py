@@ -1,5 +1,7 @@
 """Reports that go to files: new ones, for nobody's work is overwritten."""
 
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,6 +10,12 @@ from replayer.errors import ReplayerError
 __all__ = ["ReportFiles", "refuse_second_file", "write_new"]
 
 _HINT = "name a file that does not exist yet"
+
+
+class UnwritableError(ReplayerError):
+    """The machine would not let a report's file be made or written."""
+
+    exit_code = 3
 
 
 @dataclass(frozen=True)
@@ -27,18 +35,27 @@ class ReportFiles:
 
         Raises:
             ReplayerError: One exists, or its folder does not.
+            UnwritableError: It could not be made.
         """
         named = [path for path in (self.html, self.junit) if path is not None]
-        for path in named:
-            if path.exists() or path.is_symlink():
-                message = f"{path}: File exists"
-                raise ReplayerError(message, hint=_HINT)
-            if not path.absolute().parent.is_dir():
-                message = f"{path}: there is no folder {path.parent}"
-                raise ReplayerError(message, hint="make it first")
         if len({path.absolute() for path in named}) < len(named):
             message = f"{named[0]}: is asked to hold two reports"
             raise ReplayerError(message, hint=_HINT)
+        for path in named:
+            write_new(path, "")  # only making it tells whether it can be made
+            path.unlink()
+
+    def write(self, html: Callable[[], str], junit: Callable[[], str]) -> tuple[ReplayerError, ...]:
+        """Write what was asked for; return what refused, for one costs no other one."""
+        return (*_refused(self.html, html), *_refused(self.junit, junit))
+
+
+def _refused(path: Path | None, render: Callable[[], str]) -> Iterator[ReplayerError]:
+    if path is not None:
+        try:
+            write_new(path, render())
+        except ReplayerError as error:
+            yield error
 
 
 def refuse_second_file(html: Path | None, output: Path | None) -> None:
@@ -53,14 +70,31 @@ def refuse_second_file(html: Path | None, output: Path | None) -> None:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Write a text to a file that must not exist yet.
+    """Write a text to a file that must not exist yet; what cannot be written whole is removed.
 
     Raises:
-        ReplayerError: It exists, or cannot be written.
+        ReplayerError: It exists, or its folder does not.
+        UnwritableError: It cannot be made, or not be written.
     """
     try:
-        with path.open("x", encoding="utf-8") as file:
+        file = path.open("x", encoding="utf-8")
+    except FileExistsError as error:
+        message = f"{path}: {error.strerror}"
+        raise ReplayerError(message, hint=_HINT) from error
+    except OSError as error:
+        raise _unmakable(path, error) from error
+    try:
+        with file:
             file.write(text)
     except OSError as error:
-        message = f"{path}: {error.strerror or error}"
-        raise ReplayerError(message, hint=_HINT) from error
+        path.unlink(missing_ok=True)  # or it would be in the way of the next one
+        message = f"{path}: cannot be written: {error.strerror or error}"
+        raise UnwritableError(message, hint="make room there, or name a file elsewhere") from error
+
+
+def _unmakable(path: Path, error: OSError) -> ReplayerError:
+    if not os.path.isdir(path.absolute().parent):  # noqa: PTH112 - Path.is_dir raises EACCES
+        message = f"{path}: there is no folder {path.parent}"
+        return ReplayerError(message, hint="make it first")
+    message = f"{path}: cannot be made: {error.strerror or error}"
+    return UnwritableError(message, hint="name a file in a folder that you may write to")

@@ -204,8 +204,10 @@ def _reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
         yield "the client was saturated: figures may be its own, not the file system's"
     if health is not None and health.users_given_up:
         yield f"{health.users_given_up} users hung in a call: their last calls are in no figure"
+    yield from record.damage
     for target in summary.targets:
-        if not any(found.latency.count for found in target.overall.transactions):
+        succeeded = any(found.latency.count for found in target.overall.transactions)
+        if not succeeded and not record.damage:
             yield f"no transaction succeeded on {target.name} in the measured phase"
     if record.losses.total and record.status == "finished":
         yield f"{record.losses.total} damaged lines in the run folder could not be read"

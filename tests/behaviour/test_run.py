@@ -316,6 +316,19 @@ class TestFullAndReadOnly:
         assert "ENOSPC" in outcomes
         assert left_on(small) == []
 
+    def test_a_run_whose_own_folder_fills_up_is_reported_all_the_same(
+        self, shell: Shell, small: Path
+    ) -> None:
+        (small / "filler").write_bytes(b"x" * 224 * 1024)
+        done = shell.run("run", "tiny.yaml", "-t", "2s", "-o", small / "out", "--junit", "v.xml")
+        assert done.code == 3
+        assert "run folder cannot be written: No space left" in done.err
+        assert re.search(r"\nlook +[1-9]", done.out)
+        assert "the run failed" in (shell.home / "v.xml").read_text()
+        again = shell.run("report", small / "out").out
+        assert "the run failed before its end" in again
+        assert "killed" not in again
+
     def test_a_read_only_target_is_refused(self, shell: Shell, small: Path) -> None:
         subprocess.run(["mount", "-o", "remount,ro", str(small)], check=True)
         done = shell.run("run", "look.yaml", "--target", small)

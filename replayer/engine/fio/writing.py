@@ -23,6 +23,9 @@ _SETTINGS = (
 )
 
 
+_SEED_MASK = 2**63 - 1  # fio 3.33 reads it as a signed number
+
+
 @dataclass(frozen=True)
 class Scale:
     """What the command line changes in every job; None is left to the file.
@@ -30,7 +33,7 @@ class Scale:
     Attributes:
         size_bytes: Size of a job's files.
         runtime_s: How long it runs; one that verifies what it wrote: at most.
-        seed: Where random offsets come from.
+        seed: Where random offsets come from: of 64 bits, of which fio takes 63.
     """
 
     size_bytes: int | None = None
@@ -80,7 +83,7 @@ def _scaled_section(section: Section, scale: Scale) -> Section:
         if section.value("verify") in {None, "0", "none"}:
             options.append(Option("time_based", None, place))
     if section.value("randseed") is None:
-        options.append(Option("randseed", str(scale.seed), place))
+        options.append(Option("randseed", str(scale.seed & _SEED_MASK), place))
     return replace(section, options=tuple(options))
 
 

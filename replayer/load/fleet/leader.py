@@ -11,7 +11,7 @@ from gevent import Greenlet
 from locust.env import Environment
 from locust.runners import MasterRunner
 
-from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError, in_lines
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.load.audience import Audience
 from replayer.load.chronicle import Chronicle, Ending, load_facts
 from replayer.load.conductor import Conductor
@@ -24,7 +24,7 @@ from replayer.load.fleet.outcome import Outcome, list_clients
 from replayer.load.interruption import Interruption, Level
 from replayer.load.locust_statistics import Statistics
 from replayer.load.options import Settings, options_of
-from replayer.load.results import show_results
+from replayer.load.results import end_run
 from replayer.load.session import Request
 from replayer.load.stage import make_request
 from replayer.load.targets import Target
@@ -108,7 +108,7 @@ class Leader:
         interrupted = self._request.interruption.level > Level.NONE
         chronicle = self._minutes.chronicle
         if outcome.replay is not None:
-            chronicle.add_to_replay(results=outcome.replay)
+            chronicle.note_replay(results=outcome.replay)
         ending = Ending(
             status="failed" if failure else "interrupted" if interrupted else "finished",
             health=outcome.health,
@@ -118,10 +118,10 @@ class Leader:
             losses=outcome.losses,
             task_failures=outcome.task_failures,
         )
-        chronicle.end(ending)
+        shown = end_run(chronicle, ending, self._request.settings, failure)
         self._ended_with = outcome.warnings + self._health_warnings(outcome)
-        self.conductor.failure = failure
-        code = self._show(ending, failure)
+        self.conductor.failure = next(iter(shown.problems), None)
+        code = shown.exit_code
         self._request.interruption.unwatch()
         self._statistics.release()
         self._muster.release()
@@ -137,20 +137,6 @@ class Leader:
             return ()
         load = load_facts(self._request.workload, self._request.rounds)
         return health_warnings(outcome.health, load, self._machine)
-
-    def _show(self, ending: Ending, failure: ReplayerError | None) -> int:
-        folder, settings = self._minutes.chronicle.folder, self._request.settings
-        code = EXIT_INCONCLUSIVE
-        try:
-            code = show_results(folder, settings.results, settings.files)
-        except ReplayerError as error:
-            failure = failure or error
-        if failure is not None:
-            _say(in_lines(failure))
-            return failure.exit_code
-        if ending.status == "interrupted":
-            _say(f"replayer: interrupted: the figures hold what was run until then ({folder.path})")
-        return code
 
     def _wait_for_locust(self) -> None:
         """Have Locust not wait for workers that are lost before it begins."""

@@ -5,7 +5,6 @@ worker's own command line, and is checked here as for any run.
 """
 
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -228,7 +227,8 @@ class Part:
         health = troupe.health()
         failed = troupe.failed_tasks.found()
         status: Literal["failed", "finished"] = "failed" if failure else "finished"
-        self._record.end(Ending(status, health=health, task_failures=failed))
+        refused = self._record.end(Ending(status, health=health, task_failures=failed))
+        failure = failure or refused
         return {
             "health": health.model_dump(mode="json"),
             "replay": None if replay is None else replay.model_dump(mode="json"),
@@ -299,9 +299,8 @@ class Part:
         if self._troupe is not None and not self._closed:
             self._troupe.close()
         if self._chronicle is not None and not self._closed:
-            with suppress(ReplayerError):
-                health = None if self._troupe is None else self._troupe.health()
-                self._chronicle.end(Ending("failed", health=health, failure=why))
+            health = None if self._troupe is None else self._troupe.health()
+            self._chronicle.end(Ending("failed", health=health, failure=why))
         self._closed = True
 
     def release(self) -> None:

@@ -57,6 +57,11 @@ def test_the_command_line_replaces_size_and_runtime_of_every_job() -> None:
         assert section.value("randseed") == "7"
 
 
+def test_any_seed_is_one_that_fio_takes() -> None:
+    (section,) = fio.scaled(check("[a]\nsize=1m\n"), fio.Scale(seed=2**64 - 1)).sections
+    assert int(section.value("randseed") or "") < 2**63
+
+
 @pytest.mark.parametrize("line", ["", "time_based=0\n", "time_based\n"])
 def test_a_job_runs_as_long_as_the_command_line_says(line: str) -> None:
     (section,) = fio.scaled(check(f"[a]\nsize=1m\n{line}"), fio.Scale(runtime_s=2.5)).sections

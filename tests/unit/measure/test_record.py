@@ -1,6 +1,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -126,22 +127,52 @@ def test_events_of_two_writers_do_not_mix(tmp_path: Path) -> None:
     assert lost == 0
 
 
-def test_a_full_run_folder_is_an_error_of_the_environment_and_keeps_what_it_has(
-    tmp_path: Path,
-) -> None:
+@pytest.fixture
+def full(tmp_path: Path) -> Iterator[measure.RunFolder]:
+    """The folder of a run that goes on, on a disk that is full."""
     room = 64 * 1024
     mounted = ["mount", "-t", "tmpfs", "-o", f"size={room}", "tmpfs", str(tmp_path)]
     if subprocess.run(mounted, capture_output=True, check=False).returncode != 0:
         pytest.skip("mounting a small tmpfs needs root")
-    try:
-        folder = measure.create_run_folder(tmp_path)
-        folder.write_run(make_run(status="running"))
-        (tmp_path / "fill").write_bytes(b"x" * (room - 2 * 4096))
-        huge = make_run(status="failed", failure="x" * 20_000)
-        with pytest.raises(ReplayerError, match="No space left on device") as refusal:
-            folder.write_run(huge)
-        assert refusal.value.exit_code == 3
-        assert measure.load_run(tmp_path).run.status == "running"
-        assert sorted(found.name for found in tmp_path.iterdir()) == ["fill", "run.json"]
-    finally:
-        subprocess.run(["umount", str(tmp_path)], check=True)
+    folder = measure.create_run_folder(tmp_path)
+    folder.path.joinpath("run.json").write_text(
+        make_run(status="running").model_dump_json(indent=2)
+    )
+    (tmp_path / "fill").write_bytes(b"x" * (room - 2 * 4096))
+    yield folder
+    subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+def test_a_full_run_folder_is_an_error_of_the_environment_and_keeps_what_it_has(
+    full: measure.RunFolder,
+) -> None:
+    huge = make_run(status="failed", failure="x" * 20_000)
+    with pytest.raises(ReplayerError, match="No space left on device") as refusal:
+        full.write_run(huge)
+    assert refusal.value.exit_code == 3
+    assert measure.load_run(full.path).run.status == "running"
+    assert sorted(found.name for found in full.path.iterdir()) == ["fill", "run.json"]
+
+
+def test_a_run_that_ends_on_a_full_disk_has_failed_and_was_not_killed(
+    full: measure.RunFolder,
+) -> None:
+    ended = make_run(losses=("x" * 20_000,))
+    told, refused = full.write_end(ended)
+    assert "No space left on device" in str(refused)
+    assert (told.status, told.failure) == ("failed", str(refused))
+    assert told.losses == ended.losses
+    record = measure.load_run(full.path)
+    assert (record.status, record.run.failure) == ("failed", str(refused))
+    assert measure.load_run(full.path, told).run == told
+
+
+def test_a_run_that_ends_where_there_is_room_is_told_as_it_ended(tmp_path: Path) -> None:
+    folder = measure.create_run_folder(tmp_path / "run")
+    assert folder.write_end(make_run()) == (make_run(), None)
+    assert measure.load_run(folder.path).run == make_run()
+
+
+def test_of_a_folder_that_is_gone_nothing_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ReplayerError, match="no run folder"):
+        measure.load_run(tmp_path / "gone", make_run())

@@ -49,6 +49,15 @@ def test_check_takes_users_seed_and_overrides(
     assert found["transactions"][0]["ops"] == {"close": 1, "open": 1, "read": 2}
 
 
+@pytest.mark.parametrize("command", ["check", "run", "baseline"])
+@pytest.mark.parametrize("seed", ["-1", "18446744073709551616", "one"])
+def test_every_command_takes_the_same_seeds(
+    command: str, seed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "small.yaml", f"--seed={seed}"]) == 2
+    assert "--seed: must be a whole number from 0 to 184" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
