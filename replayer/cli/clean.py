@@ -1,7 +1,6 @@
 """``replayer clean``: remove the folders that runs left behind, and nothing else."""
 
 import argparse
-import json
 import os
 import re
 import sys
@@ -11,20 +10,16 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from replayer.engine import Finding, Sandbox, Task
 from replayer.errors import ReplayerError
 from replayer.load.asking import ask
+from replayer.load.marker import MARKER, owner_in
 from replayer.load.patience import Patience
 from replayer.load.targets import DEFAULT_FOLDER
-from replayer.measure.facts import collect_machine
-from replayer.measure.run import Process, is_alive
 
 NAME = "clean"
 HELP = "remove what killed runs left below a folder: only folders that a run has marked as its own"
 PREFIX = "replayer-"
-MARKER = ".replayer-run"
 THREADS = 8  # chosen: as runs remove theirs
 HUNG_S = 20.0  # chosen: a mount that takes longer for one call is taken for dead
 POLL_S = 0.02
@@ -158,17 +153,14 @@ def refuse_living(sandbox: Sandbox) -> None:
         ReplayerError: Names the run.
     """
     hint = "end it first, or add --force"
-    try:
-        note = json.loads(sandbox.note)
-        process = Process.model_validate(note["process"])
-        here = note["host"] == collect_machine().host
-    except (ValueError, KeyError, TypeError, ValidationError):
-        return  # a marker that was cut short: its writer was killed while it wrote
-    if here and is_alive(process):
-        message = f"{sandbox.path}: its run still goes on (process {process.pid})"
-        raise ReplayerError(message, hint=hint)
-    if not here:
+    owner = owner_in(sandbox.note)
+    if owner is None:
+        return
+    if not owner.is_here:
         message = f"{sandbox.path}: its run was started on another machine, and may go on there"
+        raise ReplayerError(message, hint=hint)
+    if owner.is_another:
+        message = f"{sandbox.path}: its run still goes on (process {owner.process.pid})"
         raise ReplayerError(message, hint=hint)
 
 

@@ -6,10 +6,10 @@ import shlex
 from dataclasses import dataclass
 
 from replayer.engine import Sandbox
+from replayer.load.marker import MARKER
 
 __all__ = ["Identity", "Loss", "find_loss", "identify"]
 
-MARKER = ".replayer-run"
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE})
 
 Identity = tuple[int, int]

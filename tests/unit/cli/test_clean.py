@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from replayer.cli.clean import BEGUN, MARKER, find_begun, find_folders
+from replayer.cli.clean import BEGUN, find_begun, find_folders
 from replayer.errors import ReplayerError
+from replayer.load.marker import MARKER
 
 RUN = "replayer-20261121T000000-abcd"
 
