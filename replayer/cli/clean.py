@@ -16,6 +16,7 @@ from replayer.load.asking import ask
 from replayer.load.marker import MARKER, owner_in
 from replayer.load.patience import Patience
 from replayer.load.targets import DEFAULT_FOLDER
+from replayer.load.whereabouts import Identity, identify
 
 NAME = "clean"
 HELP = "remove what killed runs left below a folder: only folders that a run has marked as its own"
@@ -45,8 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Find the folders, then remove them; the exit code of the first refusal."""
-    begun = [folder for path in arguments.paths for folder in ask(path, partial(find_begun, path))]
-    sandboxes = [sandbox for path in arguments.paths for sandbox in _on(path, begun)]
+    paths = [ask(path, partial(follow, path)) for path in arguments.paths]
+    empty = [folder for path in paths for folder in ask(path, partial(find_begun, path))]
+    begun = _once(empty)
+    full = [
+        folder
+        for path in paths
+        if path not in empty
+        for folder in ask(path, partial(find_folders, path))
+    ]
+    sandboxes = [ask(folder, partial(open_folder, folder)) for folder in _once(full)]
     if not arguments.force:
         _refuse(sandboxes, begun)
     if arguments.dry_run:
@@ -73,11 +82,17 @@ def _remove(sandboxes: Sequence[Sandbox], begun: Sequence[Path]) -> None:
         remove(sandbox)
 
 
-def _on(path: Path, begun: Sequence[Path]) -> list[Sandbox]:
-    """Open the folders of runs on a mount, which may not answer."""
-    if path in begun:
-        return []
-    return ask(path, lambda: [open_folder(folder) for folder in find_folders(path)])
+def _once(folders: Sequence[Path]) -> list[Path]:
+    """Leave out folders that were found before under another path."""
+    found: dict[Identity, Path] = {}
+    for folder in folders:
+        found.setdefault(ask(folder, partial(identify, str(folder))), folder)
+    return list(found.values())
+
+
+def follow(path: Path) -> Path:
+    """Return what a person has named, where a link leads to it; those below it are left alone."""
+    return path.resolve() if path.is_symlink() else path
 
 
 def find_begun(path: Path) -> list[Path]:
@@ -116,7 +131,7 @@ def find_folders(path: Path) -> list[Path]:
     Raises:
         ReplayerError: It does not exist.
     """
-    if not path.is_dir() or path.is_symlink():
+    if not path.is_dir():
         message = f"{path}: is not a folder"
         raise ReplayerError(message, hint="name a target, or the folder of a run on it")
     if BEGUN.fullmatch(path.name) or os.path.lexists(path / MARKER):
