@@ -21,7 +21,7 @@ from replayer.load.options import (
     words_of,
 )
 from replayer.load.parser import Parser
-from replayer.load.people import place_of, put
+from replayer.load.people import OURS, place_of, put
 from replayer.load.web_options import refuse_page_words, web_words
 
 __all__ = ["add_run_arguments", "code_of", "hand_over"]
@@ -148,9 +148,12 @@ def _run_locust(arguments: argparse.Namespace) -> int:
 
 def code_of(leaving: SystemExit, arguments: argparse.Namespace) -> int:
     """Return the exit code of a run that ended; what kept one from beginning is a refusal."""
-    _refuse_own_file(leaving)
     frame = traceback.extract_tb(leaving.__traceback__)[-1]
-    if not frame.filename.startswith(_locusts_folder()) or frame.name == "shutdown":
+    is_locusts = Path(frame.filename).is_relative_to(_locusts_folder())
+    # An end that Locust or we ourselves have chosen is nobody else's mistake.
+    if not is_locusts and not Path(frame.filename).is_relative_to(OURS):
+        _refuse_own_file(leaving)
+    if not is_locusts or frame.name == "shutdown":
         return leaving.code if isinstance(leaving.code, int) else 1
     if isinstance(leaving.__context__, KeyboardInterrupt):
         raise leaving.__context__
@@ -170,10 +173,10 @@ def _refuse_own_file(error: BaseException) -> None:
         raise LocustfileError(message, hint="a locustfile must be importable") from error
 
 
-def _locusts_folder() -> str:
+def _locusts_folder() -> Path:
     import locust  # noqa: PLC0415 - see above
 
-    return str(Path(locust.__file__).parent)
+    return Path(locust.__file__).parent
 
 
 def _locust_words(arguments: argparse.Namespace) -> list[str]:

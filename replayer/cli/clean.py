@@ -1,7 +1,6 @@
 """``replayer clean``: remove the folders that runs left behind, and nothing else."""
 
 import argparse
-import json
 import os
 import re
 import sys
@@ -11,20 +10,17 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from replayer.engine import Finding, Sandbox, Task
 from replayer.errors import ReplayerError
 from replayer.load.asking import ask
+from replayer.load.marker import MARKER, owner_in
 from replayer.load.patience import Patience
 from replayer.load.targets import DEFAULT_FOLDER
-from replayer.measure.facts import collect_machine
-from replayer.measure.run import Process, is_alive
+from replayer.load.whereabouts import Identity, identify
 
 NAME = "clean"
 HELP = "remove what killed runs left below a folder: only folders that a run has marked as its own"
 PREFIX = "replayer-"
-MARKER = ".replayer-run"
 THREADS = 8  # chosen: as runs remove theirs
 HUNG_S = 20.0  # chosen: a mount that takes longer for one call is taken for dead
 POLL_S = 0.02
@@ -50,8 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Find the folders, then remove them; the exit code of the first refusal."""
-    begun = [folder for path in arguments.paths for folder in ask(path, partial(find_begun, path))]
-    sandboxes = [sandbox for path in arguments.paths for sandbox in _on(path, begun)]
+    paths = [ask(path, partial(follow, path)) for path in arguments.paths]
+    empty = [folder for path in paths for folder in ask(path, partial(find_begun, path))]
+    begun = _once(empty)
+    full = [
+        folder
+        for path in paths
+        if path not in empty
+        for folder in ask(path, partial(find_folders, path))
+    ]
+    sandboxes = [ask(folder, partial(open_folder, folder)) for folder in _once(full)]
     if not arguments.force:
         _refuse(sandboxes, begun)
     if arguments.dry_run:
@@ -78,11 +82,17 @@ def _remove(sandboxes: Sequence[Sandbox], begun: Sequence[Path]) -> None:
         remove(sandbox)
 
 
-def _on(path: Path, begun: Sequence[Path]) -> list[Sandbox]:
-    """Open the folders of runs on a mount, which may not answer."""
-    if path in begun:
-        return []
-    return ask(path, lambda: [open_folder(folder) for folder in find_folders(path)])
+def _once(folders: Sequence[Path]) -> list[Path]:
+    """Leave out folders that were found before under another path."""
+    found: dict[Identity, Path] = {}
+    for folder in folders:
+        found.setdefault(ask(folder, partial(identify, str(folder))), folder)
+    return list(found.values())
+
+
+def follow(path: Path) -> Path:
+    """Return what a person has named, where a link leads to it; those below it are left alone."""
+    return path.resolve() if path.is_symlink() else path
 
 
 def find_begun(path: Path) -> list[Path]:
@@ -121,7 +131,7 @@ def find_folders(path: Path) -> list[Path]:
     Raises:
         ReplayerError: It does not exist.
     """
-    if not path.is_dir() or path.is_symlink():
+    if not path.is_dir():
         message = f"{path}: is not a folder"
         raise ReplayerError(message, hint="name a target, or the folder of a run on it")
     if BEGUN.fullmatch(path.name) or os.path.lexists(path / MARKER):
@@ -158,17 +168,14 @@ def refuse_living(sandbox: Sandbox) -> None:
         ReplayerError: Names the run.
     """
     hint = "end it first, or add --force"
-    try:
-        note = json.loads(sandbox.note)
-        process = Process.model_validate(note["process"])
-        here = note["host"] == collect_machine().host
-    except (ValueError, KeyError, TypeError, ValidationError):
-        return  # a marker that was cut short: its writer was killed while it wrote
-    if here and is_alive(process):
-        message = f"{sandbox.path}: its run still goes on (process {process.pid})"
-        raise ReplayerError(message, hint=hint)
-    if not here:
+    owner = owner_in(sandbox.note)
+    if owner is None:
+        return
+    if not owner.is_here:
         message = f"{sandbox.path}: its run was started on another machine, and may go on there"
+        raise ReplayerError(message, hint=hint)
+    if owner.is_another:
+        message = f"{sandbox.path}: its run still goes on (process {owner.process.pid})"
         raise ReplayerError(message, hint=hint)
 
 

@@ -4,7 +4,6 @@ Facts and their form are the measure room's; here they are gathered in the order
 learns them. Reports read the folder and nothing else.
 """
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,24 +36,9 @@ from replayer.measure.runfolder import RunFolder
 from replayer.measure.tasks import TaskFailure
 from replayer.measure.verification import Verification
 
-__all__ = ["Chronicle", "Ending", "describe_targets", "load_facts", "marker_note"]
+__all__ = ["Chronicle", "Ending", "describe_targets", "load_facts"]
 
 NS_PER_S = 1e9
-
-
-def marker_note(run: str, plan_fingerprint: str, source: str) -> str:
-    """Return what the marker file of a run's folder says: whose it is, and how to find it alive."""
-    process = this_process()
-    return json.dumps(
-        {
-            "run": run,
-            "scenario": source,
-            "fingerprint": plan_fingerprint,
-            "began": utc_text(),
-            "host": collect_machine().host,
-            "process": process.model_dump(),
-        }
-    )
 
 
 class Chronicle:

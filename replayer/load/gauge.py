@@ -1,4 +1,4 @@
-"""The harness's own health: what the client's CPUs did while it measured.
+"""The harness's own health: what the client's CPUs did while it measured, and if it stood still.
 
 Read at the begin and end of every measured phase and added up. Whether it was well is judged by the
 measure room.
@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass
 
 from replayer.engine import Engine, clock_ns
+from replayer.load.standstill import Standstill
 from replayer.measure.health import Health
 
 __all__ = ["Gauge"]
@@ -21,6 +22,7 @@ class _Reading:
     delay_ns: int
     in_call_ns: int
     outside_ns: int
+    still_ns: int
 
     def minus(self, other: "_Reading") -> "_Reading":
         return _Reading(
@@ -29,20 +31,22 @@ class _Reading:
             self.delay_ns - other.delay_ns,
             self.in_call_ns - other.in_call_ns,
             self.outside_ns - other.outside_ns,
+            self.still_ns - other.still_ns,
         )
 
     def plus(self, other: "_Reading") -> "_Reading":
         return self.minus(_NOTHING.minus(other))
 
 
-_NOTHING = _Reading(0, 0, 0, 0, 0)
+_NOTHING = _Reading(0, 0, 0, 0, 0, 0)
 
 
 class Gauge:
     """Adds up what measured phases cost."""
 
-    def __init__(self, engine: Engine, overhead_ns: float | None) -> None:
+    def __init__(self, engine: Engine, overhead_ns: float | None, standstill: Standstill) -> None:
         self._engine = engine
+        self._standstill = standstill
         self._overhead_ns = overhead_ns
         self._clock_ns = clock_ns()
         self._begin: _Reading | None = None
@@ -75,6 +79,7 @@ class Gauge:
             outside_cpu_share=min(outside_share, cpu_share),
             run_queue_delay_ns=so_far.delay_ns,
             in_call_ns=so_far.in_call_ns,
+            stood_still_ns=so_far.still_ns,
             overhead_ns=self._overhead_ns,
             clock_ns=self._clock_ns,
             calls=calls,
@@ -94,4 +99,5 @@ class Gauge:
             self._engine.run_queue_delay_ns(),
             self._engine.in_call_ns(),
             self._engine.outside_ns(),
+            self._standstill.sum_ns(),
         )

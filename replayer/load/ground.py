@@ -17,6 +17,7 @@ import gevent
 from replayer.engine import Engine, Finding, Plan, Sandbox, Task
 from replayer.errors import ReplayerError
 from replayer.load.interruption import Interruption
+from replayer.load.marker import hand_on, take_over
 from replayer.load.patience import Patience
 from replayer.load.progress import Progress
 from replayer.load.targets import MountError, Target, explain
@@ -113,6 +114,25 @@ class Ground:
         """
         self.sandboxes = [self._ask(path, partial(Sandbox.open, str(path))) for path in folders]
         self._remember()
+
+    def take_over(self, note: str) -> None:
+        """Make a folder that an earlier run kept that of this one, and open it.
+
+        Raises:
+            ReplayerError: It is not there, no run made it, or another run is at work in it.
+        """
+        first = self.target.paths[0]
+        self._ask(first, partial(take_over, str(first), note))
+        self.open(self.target.paths)
+
+    def hand_on(self) -> None:
+        """Say in the folder, which is kept, that its run has ended.
+
+        Raises:
+            ReplayerError: The mount refuses.
+        """
+        sandbox = self.sandboxes[0]
+        self._ask(Path(sandbox.path), partial(hand_on, sandbox.path, sandbox.note))
 
     def release(self) -> list[Path]:
         """Let go of the folder, as it or its mount is to be gone; returns where it was."""

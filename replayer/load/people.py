@@ -2,16 +2,19 @@
 
 import sysconfig
 import traceback
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
+from importlib.util import find_spec
 from pathlib import Path
 
 import replayer
 
-__all__ = ["place_of", "put"]
+__all__ = ["OURS", "place_of", "put"]
 
-LIBRARIES = tuple(
-    Path(sysconfig.get_path(name)).resolve()
-    for name in ("stdlib", "platstdlib", "purelib", "platlib")
-)
+INSTALLED = frozenset({"site-packages", "dist-packages"})
+"""What folders of installed packages are called, wherever they are."""
 OURS = Path(replayer.__file__).resolve().parent
 
 
@@ -34,4 +37,24 @@ def put(error: BaseException) -> str:
 
 def _is_of_people(file: str) -> bool:
     path = Path(file).resolve()
-    return path.is_file() and not any(path.is_relative_to(each) for each in (OURS, *LIBRARIES))
+    if not path.is_file() or not INSTALLED.isdisjoint(path.parts):
+        return False
+    return not any(path.is_relative_to(each) for each in (OURS, *_libraries()))
+
+
+@cache
+def _libraries() -> tuple[Path, ...]:
+    """Return where modules are that no person at hand has written."""
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return tuple(
+        Path(place).resolve() for place in (*map(sysconfig.get_path, names), *_locusts_places())
+    )
+
+
+def _locusts_places() -> Iterator[str]:
+    """Yield where Locust is, which is perhaps no usual place (pip's --target, PYTHONPATH)."""
+    found = find_spec("locust")
+    if found is not None and found.origin is not None:
+        yield str(Path(found.origin).parent)
+    with suppress(PackageNotFoundError):
+        yield str(distribution("locust").locate_file(""))  # with all that it needs

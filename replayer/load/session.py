@@ -14,10 +14,11 @@ from functools import partial
 from replayer.engine import Engine
 from replayer.errors import ReplayerError
 from replayer.load.caches import Procedure, Remounted, choose_procedure, remount
-from replayer.load.chronicle import Chronicle, Ending, marker_note
+from replayer.load.chronicle import Chronicle, Ending
 from replayer.load.effects import changes_files
 from replayer.load.ground import Ground, Works
 from replayer.load.interruption import InterruptedRunError, Interruption, Level
+from replayer.load.marker import marker_note
 from replayer.load.options import Settings
 from replayer.load.progress import Progress
 from replayer.load.replays import load_plan, make_event_log
@@ -234,7 +235,7 @@ def _prepare(
     )
     for ground in grounds:
         if request.settings.reuse:
-            ground.open(ground.target.paths)
+            ground.take_over(note)
             ground.verify()
             # What an earlier run laid out does not say that it is of this one.
             ground.fresh = not request.workload.plan.verifies
@@ -270,11 +271,16 @@ def _abandon(
         if ground.sandboxes and not request.settings.reuse:
             for line in _lines_of_abandoned(ground):
                 sys.stderr.write(f"{line}\n")
+        elif ground.sandboxes:
+            with suppress(ReplayerError):
+                ground.hand_on()
     _remove_default_folder(request.settings)
 
 
 def _keep(session: Session, ground: Ground) -> str:
     folders = ",".join(sandbox.path for sandbox in ground.sandboxes)
+    with suppress(ReplayerError):
+        ground.hand_on()
     if session.request.settings.keep == "used":
         return f"kept as the users left it: {ground.target.name}={folders}"
     if session.restless and session.request.interruption.level < Level.AT_ONCE:

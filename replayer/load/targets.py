@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import category
 
 from replayer.errors import ReplayerError
 
@@ -27,6 +28,8 @@ __all__ = [
 DEFAULT_FOLDER = Path("replayer-data")
 """The target of a run that names none."""
 FORBIDDEN = ("/dev", "/proc", "/sys")
+UNSHOWABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
+"""Control characters, bytes that are not UTF-8, ends of lines and paragraphs."""
 GONE = frozenset({errno.ENOTCONN, errno.ESTALE, errno.EIO, errno.EHOSTDOWN, errno.ETIMEDOUT})
 
 
@@ -82,9 +85,12 @@ def parse_targets(words: Sequence[str]) -> tuple[Target, ...]:
     """Parse ``[NAME=]PATH[,PATH…]`` words; a target without a name is named after its first folder.
 
     Raises:
-        TargetError: An empty name or path, or two targets of one name or place.
+        TargetError: An empty name or path, a name that cannot be shown, or two targets of one name
+            or place.
     """
     targets = _name_apart([_parse_target(word) for word in words])
+    for target in targets:
+        _refuse_unshowable(target)
     _refuse_one_folder_twice(targets)
     doubled = [name for name, times in Counter(t.name for t in targets).items() if times > 1]
     if doubled:
@@ -125,6 +131,13 @@ def _parse_target(word: str) -> Target:
         message = f"--target {word!r}: the same folder twice"
         raise TargetError(message, hint="the paths of a target are different mount points")
     return Target(name, paths)
+
+
+def _refuse_unshowable(target: Target) -> None:
+    """Refuse names that break lines and tables, or that no file of a run could hold."""
+    if any(category(character) in UNSHOWABLE for character in target.name):
+        message = f"target {target.name!r}: a name has no control characters and is UTF-8"
+        raise TargetError(message, hint="give it another name: --target NAME=PATH")
 
 
 def _name_apart(targets: Sequence[Target]) -> tuple[Target, ...]:

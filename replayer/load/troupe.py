@@ -5,6 +5,7 @@ Who leads it is elsewhere: a conductor beside it, or a master on another machine
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 import gevent
 from gevent import Greenlet
@@ -22,6 +23,7 @@ from replayer.load.locust_statistics import Statistics
 from replayer.load.roster import Roster
 from replayer.load.session import Session
 from replayer.load.sessions import Crew
+from replayer.load.standstill import Standstill
 from replayer.load.targets import explain
 from replayer.load.threads import call_in_thread
 from replayer.measure.health import Health
@@ -53,7 +55,8 @@ class Troupe:
         mailbox = Mailbox(engine)
         self._doorbell = Doorbell(engine, roster, mailbox)
         self.courier = Courier(engine, self._doorbell, self.statistics)
-        self._gauge = Gauge(engine, session.overhead_ns)
+        self._standstill = Standstill(engine.now_ns, self._note_standstill)
+        self._gauge = Gauge(engine, session.overhead_ns, self._standstill)
         self.band = OwnBand(session, environment, roster, self._gauge)
         self.band.follow(self.courier)
         sessions.join(environment, Crew(engine, roster, mailbox, len(names)))
@@ -68,12 +71,14 @@ class Troupe:
 
     def start(self) -> None:
         """Listen to the engine, and carry."""
+        self._standstill.start()
         self._doorbell.start()
         self.courier.watch()
         self._carrier = gevent.spawn(self.courier.run)
 
     def close(self) -> None:
         """End all threads, then carry what they left."""
+        self._standstill.stop()
         stuck = call_in_thread(self._session.engine.close)
         self.band.give_up(stuck)
         for hung in self.band.given_up:
@@ -97,6 +102,13 @@ class Troupe:
         name, number = error
         path = self._session.chronicle.folder.path / name
         return explain(path, OSError(number, os.strerror(number)))
+
+    def _note_standstill(self, begin_ns: int, length_ns: int) -> None:
+        """Keep in the run folder when this client stood still; the sum is told without it, too."""
+        with suppress(ReplayerError):
+            self._session.chronicle.note(
+                "standstill", round(begin_ns / 1e9, 6), {"length_s": round(length_ns / 1e9, 6)}
+            )
 
     def health(self) -> Health:
         """Return what the harness cost and suffered until now."""

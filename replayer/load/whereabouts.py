@@ -4,12 +4,13 @@ import errno
 import os
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 
 from replayer.engine import Sandbox
+from replayer.load.marker import MARKER
 
 __all__ = ["Identity", "Loss", "find_loss", "identify"]
 
-MARKER = ".replayer-run"
 GONE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE})
 
 Identity = tuple[int, int]
@@ -62,7 +63,10 @@ def find_loss(target: str, folder: Sandbox, made: Identity) -> Loss | None:
         is_marked = True  # for all that is known
     if _is_same(path, made):
         return None if is_marked else _unmarked(target, path)
-    return _gone(target, path) if _is_mounted(path, made) else _unmounted(target, path)
+    place = _place_of(path, made)
+    if place is None:
+        return _unmounted(target, path)
+    return _gone(target, path) if place == Path(path).parent else _moved(target, path)
 
 
 def _is_same(path: str, made: Identity) -> bool:
@@ -81,12 +85,16 @@ def _note_in(path: str) -> str | None:
         return None
 
 
-def _is_mounted(path: str, made: Identity) -> bool:
-    """Whether the folder that a run's folder was made in is still on the same device."""
-    try:
-        return identify(os.path.dirname(path))[0] == made[0]  # noqa: PTH120 - beside lstat
-    except OSError:
-        return False
+def _place_of(path: str, made: Identity) -> Path | None:
+    """Return the nearest folder above that is still there; None: it is on another device."""
+    for folder in Path(path).parents:
+        try:
+            return folder if folder.stat().st_dev == made[0] else None
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError:  # a mount without its server
+            return None
+    return None
 
 
 def _unmounted(target: str, path: str) -> Loss:
@@ -94,6 +102,13 @@ def _unmounted(target: str, path: str) -> Loss:
         f"the mount of {target} is gone: {path} was on it",
         f"left behind (its mount is gone): when it is mounted again, remove it with: "
         f"replayer clean {shlex.quote(path)}",
+    )
+
+
+def _moved(target: str, path: str) -> Loss:
+    return Loss(
+        f"the target {target} was renamed or removed: {path} is not there any more",
+        f"nothing was removed: {path} is gone (if its target was renamed: replayer clean NEW-NAME)",
     )
 
 

@@ -12,7 +12,14 @@ from replayer.measure.facts import MachineFacts
 from replayer.measure.frozen import Frozen
 from replayer.measure.units import format_time_ns
 
-__all__ = ["Health", "LoadFacts", "RunWarning", "health_warnings", "saturated"]
+__all__ = [
+    "Health",
+    "LoadFacts",
+    "RunWarning",
+    "health_warnings",
+    "is_of_the_client",
+    "saturated",
+]
 
 BUSY_CPU_SHARE = 0.9  # chosen: Locust's own limit for 'CPU usage above 90%'
 WAITING_SHARE = (
@@ -25,6 +32,7 @@ SLOW_CLOCK_NS = 500  # chosen, as the engine does: ten times a clock that is rea
 OWN_SHARE = 0.05  # chosen: half of what users may wait for a CPU before it is said
 
 Kind = Literal[
+    "stood still",
     "client busy",
     "waited for a cpu",
     "too short",
@@ -69,6 +77,9 @@ class Health(Frozen):
     """Time that users worked for replays outside of calls: in pauses, and on files of theirs."""
     outside_cpu_share: float = 0.0
     """The part of ``client_cpu_share`` that this was, at most: load that was asked for."""
+    stood_still_ns: int = 0
+    """Time of the measured phases for which the client stood still as a whole: stopped, frozen, or
+    asleep with its machine."""
     overhead_ns: float | None
     """Own mean cost of an op on a null target; null: not measured."""
     clock_ns: float | None = None
@@ -127,6 +138,11 @@ def saturated(health: Health) -> bool:
     )
 
 
+def is_of_the_client(health: Health) -> bool:
+    """Whether a time or a rate may be the client's, not the file system's."""
+    return saturated(health) or health.stood_still_ns > 0
+
+
 def health_warnings(
     health: Health, load: LoadFacts, machine: MachineFacts
 ) -> tuple[RunWarning, ...]:
@@ -142,6 +158,14 @@ def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterato
             f"given up",
             hint="events.jsonl names the calls and paths (kind stall); see whether the mount "
             "still answers",
+        )
+    if health.stood_still_ns:
+        yield RunWarning(
+            kind="stood still",
+            message=f"this client stood still for {format_time_ns(health.stood_still_ns)} while it "
+            "measured: calls under way took as long",
+            hint="it was stopped (Ctrl-Z, SIGSTOP), frozen, or its machine slept; events.jsonl "
+            "says when (kind standstill): run it again",
         )
     if health.own_cpu_share > BUSY_CPU_SHARE:
         yield RunWarning(

@@ -29,6 +29,7 @@ from replayer.measure import (
     format_rate,
     format_share,
     format_time_ns,
+    is_of_the_client,
     samples_needed,
     samples_of,
     saturated,
@@ -202,6 +203,11 @@ def _reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
     health = record.run.health
     if health is not None and saturated(health):
         yield "the client was saturated: figures may be its own, not the file system's"
+    if health is not None and health.stood_still_ns:
+        yield (
+            f"the client stood still for {format_time_ns(health.stood_still_ns)}: figures may be "
+            "its own, not the file system's"
+        )
     if health is not None and health.users_given_up:
         yield f"{health.users_given_up} users hung in a call: their last calls are in no figure"
     yield from record.damage
@@ -246,7 +252,7 @@ def _outcome(threshold: Threshold, record: RunRecord, measured: float | None) ->
         return "pass"
     health = record.run.health
     # An error is an error on a busy client too; a time or a rate may be the client's.
-    if threshold.metric.kind != "errors" and health is not None and saturated(health):
+    if threshold.metric.kind != "errors" and health is not None and is_of_the_client(health):
         return "inconclusive"
     return "fail"
 

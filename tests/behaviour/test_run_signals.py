@@ -200,6 +200,25 @@ def test_a_signal_while_laying_out_removes_what_was_laid_out(shell: Shell, until
     assert [run["status"] for run in runs(shell.home)] == ["interrupted"]
 
 
+def test_a_run_that_was_stopped_and_went_on_proves_nothing_and_says_when_it_stood_still(
+    shell: Shell, until: Until
+) -> None:
+    process = shell.start("run", "tiny.yaml", "--target", shell.target(), "-t", "4s")
+    until(lambda: is_measuring(shell.home))
+    (run,) = runs(shell.home)
+    assert isinstance(run["process"], dict)
+    os.kill(run["process"]["pid"], signal.SIGSTOP)
+    time.sleep(2)
+    os.kill(run["process"]["pid"], signal.SIGCONT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 4, err
+    assert "the client stood still" in out
+    (log,) = shell.home.glob("replayer-runs/*/events.jsonl")
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    (found,) = (event for event in events if event["kind"] == "standstill")
+    assert found["length_s"] > 1.5
+
+
 def test_clean_refuses_a_folder_without_the_marker(shell: Shell) -> None:
     mount = shell.target()
     (mount / "replayer-20261121T000000-abcd").mkdir()

@@ -162,8 +162,8 @@ def _losses(clients: Sequence[Client]) -> Iterator[RunWarning]:
 def _worst(clients: Iterable[Client]) -> Health | None:
     """Return the health of the client that fared worst: a mean would hide it behind the others.
 
-    Processes of one machine share its CPUs, and so their shares are added. Users that were given up
-    and events that were dropped are those of all.
+    Processes of one machine share its CPUs, and so their shares are added. The longest
+    standstill counts. Users that were given up and events that were dropped are those of all.
     """
     known = [client for client in clients if client.health is not None]
     if not known:
@@ -178,6 +178,7 @@ def _worst(clients: Iterable[Client]) -> Health | None:
     return worst.model_copy(
         update={
             "client_cpu_share": min(max(busy.values()), 1.0),
+            "stood_still_ns": max(health.stood_still_ns for health in healths),
             "users_given_up": sum(health.users_given_up for health in healths),
             "events_dropped": sum(health.events_dropped for health in healths),
         }

@@ -16,7 +16,7 @@ from locust.runners import WorkerRunner
 from replayer.engine import Engine
 from replayer.errors import ReplayerError
 from replayer.load.caches import Remounted, choose_procedure, remount
-from replayer.load.chronicle import Chronicle, Ending, describe_targets, marker_note
+from replayer.load.chronicle import Chronicle, Ending, describe_targets
 from replayer.load.effects import changes_files
 from replayer.load.fleet import wire
 from replayer.load.fleet.dealing import seats_of
@@ -24,6 +24,7 @@ from replayer.load.fleet.reporter import Reporter, Send
 from replayer.load.fleet.wire import State
 from replayer.load.fleet_options import is_forked
 from replayer.load.ground import Ground, Works
+from replayer.load.marker import marker_note
 from replayer.load.options import Keep, options_of
 from replayer.load.replays import load_plan, read_results
 from replayer.load.schedule import Segment
@@ -128,7 +129,7 @@ class Part:
         note = marker_note(run, self.request.workload.plan.fingerprint, self._source)
         for ground in self._grounds:
             if self.request.settings.reuse:
-                ground.open(ground.target.paths)
+                ground.take_over(note)
                 ground.verify()
             else:
                 ground.create(run, note)

@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from replayer.cli.clean import BEGUN, MARKER, find_begun, find_folders
+from replayer.cli import main
+from replayer.cli.clean import BEGUN, find_begun, find_folders, follow
+from replayer.engine import Sandbox
 from replayer.errors import ReplayerError
+from replayer.load.marker import MARKER
 
 RUN = "replayer-20261121T000000-abcd"
 
@@ -53,8 +56,42 @@ def test_no_link_is_followed(of_a_run: Path, tmp_path: Path) -> None:
     (home / "replayer-data").symlink_to(of_a_run.parent)
     (home / RUN).symlink_to(of_a_run)
     assert find_folders(home) == find_begun(home) == []
+
+
+def test_a_link_that_is_named_itself_is_followed(of_a_run: Path, tmp_path: Path) -> None:
+    (tmp_path / "there").symlink_to(of_a_run.parent)
+    (tmp_path / "lost").symlink_to("nowhere")
+    assert find_folders(follow(tmp_path / "there")) == [of_a_run]
+    assert follow(of_a_run) == of_a_run
     with pytest.raises(ReplayerError, match="is not a folder"):
-        find_folders(home / RUN)
+        find_folders(follow(tmp_path / "lost"))
+
+
+@pytest.mark.parametrize(
+    "words", [("", "replayer-data"), ("replayer-data", f"replayer-data/{RUN}"), ("there", "", "")]
+)
+def test_folders_that_are_found_on_several_paths_are_removed_once(
+    tmp_path: Path, words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "replayer-data"
+    target.mkdir()
+    (tmp_path / "there").symlink_to(target)
+    run = Path(Sandbox.create(str(target), RUN.removeprefix("replayer-"), "{}").path)
+    begun = run.with_name("replayer-doctor-0123abcd")
+    begun.mkdir()
+    assert main(["clean", "--force", *(str(tmp_path / word) for word in words)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert sorted(line.partition(":")[0] for line in said) == [f"removed {run}", f"removed {begun}"]
+    assert list(target.iterdir()) == []
+
+
+def test_a_folder_begun_that_is_named_itself_and_found_is_removed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / RUN).mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main(["clean", "--force", str(tmp_path), RUN]) == 0
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_file_of_that_name_is_no_default_target(tmp_path: Path) -> None:

@@ -40,6 +40,20 @@ def test_a_target_with_a_path_missing_or_doubled_is_refused(word: str) -> None:
         parse_targets([word])
 
 
+@pytest.mark.parametrize("name", ["t\ng", "t\x1b[31m", "t\u2028g", "t\udcff"])
+@pytest.mark.parametrize("word", ["{}=/srv", "/srv/{}"])
+def test_a_name_that_would_break_a_table_is_refused_however_it_came(name: str, word: str) -> None:
+    with pytest.raises(TargetError, match="control characters") as caught:
+        parse_targets([word.format(name)])
+    assert str(caught.value).isprintable()
+    assert parse_targets([f"fine=/srv/{name}"])[0].name == "fine"
+
+
+def test_a_name_may_be_in_any_script() -> None:
+    (target,) = parse_targets(["/srv/\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"])
+    assert "\u200c" in target.name
+
+
 def test_two_targets_of_one_name_are_refused() -> None:
     with pytest.raises(TargetError, match="'nfs'"):
         parse_targets(["nfs=/a", "nfs=/b"])

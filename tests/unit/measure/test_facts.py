@@ -121,6 +121,7 @@ def test_a_healthy_harness_warns_of_nothing() -> None:
             {"clock_ns": 11_000.0, "overhead_ns": 12_000.0, "calls": 10, "in_call_ns": 2_000_000},
             "clock slow",
         ),
+        ({"stood_still_ns": 2_000_000_000}, "stood still"),
         ({"users_given_up": 1}, "users given up"),
         ({"events_dropped": 3}, "events dropped"),
     ],
