@@ -30,13 +30,14 @@ from replayer.analysis.resampling import (
     resample,
     resample_mixture,
 )
-from replayer.analysis.series import Series, chart_series
+from replayer.analysis.series import WAITS, Series, chart_series
 from replayer.analysis.slots import Distribution, Slots, Subject, cut_slots, read_distributions
 from replayer.analysis.steps import Shift, find_shifts
 from replayer.analysis.tails import exceedance
 
 __all__ = [
     "DRAWS",
+    "WAITS",
     "Acknowledged",
     "Analysis",
     "Distribution",
