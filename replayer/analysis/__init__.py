@@ -24,6 +24,7 @@ from replayer.analysis.finding import (
 from replayer.analysis.modes import Split, find_split
 from replayer.analysis.resampling import (
     DRAWS,
+    LEAST_SLOTS,
     Interval,
     Resampled,
     ratio_interval,
@@ -37,6 +38,7 @@ from replayer.analysis.tails import exceedance
 
 __all__ = [
     "DRAWS",
+    "LEAST_SLOTS",
     "WAITS",
     "Acknowledged",
     "Analysis",
