@@ -1,0 +1,29 @@
+"""What the harness's own health is made of."""
+
+from typing import cast
+
+from replayer.engine import Engine
+from replayer.load.gauge import Gauge
+
+
+class Scaled:
+    """An engine whose estimate of the users' waiting goes back."""
+
+    def __init__(self) -> None:
+        self.delays = iter((5_000, 3_000, 3_000))
+
+    def run_queue_delay_ns(self) -> int:
+        return next(self.delays)
+
+    def in_call_ns(self) -> int:
+        return 100_000
+
+    def outside_ns(self) -> int:
+        return 0
+
+
+def test_nobody_waits_for_a_cpu_for_less_than_no_time() -> None:
+    gauge = Gauge(cast("Engine", Scaled()), overhead_ns=None)
+    gauge.open()
+    gauge.close()
+    assert gauge.health(calls=1, given_up=0, dropped=0).run_queue_delay_ns == 0
