@@ -73,6 +73,7 @@ class _Baseline:
     warnings: list[RunWarning] = field(default_factory=list)
     hung: int = 0
     turns: int = 0
+    interrupted: bool = False
 
     def play(self) -> None:
         """Run every job on every target in every round, until the user wishes an end."""
@@ -181,7 +182,7 @@ def run_baseline(order: Order) -> int:
     chronicle.begin(files, tuple(g.facts(i) for i, g in enumerate(grounds)), rounds)
     telling.announce(name_of(files), _expected_s(files, len(grounds) * rounds))
     with ExitStack() as leaving:
-        leaving.callback(interruption.unwatch)
+        leaving.callback(interruption.settle)
         leaving.callback(telling.close)
         recorder = Recorder(chronicle.folder.path)
         leaving.callback(recorder.close)
@@ -200,21 +201,43 @@ def run_baseline(order: Order) -> int:
 
 
 def _play(baseline: _Baseline) -> list[ReplayerError]:
-    """Make the folders, run the jobs, remove the folders; return what refused."""
+    """Make the folders, run the jobs, remove the folders; return what refused.
+
+    What was measured is kept before anything is removed.
+    """
     problems: list[ReplayerError] = []
     try:
-        note = marker_note(baseline.chronicle.folder.id, baseline.files)
-        for ground in baseline.grounds:
-            ground.create(baseline.chronicle.folder.id, note)
-        for ground in baseline.grounds:
-            for file in baseline.files:
-                ground.require(file)
-        baseline.play()
-    except ReplayerError as error:
-        problems.append(error)
+        try:
+            _prepare(baseline)
+            baseline.play()
+        except ReplayerError as error:
+            problems.append(error)
+        _conclude(baseline, problems)
     finally:
         problems.extend(_put_away(baseline))
     return problems
+
+
+def _prepare(baseline: _Baseline) -> None:
+    """Make the folders, and refuse targets that lack what a job needs."""
+    note = marker_note(baseline.chronicle.folder.id, baseline.files)
+    for ground in baseline.grounds:
+        ground.create(baseline.chronicle.folder.id, note)
+    for ground in baseline.grounds:
+        for file in baseline.files:
+            ground.require(file)
+
+
+def _conclude(baseline: _Baseline, problems: Sequence[ReplayerError]) -> None:
+    """Write how it went."""
+    failure = problems[0] if problems else None
+    baseline.interrupted = baseline.interruption.level > Level.NONE
+    baseline.chronicle.end(
+        "failed" if failure else "interrupted" if baseline.interrupted else "finished",
+        baseline.gauge.health(baseline.hung),
+        None if failure is None else str(failure),
+        baseline.warnings,
+    )
 
 
 def _put_away(baseline: _Baseline) -> Iterator[ReplayerError]:
@@ -243,16 +266,9 @@ class LeftBehindError(ReplayerError):
 
 
 def _end(baseline: _Baseline, order: Order, problems: Sequence[ReplayerError]) -> int:
-    """Write how it went, show the results, and return the exit code."""
+    """Show the results, and return the exit code."""
     failure = problems[0] if problems else None
-    interrupted = baseline.interruption.level > Level.NONE
     baseline.telling.close()
-    baseline.chronicle.end(
-        "failed" if failure else "interrupted" if interrupted else "finished",
-        baseline.gauge.health(baseline.hung),
-        None if failure is None else str(failure),
-        baseline.warnings,
-    )
     code = EXIT_INCONCLUSIVE
     if baseline.turns:
         code = show_results(baseline.chronicle.folder, order.results, order.files)
@@ -260,7 +276,7 @@ def _end(baseline: _Baseline, order: Order, problems: Sequence[ReplayerError]) -
         sys.stderr.write(f"{in_lines(problem)}\n")
     if failure is not None:
         return failure.exit_code
-    if interrupted:
+    if baseline.interrupted:
         where = baseline.chronicle.folder.path
         text = f"replayer: interrupted: the figures hold what was run until then ({where})"
         sys.stderr.write(f"{text}\n")

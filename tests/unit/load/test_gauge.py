@@ -1,9 +1,11 @@
 """What the harness's own health is made of."""
 
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from replayer.engine import Engine
 from replayer.load.gauge import Gauge
+
+if TYPE_CHECKING:
+    from replayer.engine import Engine
 
 
 class Scaled:
