@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
-__all__ = ["end_with", "give_up_on", "hung_calls", "keep", "leave_now"]
+__all__ = ["end_with", "follow", "give_up_on", "hung_calls", "keep", "leave_now"]
 
 PASSED = frozenset(
     {
@@ -47,7 +47,7 @@ def keep(work: Callable[[], int]) -> int:
         os.close(writing)
         return _wait(child, reading)
     os.close(reading)
-    _die_with(keeper)
+    follow(keeper, signal.SIGKILL)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     _word.append((keeper, writing, os.getpid()))
     atexit.register(_leave_if_hung)  # the first to be registered is the last to be done
@@ -89,11 +89,17 @@ def _leave_if_hung() -> None:
         leave_now(_code[0])
 
 
-def _die_with(keeper: int) -> None:
-    """Have this process killed when its keeper is."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != keeper:  # it was killed before that
+def follow(parent: int, number: int) -> None:
+    """Have this process get a signal when its parent ends, even if that is killed.
+
+    For a process that was forked just now; what it goes on to execute keeps it.
+    """
+    _LIBC.prctl(PR_SET_PDEATHSIG, number)
+    if os.getppid() != parent:  # it was killed before that
         os._exit(EXIT_ORPHAN)
+
+
+_LIBC = ctypes.CDLL(None)
 
 
 def _wait(child: int, word: int) -> int:

@@ -24,19 +24,22 @@ from replayer.analysis.finding import (
 from replayer.analysis.modes import Split, find_split
 from replayer.analysis.resampling import (
     DRAWS,
+    LEAST_SLOTS,
     Interval,
     Resampled,
     ratio_interval,
     resample,
     resample_mixture,
 )
-from replayer.analysis.series import Series, chart_series
+from replayer.analysis.series import WAITS, Series, chart_series
 from replayer.analysis.slots import Distribution, Slots, Subject, cut_slots, read_distributions
 from replayer.analysis.steps import Shift, find_shifts
 from replayer.analysis.tails import exceedance
 
 __all__ = [
     "DRAWS",
+    "LEAST_SLOTS",
+    "WAITS",
     "Acknowledged",
     "Analysis",
     "Distribution",

@@ -70,7 +70,7 @@ class Drift(Frozen):
 
 
 class Silence(Frozen):
-    """Measured time in which nothing ended on a target, though much should have."""
+    """Measured time in which a call was under way on a target and nothing ended."""
 
     target: str
     at_s: float
@@ -78,7 +78,7 @@ class Silence(Frozen):
     expected: float
     """How many calls usually end in such a time."""
     op: str | None
-    """The call that hung, if the engine's watchdog saw it."""
+    """The call that hung, if there is an event that tells of it."""
     path: str | None
 
 

@@ -3,7 +3,8 @@
 Pure and seeded: the same runs give the same intervals. Rounds are drawn with replacement, and in
 each of them blocks of neighbouring slots (Künsch 1989, circular as by Politis and Romano 1992), so
 that what hangs together in time stays together. With few rounds the spread comes out too small; it
-is widened as Student's t is wider than the normal distribution.
+is widened as Student's t is wider than the normal distribution. With hardly any slots there is no
+spread to draw from, and no interval is made.
 """
 
 from collections.abc import Sequence
@@ -16,6 +17,7 @@ from replayer.analysis.slots import Distribution
 
 __all__ = [
     "DRAWS",
+    "LEAST_SLOTS",
     "Figure",
     "Interval",
     "Resampled",
@@ -30,6 +32,9 @@ Figure = float | None
 
 DRAWS = 400
 """Chosen: the ends of a 95 % interval rest on ten draws each."""
+
+LEAST_SLOTS = 4
+"""Chosen: of fewer slots with samples hardly any differ, and intervals come out without width."""
 
 _LOW, _HIGH = 2.5, 97.5
 _NORMAL = 1.96  # the normal distribution's 97.5th percentile
@@ -47,11 +52,13 @@ class Resampled:
         values: A row for each draw, a column for each figure; NaN where nothing was drawn.
         plain: The figures of what was measured, from the same bins.
         rounds: How many rounds it rests on.
+        slots: How many slots with samples it rests on.
     """
 
     values: Floats
     plain: Floats
     rounds: int
+    slots: int
 
 
 @dataclass(frozen=True)
@@ -97,11 +104,17 @@ def resample_mixture(
         weights[:, own] = _block_weights(own.size, random) * chosen[:, [place]]
     plain = np.ones((1, weights.shape[1]))
     drawn, measured = (_figures(parts, shares, each, figures) for each in (weights, plain))
-    return Resampled(drawn, measured[0], rounds.size)
+    sampled = sum(part.table.sum(axis=1) for part in parts)
+    return Resampled(drawn, measured[0], rounds.size, int(np.count_nonzero(sampled)))
 
 
 def ratio_interval(one: Resampled, best: Resampled, figure: int, ratio: float) -> Interval | None:
-    """Return the interval of the ratio of two subjects' figures around its measured value."""
+    """Return the interval of the ratio of two subjects' figures around its measured value.
+
+    None where either rests on fewer than ``LEAST_SLOTS`` slots, or has no such figure.
+    """
+    if min(one.slots, best.slots) < LEAST_SLOTS:
+        return None
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(one.values[:, figure] / best.values[:, figure])
         centre = float(np.log(one.plain[figure] / best.plain[figure]))

@@ -1,22 +1,31 @@
-"""Silence: measured seconds in which nothing ended on a target, though much should have.
+"""Silence: measured seconds in which nothing ended on a target while a call was under way.
 
-A mean per interval cannot show them, for there is no interval. Jobs of fio that take turns are
-looked at in their own time only. With the engine's watchdog the call that hung is named.
+A mean per interval cannot show them, for there is no interval. Users who think are silent too, and
+so a stall needs a call that lasted through it: one of the events, or the longest of the interval
+that ends the gap. Jobs of fio that take turns are looked at in their own time only.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from replayer.analysis.finding import Silence
-from replayer.analysis.series import LATENCY, TIMES
-from replayer.measure import Key, RunRecord, Seconds, Segment, Span, join_spans
+from replayer.analysis.series import LATENCY, TIMES, WAITS
+from replayer.measure import Event, RunRecord, Seconds, Segment, Span, join_spans
 
 __all__ = ["find_silences"]
 
 SHORTEST_S = 2.0  # chosen: a user notices; shorter ones are in the percentiles
 LEAST_EXPECTED = 30.0  # chosen: by chance alone nothing would end 1 time in e^30
+
+
+@dataclass(frozen=True)
+class _Busy:
+    """An interval in which calls ended, and how long the longest of them took."""
+
+    span: Span
+    longest_s: float
 
 
 @dataclass(frozen=True)
@@ -30,14 +39,55 @@ class _Work:
     """
 
     own: Span
-    busy: list[Span]
+    busy: list[_Busy]
     calls: float
 
-    def expected_in(self, gap: Span) -> float:
-        """Return how much usually ends in the part of a gap that is its own."""
-        rate = self.calls / max(sum(span.end_s - span.start_s for span in self.busy), 1e-9)
-        shared_s = min(self.own.end_s, gap.end_s) - max(self.own.start_s, gap.start_s)
-        return rate * max(shared_s, 0.0)
+    def expected_in(self, gap: Span, stalls: Sequence[Span]) -> float:
+        """Return how much usually ends, pauses included, in the part of a gap that is its own."""
+        usual_s = _length(self.own) - sum(_shared_s(self.own, stall) for stall in stalls)
+        return self.calls / max(usual_s, 1e-9) * _shared_s(self.own, gap)
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """Time in which nothing ended, between two intervals in which something did.
+
+    Where they lie at a begin or an end, those intervals are empty.
+    """
+
+    before: Span
+    after: Span
+    longest_s: float
+
+    @property
+    def inner(self) -> Span:
+        """From the end of the one to the begin of the other."""
+        return Span(self.before.end_s, self.after.start_s)
+
+    def under(self, call: Span) -> Span:
+        """Return the silence of a call: it may reach into the intervals around the gap."""
+        begins = call.start_s >= self.before.start_s
+        ends = call.end_s <= self.after.end_s
+        return Span(
+            call.start_s if begins else self.inner.start_s,
+            call.end_s if ends else self.inner.end_s,
+        )
+
+    def longest(self) -> Span:
+        """Return when the longest call that ended after the gap is likely to have been made."""
+        earliest = max(self.after.start_s, self.before.start_s + self.longest_s)
+        latest = min(self.after.end_s, self.before.end_s + self.longest_s)
+        end_s = (earliest + latest) / 2 if earliest <= latest else self.after.start_s
+        return Span(end_s - self.longest_s, end_s)
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call that an event tells of."""
+
+    span: Span
+    op: str | None
+    path: str | None
 
 
 def find_silences(record: RunRecord) -> Iterator[Silence]:
@@ -50,34 +100,86 @@ def find_silences(record: RunRecord) -> Iterator[Silence]:
 
 def _silences(record: RunRecord, segment: Segment, name: str) -> Iterator[Silence]:
     works = list(_works(record, segment))
-    for gap in _gaps(works):
-        length = gap.end_s - gap.start_s
-        expected = sum(work.expected_in(gap) for work in works)
-        if length >= SHORTEST_S and expected >= LEAST_EXPECTED:
-            op, path = _hung(record, segment.target, gap)
+    found = [
+        call
+        for gap in _gaps(works)
+        if (call := _stalled(gap, record.events, segment.target)) is not None
+    ]
+    stalls = [call.span for call in found]
+    for call in found:
+        expected = sum(work.expected_in(call.span, stalls) for work in works)
+        if expected >= LEAST_EXPECTED:
             yield Silence(
                 target=name,
-                at_s=gap.start_s,
-                length_s=length,
+                at_s=call.span.start_s,
+                length_s=_length(call.span),
                 expected=expected,
-                op=op,
-                path=path,
+                op=call.op,
+                path=call.path,
             )
+
+
+def _stalled(gap: _Gap, events: Iterable[Event], target: int) -> _Call | None:
+    """Return the silence of the call that lasted longest in a gap, if it is long enough."""
+    calls = [*_calls(gap, events, target), _Call(gap.longest(), None, None)]
+    silences = [replace(call, span=gap.under(call.span)) for call in calls]
+    longest = max(silences, key=lambda call: _length(call.span))
+    return longest if _length(longest.span) >= SHORTEST_S else None
+
+
+def _calls(gap: _Gap, events: Iterable[Event], target: int) -> Iterator[_Call]:
+    """Yield the calls of events that were under way in a gap."""
+    for event in events:
+        span = _under_way(gap.inner, event) if event.get("target") == target else None
+        if span is not None and _shared_s(span, gap.inner) > 0 and event.get("op") not in WAITS:
+            op, path = event.get("op"), event.get("path")
+            yield _Call(
+                span,
+                op if isinstance(op, str) else None,
+                path if isinstance(path, str) else None,
+            )
+
+
+_AGES = {
+    "slow": "service_ns",
+    "stall": "age_ns",
+    "stall_over": "age_ns",
+    "abandoned": "age_ns",
+}
+
+
+def _under_way(gap: Span, event: Event) -> Span | None:
+    """Return from when to when the call of an event was under way, as far as it concerns a gap.
+
+    One that was seen to hang within the gap hung to its end: nothing ended.
+    """
+    kind, seen_s = event.get("kind"), event.get("t_s")
+    age_ns = event.get(_AGES.get(kind, "")) if isinstance(kind, str) else None
+    if not isinstance(seen_s, int | float) or not isinstance(age_ns, int | float):
+        return None
+    hangs = kind == "stall" and seen_s >= gap.start_s
+    return Span(seen_s - age_ns / 1e9, max(seen_s, gap.end_s) if hangs else seen_s)
 
 
 def _works(record: RunRecord, segment: Segment) -> Iterator[_Work]:
     """Yield what went on; between jobs that take turns lie layouts and other targets' turns."""
     own = {key: found for key, found in record.seconds.items() if key.segment == segment}
+    ops = {key: found for key, found in own.items() if key.op not in TIMES | WAITS}
     if record.run.load.order == "together":
-        if own:
-            busy = join_spans(span for found in own.values() for span in _spans(found))
-            yield _Work(record.spans[segment], busy, _calls(own))
+        if ops:
+            yield _work(record.spans[segment], ops.values())
         return
     for key, whole in own.items():
         if key.op == LATENCY and key.expected:
-            job = {each: own[each] for each in own if each.transaction == key.transaction}
+            job = [each for other, each in ops.items() if other.transaction == key.transaction]
             span = Span(float(whole.start_s.min()), float(whole.end_s.max()))
-            yield _Work(span, join_spans(_spans(_punctual(whole))), _calls(job))
+            yield _work(span, map(_punctual, job))
+
+
+def _work(own: Span, parts: Iterable[Seconds]) -> _Work:
+    rows = list(parts)
+    busy = [interval for found in rows for interval in _intervals(found)]
+    return _Work(own, busy, sum(float(found.count.sum()) for found in rows))
 
 
 def _punctual(found: Seconds) -> Seconds:
@@ -96,41 +198,43 @@ def _punctual(found: Seconds) -> Seconds:
     return replace(found, start_s=np.where(late, found.end_s - needed_s, found.start_s))
 
 
-def _spans(found: Seconds) -> Iterator[Span]:
+def _intervals(found: Seconds) -> Iterator[_Busy]:
     """Yield the intervals in which something ended."""
-    for start, end, count in zip(found.start_s, found.end_s, found.count, strict=True):
+    columns = (found.start_s, found.end_s, found.count, found.max_ns)
+    for start, end, count, longest in zip(*columns, strict=True):
         if count:
-            yield Span(float(start), float(end))
+            yield _Busy(Span(float(start), float(end)), float(longest) / 1e9)
 
 
-def _gaps(works: Sequence[_Work]) -> Iterator[Span]:
+def _gaps(works: Sequence[_Work]) -> Iterator[_Gap]:
     """Yield the time in which something went on and nothing ended."""
-    busy = join_spans(span for work in works for span in work.busy)
     for own in join_spans(work.own for work in works):
-        inside = [span for span in busy if own.start_s <= span.start_s <= own.end_s]
-        starts = [own.start_s, *(span.end_s for span in inside)]
-        ends = [*(span.start_s for span in inside), own.end_s]
-        yield from (Span(start, end) for start, end in zip(starts, ends, strict=True))
+        before = Span(own.start_s, own.start_s)
+        inside = (each for work in works for each in work.busy if _touch(own, each.span))
+        for each in [*_merged(inside), _Busy(Span(own.end_s, own.end_s), 0.0)]:
+            if each.span.start_s > before.end_s:
+                yield _Gap(before, each.span, each.longest_s)
+            before = max(before, each.span, key=lambda span: span.end_s)
 
 
-def _calls(own: Mapping[Key, Seconds]) -> float:
-    """Count ops; transactions where there are none."""
-    ops = sum(float(found.count.sum()) for key, found in own.items() if key.op not in TIMES)
-    return ops or sum(float(found.count.sum()) for key, found in own.items() if key.op == LATENCY)
+def _merged(busy: Iterable[_Busy]) -> list[_Busy]:
+    """Return the intervals in order, those with the same begin as one."""
+    found: dict[float, _Busy] = {}
+    for each in busy:
+        known = found.setdefault(each.span.start_s, each)
+        longest_s = max(known.longest_s, each.longest_s)
+        found[each.span.start_s] = _Busy(known.span.joined(each.span), longest_s)
+    return [found[start_s] for start_s in sorted(found)]
 
 
-def _hung(record: RunRecord, target: int, span: Span) -> tuple[str | None, str | None]:
-    """Return the op and path of the longest call that the watchdog saw in a span."""
-    seen = [
-        event
-        for event in record.events
-        if event.get("kind") in {"stall", "abandoned"}
-        and event.get("target") == target
-        and isinstance(event.get("t_s"), int | float)
-        and span.start_s <= event["t_s"] <= span.end_s + SHORTEST_S
-    ]
-    if not seen:
-        return None, None
-    longest = max(seen, key=lambda event: event.get("age_ns") or 0)
-    op, path = longest.get("op"), longest.get("path")
-    return (op if isinstance(op, str) else None), (path if isinstance(path, str) else None)
+def _touch(one: Span, other: Span) -> bool:
+    return one.start_s <= other.start_s <= one.end_s
+
+
+def _length(span: Span) -> float:
+    return span.end_s - span.start_s
+
+
+def _shared_s(one: Span, other: Span) -> float:
+    """Return how long two spans overlap."""
+    return max(min(one.end_s, other.end_s) - max(one.start_s, other.start_s), 0.0)

@@ -72,6 +72,8 @@ class _Baseline:
     warnings: list[RunWarning] = field(default_factory=list)
     hung: int = 0
     turns: int = 0
+    interrupted: bool = False
+    refused: ReplayerError | None = None
 
     def play(self) -> None:
         """Run every job on every target in every round, until the user wishes an end."""
@@ -180,7 +182,7 @@ def run_baseline(order: Order) -> int:
     chronicle.begin(files, tuple(g.facts(i) for i, g in enumerate(grounds)), rounds)
     telling.announce(name_of(files), _expected_s(files, len(grounds) * rounds))
     with ExitStack() as leaving:
-        leaving.callback(interruption.unwatch)
+        leaving.callback(interruption.settle)
         leaving.callback(telling.close)
         recorder = Recorder(chronicle.folder.path)
         leaving.callback(recorder.close)
@@ -199,21 +201,43 @@ def run_baseline(order: Order) -> int:
 
 
 def _play(baseline: _Baseline) -> list[ReplayerError]:
-    """Make the folders, run the jobs, remove the folders; return what refused."""
+    """Make the folders, run the jobs, remove the folders; return what refused.
+
+    What was measured is kept before anything is removed.
+    """
     problems: list[ReplayerError] = []
     try:
-        note = marker_note(baseline.chronicle.folder.id, baseline.files)
-        for ground in baseline.grounds:
-            ground.create(baseline.chronicle.folder.id, note)
-        for ground in baseline.grounds:
-            for file in baseline.files:
-                ground.require(file)
-        baseline.play()
-    except ReplayerError as error:
-        problems.append(error)
+        try:
+            _prepare(baseline)
+            baseline.play()
+        except ReplayerError as error:
+            problems.append(error)
+        _conclude(baseline, problems)
     finally:
         problems.extend(_put_away(baseline))
     return problems
+
+
+def _prepare(baseline: _Baseline) -> None:
+    """Make the folders, and refuse targets that lack what a job needs."""
+    note = marker_note(baseline.chronicle.folder.id, baseline.files)
+    for ground in baseline.grounds:
+        ground.create(baseline.chronicle.folder.id, note)
+    for ground in baseline.grounds:
+        for file in baseline.files:
+            ground.require(file)
+
+
+def _conclude(baseline: _Baseline, problems: Sequence[ReplayerError]) -> None:
+    """Write how it went."""
+    failure = problems[0] if problems else None
+    baseline.interrupted = baseline.interruption.level > Level.NONE
+    baseline.refused = baseline.chronicle.end(
+        "failed" if failure else "interrupted" if baseline.interrupted else "finished",
+        baseline.gauge.health(baseline.hung),
+        None if failure is None else str(failure),
+        baseline.warnings,
+    )
 
 
 def _put_away(baseline: _Baseline) -> Iterator[ReplayerError]:
@@ -242,23 +266,16 @@ class LeftBehindError(ReplayerError):
 
 
 def _end(baseline: _Baseline, order: Order, problems: Sequence[ReplayerError]) -> int:
-    """Write how it went, show the results, and return the exit code."""
-    failure, chronicle = (problems[0] if problems else None), baseline.chronicle
-    interrupted = baseline.interruption.level > Level.NONE
+    """Show the results, and return the exit code."""
+    chronicle = baseline.chronicle
     baseline.telling.close()
-    refused = chronicle.end(
-        "failed" if failure else "interrupted" if interrupted else "finished",
-        baseline.gauge.health(baseline.hung),
-        None if failure is None else str(failure),
-        baseline.warnings,
-    )
     shown = Shown(EXIT_INCONCLUSIVE)
     if baseline.turns:
         shown = show_results(chronicle.folder, chronicle.run, order.results, order.files)
-    told = say_problems([*problems, refused, *shown.problems])
+    told = say_problems([*problems, baseline.refused, *shown.problems])
     if told:
         return told[0].exit_code
-    if interrupted:
+    if baseline.interrupted:
         say_interrupted(chronicle.folder)
     return shown.exit_code
 

@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -130,15 +131,16 @@ class FolderGround:
     def clear(self, interruption: Interruption) -> None:
         """Wipe the run's folder but for its marker."""
         del interruption  # a wipe that is cut off is followed by the removal
-        self._finish(self._opened().wipe(THREADS), Interruption())
+        self._finish(self._opened().wipe(THREADS), lambda: False)
 
     def remove(self, interruption: Interruption) -> None:
-        """Remove the run's folder; another Ctrl-C ends that too."""
+        """Remove the run's folder; a second Ctrl-C that comes now ends that."""
         if self.is_hanging:
             message = f"{self.path}: calls hang there"
             raise MountError(message)
         if self._sandbox is not None:
-            self._finish(self._sandbox.remove(THREADS), interruption)
+            abandoned = partial(interruption.abandons_removal, _say)
+            self._finish(self._sandbox.remove(THREADS), abandoned)
             self._sandbox = None
 
     def left(self) -> str:
@@ -163,25 +165,28 @@ class FolderGround:
             probe.unlink(missing_ok=True)
         return True
 
-    def _finish(self, task: Task, interruption: Interruption) -> None:
+    def _finish(self, task: Task, cancelled: Callable[[], bool]) -> None:
         """Wait for a task, saying what hangs.
 
         Raises:
             ReplayerError: It failed, or a call does not come back: nothing is asked there again.
         """
-        presses = interruption.presses
         patience = Patience(ANSWER_S, ANSWER_S)
         while not task.finished:
-            if interruption.presses > presses:
+            if cancelled():
                 task.cancel()
                 patience.end()
             for hang in patience.look(task):
-                sys.stderr.write(f"{hang}\n")
+                _say(str(hang))
             if patience.is_over:
                 self.is_hanging = True
                 raise patience.give_up(str(self.path), str(self.path))
             time.sleep(POLL_S)
         ask(self.path, task.result)
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
 
 
 def _make_folders(folder: Path, name: str) -> None:

@@ -77,7 +77,8 @@ class Gauge:
             client_cpu_share=cpu_share,
             outside_ns=so_far.outside_ns,
             outside_cpu_share=min(outside_share, cpu_share),
-            run_queue_delay_ns=so_far.delay_ns,
+            # Of many users the engine looks at some and scales up: the sum may go back a little.
+            run_queue_delay_ns=max(so_far.delay_ns, 0),
             in_call_ns=so_far.in_call_ns,
             stood_still_ns=so_far.still_ns,
             overhead_ns=self._overhead_ns,

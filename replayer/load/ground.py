@@ -16,7 +16,7 @@ import gevent
 
 from replayer.engine import Engine, Finding, Plan, Sandbox, Task
 from replayer.errors import ReplayerError
-from replayer.load.interruption import Interruption
+from replayer.load.interruption import InterruptedRunError, Interruption
 from replayer.load.marker import hand_on, take_over
 from replayer.load.patience import Patience
 from replayer.load.progress import Progress
@@ -203,18 +203,21 @@ class Ground:
         Raises:
             ReplayerError: A call hangs: nothing more is asked of the target.
         """
-        budget_ns = int(budget_s * NS_PER_S)
+        budget_ns, presses = int(budget_s * NS_PER_S), self.works.interruption.presses
         self._finish(
-            "reading back", partial(engine.read_back, target, THREADS, budget_ns=budget_ns)
+            "reading back",
+            engine.read_back(target, THREADS, budget_ns=budget_ns),
+            lambda: self.works.interruption.presses > presses,
         )
 
     def remove(self) -> None:
-        """Remove the folder and everything in it; an interruption that comes now ends that too.
+        """Remove the folder and everything in it; a second signal that comes now ends that.
 
         Raises:
             ReplayerError: It could not be removed, or not to the end.
         """
-        self._finish("removing", partial(self.sandboxes[0].remove, THREADS))
+        abandoned = partial(self.works.interruption.abandons_removal, self.works.progress.say)
+        self._finish("removing", self.sandboxes[0].remove(THREADS), abandoned)
         self.sandboxes.clear()
 
     def find_loss(self) -> Loss | None:
@@ -266,23 +269,28 @@ class Ground:
         self.works.interruption.check(f"{doing} {self.target.name}")
         task = start()
         patience = Patience(HUNG_S, self.works.patience_s)
-        self._poll((task, patience), doing, lambda: bool(self.works.interruption.level))
-        self.works.interruption.check(f"{doing} {self.target.name}")
-        return self._result(task)
+        interruption, what = self.works.interruption, f"{doing} {self.target.name}"
+        try:
+            found = self._poll((task, patience), doing, lambda: bool(interruption.level))
+        except InterruptedRunError:
+            interruption.check(what)  # and says what was interrupted
+            raise
+        interruption.check(what)
+        return found
 
-    def _finish(self, doing: str, start: Callable[[], Task]) -> Finding:
-        """Do the same at a run's end, whatever has ended it: a signal that comes now ends this."""
-        presses = self.works.interruption.presses
-        task = start()
+    def _finish(self, doing: str, task: Task, cancelled: Callable[[], bool]) -> Finding:
+        """Do the same at a run's end, whatever has ended it."""
         patience = Patience(self.works.patience_s, self.works.patience_s)
-        self._poll((task, patience), doing, lambda: self.works.interruption.presses > presses)
-        return self._result(task)
+        return self._poll((task, patience), doing, cancelled)
 
-    def _poll(self, work: tuple[Task, Patience], doing: str, cancelled: Callable[[], bool]) -> None:
-        """Wait for a task, saying what hangs.
+    def _poll(
+        self, work: tuple[Task, Patience], doing: str, cancelled: Callable[[], bool]
+    ) -> Finding:
+        """Wait for a task, saying what hangs, and return what it found.
 
         Raises:
             MountError: A call has hung for too long, or does not end though it is cancelled.
+            InterruptedRunError: It was cancelled.
         """
         task, patience = work
         with self.works.progress.work(f"{doing} {self.target.name}") as report:
@@ -294,6 +302,7 @@ class Ground:
                 report(task.done_entries, task.total_entries, task.done_bytes)
                 gevent.sleep(POLL_S)
             report(task.done_entries, task.total_entries, task.done_bytes)
+            return self._result(task)
 
     def _look(self, task: Task, patience: Patience) -> None:
         for hang in patience.look(task):

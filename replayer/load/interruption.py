@@ -14,6 +14,8 @@ from replayer.errors import ReplayerError
 
 __all__ = ["SIGNALS", "InterruptedRunError", "Interruption", "Level"]
 
+GOES_ON = "the run's folders are being removed: that goes on; another Ctrl-C leaves them behind"
+
 IS_NOHUP = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 """Whether this process was begun to outlive its terminal."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, *(() if IS_NOHUP else (signal.SIGHUP,)))
@@ -40,12 +42,16 @@ class Interruption:
         level: How urgent it is.
         presses: How many signals came.
         since_s: When the wish was first uttered, on the monotonic clock; None: it was not.
+        has_abandoned: Whether a removal of folders was abandoned.
     """
 
     def __init__(self) -> None:
         self.level = Level.NONE
         self.presses = 0
         self.since_s: float | None = None
+        self.has_abandoned = False
+        self._before_removal: int | None = None
+        self._has_spared = False
         self._on_urgent: list[Callable[[], None]] = []
 
     def watch(self) -> None:
@@ -58,6 +64,11 @@ class Interruption:
         for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def settle(self) -> None:
+        """Let Ctrl-C be without effect from now on: the process ends with the run's exit code."""
+        self.unwatch()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def on_urgent(self, action: Callable[[], None]) -> None:
         """Have an action done when the run shall end at once; it must not block."""
@@ -77,6 +88,20 @@ class Interruption:
         if self.level > Level.NONE:
             message = f"interrupted while {doing}"
             raise InterruptedRunError(message)
+
+    def abandons_removal(self, say: Callable[[str], None]) -> bool:
+        """Whether the removal of the run's folders shall be left; to be asked while it goes on.
+
+        The first signal since the first of them is removed lets that go on, and is told so.
+        """
+        if self._before_removal is None:
+            self._before_removal = self.presses
+        came = self.presses - self._before_removal
+        if came and not self._has_spared:
+            self._has_spared = True
+            say(GOES_ON)
+        self.has_abandoned = came > 1
+        return self.has_abandoned
 
     def _note(self) -> None:
         if self.since_s is None:

@@ -94,13 +94,13 @@ class Stage:
         finally:
             leavings = put_away(self._session, hung=self._troupe.hung)
             request.progress.close()
-            request.interruption.unwatch()
+            request.interruption.settle()
             self._troupe.release()
             if not self._troupe.hung:
                 atexit.unregister(self.end_process)  # it has nothing to do, and would keep the run
         for line in (*leavings.kept, *leavings.left):
             _say(line)
-        if leavings.left and not self._code:
+        if leavings.left and (not self._code or request.interruption.has_abandoned):
             self._code = EXIT_ENVIRONMENT
             _say(f"replayer: exit code {self._code}, as not everything could be removed")
         return self._code

@@ -14,6 +14,7 @@ from pathlib import Path
 from unicodedata import category
 
 from replayer.errors import ReplayerError
+from replayer.load.interruption import InterruptedRunError
 
 __all__ = [
     "DEFAULT_FOLDER",
@@ -112,6 +113,8 @@ def check_target(target: Target) -> None:
 
 def explain(path: Path, error: OSError) -> ReplayerError:
     """Turn a failed call on a target into the refusal that a person can act on."""
+    if isinstance(error, InterruptedError) and not error.errno:  # a task of the engine's
+        return InterruptedRunError(f"{path}: interrupted")
     number = errno.ETIMEDOUT if isinstance(error, TimeoutError) else error.errno or 0
     for numbers, kind, reason, hint in _REASONS:
         if number in numbers:

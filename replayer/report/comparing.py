@@ -19,7 +19,7 @@ from replayer.measure import (
     latencies_of,
     summarise,
 )
-from replayer.report.comparison import Compared, Comparison, Contender, Difference, Standing
+from replayer.report.comparison import Claim, Compared, Comparison, Contender, Difference, Standing
 from replayer.report.conditions import Side, find_differences
 from replayer.report.plan_changes import plan_changes, same_work
 from replayer.report.standings import Entrant, claim_notes, find_mix, find_standings
@@ -167,14 +167,23 @@ def _headline(
 
 def _sentence(ranked: Compared, words: str) -> str:
     best, *others = ranked.standings
-    apart = [item for item in others if item.claim not in {"best", "no difference shown"}]
-    equal = [item.label for item in others if item not in apart]
     text = f"{best.label}: {words} {format_time_ns(best.value)}"
-    for item in apart:
-        text += f"; {item.label}: {format_time_ns(item.value)}, {_times(item)} as long"
-    if equal:
-        text += f"; no difference is shown between {best.label} and {' and '.join(equal)}"
+    unclear: dict[Claim, list[str]] = {}
+    for item in others:
+        if item.claim in _UNCLEAR:
+            unclear.setdefault(item.claim, []).append(item.label)
+        else:
+            text += f"; {item.label}: {format_time_ns(item.value)}, {_times(item)} as long"
+    for claim, labels in unclear.items():
+        text += f"; {_UNCLEAR[claim]} {best.label} and {' and '.join(labels)}"
     return text
+
+
+_UNCLEAR: Mapping[Claim, str] = {
+    "no difference shown": "no difference is shown between",
+    "too few samples": "too few samples to tell a difference between",
+    "too few seconds": "measured for too few seconds to tell a difference between",
+}
 
 
 def _times(standing: Standing) -> str:

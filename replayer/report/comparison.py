@@ -21,7 +21,14 @@ __all__ = [
 ]
 
 COMPARISON_SCHEMA: Literal["replayer-comparison-1"] = "replayer-comparison-1"
-Claim = Literal["best", "differs", "differs, few rounds", "no difference shown"]
+Claim = Literal[
+    "best",
+    "differs",
+    "differs, few rounds",
+    "no difference shown",
+    "too few samples",
+    "too few seconds",
+]
 
 
 class Contender(Frozen):

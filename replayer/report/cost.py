@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
+from replayer.analysis import WAITS
 from replayer.errors import ReplayerError
 from replayer.measure import (
     Frozen,
@@ -31,7 +32,6 @@ MILLION = 1e6
 READS = frozenset({"read", "readv", "pread", "preadv", "pread_random", "mmap_read", "sendfile"})
 WRITES = frozenset({"write", "writev", "pwrite", "pwritev", "pwrite_random", "append"})
 BOTH = frozenset({"copy_file_range", "splice"})
-WAITS = frozenset({"until", "await"})  # timed as ops, but no calls
 
 
 class Cost(Frozen):

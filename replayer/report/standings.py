@@ -2,8 +2,8 @@
 
 Values are those of the full histograms; intervals come from resampling. A difference is claimed
 where the 95 % interval of the ratio leaves out 1, no round of one lies among those of the other,
-and both have samples and rounds enough; with fewer rounds the interval must also stay clear of what
-another run might show.
+and both have samples, seconds and rounds enough; with fewer rounds the interval must also stay
+clear of what another run might show. With fewer samples or seconds nothing is said.
 """
 
 from collections import Counter
@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from replayer.analysis import (
+    LEAST_SLOTS,
     Distribution,
     Interval,
     Resampled,
@@ -226,11 +227,23 @@ def _mixed_values(entrant: Entrant, part: RoundSummary, shares: Mapping[str, flo
 
 def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
     """Yield what the claims of a ranking are worth that rests on so many rounds."""
+    samples = (
+        f"{CLAIM_SAMPLES} samples or more (for p95 {_samples_needed(95.0)}, for p99 "
+        f"{_samples_needed(99.0)})"
+    )
     apart = (
-        f"both have {CLAIM_SAMPLES} samples or more (for p95 {_samples_needed(95.0)}, for p99 "
-        f"{_samples_needed(99.0)}), no round of it overlaps a round of the best, and the 95 % "
+        f"both have {samples}, no round of it overlaps a round of the best, and the 95 % "
         "interval of the ratio"
     )
+    if "too few samples" in claims:
+        yield f"too few samples: only where both have {samples} is anything said of a figure"
+    if "too few seconds" in claims:
+        yield (
+            f"too few seconds: only where both have samples in {LEAST_SLOTS} seconds or more is "
+            "anything said of a difference (measure for longer)"
+        )
+    if claims <= {"best", "too few samples", "too few seconds"}:
+        return
     if rounds >= CLAIM_ROUNDS or "differs" in claims:
         yield (
             f"differs: {apart} leaves out 1; of equal targets chance would say so at most 1 time "
@@ -308,9 +321,7 @@ def _compared(found: Sequence[_Figures], place: int) -> tuple[Standing, ...]:
 def _standing(value: float, own: _Figures, best: tuple[float, _Figures], place: int) -> Standing:
     rounds = _rounds(own, place)
     ratio = value / best[0] if best[0] else 1.0
-    interval = None
-    if own is not best[1] and own.resampled is not None and best[1].resampled is not None:
-        interval = ratio_interval(own.resampled, best[1].resampled, place, ratio)
+    claim, interval = _judged(own, best[1], place, ratio)
     several = len(rounds) > 1
     return Standing(
         label=own.label,
@@ -320,7 +331,7 @@ def _standing(value: float, own: _Figures, best: tuple[float, _Figures], place: 
         ratio_high=None if interval is None else interval.high,
         low=min(rounds) if several else None,
         high=max(rounds) if several else None,
-        claim="best" if own is best[1] else _claim(own, best[1], place, interval),
+        claim=claim,
     )
 
 
@@ -329,18 +340,26 @@ def lie_apart(one: Sequence[float], other: Sequence[float]) -> bool:
     return max(one) < min(other) or max(other) < min(one)
 
 
-def _claim(own: _Figures, best: _Figures, place: int, interval: Interval | None) -> Claim:
-    """Say whether what was measured shows a difference from the best."""
-    ours, others = _rounds(own, place), _rounds(best, place)
-    fewest = min(len(ours), len(others))
-    few = min(own.samples, best.samples) < _samples_needed(FIGURES[place].percent)
-    if interval is None or few or not fewest:
-        return "no difference shown"
+def _judged(
+    own: _Figures, best: _Figures, place: int, ratio: float
+) -> tuple[Claim, Interval | None]:
+    """Say whether what was measured shows a difference from the best, and how sure the ratio is."""
+    if own is best:
+        return "best", None
+    fewest = min(len(_rounds(own, place)), len(_rounds(best, place)))
+    needed = _samples_needed(FIGURES[place].percent)
+    if min(own.samples, best.samples) < needed or not fewest:
+        return "too few samples", None
+    if own.resampled is None or best.resampled is None:
+        return "too few seconds", None
+    interval = ratio_interval(own.resampled, best.resampled, place, ratio)
+    if interval is None:
+        return "too few seconds", None
     margin = 1.0 if fewest >= CLAIM_ROUNDS else FEW_ROUNDS_MARGIN
     beyond = interval.low > margin or interval.high < 1 / margin
-    if not (beyond and lie_apart(ours, others)):
-        return "no difference shown"
-    return "differs" if fewest >= CLAIM_ROUNDS else "differs, few rounds"
+    if not (beyond and lie_apart(_rounds(own, place), _rounds(best, place))):
+        return "no difference shown", interval
+    return ("differs" if fewest >= CLAIM_ROUNDS else "differs, few rounds"), interval
 
 
 def _rounds(figures: _Figures, place: int) -> list[float]:

@@ -5,10 +5,12 @@ a step that ends badly takes no other with it.
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +20,7 @@ from replayer.baseline.direct import without_direct
 from replayer.baseline.jobs import load_jobs
 from replayer.engine.fio import check_values, find_fio
 from replayer.errors import EXIT_BUG, EXIT_INCONCLUSIVE
+from replayer.keeper import follow
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
 from replayer.load.targets import check_target, parse_targets
@@ -27,15 +30,14 @@ from replayer.study.catalogue import load_study
 from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_length, step_words
 from replayer.study.journal import Attempt, Journal, State, create_journal, open_journal
 from replayer.study.model import Step, Study
+from replayer.study.remains import SETTLED, adopt, find_left, has_measured
 
 __all__ = ["Order", "able", "announce", "exit_code_of", "resume_study", "run_study"]
 
 PARENT = Path("replayer-studies")
 POLL_S = 0.1
-GRACE_S = 20.0  # chosen: a step removes its folders meanwhile
+GRACE_S = 20.0  # chosen: a step's users end meanwhile, and its figures are written
 
-SETTLED = frozenset({0, 1, 4})
-"""Exit codes after which a step is not tried again: it ran, whatever it proved."""
 WEIGHTIEST = (EXIT_BUG, 3, 2, 1)
 """Exit codes of steps, in the order in which they become that of the study."""
 
@@ -79,7 +81,11 @@ def resume_study(path: Path, *, quiet: bool) -> Journal:
         ReplayerError: The folder is none of a study.
     """
     journal = open_journal(path)
-    _play(journal, load_study(journal.state.study), quiet=quiet)
+    study = load_study(journal.state.study)
+    for name in study.steps:
+        if not journal.is_done(name):
+            adopt(journal, name, partial(_say, quiet=quiet))
+    _play(journal, study, quiet=quiet)
     return journal
 
 
@@ -174,21 +180,37 @@ def _attempt(
         return Attempt(folder=folder.name, done=True, says=lacking)
     terms = terms if share is None else replace(terms, seconds=share.seconds)
     terms, left_out = able(step, terms)
-    process = subprocess.Popen(  # noqa: S603 - this very program
-        [sys.executable, "-m", "replayer", *step_words(step, terms, folder), "--json"],
+    process = _start(step_words(step, terms, folder))
+    cut = _wait(process, interruption, folder, None if share is None else share.limit_s)
+    attempt = _judged(folder, process.returncode, interruption, left_out, cut=cut)
+    left = find_left(folder, terms.targets)
+    if not left:
+        return attempt
+    remedy = f"left behind: remove it with: replayer clean {' '.join(left)}"
+    says = remedy if attempt.says is None else f"{attempt.says}; {remedy}"
+    return attempt.model_copy(update={"says": says})
+
+
+def _start(words: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start a command of this program, which is asked to end when this process is killed."""
+    return subprocess.Popen(  # noqa: S603 - this very program
+        [sys.executable, "-m", "replayer", *words, "--json"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C comes here first
+        preexec_fn=partial(follow, os.getpid(), signal.SIGTERM),  # noqa: PLW1509 - system calls only
     )
-    cut = _wait(process, interruption, None if share is None else share.limit_s)
-    code = process.returncode
+
+
+def _judged(
+    folder: Path, code: int, interruption: Interruption, left_out: str | None, *, cut: bool
+) -> Attempt:
+    """Return how an attempt went, from how its command ended."""
     if interruption.level > Level.NONE:
         return Attempt(folder=folder.name, done=False, says="interrupted")
-    if cut and code == -signal.SIGKILL:
-        says = "did not end in time and was killed: replayer clean removes what it left behind"
-        return Attempt(folder=folder.name, done=True, code=code, says=says)
     if cut:
-        says = "cut short, to end in time"
+        killed = "did not end in time and was killed"
+        says = killed if code == -signal.SIGKILL else "cut short, to end in time"
         return Attempt(folder=folder.name, done=True, code=code, says=says)
     if code in SETTLED:
         return Attempt(folder=folder.name, done=True, code=code, says=left_out)
@@ -206,9 +228,14 @@ def able(step: Step, terms: Terms) -> tuple[Terms, str | None]:
 
 
 def _wait(
-    process: subprocess.Popen[bytes], interruption: Interruption, limit_s: float | None
+    process: subprocess.Popen[bytes],
+    interruption: Interruption,
+    folder: Path,
+    limit_s: float | None,
 ) -> bool:
     """Wait for a step, ask it to end when the time or the user's patience is over.
+
+    What it removes when it has measured it may remove to the end, whatever the time.
 
     Returns:
         Whether it was cut short for the time.
@@ -218,7 +245,8 @@ def _wait(
     presses = interruption.presses
     cut = False
     while process.poll() is None:
-        over = deadline is not None and time.monotonic() > deadline
+        late = deadline is not None and time.monotonic() > deadline
+        over = late and not has_measured(folder)
         if asked_at is None and (over or interruption.level > Level.NONE):
             asked_at, cut, presses = time.monotonic(), over, interruption.presses
             process.send_signal(signal.SIGINT)

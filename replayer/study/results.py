@@ -42,7 +42,7 @@ class Row(Frozen):
     """Among all rows that have the figure."""
     differs: bool | None = None
     """Of the user's rows: whether every round of it lies beyond every round of the best of them;
-    null: it is the best, or there is nothing to compare it with."""
+    null: it is the best, there is nothing to compare it with, or there are too few rounds."""
     ratio: float | None = None
     """How many times better than the row that all are compared with."""
     says: str | None = None
@@ -162,11 +162,10 @@ def _claimed(table: Table, own: list[_Own]) -> Iterator[Row]:
     """Yield the user's rows, each with whether it differs from the best of them."""
     best = None if table.rank is None else _best(table, table.rank, own)
     for each in own:
-        if best is None or each is best or not each.rounds:
+        if best is None or each is best or min(len(each.rounds), len(best.rounds)) < CLAIM_ROUNDS:
             yield each.row
         else:
-            fewest = min(len(each.rounds), len(best.rounds))
-            differs = fewest >= CLAIM_ROUNDS and lie_apart(each.rounds, best.rounds)
+            differs = lie_apart(each.rounds, best.rounds)
             yield each.row.model_copy(update={"differs": differs})
 
 

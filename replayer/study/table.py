@@ -107,7 +107,7 @@ def _rows(table: Filled, style: Style) -> Iterator[str]:
     columns = [Column(title, need) for title, need in zip(titles, needs, strict=False)]
     grid = lay_out_grid(columns, cells, style)
     yield from grid.lines
-    if any(row.differs is not None for row in table.rows):
+    if len(_yours(table)) > 1:
         yield from _wrapped(_among_yours(table), style)
     if grid.left_out:
         yield from _wrapped(
@@ -127,14 +127,19 @@ def _values(table: Filled, row: Row) -> Iterator[str]:
 
 def _among_yours(table: Filled) -> str:
     """Say which of the user's rows the rounds show to differ from the best of them."""
-    best, *others = [row for row in table.rows if not row.published and row.rank is not None]
-    words = {True: "differs", False: "no difference shown"}
+    best, *others = _yours(table)
+    words = {True: "differs", False: "no difference shown", None: "too few rounds to tell"}
     found = {
         word: [row.target for row in others if row.differs is differs]
         for differs, word in words.items()
     }
     said = [f"{word}: {', '.join(names)}" for word, names in found.items() if names]
     return f"  among yours: {'; '.join((f'{best.target} is best', *said))}"
+
+
+def _yours(table: Filled) -> list[Row]:
+    """Return the user's rows that have a rank, best first."""
+    return [row for row in table.rows if not row.published and row.rank is not None]
 
 
 def _number(value: float) -> str:
@@ -180,7 +185,7 @@ def _notes(study: Study, tables: Sequence[Filled], journal: Journal | None) -> I
     if journal is None:
         return
     yield f"{MARK}yours; the others as published, measured on other clients and at other times"
-    if any(row.differs is not None for table in tables for row in table.rows):
+    if any(len(_yours(table)) > 1 for table in tables):
         yield (
             "among yours: differs where every round of it lies beyond every round of your best; "
             f"that takes {CLAIM_ROUNDS} rounds, which --quick has not"

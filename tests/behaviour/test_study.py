@@ -120,3 +120,20 @@ def test_words_without_effect_are_refused(shell: Shell, words: list[str], word: 
     done = shell.run("study", *words)
     assert done.code == 2
     assert f"{word} is without effect" in done.err
+
+
+def test_a_step_ends_with_a_study_that_is_killed_and_the_study_goes_on(
+    shell: Shell, until: Until
+) -> None:
+    mount, path = shell.target(), write_study(shell, second=60)
+    process = shell.start("study", path, f"--target=mine={mount}", "-o", "s")
+    until((shell.home / "s/second-1/timeline.csv").exists)
+    process.kill()
+    process.wait()
+    (shell.home / "second.fio").write_text("[second]\nrw=write\nbs=4k\nsize=64k\n")
+    done = shell.run("study", "--resume", "s", "--json")
+    assert done.went_well, done.err
+    assert json.loads((shell.home / "s/second-1/run.json").read_text())["status"] == "interrupted"
+    attempts = done.document()["state"]["attempts"]
+    assert [each["folder"] for each in attempts["second"]] == ["second-2"]
+    assert list(mount.iterdir()) == []

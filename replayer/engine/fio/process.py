@@ -4,7 +4,6 @@ What it prints is cut into documents and messages here and understood elsewhere.
 by threads, so that a mount that hangs stops neither this program nor its clean-up.
 """
 
-import ctypes
 import os
 import queue
 import signal
@@ -19,13 +18,13 @@ from typing import IO
 
 from replayer.engine.fio.fence import Fence, fence_around
 from replayer.engine.fio.program import FioError, Program
+from replayer.keeper import follow
 
 __all__ = ["FioProcess", "Launch", "children_of"]
 
 MOST_DOCUMENTS = 64  # waiting: one a second comes, twenty a second are taken
 MOST_MESSAGES = 200  # chosen: what a person may want to read
 MOST_LINES = 4_000_000  # of one document: 4,096 jobs of about 1,000 lines
-PR_SET_PDEATHSIG = 1  # prctl(2)
 
 
 @dataclass(frozen=True)
@@ -136,8 +135,10 @@ def _start(launch: Launch) -> subprocess.Popen[str]:
 
 
 def _start_within(launch: Launch, fence: Fence) -> subprocess.Popen[str]:
+    parent = os.getpid()
+
     def begin() -> None:
-        _die_with_parent()
+        follow(parent, signal.SIGTERM)  # fio must not go on writing alone
         fence.enter()
 
     return subprocess.Popen(  # noqa: S603 - every word of it was made here
@@ -161,11 +162,3 @@ def children_of(pid: int) -> tuple[int, ...]:
         return tuple(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
     except OSError:
         return ()
-
-
-_LIBC = ctypes.CDLL(None)
-
-
-def _die_with_parent() -> None:
-    """Have the kernel end fio when this program is killed: it must not go on writing alone."""
-    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -122,7 +122,7 @@ class Leader:
         self._ended_with = outcome.warnings + self._health_warnings(outcome)
         self.conductor.failure = next(iter(shown.problems), None)
         code = shown.exit_code
-        self._request.interruption.unwatch()
+        self._request.interruption.settle()
         self._statistics.release()
         self._muster.release()
         for line in outcome.leavings:

@@ -83,4 +83,5 @@ def _says(standing: Standing) -> str:
     if standing.claim == "best":
         return "best"
     ratio = f"\N{MULTIPLICATION SIGN}{format_ratio(standing.ratio)}"
-    return f"{ratio} ({show_interval(standing)}), {standing.claim}"
+    sure = "" if standing.ratio_low is None else f" ({show_interval(standing)})"
+    return f"{ratio}{sure}, {standing.claim}"

@@ -1,7 +1,6 @@
 """What is found in whole run folders whose truth is known."""
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,24 +8,13 @@ import numpy as np
 import pytest
 
 from replayer import measure
-from replayer.analysis import Analysis, analyse, find_split
+from replayer.analysis import analyse, find_split
 from replayer.measure import Histogram
 from replayer.report.findings import acknowledgements, sentences
+from tests.unit.analysis.found import found_in, noisy
 from tests.unit.runs import RunWriter, encode, make_load, make_run, make_target
 
 NFS: dict[str, Any] = {"filesystem": "nfs4", "super_options": ("rw", "vers=4.1")}
-
-
-def found_in(
-    writer: RunWriter, events: Sequence[Mapping[str, Any]] = (), **changes: object
-) -> Analysis:
-    record = measure.load_run(writer.write(make_run(**changes), events))
-    return analyse(record, measure.summarise(record))
-
-
-def noisy(seed: int, level: float, size: int) -> list[int]:
-    random = np.random.default_rng(seed)
-    return [int(value) for value in level * random.lognormal(sigma=0.1, size=size)]
 
 
 def write_stream(path: Path) -> RunWriter:
@@ -107,59 +95,6 @@ def test_many_subjects_with_too_few_data_are_counted(tmp_path: Path) -> None:
     notes = found_in(writer).notes
     assert all("and 5 more have too few" in note for note in notes)
     assert len(notes) == 3
-
-
-def test_a_stall_is_found_with_the_call_that_hung(tmp_path: Path) -> None:
-    writer = RunWriter(tmp_path)
-    for second in (*range(10), *range(17, 30)):
-        span = (second, second + 1)
-        writer.record("0/0/measured/page/read/ok/expected", noisy(second, 1e6, 100), span)
-    hung = {"t_s": 15.0, "kind": "stall", "user": 1, "target": 0, "transaction": "page",
-            "op": "read", "path": "docroot/b.jpg", "age_ns": 5_000_000_000}  # fmt: skip
-    (silence,) = found_in(writer, [hung]).silences
-    assert (silence.at_s, silence.length_s) == (10, 7)
-    assert silence.expected == pytest.approx(700)
-    assert (silence.op, silence.path) == ("read", "docroot/b.jpg")
-
-
-def test_a_pause_of_users_who_think_is_no_stall(tmp_path: Path) -> None:
-    writer = RunWriter(tmp_path)
-    for second in range(0, 60, 4):
-        writer.transaction("page", [10**6], "0/0", (second, second + 1))
-    assert found_in(writer).silences == ()
-
-
-def play_turns(path: Path, *rows: tuple[int, int, int]) -> RunWriter:
-    """A job of fio for ten seconds and, after a layout or another's turn, a second one."""
-    writer = RunWriter(path)
-    for second in range(10):
-        writer.transaction("read", noisy(second, 1e6, 100), "0/0", (second, second + 1))
-    for start, end, count in rows:
-        writer.transaction("write", noisy(start, 1e6, count), "0/0", (start, end))
-    return writer
-
-
-def test_time_between_jobs_that_take_turns_is_no_stall(tmp_path: Path) -> None:
-    writer = play_turns(tmp_path, *((second, second + 1, 100) for second in range(20, 30)))
-    assert found_in(writer, load=make_load(order="in turn")).silences == ()
-
-
-@pytest.mark.parametrize(
-    "stalled",
-    [
-        [(24, 25, 0), (25, 26, 0), (26, 27, 0), (27, 28, 100)],
-        # fio prints late where its processes are held, and the interval grows as long.
-        [(24, 28, 100)],
-    ],
-)
-def test_a_stall_within_the_time_of_a_job_is_found(
-    tmp_path: Path, stalled: list[tuple[int, int, int]]
-) -> None:
-    usual = [(second, second + 1, 100) for second in (*range(20, 24), *range(28, 30))]
-    writer = play_turns(tmp_path, *sorted([*usual, *stalled]))
-    (silence,) = found_in(writer, load=make_load(order="in turn")).silences
-    assert (silence.at_s, silence.length_s) == (24, 3)
-    assert silence.expected == pytest.approx(300)
 
 
 @pytest.mark.parametrize("rounds", [1, 3])

@@ -1,4 +1,5 @@
 import csv
+import html
 import io
 import json
 import os
@@ -44,12 +45,14 @@ def two_targets(folder: Path, **changes: object) -> report.Document:
     for number in range(3):
         for target, scale in enumerate((1, 3)):
             place, begin = f"{target}/{number}", number * 20 + target * 10
-            span = (begin, begin + 10)
-            times = [scale * (1_000_000 + 4000 * step + 997 * number) for step in range(200)]
-            writer.transaction("front_page", times, place, span)
             tag = f"{place}/measured/front_page"
-            writer.record(f"{tag}/open/ok/expected", [time // 10 for time in times], span)
-            writer.record(f"{tag}/read/ok/expected", [time // 5 for time in times], span, 819_200)
+            every = [scale * (1_000_000 + 4000 * step + 997 * number) for step in range(200)]
+            for half, times in enumerate((every[::2], every[1::2])):
+                span = (begin + 5 * half, begin + 5 * half + 5)
+                writer.transaction("front_page", times, place, span)
+                writer.record(f"{tag}/open/ok/expected", [time // 10 for time in times], span)
+                fifths = [time // 5 for time in times]
+                writer.record(f"{tag}/read/ok/expected", fifths, span, 409_600)
         writer.record(f"{tag}/open/ESTALE/unexpected", [5_000_000] * 3, span)
         writer.record(f"{tag}/transaction/failed/unexpected", [5_100_000] * 3, span)
     stated = ("front_page.p95 < 3ms", "local:errors == 0", "front_page.p99.9 < 1s")
@@ -216,8 +219,10 @@ def test_a_difference_is_claimed_only_when_every_round_agrees(
     writer = RunWriter(tmp_path_factory.mktemp("run"))
     for target, rounds in enumerate((left, right)):
         for number, time in enumerate(rounds):
-            begin = number * 2 + target
-            writer.transaction("page", [time] * 20, f"{target}/{number}", (begin, begin + 1))
+            begin = 4 * number + 2 * target
+            for second in (begin, begin + 1):
+                span = (second, second + 1)
+                writer.transaction("page", [time] * 10, f"{target}/{number}", span)
     run = make_run(targets=(make_target(), make_target(1, "nfs")))
     ranking = report.compose(measure.load_run(writer.write(run))).ranking
     p50 = next(item for item in ranking if item.figure == "p50")
@@ -230,8 +235,10 @@ def test_two_rounds_show_their_spread_and_claim_less_than_three(tmp_path: Path) 
     writer = RunWriter(tmp_path)
     for number in range(2):
         for target, time in ((0, 10**3), (1, 10**9)):
-            begin = 2 * number + target
-            writer.transaction("page", [time] * 20, f"{target}/{number}", (begin, begin + 1))
+            begin = 4 * number + 2 * target
+            for second in (begin, begin + 1):
+                span = (second, second + 1)
+                writer.transaction("page", [time] * 10, f"{target}/{number}", span)
     run = make_run(targets=(make_target(), make_target(1, "nfs")), load=make_load(rounds=2))
     document = report.compose(measure.load_run(writer.write(run)))
     place = document.ranking[0].places[1]
@@ -240,14 +247,44 @@ def test_two_rounds_show_their_spread_and_claim_less_than_three(tmp_path: Path) 
     assert "differs, few rounds: both have 30 samples" in report.render_table(document)
 
 
-def test_one_round_shows_no_difference_and_says_why(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "calls", "claim", "why"),
+    [
+        (1, 2000, "too few seconds", "both have samples in 4 seconds or more"),
+        (3, 2000, "too few seconds", "both have samples in 4 seconds or more"),
+        (4, 2000, "differs, few rounds", "use --rounds 3 or more"),
+        (8, 1, "too few samples", "too few samples: only where both have 30 samples or more"),
+    ],
+)
+def test_what_was_measured_too_shortly_has_no_claim_and_no_interval_and_says_why(
+    tmp_path: Path, seconds: int, calls: int, claim: str, why: str
+) -> None:
     writer = RunWriter(tmp_path)
-    writer.transaction("page", [10**3] * 20, "0/0")
-    writer.transaction("page", [10**9] * 20, "1/0")
+    for target, time in enumerate((10**3, 10**6)):
+        for second in range(seconds):
+            begin = 10 * target + second
+            writer.transaction("page", [time] * calls, f"{target}/0", (begin, begin + 1))
     run = make_run(targets=(make_target(), make_target(1, "nfs")))
-    text = report.render_table(report.compose(measure.load_run(writer.write(run))))
-    assert "no difference shown" in text
-    assert "use --rounds 3 or more" in text
+    record = measure.load_run(writer.write(run))
+    document, comparison = report.compose(record), report.compare([record])
+    shown = [ranked.places[1].claim for ranked in document.ranking if ranked.unit == "ns"]
+    assert set(shown) == {claim}
+    texts = (
+        report.render_table(document),
+        report.render_markdown(document),
+        report.render_html([record]),
+        report.render_comparison_table(comparison),
+        report.render_comparison_markdown(comparison),
+    )
+    for text in texts:
+        assert claim in text
+        assert why in " ".join(html.unescape(text).replace("\n", " ").split())
+    told = claim.startswith("too few")
+    for ranked in (each for each in comparison.compared if each.unit == "ns"):
+        second_best = ranked.standings[1]
+        assert second_best.claim == claim
+        assert (second_best.ratio_low is None) == told
+    assert (claim in comparison.headline[0]) == told
 
 
 @pytest.mark.parametrize("status", ["running", "interrupted", "failed", "finished"])

@@ -14,7 +14,8 @@ from replayer.measure import Histogram, by_size, find_sweeps
 from replayer.report.charts import draw_percentiles, tag
 from replayer.report.charts.scale import Linear, Log
 from replayer.scenario import load_scenario
-from tests.unit.analysis.test_findings import noisy, write_stream
+from tests.unit.analysis.found import noisy
+from tests.unit.analysis.test_findings import write_stream
 from tests.unit.report.contenders import write_run
 from tests.unit.runs import RunWriter, encode, make_run, make_target
 

@@ -1,0 +1,22 @@
+"""Findings of run folders made by hand."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from replayer import measure
+from replayer.analysis import Analysis, analyse
+from tests.unit.runs import RunWriter, make_run
+
+
+def found_in(
+    writer: RunWriter, events: Sequence[Mapping[str, Any]] = (), **changes: object
+) -> Analysis:
+    record = measure.load_run(writer.write(make_run(**changes), events))
+    return analyse(record, measure.summarise(record))
+
+
+def noisy(seed: int, level: float, size: int) -> list[int]:
+    random = np.random.default_rng(seed)
+    return [int(value) for value in level * random.lognormal(sigma=0.1, size=size)]

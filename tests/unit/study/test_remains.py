@@ -1,0 +1,77 @@
+"""What attempts at steps leave behind: results that nobody has noted, and folders on targets."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from replayer.errors import ReplayerError
+from replayer.load.interruption import Interruption
+from replayer.measure.run import Process, this_process
+from replayer.study import flow, remains
+from replayer.study.journal import Journal, State
+from tests.unit.runs import RunWriter, make_run
+
+GONE = Process(pid=1, start_ticks=0, boot="another boot")
+
+
+def write_attempt(path: Path, status: str, process: Process = GONE) -> None:
+    writer = RunWriter(path)
+    for second in range(3):
+        writer.transaction("a", [1000] * 30, span=(second, second + 1))
+    writer.write(make_run(status=status, process=process))
+
+
+def make_journal(path: Path) -> Journal:
+    return Journal(path, State(study="own", targets=(), quick=False, rounds=None))
+
+
+def test_an_attempt_that_ended_after_its_study_was_killed_is_adopted(tmp_path: Path) -> None:
+    write_attempt(tmp_path / "writes-1", "interrupted")
+    write_attempt(tmp_path / "writes-2", "finished")
+    journal = make_journal(tmp_path)
+    remains.adopt(journal, "writes", print)
+    (attempt,) = journal.state.attempts["writes"]
+    assert (attempt.folder, attempt.done, attempt.code) == ("writes-2", True, 0)
+    assert journal.is_done("writes")
+
+
+def test_what_did_not_end_well_is_not_adopted(tmp_path: Path) -> None:
+    write_attempt(tmp_path / "writes-1", "interrupted")
+    (tmp_path / "writes-2").mkdir()
+    journal = make_journal(tmp_path)
+    remains.adopt(journal, "writes", print)
+    assert not journal.state.attempts
+
+
+def test_a_step_that_outlives_its_study_is_waited_for_and_then_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remains, "ORPHAN_S", 0.2)
+    write_attempt(tmp_path / "writes-1", "running", this_process())
+    said: list[str] = []
+    with pytest.raises(ReplayerError, match="still runs"):
+        remains.adopt(make_journal(tmp_path), "writes", said.append)
+    assert "writes-1 still ends" in said[0]
+
+
+def test_folders_that_a_step_left_are_named(tmp_path: Path) -> None:
+    run, target = tmp_path / "writes-1", tmp_path / "mount"
+    write_attempt(run, "finished")
+    target.mkdir()
+    assert remains.find_left(run, [f"mine={target}"]) == ()
+    left = target / f"replayer-{json.loads((run / 'run.json').read_text())['id']}"
+    left.mkdir()
+    assert remains.find_left(run, [f"mine={target}"]) == (str(left),)
+
+
+@pytest.mark.parametrize(("status", "cut"), [("running", True), ("finished", False)])
+def test_a_step_whose_time_is_over_is_asked_to_end_unless_it_removes_its_folders(
+    tmp_path: Path, status: str, *, cut: bool
+) -> None:
+    write_attempt(tmp_path / "writes-1", status)
+    process = subprocess.Popen(["/bin/sleep", "1"])
+    found = flow._wait(process, Interruption(), tmp_path / "writes-1", limit_s=0.0)  # noqa: SLF001
+    assert found == cut
+    assert (process.returncode == 0) != cut
