@@ -11,6 +11,7 @@ use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
+use crate::tracker::resolve::fails_for_ending;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::Found;
 
@@ -23,7 +24,7 @@ impl Tracker {
         args: &Args<'_>,
         shown: Option<&[u8]>,
     ) -> Result<Fate, TraceError> {
-        let (mut hit, slot) = self.resolve(call.task, path);
+        let (mut hit, slot) = self.resolve(call, path);
         if !matches!(hit, Hit::Inside(_)) {
             // A link outside of the roots may lead into them.
             if let Some(Spot::Inside(path)) = shown.and_then(|shown| self.locate_shown(shown)) {
@@ -35,6 +36,9 @@ impl Tracker {
             return Ok(self.drop_call(call, hit));
         };
         let flags = args.flags.unwrap_or(0);
+        if fails_for_ending(Op::Open, path, call.outcome, flags & O_CREAT != 0) {
+            return Ok(self.drop_ending(call));
+        }
         let file = call.outcome.value().map(|_| self.files.count());
         let on = On {
             path: Some(place),

@@ -9,6 +9,7 @@ use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
+use crate::tracker::resolve::fails_for_ending;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
 
@@ -25,9 +26,9 @@ impl Tracker {
         let held = self.linked_by_descriptor(call.task, from);
         let (source, slot) = match held.as_ref().map(Description::hit) {
             Some(hit) => (hit, None),
-            None => self.resolve(call.task, from),
+            None => self.resolve(call, from),
         };
-        let (target, to_slot) = self.resolve(call.task, to);
+        let (target, to_slot) = self.resolve(call, to);
         if let (Hit::Nameless, Hit::Inside(target), true) = (source, target, call.outcome.is_ok()) {
             self.named(target, held.and_then(|description| description.node));
         }
@@ -46,6 +47,12 @@ impl Tracker {
                 return Ok(self.drop_call(call, hit));
             }
         };
+        if both
+            .iter()
+            .any(|path| fails_for_ending(op, path, call.outcome, false))
+        {
+            return Ok(self.drop_ending(call));
+        }
         let on = On {
             path: Some(source),
             to_path: Some(target),

@@ -10,6 +10,7 @@ use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::seat::Seat;
+use crate::tracker::resolve::fails_for_ending;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
 
@@ -25,13 +26,16 @@ impl Tracker {
         if self.is_marker(call, op, path) {
             return Ok(Fate::Other);
         }
-        let (hit, slot) = self.resolve(call.task, path);
+        let (hit, slot) = self.resolve(call, path);
         if op == Op::Chdir && call.outcome.is_ok() {
             self.change_directory(call.task, path, hit);
         }
         let Hit::Inside(place) = hit else {
             return Ok(self.drop_call(call, hit));
         };
+        if fails_for_ending(op, path, call.outcome, false) {
+            return Ok(self.drop_ending(call));
+        }
         if op == Op::Mknod
             && args
                 .mode

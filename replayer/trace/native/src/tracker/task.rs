@@ -254,8 +254,7 @@ impl Tracker {
         call: &Call<'_>,
         path: Option<&crate::call::PathArg<'_>>,
     ) -> Result<Fate, TraceError> {
-        let inside =
-            path.is_some_and(|path| matches!(self.resolve(call.task, path).0, Hit::Inside(_)));
+        let inside = path.is_some_and(|path| matches!(self.resolve(call, path).0, Hit::Inside(_)));
         if inside {
             self.counts.followed.add(call.name);
             self.counts
