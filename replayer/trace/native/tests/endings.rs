@@ -93,3 +93,60 @@ fn calls_that_fail_for_the_slash_or_the_dots_that_their_path_ends_with_are_left_
     assert_eq!(named["rmdir (path that ends in a slash or dots)"], 1);
     assert_eq!(trace.count("/counts/calls_below_roots"), 10);
 }
+
+#[test]
+fn an_empty_path_is_no_directory_and_says_nothing_of_one() {
+    let trace = asked(
+        "openat(AT_FDCWD, \"g\", O_RDONLY) = 3\n\
+         openat(AT_FDCWD, \"\", O_RDONLY) = -1 ENOENT (No such file or directory)\n\
+         rename(\"\", \"h\") = -1 ENOENT (No such file or directory)\n\
+         symlink(\"\", \"d/l\") = -1 ENOENT (No such file or directory)\n\
+         readlinkat(3, \"\", 0x7ffe, 4096) = -1 ENOENT (No such file or directory)\n\
+         openat(AT_FDCWD, \"d/f\", O_RDONLY) = 4\n\
+         unlink(\"d/f\") = 0\n",
+    )
+    .cwd("/r")
+    .manifest(".\td\t0\t755\t\ng\tf\t3\t644\t\nd\td\t0\t755\t\nd/f\tf\t0\t644\t\n")
+    .import();
+    assert_eq!(
+        trace.lines(),
+        ["open r/g #0 = 0", "open r/d/f #1 = 0", "unlink r/d/f = 0"]
+    );
+    assert_eq!(trace.tree(), ["r d 0", "r/d d 0", "r/d/f f 0", "r/g f 3"]);
+    let named = &trace.document["counts"]["calls_not_representable"];
+    for name in ["openat", "rename", "symlink", "readlinkat"] {
+        assert_eq!(named[format!("{name} (empty path)")], 1, "{named}");
+    }
+    assert_eq!(trace.count("/counts/tree_repairs/not_there"), 0);
+}
+
+#[test]
+fn calls_on_a_file_by_its_descriptor_do_not_make_it_a_directory() {
+    let log = "openat(AT_FDCWD, \"/r/f\", O_RDWR) = 3\n\
+               utimensat(3, \"\", NULL, AT_EMPTY_PATH) = 0\n\
+               fchmodat2(3, \"\", 0640, AT_EMPTY_PATH) = 0\n\
+               fchmodat(3, \"\", 0640) = -1 ENOENT (No such file or directory)\n\
+               getdents64(3, 0x55d, 32768) = -1 ENOTDIR (Not a directory)\n\
+               openat(3, \"x\", O_RDONLY) = -1 ENOTDIR (Not a directory)\n";
+    let listed = asked(log).manifest(".\td\t0\t755\t\nf\tf\t7\t644\t\n");
+    for (asked, size) in [(asked(log), 0), (listed, 7)] {
+        let trace = asked.import();
+        assert_eq!(trace.tree(), ["r d 0".to_owned(), format!("r/f f {size}")]);
+        assert_eq!(
+            trace.lines()[..3],
+            ["open r/f #0 = 0", "futimens #0 = 0", "fchmod #0 = 0"]
+        );
+        assert_eq!(trace.count("/counts/tree_repairs/corrected"), 0);
+    }
+}
+
+#[test]
+fn a_file_of_the_manifest_that_was_listed_is_a_directory_and_counted_as_corrected() {
+    let trace = asked(
+        "openat(AT_FDCWD, \"/r/d\", O_RDONLY) = 3\ngetdents64(3, 0x55d /* 2 entries */, 32768) = 48\n",
+    )
+    .manifest(".\td\t0\t755\t\nd\tf\t7\t644\t\n")
+    .import();
+    assert_eq!(trace.tree(), ["r d 0", "r/d d 0"]);
+    assert_eq!(trace.count("/counts/tree_repairs/corrected"), 1);
+}

@@ -52,8 +52,8 @@ impl Tracker {
         let Some(used) = self.files.get(id).map(Used::of) else {
             return Ok(Fate::Other);
         };
-        if let (Op::Getdents, Some(node)) = (op, used.node) {
-            self.tree.set_kind(node, FileKind::Directory);
+        if let (Op::Getdents, Some(node), true) = (op, used.node, call.outcome.is_ok()) {
+            self.tree.was_entered(node, &mut self.counts.repairs);
         }
         let on = On {
             file: Some(used.slot),

@@ -43,7 +43,7 @@ impl Tracker {
                 None => return Ok(self.drop_call(call, source)),
             },
             (Hit::Outside, Hit::Outside) => return Ok(self.drop_call(call, source)),
-            (hit @ (Hit::Unknown | Hit::TooLong | Hit::Nameless), _) | (_, hit) => {
+            (hit @ (Hit::Unknown | Hit::TooLong | Hit::Nameless | Hit::Empty), _) | (_, hit) => {
                 return Ok(self.drop_call(call, hit));
             }
         };

@@ -26,6 +26,9 @@ impl Tracker {
         if self.is_marker(call, op, path) {
             return Ok(Fate::Other);
         }
+        if op == Op::Symlink && args.text.as_deref().is_some_and(<[u8]>::is_empty) {
+            return Ok(self.drop_call(call, Hit::Empty));
+        }
         let (hit, slot) = self.resolve(call, path);
         if op == Op::Chdir && call.outcome.is_ok() {
             self.change_directory(call.task, path, hit);
@@ -263,7 +266,7 @@ impl Tracker {
         let spot = match hit {
             Hit::Inside(place) => Spot::Inside(place),
             Hit::Outside => self.outside_of(task, path),
-            Hit::Unknown | Hit::TooLong | Hit::Nameless => Spot::Unknown,
+            Hit::Unknown | Hit::TooLong | Hit::Nameless | Hit::Empty => Spot::Unknown,
         };
         if let Some(cwd) = self.tasks.cwd_mut(task) {
             cwd.spot = spot;

@@ -1,7 +1,7 @@
 //! Where paths of calls lead: from which directory, through which links, and what is counted where they lead nowhere.
 
-use crate::call::{At, Call, Ending, FileArg, FileKind, Kind, Outcome, PathArg};
-use crate::errno::{EISDIR, ENOENT, ENOTDIR};
+use crate::call::{At, Call, Ending, FileArg, Kind, Outcome, PathArg};
+use crate::errno::{EEXIST, EISDIR, ENOENT, ENOTDIR};
 use crate::files::Description;
 use crate::op::{Class, Op};
 use crate::paths::Paths;
@@ -11,43 +11,47 @@ use crate::tracker::{Fate, Tracker};
 
 impl Tracker {
     /// Where a relative path of a call begins, and the description of that directory.
-    fn base(&mut self, task: u64, at: &At<'_>) -> (Spot, Option<u32>) {
-        match at {
-            At::Cwd(None) => (self.cwd(task), None),
-            At::Cwd(Some(shown)) => {
-                let known = self.tasks.cwd_mut(task);
-                if let Some(cwd) = known.filter(|cwd| cwd.shown == *shown) {
-                    return (cwd.spot.clone(), None);
+    fn base(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> (Spot, Option<u32>) {
+        let file = match path.at {
+            At::Cwd(None) => return (self.cwd(call.task), None),
+            At::Cwd(Some(shown)) => return (self.shown_cwd(call.task, shown), None),
+            At::File(file) => file,
+        };
+        match self.held(call.task, file) {
+            Some(Held::Inside(id)) => {
+                let Some(description) = self.files.get(id) else {
+                    return (Spot::Unknown, None);
+                };
+                let (place, slot) = (description.place, description.slot);
+                if let (Some(node), true) = (description.node, walks_from_base(call, path)) {
+                    self.tree.was_entered(node, &mut self.counts.repairs);
                 }
-                let spot = self.locate_shown(shown).unwrap_or(Spot::Unknown);
-                if let Some(cwd) = self.tasks.cwd_mut(task) {
-                    cwd.shown = shown.to_vec();
-                    cwd.spot = spot.clone();
-                }
-                (spot, None)
+                (Spot::Inside(place), Some(slot))
             }
-            At::File(file) => match self.held(task, *file) {
-                Some(Held::Inside(id)) => match self.files.get(id) {
-                    Some(description) => {
-                        let (path, slot) = (description.place, description.slot);
-                        if let Some(node) = description.node {
-                            self.tree.set_kind(node, FileKind::Directory);
-                        }
-                        (Spot::Inside(path), Some(slot))
-                    }
-                    None => (Spot::Unknown, None),
-                },
-                Some(Held::Outside(Some(absolute))) => (Spot::Outside(absolute), None),
-                Some(Held::Outside(None)) => {
-                    match file.shown.and_then(|shown| self.locate_shown(shown)) {
-                        Some(spot) => (spot, None),
-                        // No directory that leads to a root: those are kept.
-                        None => (Spot::Outside(std::rc::Rc::from(&b"-"[..])), None),
-                    }
+            Some(Held::Outside(Some(absolute))) => (Spot::Outside(absolute), None),
+            Some(Held::Outside(None)) => {
+                match file.shown.and_then(|shown| self.locate_shown(shown)) {
+                    Some(spot) => (spot, None),
+                    // No directory that leads to a root: those are kept.
+                    None => (Spot::Outside(std::rc::Rc::from(&b"-"[..])), None),
                 }
-                None => (Spot::Unknown, None),
-            },
+            }
+            None => (Spot::Unknown, None),
         }
+    }
+
+    /// The working directory as `-y` shows it, from now on.
+    fn shown_cwd(&mut self, task: u64, shown: &[u8]) -> Spot {
+        let known = self.tasks.cwd_mut(task);
+        if let Some(cwd) = known.filter(|cwd| cwd.shown == *shown) {
+            return cwd.spot.clone();
+        }
+        let spot = self.locate_shown(shown).unwrap_or(Spot::Unknown);
+        if let Some(cwd) = self.tasks.cwd_mut(task) {
+            cwd.shown = shown.to_vec();
+            cwd.spot = spot.clone();
+        }
+        spot
     }
 
     pub(crate) fn cwd(&mut self, task: u64) -> Spot {
@@ -80,8 +84,11 @@ impl Tracker {
         let (base, slot) = if absolute {
             (Spot::Unknown, None)
         } else {
-            self.base(call.task, &path.at)
+            self.base(call, path)
         };
+        if path.text.is_empty() {
+            return (empty(&base), None);
+        }
         let tree = &mut self.tree;
         let mut follow = |paths: &mut Paths, path| tree.link_target(paths, path);
         let hit = self.scope.resolve(&base, &path.text, &mut follow);
@@ -129,6 +136,9 @@ impl Tracker {
             Hit::Nameless => counts
                 .not_representable
                 .add(&format!("{} (file without a name)", call.name)),
+            Hit::Empty => counts
+                .not_representable
+                .add(&format!("{} (empty path)", call.name)),
             Hit::TooLong => counts
                 .not_representable
                 .add(&format!("{} (path too long)", call.name)),
@@ -151,6 +161,24 @@ impl Tracker {
         }
         Fate::Other
     }
+}
+
+/// Where an empty path leads, by where it begins: no file of the trace is meant.
+fn empty(base: &Spot) -> Hit {
+    match base {
+        Spot::Inside(_) => Hit::Empty,
+        Spot::Outside(_) => Hit::Outside,
+        Spot::Unknown => Hit::Unknown,
+    }
+}
+
+/// Whether a call shows that what its path begins at is a directory: a name was looked up in it.
+fn walks_from_base(call: &Call<'_>, path: &PathArg<'_>) -> bool {
+    let looked = matches!(
+        call.outcome,
+        Outcome::Value(_) | Outcome::Error(ENOENT | EEXIST)
+    );
+    looked && !path.text.is_empty()
 }
 
 /// Whether a call is about names themselves: a slash behind a symlink's does not lead it to where the symlink leads.
