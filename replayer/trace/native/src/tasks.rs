@@ -17,7 +17,7 @@ use std::rc::Rc;
 pub(crate) enum Held {
     /// An open description of a file below the roots, by number.
     Inside(u32),
-    /// Anything else; with the absolute path of a directory that may lead to a root.
+    /// Anything else; with its absolute path, where that is known.
     Outside(Option<Rc<[u8]>>),
 }
 

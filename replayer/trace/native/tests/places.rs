@@ -87,3 +87,39 @@ fn a_file_without_a_name_that_gets_one_is_told_and_known_by_it() {
     assert_eq!(named["linkat (file without a name)"], 2);
     assert_eq!(named["chmod (file without a name)"], 1);
 }
+
+#[test]
+fn files_that_go_to_or_come_from_a_directory_outside_that_is_open_are_told() {
+    // As strace shows it with -y, and without.
+    for [out, cwd] in [["</srv/out>", "</r>"], ["", ""]] {
+        let trace = asked(format!(
+            "openat(AT_FDCWD{cwd}, \"../srv/out\", O_RDONLY|O_PATH|O_DIRECTORY) = 3{out}\n\
+             renameat2(AT_FDCWD{cwd}, \"d/f\", 3{out}, \"f\", RENAME_NOREPLACE) = 0\n\
+             renameat(3{out}, \"in\", AT_FDCWD{cwd}, \"d/in\") = 0\n\
+             linkat(3{out}, \"two\", AT_FDCWD{cwd}, \"d/two\", 0) = 0\n\
+             renameat2(AT_FDCWD{cwd}, \"d/two\", 3{out}, \"taken\", RENAME_NOREPLACE) = -1 EEXIST (File exists)\n\
+             renameat(AT_FDCWD{cwd}, \"d/two\", 3{out}, \"no/where\") = -1 ENOENT (No such file or directory)\n\
+             fchdir(3{out}) = 0\n\
+             rename(\"x\", \"../../r/d/x\") = 0\n",
+        ))
+        .cwd("/r")
+        .manifest(".\td\t0\t755\t\nd\td\t0\t755\t\nd/f\tf\t5\t644\t\n")
+        .import();
+        assert_eq!(
+            trace.lines(),
+            [
+                "rename r/d/f .outside/srv|out|f = 0",
+                "rename .outside/srv|out|in r/d/in = 0",
+                "link .outside/srv|out|two r/d/two = 0",
+                "rename r/d/two .outside/srv|out|taken = -17",
+                "rename .outside/srv|out|x r/d/x = 0",
+            ]
+        );
+        assert!(trace.tree().contains(&".outside/srv|out|in f 0".to_owned()));
+        let counts = &trace.document["counts"];
+        let failed = "renameat (failed outside of the roots)";
+        assert_eq!(counts["calls_not_representable"][failed], 1);
+        assert!(!counts["calls_out_of_scope"].to_string().contains("rename"));
+        assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+    }
+}

@@ -35,6 +35,7 @@ impl Tracker {
             }
             Some(Held::Outside(absolute)) => match self.locate_shown(shown) {
                 Some(Spot::Inside(_)) => Some(self.adopt(task, file, shown)),
+                Some(Spot::Outside(now)) => Some(Held::Outside(Some(now))),
                 _ => Some(Held::Outside(absolute)),
             },
             None => Some(self.adopt(task, file, shown)),
@@ -88,13 +89,7 @@ impl Tracker {
                 self.counts.inherited += 1;
                 Held::Inside(id)
             }
-            Some(Spot::Outside(absolute)) => {
-                let leads = self
-                    .scope
-                    .entrances()
-                    .any(|(root, _)| root.starts_with(&absolute));
-                Held::Outside(leads.then_some(absolute))
-            }
+            Some(Spot::Outside(absolute)) => Held::Outside(Some(absolute)),
             _ => Held::Outside(None),
         };
         self.tasks

@@ -91,37 +91,11 @@ impl Tracker {
             return;
         };
         let on_exec = on_exec(args.flags.unwrap_or(0));
-        let spot = self.outside_of(call.task, path);
-        let kept = match spot {
-            // Only a directory above a root can lead into it.
-            Spot::Outside(absolute) if self.leads_to_root(&absolute) => Some(absolute),
-            _ => None,
+        let kept = match self.outside_of(call, path) {
+            Spot::Outside(absolute) => Some(absolute),
+            Spot::Inside(_) | Spot::Unknown => None,
         };
         self.hold_new(call.task, fd, Held::Outside(kept), on_exec);
-    }
-
-    /// Where a path that leads outside of the roots leads.
-    pub(crate) fn outside_of(&mut self, task: u64, path: &PathArg<'_>) -> Spot {
-        let base = match (&path.at, path.text.first()) {
-            (_, Some(b'/')) => Spot::Unknown,
-            (crate::call::At::Cwd(_), _) => self.cwd(task),
-            (crate::call::At::File(file), _) => match self.held(task, *file) {
-                Some(Held::Outside(Some(absolute))) => Spot::Outside(absolute),
-                Some(Held::Inside(id)) => self
-                    .files
-                    .get(id)
-                    .map_or(Spot::Unknown, |description| Spot::Inside(description.place)),
-                _ => Spot::Unknown,
-            },
-        };
-        self.locate(&base, &path.text)
-    }
-
-    fn leads_to_root(&self, absolute: &[u8]) -> bool {
-        self.scope.entrances().any(|(root, _)| {
-            absolute.is_empty()
-                || root.starts_with(absolute) && root.get(absolute.len()) == Some(&b'/')
-        })
     }
 
     /// The mode that a creation leaves in effect.

@@ -32,21 +32,24 @@ impl Tracker {
         if let (Hit::Nameless, Hit::Inside(target), true) = (source, target, call.outcome.is_ok()) {
             self.named(target, held.and_then(|description| description.node));
         }
+        let crosses = [source, target].contains(&Hit::Outside);
         let (source, target) = match (source, target) {
-            (Hit::Inside(source), Hit::Inside(target)) => (source, target),
-            (Hit::Inside(source), Hit::Outside) => match self.outside_place(call.task, to) {
-                Some(target) => (source, target),
-                None => return Ok(self.drop_call(call, target)),
-            },
-            (Hit::Outside, Hit::Inside(target)) => match self.outside_place(call.task, from) {
-                Some(source) => (source, target),
-                None => return Ok(self.drop_call(call, source)),
-            },
+            (Hit::Inside(source), Hit::Inside(target)) => (Some(source), Some(target)),
+            (Hit::Inside(source), Hit::Outside) => (Some(source), self.outside_place(call, to)),
+            (Hit::Outside, Hit::Inside(target)) => (self.outside_place(call, from), Some(target)),
             (Hit::Outside, Hit::Outside) => return Ok(self.drop_call(call, source)),
             (hit @ (Hit::Unknown | Hit::TooLong | Hit::Nameless | Hit::Empty), _) | (_, hit) => {
                 return Ok(self.drop_call(call, hit));
             }
         };
+        let (Some(source), Some(target)) = (source, target) else {
+            return Ok(self.drop_call(call, Hit::TooLong));
+        };
+        if crosses && fails_elsewhere(call.outcome) {
+            let name = format!("{} (failed outside of the roots)", call.name);
+            self.counts.not_representable.add(&name);
+            return Ok(Fate::Other);
+        }
         if both
             .iter()
             .any(|path| fails_for_ending(op, path, call.outcome, false))
@@ -178,8 +181,8 @@ impl Tracker {
     }
 
     /// A place in the trace for a file outside of the roots that is moved or linked in.
-    fn outside_place(&mut self, task: u64, path: &PathArg<'_>) -> Option<PathId> {
-        let Spot::Outside(absolute) = self.outside_of(task, path) else {
+    fn outside_place(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Option<PathId> {
+        let Spot::Outside(absolute) = self.outside_of(call, path) else {
             return None;
         };
         let top = self.scope.paths.child(PathId::TOP, b".outside")?;
@@ -196,4 +199,12 @@ impl Tracker {
         self.outside += 1;
         self.scope.paths.child(top, &kept)
     }
+}
+
+/// Whether a call with one side outside of the roots may have failed for what is there: of that too little is known.
+///
+/// A name that is taken is laid out; calls between file systems are left out when the trace is replayed.
+fn fails_elsewhere(outcome: Outcome) -> bool {
+    use crate::errno::{EEXIST, EXDEV};
+    matches!(outcome, Outcome::Error(number) if !matches!(number, EEXIST | EXDEV))
 }

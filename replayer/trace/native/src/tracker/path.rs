@@ -31,7 +31,7 @@ impl Tracker {
         }
         let (hit, slot) = self.resolve(call, path);
         if op == Op::Chdir && call.outcome.is_ok() {
-            self.change_directory(call.task, path, hit);
+            self.change_directory(call, path, hit);
         }
         let Hit::Inside(place) = hit else {
             return Ok(self.drop_call(call, hit));
@@ -262,13 +262,13 @@ impl Tracker {
         }
     }
 
-    fn change_directory(&mut self, task: u64, path: &PathArg<'_>, hit: Hit) {
+    fn change_directory(&mut self, call: &Call<'_>, path: &PathArg<'_>, hit: Hit) {
         let spot = match hit {
             Hit::Inside(place) => Spot::Inside(place),
-            Hit::Outside => self.outside_of(task, path),
+            Hit::Outside => self.outside_of(call, path),
             Hit::Unknown | Hit::TooLong | Hit::Nameless | Hit::Empty => Spot::Unknown,
         };
-        if let Some(cwd) = self.tasks.cwd_mut(task) {
+        if let Some(cwd) = self.tasks.cwd_mut(call.task) {
             cwd.spot = spot;
             cwd.shown.clear();
         }

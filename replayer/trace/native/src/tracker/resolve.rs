@@ -8,6 +8,7 @@ use crate::paths::Paths;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
 use crate::tracker::{Fate, Tracker};
+use std::rc::Rc;
 
 impl Tracker {
     /// Where a relative path of a call begins, and the description of that directory.
@@ -29,13 +30,8 @@ impl Tracker {
                 (Spot::Inside(place), Some(slot))
             }
             Some(Held::Outside(Some(absolute))) => (Spot::Outside(absolute), None),
-            Some(Held::Outside(None)) => {
-                match file.shown.and_then(|shown| self.locate_shown(shown)) {
-                    Some(spot) => (spot, None),
-                    // No directory that leads to a root: those are kept.
-                    None => (Spot::Outside(std::rc::Rc::from(&b"-"[..])), None),
-                }
-            }
+            // What it is cannot be told, but no directory below a root.
+            Some(Held::Outside(None)) => (Spot::Outside(Rc::from(&b"-"[..])), None),
             None => (Spot::Unknown, None),
         }
     }
@@ -99,6 +95,15 @@ impl Tracker {
             hit => hit,
         };
         (hit, slot.filter(|_| !absolute))
+    }
+
+    /// Where a path that leads outside of the roots leads.
+    pub(crate) fn outside_of(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Spot {
+        let base = match path.text.first() {
+            Some(b'/') => Spot::Unknown,
+            _ => self.base(call, path).0,
+        };
+        self.locate(&base, &path.text)
     }
 
     /// `/proc/self/fd/7` names what the descriptor holds.
