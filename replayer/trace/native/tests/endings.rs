@@ -150,3 +150,30 @@ fn a_file_of_the_manifest_that_was_listed_is_a_directory_and_counted_as_correcte
     assert_eq!(trace.tree(), ["r d 0", "r/d d 0"]);
     assert_eq!(trace.count("/counts/tree_repairs/corrected"), 1);
 }
+
+#[test]
+fn what_calls_find_in_their_way_is_needed() {
+    let trace = asked(
+        "access(\"/r/d/f/.htaccess\", F_OK) = -1 ENOTDIR (Not a directory)\n\
+         stat(\"/r/d/page.php/a/b\", 0x7ffe) = -1 ENOTDIR (Not a directory)\n\
+         rename(\"/r/e\", \"/r/file\") = -1 ENOTDIR (Not a directory)\n\
+         getxattr(\"/r/x\", \"user.k\", 0x7ffe, 64) = -1 ENODATA (No data available)\n",
+    )
+    .manifest(
+        ".\td\t0\t755\t\nd\td\t0\t755\t\nd/f\tf\t5\t644\t\nd/page.php\tf\t6\t644\t\nd/other\tf\t1\t644\t\n\
+         e\td\t0\t755\t\nfile\tf\t1\t644\t\nx\tf\t2\t644\t\n",
+    )
+    .import();
+    assert_eq!(
+        trace.tree(),
+        [
+            "r d 0",
+            "r/d d 0",
+            "r/d/f f 5",
+            "r/d/page.php f 6",
+            "r/e d 0",
+            "r/file f 1",
+            "r/x f 2"
+        ]
+    );
+}

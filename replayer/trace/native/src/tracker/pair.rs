@@ -172,11 +172,19 @@ impl Tracker {
                 self.tree.missed(paths, source, false, repairs);
             }
             EEXIST | ENOTEMPTY => {
-                self.tree
-                    .saw(paths, target, false, FileKind::Unknown, repairs);
+                for path in [source, target] {
+                    self.tree
+                        .saw(paths, path, false, FileKind::Unknown, repairs);
+                }
             }
-            EXDEV => self.counts.blind.add("EXDEV between file systems"),
-            _ => {}
+            _ => {
+                if number == EXDEV {
+                    self.counts.blind.add("EXDEV between file systems");
+                }
+                for path in [source, target] {
+                    self.tree.looked_at(paths, path, false);
+                }
+            }
         }
     }
 

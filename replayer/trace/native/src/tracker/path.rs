@@ -225,7 +225,7 @@ impl Tracker {
                 self.tree
                     .saw(paths, path, false, FileKind::Unknown, repairs);
             }
-            _ => {}
+            _ => self.tree.looked_at(paths, path, follow),
         }
     }
 
