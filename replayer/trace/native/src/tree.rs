@@ -176,6 +176,13 @@ impl Tree {
         }
     }
 
+    /// Whether a file was made by the trace: it was certainly not there before.
+    pub(crate) fn was_made(&self, id: NodeId) -> bool {
+        self.node(id).is_some_and(|node| {
+            id != NodeId::TOP && node.origin.is_none() && node.doubtful_origin.is_none()
+        })
+    }
+
     /// Forget walks: a file turned out to be something else.
     pub(crate) fn forget_walks(&mut self) {
         self.generation = self.generation.wrapping_add(1);

@@ -123,3 +123,81 @@ fn files_that_go_to_or_come_from_a_directory_outside_that_is_open_are_told() {
         assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
     }
 }
+
+#[test]
+fn a_file_that_was_removed_and_is_opened_through_its_descriptor_is_left_out_by_name() {
+    // As strace shows it with -y, and without.
+    for [open, again] in [["</r/f>", "</r/f>(deleted)"], ["", ""]] {
+        let trace = asked(format!(
+            "openat(AT_FDCWD, \"/r/f\", O_RDWR|O_CREAT|O_EXCL, 0600) = 3{open}\n\
+             openat(AT_FDCWD, \"/dev/fd/3\", O_RDONLY) = 4{open}\n\
+             unlink(\"/r/f\") = 0\n\
+             openat(AT_FDCWD, \"/proc/self/fd/3\", O_RDONLY) = 5{again}\n\
+             read(5{again}, \"\"..., 10) = 10\n\
+             close(5{again}) = 0\n\
+             close(3{again}) = 0\n",
+        ))
+        .import();
+        assert_eq!(
+            trace.lines(),
+            [
+                "open r/f #0 = 0",
+                "open r/f #1 = 0",
+                "unlink r/f = 0",
+                "close #0 = 0",
+            ]
+        );
+        let named = &trace.document["counts"]["calls_not_representable"];
+        for name in ["openat", "read", "close"] {
+            assert_eq!(named[format!("{name} (file without a name)")], 1, "{named}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_renamed_is_opened_through_its_descriptor_by_its_new_name() {
+    let trace = asked(
+        "openat(AT_FDCWD, \"/r/f\", O_RDWR) = 3</r/f>\n\
+         rename(\"/r/f\", \"/r/g\") = 0\n\
+         openat(AT_FDCWD, \"/proc/self/fd/3\", O_RDONLY) = 4</r/g>\n",
+    )
+    .import();
+    assert_eq!(trace.lines()[2], "open r/g #1 = 0");
+}
+
+#[test]
+fn a_descriptor_that_was_received_shares_what_is_open_elsewhere() {
+    let trace = asked(
+        "1 1.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         1 1.1 openat(AT_FDCWD, \"/r/f\", O_RDWR|O_CREAT|O_EXCL, 0600) = 3</r/f>\n\
+         1 1.2 write(3</r/f>, \"\"..., 20) = 20\n\
+         2 1.3 write(5</r/f>, \"\"..., 19) = 19\n\
+         1 1.4 close(3</r/f>) = 0\n\
+         2 1.5 fsync(5</r/f>) = 0\n\
+         2 1.6 unlink(\"/r/f\") = 0\n\
+         3 1.7 fsync(9</r/f>(deleted)) = 0\n\
+         3 1.7 close(9</r/f>(deleted)) = 0\n\
+         2 1.8 close(5</r/f>(deleted)) = 0\n\
+         2 1.9 fsync(6</r/f>(deleted)) = 0\n\
+         2 2.0 close(6</r/f>(deleted)) = 0\n",
+    )
+    .import();
+    assert_eq!(
+        trace.lines(),
+        [
+            "open r/f #0 = 0",
+            "write #0 = 20",
+            "write #0 = 19",
+            "close_dup #0 = 0",
+            "fsync #0 = 0",
+            "unlink r/f = 0",
+            "fsync #0 = 0",
+            "close_dup #0 = 0",
+            "close #0 = 0",
+        ]
+    );
+    let named = &trace.document["counts"]["calls_not_representable"];
+    assert_eq!(named["fsync (descriptor that was received)"], 1);
+    assert_eq!(named["close (descriptor that was received)"], 1);
+    assert_eq!(trace.count("/counts/bytes_written"), 39);
+}

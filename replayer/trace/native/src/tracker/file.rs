@@ -38,6 +38,7 @@ impl Tracker {
                 self.counts.out_of_scope.add(call.name);
                 return Ok(Fate::Other);
             }
+            Some(Held::Lost(why)) => return Ok(self.drop_lost(call, why)),
             None => {
                 self.counts.unknown_file.add(call.name);
                 return Ok(Fate::Other);
@@ -211,7 +212,7 @@ impl Tracker {
         self.order.data(node, (start, i64::MAX), Access::Read);
     }
 
-    /// Learn from a write at a position; with O_APPEND it went to the end all the same (BUGS of `pwrite(2)`).
+    /// Learn from a write at a position; with `O_APPEND` it went to the end all the same (BUGS of `pwrite(2)`).
     pub(crate) fn learn_write(&mut self, used: Used, offset: Option<i64>, count: i64) {
         self.usage.changed(used.path);
         let Some(node) = used.node else {

@@ -25,14 +25,13 @@ impl Tracker {
         shown: Option<&[u8]>,
     ) -> Result<Fate, TraceError> {
         let (mut hit, slot) = self.resolve(call, path);
-        if !matches!(hit, Hit::Inside(_)) {
-            // A link outside of the roots may lead into them.
-            if let Some(Spot::Inside(path)) = shown.and_then(|shown| self.locate_shown(shown)) {
-                hit = Hit::Inside(path);
-            }
+        if !matches!(hit, Hit::Inside(_))
+            && let Some(place) = self.shown_place(call, path, hit, shown)
+        {
+            hit = Hit::Inside(place);
         }
         let Hit::Inside(place) = hit else {
-            self.open_outside(call, path, args);
+            self.open_outside(call, path, hit, args);
             return Ok(self.drop_call(call, hit));
         };
         let flags = args.flags.unwrap_or(0);
@@ -86,16 +85,40 @@ impl Tracker {
         Ok(Fate::Event)
     }
 
-    fn open_outside(&mut self, call: &Call<'_>, path: &PathArg<'_>, args: &Args<'_>) {
+    /// Where an open led that leads elsewhere by its path: a link outside of the roots may lead into them.
+    fn shown_place(
+        &mut self,
+        call: &Call<'_>,
+        path: &PathArg<'_>,
+        hit: Hit,
+        shown: Option<&[u8]>,
+    ) -> Option<PathId> {
+        let Spot::Inside(place) = self.locate_shown(shown?)? else {
+            return None;
+        };
+        if hit != Hit::Nameless {
+            return Some(place);
+        }
+        // What has no name any more is shown by the name that it had.
+        let Held::Inside(id) = self.held_through_proc(call.task, &path.text)? else {
+            return None;
+        };
+        let node = self.files.get(id)?.node;
+        let found = self.tree.find(&self.scope.paths, place, true);
+        matches!(found, Found::Node(found, _) if Some(found) == node).then_some(place)
+    }
+
+    fn open_outside(&mut self, call: &Call<'_>, path: &PathArg<'_>, hit: Hit, args: &Args<'_>) {
         let Some(fd) = call.outcome.value() else {
             return;
         };
         let on_exec = on_exec(args.flags.unwrap_or(0));
-        let kept = match self.outside_of(call, path) {
-            Spot::Outside(absolute) => Some(absolute),
-            Spot::Inside(_) | Spot::Unknown => None,
+        let held = match self.outside_of(call, path) {
+            _ if hit == Hit::Nameless => Held::Lost("file without a name"),
+            Spot::Outside(absolute) => Held::Outside(Some(absolute)),
+            Spot::Inside(_) | Spot::Unknown => Held::Outside(None),
         };
-        self.hold_new(call.task, fd, Held::Outside(kept), on_exec);
+        self.hold_new(call.task, fd, held, on_exec);
     }
 
     /// The mode that a creation leaves in effect.

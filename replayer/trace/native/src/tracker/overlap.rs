@@ -278,7 +278,7 @@ impl Tracker {
     fn used(&mut self, task: u64, file: FileArg<'_>) -> Option<Used> {
         match self.tasks.held(task, file.number)? {
             Held::Inside(id) => self.files.get(id).map(Used::of),
-            Held::Outside(_) => None,
+            Held::Outside(_) | Held::Lost(_) => None,
         }
     }
 }

@@ -3,7 +3,6 @@
 use crate::call::{Args, At, Call, FileKind, Outcome, PathArg};
 use crate::constants::{AT_SYMLINK_FOLLOW, RENAME_EXCHANGE};
 use crate::error::TraceError;
-use crate::files::Description;
 use crate::op::Op;
 use crate::order::Access;
 use crate::paths::PathId;
@@ -24,13 +23,14 @@ impl Tracker {
     ) -> Result<Fate, TraceError> {
         let [from, to] = both;
         let held = self.linked_by_descriptor(call.task, from);
-        let (source, slot) = match held.as_ref().map(Description::hit) {
-            Some(hit) => (hit, None),
+        let (source, slot) = match held {
+            Some(id) => (self.hit_of(id), None),
             None => self.resolve(call, from),
         };
         let (target, to_slot) = self.resolve(call, to);
         if let (Hit::Nameless, Hit::Inside(target), true) = (source, target, call.outcome.is_ok()) {
-            self.named(target, held.and_then(|description| description.node));
+            let open = held.and_then(|id| self.files.get(id));
+            self.named(target, open.and_then(|description| description.node));
         }
         let crosses = [source, target].contains(&Hit::Outside);
         let (source, target) = match (source, target) {
@@ -85,14 +85,14 @@ impl Tracker {
     }
 
     /// The description that a link gives a name to by its descriptor: `linkat(7, "", …, AT_EMPTY_PATH)`, or through /proc.
-    fn linked_by_descriptor(&mut self, task: u64, from: &PathArg<'_>) -> Option<Description> {
+    fn linked_by_descriptor(&mut self, task: u64, from: &PathArg<'_>) -> Option<u32> {
         let held = match from.at {
             At::File(file) if from.text.is_empty() => self.held(task, file),
             _ => self.held_through_proc(task, &from.text),
         };
         match held? {
-            Held::Inside(id) => self.files.get(id).cloned(),
-            Held::Outside(_) => None,
+            Held::Inside(id) => Some(id),
+            Held::Outside(_) | Held::Lost(_) => None,
         }
     }
 

@@ -44,18 +44,7 @@ impl Tracker {
                 .mode
                 .is_some_and(|mode| !matches!(mode & S_IFMT, 0 | S_IFREG))
         {
-            self.counts
-                .not_representable
-                .add("mknod (fifo, socket or device)");
-            if call.outcome.is_ok() {
-                self.tree.made(
-                    &self.scope.paths,
-                    place,
-                    FileKind::Special,
-                    &mut self.counts.repairs,
-                );
-            }
-            return Ok(Fate::Other);
+            return Ok(self.make_special(call, place));
         }
         let on = On {
             path: Some(place),
@@ -85,6 +74,18 @@ impl Tracker {
             self.usage.changed(place);
         }
         Ok(Fate::Event)
+    }
+
+    /// A fifo, socket or device was made: no event says so, but its name is taken.
+    fn make_special(&mut self, call: &Call<'_>, place: PathId) -> Fate {
+        self.counts
+            .not_representable
+            .add("mknod (fifo, socket or device)");
+        if call.outcome.is_ok() {
+            let (paths, repairs) = (&self.scope.paths, &mut self.counts.repairs);
+            self.tree.made(paths, place, FileKind::Special, repairs);
+        }
+        Fate::Other
     }
 
     /// What the table holds of a call's arguments.

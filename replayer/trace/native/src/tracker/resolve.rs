@@ -2,12 +2,12 @@
 
 use crate::call::{At, Call, Ending, FileArg, Kind, Outcome, PathArg};
 use crate::errno::{EEXIST, EISDIR, ENOENT, ENOTDIR};
-use crate::files::Description;
 use crate::op::{Class, Op};
 use crate::paths::Paths;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
 use crate::tracker::{Fate, Tracker};
+use crate::tree::Found;
 use std::rc::Rc;
 
 impl Tracker {
@@ -32,7 +32,7 @@ impl Tracker {
             Some(Held::Outside(Some(absolute))) => (Spot::Outside(absolute), None),
             // What it is cannot be told, but no directory below a root.
             Some(Held::Outside(None)) => (Spot::Outside(Rc::from(&b"-"[..])), None),
-            None => (Spot::Unknown, None),
+            Some(Held::Lost(_)) | None => (Spot::Unknown, None),
         }
     }
 
@@ -109,8 +109,30 @@ impl Tracker {
     /// `/proc/self/fd/7` names what the descriptor holds.
     fn through_proc(&mut self, task: u64, text: &[u8]) -> Option<Hit> {
         match self.held_through_proc(task, text)? {
-            Held::Inside(id) => self.files.get(id).map(Description::hit),
+            Held::Inside(id) => Some(self.hit_of(id)),
             Held::Outside(_) => Some(Hit::Outside),
+            Held::Lost(_) => Some(Hit::Nameless),
+        }
+    }
+
+    /// What a path that names an open description leads to.
+    pub(crate) fn hit_of(&mut self, id: u32) -> Hit {
+        let Some(description) = self.files.get(id).filter(|open| !open.nameless) else {
+            return Hit::Nameless;
+        };
+        let (place, node) = (description.place, description.node);
+        let ends = [true, false].map(|follow| self.tree.find(&self.scope.paths, place, follow));
+        let is_gone = node.is_some_and(|node| {
+            ends.iter().all(|found| match found {
+                Found::Node(found, _) => *found != node,
+                Found::Absent(..) => true,
+                _ => false,
+            })
+        });
+        if is_gone {
+            Hit::Nameless
+        } else {
+            Hit::Inside(place)
         }
     }
 
@@ -128,6 +150,13 @@ impl Tracker {
     /// Count a call that asks for a directory by a slash, or by dots, and fails for it.
     pub(crate) fn drop_ending(&mut self, call: &Call<'_>) -> Fate {
         let name = format!("{} (path that ends in a slash or dots)", call.name);
+        self.counts.not_representable.add(&name);
+        Fate::Other
+    }
+
+    /// Count a call on a descriptor of which nothing can be made again.
+    pub(crate) fn drop_lost(&mut self, call: &Call<'_>, why: &str) -> Fate {
+        let name = format!("{} ({why})", call.name);
         self.counts.not_representable.add(&name);
         Fate::Other
     }

@@ -180,7 +180,7 @@ fn with_mode_at<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
     on_path(op, path_at(call.args.get(0), call.args.get(1))?, args)
 }
 
-/// The descriptor that a call means itself: AT_EMPTY_PATH, and an empty path.
+/// The descriptor that a call means itself: `AT_EMPTY_PATH`, and an empty path.
 pub(crate) fn own_file<'a>(call: &Scanned<'a>, bits: i64) -> Option<FileArg<'a>> {
     let is_empty = bits & AT_EMPTY_PATH != 0 && call.args.get(1) == b"\"\"";
     match at(call.args.get(0))? {
