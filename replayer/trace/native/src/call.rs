@@ -109,6 +109,27 @@ impl<'a> PathArg<'a> {
             text: text.into(),
         }
     }
+
+    /// How its text ends.
+    pub(crate) fn ending(&self) -> Ending {
+        let text = self.text.as_ref();
+        let kept = text.iter().rposition(|&byte| byte != b'/');
+        let trimmed = crate::bytes::cut(text, 0, kept.map_or(0, |last| last + 1));
+        match trimmed.rsplit(|&byte| byte == b'/').next() {
+            Some(b"." | b"..") => Ending::Dots,
+            _ if trimmed.len() < text.len() => Ending::Slash,
+            _ => Ending::Name,
+        }
+    }
+}
+
+/// How a path ends: all but a name ask for a directory, and follow the symlink before them (`path_resolution(7)`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Name,
+    Slash,
+    /// `.` or `..`.
+    Dots,
 }
 
 /// The other arguments, by meaning.

@@ -1,7 +1,6 @@
 //! Open descriptions of files below the roots: what dup and fork share.
 
 use crate::paths::PathId;
-use crate::scope::Hit;
 use crate::tree::NodeId;
 
 /// One open description.
@@ -29,17 +28,6 @@ pub(crate) struct Description {
     pub(crate) locks: bool,
     /// The text that `-y` showed for it last.
     pub(crate) shown: Vec<u8>,
-}
-
-impl Description {
-    /// What a path that names it leads to.
-    pub(crate) fn hit(&self) -> Hit {
-        if self.nameless {
-            Hit::Nameless
-        } else {
-            Hit::Inside(self.place)
-        }
-    }
 }
 
 /// All descriptions that are open.
@@ -91,6 +79,15 @@ impl Files {
 
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut Description> {
         self.get_place(id)?.as_mut()
+    }
+
+    /// The description that was opened last of those that fit.
+    pub(crate) fn newest(&self, fits: impl Fn(&Description) -> bool) -> Option<u32> {
+        let open = (0..).zip(&self.open);
+        let fitting = open.filter_map(|(id, place)| Some((place.as_ref()?, id)));
+        let newest = fitting.filter(|(description, _)| fits(description));
+        let newest = newest.max_by_key(|(description, _)| description.slot);
+        newest.map(|(_, id)| id)
     }
 
     /// All of them, to tell where they are now.

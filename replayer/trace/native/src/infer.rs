@@ -113,6 +113,19 @@ impl Tree {
         }
     }
 
+    /// Learn from a name that was looked up in a file, or from a listing of it: it is a directory.
+    pub(crate) fn was_entered(&mut self, id: NodeId, repairs: &mut Repairs) {
+        match self.node(id) {
+            Some(node) if node.kind != FileKind::Directory => {
+                let known = node.kind != FileKind::Unknown;
+                repairs.corrected += u64::from(known && node.declared);
+                repairs.unexplained += u64::from(known && !node.declared);
+                self.set_kind(id, FileKind::Directory);
+            }
+            _ => {}
+        }
+    }
+
     /// Learn from a lookup that said ENOENT.
     pub(crate) fn missed(
         &mut self,

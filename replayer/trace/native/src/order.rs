@@ -233,7 +233,7 @@ impl Order {
         self.barrier = self.now;
     }
 
-    /// The event reads or writes bytes of a file.
+    /// The event reads or writes bytes of a file, or adds some at its end.
     pub(crate) fn data(&mut self, node: NodeId, span: (i64, i64), access: Access) {
         if self.is_solo() {
             return;
@@ -243,7 +243,7 @@ impl Order {
         };
         let ranges = self.data.entry(node).or_default();
         let candidates = &mut self.candidates;
-        ranges.touch(now, span, access == Access::Write, |seat| {
+        ranges.touch(now, span, access, |seat| {
             candidates.push((seat, Reason::Data));
         });
     }
@@ -288,7 +288,7 @@ impl Uses {
 }
 
 /// Keep the last event of each thread.
-fn put(seats: &mut Vec<Seat>, now: Seat) {
+pub(crate) fn put(seats: &mut Vec<Seat>, now: Seat) {
     match seats.iter_mut().find(|seat| seat.thread == now.thread) {
         Some(seat) => *seat = now,
         None => seats.push(now),

@@ -17,8 +17,10 @@ use std::rc::Rc;
 pub(crate) enum Held {
     /// An open description of a file below the roots, by number.
     Inside(u32),
-    /// Anything else; with the absolute path of a directory that may lead to a root.
+    /// Anything else; with its absolute path, where that is known.
     Outside(Option<Rc<[u8]>>),
+    /// A file below the roots that cannot be opened again, and why: no event stands for what is done with it.
+    Lost(&'static str),
 }
 
 #[derive(Debug, Clone)]
@@ -318,7 +320,7 @@ fn inside(slots: &FxHashMap<i64, Slot>) -> Vec<u32> {
         .iter()
         .filter_map(|(&fd, slot)| match slot.held {
             Held::Inside(description) => Some((fd, description)),
-            Held::Outside(_) => None,
+            Held::Outside(_) | Held::Lost(_) => None,
         })
         .collect();
     held.sort_unstable();

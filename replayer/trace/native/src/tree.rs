@@ -48,7 +48,7 @@ pub(crate) struct Node {
     pub(crate) resized: bool,
     /// An event has shown that it was there.
     pub(crate) confirmed: bool,
-    /// A walk has passed through it.
+    /// A walk has passed through it, or has ended at it.
     pub(crate) walked: bool,
     /// A directory whose entries an event has read.
     pub(crate) listed: bool,
@@ -176,6 +176,13 @@ impl Tree {
         }
     }
 
+    /// Whether a file was made by the trace: it was certainly not there before.
+    pub(crate) fn was_made(&self, id: NodeId) -> bool {
+        self.node(id).is_some_and(|node| {
+            id != NodeId::TOP && node.origin.is_none() && node.doubtful_origin.is_none()
+        })
+    }
+
     /// Forget walks: a file turned out to be something else.
     pub(crate) fn forget_walks(&mut self) {
         self.generation = self.generation.wrapping_add(1);
@@ -232,6 +239,8 @@ impl Tree {
             Found::Node(node, _) => match self.kind(node) {
                 FileKind::Directory | FileKind::Unknown => node,
                 FileKind::Regular | FileKind::Special | FileKind::Symlink => {
+                    // That it is no directory is what the walk found.
+                    self.mark_walked(node);
                     return Err(Found::NotDirectory);
                 }
             },
@@ -259,6 +268,13 @@ impl Tree {
             *slot = (self.generation, node);
         }
         Ok(node)
+    }
+
+    /// A call that failed looked at what a path means: it may have failed for what is there.
+    pub(crate) fn looked_at(&mut self, paths: &Paths, path: PathId, follow: bool) {
+        if let Found::Node(node, _) = self.find(paths, path, follow) {
+            self.mark_walked(node);
+        }
     }
 
     fn mark_walked(&mut self, id: NodeId) {

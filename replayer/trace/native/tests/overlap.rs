@@ -137,6 +137,32 @@ fn who_looks_for_the_end_of_a_file_waits_for_those_who_moved_it() {
     assert_eq!(trace.tree(), ["r d 0", "r/f f 1000"]);
 }
 
+#[test]
+fn who_sees_the_end_of_a_file_waits_for_all_appends_and_appends_do_not_wait_for_each_other() {
+    for look in [
+        "lseek(3, 0, SEEK_END) = 7",
+        "read(3, \"\"..., 100) = 7",
+        "pread64(3, \"\"..., 4, 4) = 3",
+        "ftruncate(3, 2) = 0",
+    ] {
+        let trace = asked(format!(
+            "1 1700000001.00 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+             1 1700000001.01 clone(child_stack=NULL, flags=SIGCHLD) = 3\n\
+             1 1700000001.02 openat(AT_FDCWD, \"/r/f\", O_RDWR|O_APPEND|O_CREAT|O_EXCL, 0600) = 3\n\
+             2 1700000001.03 openat(AT_FDCWD, \"/r/f\", O_RDWR|O_APPEND) = 3\n\
+             3 1700000001.03 openat(AT_FDCWD, \"/r/f\", O_RDWR|O_APPEND) = 3\n\
+             2 1700000001.04 write(3, \"x\"..., 3) = 3\n\
+             3 1700000001.05 pwrite64(3, \"x\"..., 4, 0) = 4\n\
+             1 1700000001.06 {look}\n\
+             2 1700000001.07 write(3, \"x\"..., 3) = 3\n",
+        ))
+        .import();
+        assert!(!waits(&trace, 4, 3), "{look}");
+        assert!(waits(&trace, 5, 3) && waits(&trace, 5, 4), "{look}");
+        assert!(waits(&trace, 6, 5), "{look}");
+    }
+}
+
 /// A log of two tasks that work in `/r`, where what `second` returned shows that `first` took effect before.
 fn overlapping(first: &str, result: &str, second: &str) -> Imported {
     let name = first.split('(').next().unwrap();

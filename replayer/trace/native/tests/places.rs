@@ -87,3 +87,117 @@ fn a_file_without_a_name_that_gets_one_is_told_and_known_by_it() {
     assert_eq!(named["linkat (file without a name)"], 2);
     assert_eq!(named["chmod (file without a name)"], 1);
 }
+
+#[test]
+fn files_that_go_to_or_come_from_a_directory_outside_that_is_open_are_told() {
+    // As strace shows it with -y, and without.
+    for [out, cwd] in [["</srv/out>", "</r>"], ["", ""]] {
+        let trace = asked(format!(
+            "openat(AT_FDCWD{cwd}, \"../srv/out\", O_RDONLY|O_PATH|O_DIRECTORY) = 3{out}\n\
+             renameat2(AT_FDCWD{cwd}, \"d/f\", 3{out}, \"f\", RENAME_NOREPLACE) = 0\n\
+             renameat(3{out}, \"in\", AT_FDCWD{cwd}, \"d/in\") = 0\n\
+             linkat(3{out}, \"two\", AT_FDCWD{cwd}, \"d/two\", 0) = 0\n\
+             renameat2(AT_FDCWD{cwd}, \"d/two\", 3{out}, \"taken\", RENAME_NOREPLACE) = -1 EEXIST (File exists)\n\
+             renameat(AT_FDCWD{cwd}, \"d/two\", 3{out}, \"no/where\") = -1 ENOENT (No such file or directory)\n\
+             fchdir(3{out}) = 0\n\
+             rename(\"x\", \"../../r/d/x\") = 0\n",
+        ))
+        .cwd("/r")
+        .manifest(".\td\t0\t755\t\nd\td\t0\t755\t\nd/f\tf\t5\t644\t\n")
+        .import();
+        assert_eq!(
+            trace.lines(),
+            [
+                "rename r/d/f .outside/srv|out|f = 0",
+                "rename .outside/srv|out|in r/d/in = 0",
+                "link .outside/srv|out|two r/d/two = 0",
+                "rename r/d/two .outside/srv|out|taken = -17",
+                "rename .outside/srv|out|x r/d/x = 0",
+            ]
+        );
+        assert!(trace.tree().contains(&".outside/srv|out|in f 0".to_owned()));
+        let counts = &trace.document["counts"];
+        let failed = "renameat (failed outside of the roots)";
+        assert_eq!(counts["calls_not_representable"][failed], 1);
+        assert!(!counts["calls_out_of_scope"].to_string().contains("rename"));
+        assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+    }
+}
+
+#[test]
+fn a_file_that_was_removed_and_is_opened_through_its_descriptor_is_left_out_by_name() {
+    // As strace shows it with -y, and without.
+    for [open, again] in [["</r/f>", "</r/f>(deleted)"], ["", ""]] {
+        let trace = asked(format!(
+            "openat(AT_FDCWD, \"/r/f\", O_RDWR|O_CREAT|O_EXCL, 0600) = 3{open}\n\
+             openat(AT_FDCWD, \"/dev/fd/3\", O_RDONLY) = 4{open}\n\
+             unlink(\"/r/f\") = 0\n\
+             openat(AT_FDCWD, \"/proc/self/fd/3\", O_RDONLY) = 5{again}\n\
+             read(5{again}, \"\"..., 10) = 10\n\
+             close(5{again}) = 0\n\
+             close(3{again}) = 0\n",
+        ))
+        .import();
+        assert_eq!(
+            trace.lines(),
+            [
+                "open r/f #0 = 0",
+                "open r/f #1 = 0",
+                "unlink r/f = 0",
+                "close #0 = 0",
+            ]
+        );
+        let named = &trace.document["counts"]["calls_not_representable"];
+        for name in ["openat", "read", "close"] {
+            assert_eq!(named[format!("{name} (file without a name)")], 1, "{named}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_renamed_is_opened_through_its_descriptor_by_its_new_name() {
+    let trace = asked(
+        "openat(AT_FDCWD, \"/r/f\", O_RDWR) = 3</r/f>\n\
+         rename(\"/r/f\", \"/r/g\") = 0\n\
+         openat(AT_FDCWD, \"/proc/self/fd/3\", O_RDONLY) = 4</r/g>\n",
+    )
+    .import();
+    assert_eq!(trace.lines()[2], "open r/g #1 = 0");
+}
+
+#[test]
+fn a_descriptor_that_was_received_shares_what_is_open_elsewhere() {
+    let trace = asked(
+        "1 1.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
+         1 1.1 openat(AT_FDCWD, \"/r/f\", O_RDWR|O_CREAT|O_EXCL, 0600) = 3</r/f>\n\
+         1 1.2 write(3</r/f>, \"\"..., 20) = 20\n\
+         2 1.3 write(5</r/f>, \"\"..., 19) = 19\n\
+         1 1.4 close(3</r/f>) = 0\n\
+         2 1.5 fsync(5</r/f>) = 0\n\
+         2 1.6 unlink(\"/r/f\") = 0\n\
+         3 1.7 fsync(9</r/f>(deleted)) = 0\n\
+         3 1.7 close(9</r/f>(deleted)) = 0\n\
+         2 1.8 close(5</r/f>(deleted)) = 0\n\
+         2 1.9 fsync(6</r/f>(deleted)) = 0\n\
+         2 2.0 close(6</r/f>(deleted)) = 0\n",
+    )
+    .import();
+    assert_eq!(
+        trace.lines(),
+        [
+            "open r/f #0 = 0",
+            "write #0 = 20",
+            "write #0 = 19",
+            "close_dup #0 = 0",
+            "fsync #0 = 0",
+            "unlink r/f = 0",
+            "fsync #0 = 0",
+            "close_dup #0 = 0",
+            "close #0 = 0",
+        ]
+    );
+    let named = &trace.document["counts"]["calls_not_representable"];
+    assert_eq!(named["fsync (descriptor that was received)"], 1);
+    assert_eq!(named["close (descriptor that was received)"], 1);
+    assert_eq!(trace.count("/counts/bytes_written"), 39);
+}

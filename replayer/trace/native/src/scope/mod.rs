@@ -26,6 +26,8 @@ pub(crate) enum Hit {
     TooLong,
     /// A file that is open and has no name (`O_TMPFILE`).
     Nameless,
+    /// An empty path leads nowhere (`path_resolution(7)`).
+    Empty,
 }
 
 struct Root {

@@ -48,7 +48,7 @@ impl Tasks {
             .filter_map(|number| table.slots.remove(&number))
             .filter_map(|slot| match slot.held {
                 Held::Inside(description) => Some(description),
-                Held::Outside(_) => None,
+                Held::Outside(_) | Held::Lost(_) => None,
             })
             .collect()
     }
@@ -98,7 +98,7 @@ impl Tasks {
         let before = table.slots.insert(fd, Slot { held, on_exec })?;
         match before.held {
             Held::Inside(description) => Some(description),
-            Held::Outside(_) => None,
+            Held::Outside(_) | Held::Lost(_) => None,
         }
     }
 

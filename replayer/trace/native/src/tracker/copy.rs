@@ -64,7 +64,7 @@ impl Tracker {
     pub(crate) fn inside(&mut self, task: u64, file: FileArg<'_>) -> Option<u32> {
         match self.held(task, file)? {
             Held::Inside(id) => Some(id),
-            Held::Outside(_) => None,
+            Held::Outside(_) | Held::Lost(_) => None,
         }
     }
 }

@@ -38,6 +38,7 @@ impl Tracker {
                 self.counts.out_of_scope.add(call.name);
                 return Ok(Fate::Other);
             }
+            Some(Held::Lost(why)) => return Ok(self.drop_lost(call, why)),
             None => {
                 self.counts.unknown_file.add(call.name);
                 return Ok(Fate::Other);
@@ -52,8 +53,8 @@ impl Tracker {
         let Some(used) = self.files.get(id).map(Used::of) else {
             return Ok(Fate::Other);
         };
-        if let (Op::Getdents, Some(node)) = (op, used.node) {
-            self.tree.set_kind(node, FileKind::Directory);
+        if let (Op::Getdents, Some(node), true) = (op, used.node, call.outcome.is_ok()) {
+            self.tree.was_entered(node, &mut self.counts.repairs);
         }
         let on = On {
             file: Some(used.slot),
@@ -106,12 +107,7 @@ impl Tracker {
                 self.learn_read(used, args.offset, (args.size.unwrap_or(value), value));
             }
             Op::Write | Op::Writev => {
-                let offset = if used.appends {
-                    used.node.map(|node| self.tree.size(node))
-                } else {
-                    used.offset
-                };
-                self.learn_write(used, offset, value);
+                self.learn_write(used, used.offset, value);
                 self.advance(id, value);
             }
             Op::Pwrite | Op::Pwritev => self.learn_write(used, args.offset, value),
@@ -144,7 +140,11 @@ impl Tracker {
                 self.usage.changed(used.path);
             }
             Op::Fallocate if args.flags.unwrap_or(0) & FALLOC_FL_KEEP_SIZE == 0 => {
-                self.learn_write(used, args.offset, args.size.unwrap_or(0));
+                let placed = Used {
+                    appends: false,
+                    ..used
+                };
+                self.learn_write(placed, args.offset, args.size.unwrap_or(0));
             }
             Op::Flock | Op::Lock => self.learn_lock(op, id, node, args),
             Op::Mmap => {
@@ -212,14 +212,21 @@ impl Tracker {
         self.order.data(node, (start, i64::MAX), Access::Read);
     }
 
+    /// Learn from a write at a position; with `O_APPEND` it went to the end all the same (BUGS of `pwrite(2)`).
     pub(crate) fn learn_write(&mut self, used: Used, offset: Option<i64>, count: i64) {
         self.usage.changed(used.path);
-        if let Some(node) = used.node {
-            // Where it is not known, it may be anywhere.
-            let span = offset.map_or((0, i64::MAX), |start| (start, start.saturating_add(count)));
-            self.order.data(node, span, Access::Write);
-            self.tree.wrote(node, offset.unwrap_or(0), count);
-        }
+        let Some(node) = used.node else {
+            return;
+        };
+        let (offset, access) = if used.appends {
+            (Some(self.tree.size(node)), Access::Add)
+        } else {
+            (offset, Access::Write)
+        };
+        // Where it is not known, it may be anywhere.
+        let span = offset.map_or((0, i64::MAX), |start| (start, start.saturating_add(count)));
+        self.order.data(node, span, access);
+        self.tree.wrote(node, offset.unwrap_or(0), count);
     }
 
     pub(crate) fn advance(&mut self, id: u32, count: i64) {

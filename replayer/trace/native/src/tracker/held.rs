@@ -2,10 +2,14 @@
 
 use crate::call::{Call, FileArg, FileKind, OnExec};
 use crate::constants::{O_APPEND, O_CLOEXEC};
+use crate::paths::PathId;
 use crate::scope::Spot;
 use crate::tasks::Held;
 use crate::tracker::{Adopted, Tracker};
-use crate::tree::Found;
+use crate::tree::{Found, NodeId};
+
+/// Why nothing is made again with a descriptor whose opening the log does not show.
+const RECEIVED: &str = "descriptor that was received";
 
 impl Tracker {
     /// What a descriptor holds; one that the log shows but never opened was open before.
@@ -21,6 +25,7 @@ impl Tracker {
             };
         };
         match held {
+            Some(Held::Lost(why)) => Some(Held::Lost(why)),
             Some(Held::Inside(id)) => {
                 let same = self
                     .files
@@ -35,6 +40,7 @@ impl Tracker {
             }
             Some(Held::Outside(absolute)) => match self.locate_shown(shown) {
                 Some(Spot::Inside(_)) => Some(self.adopt(task, file, shown)),
+                Some(Spot::Outside(now)) => Some(Held::Outside(Some(now))),
                 _ => Some(Held::Outside(absolute)),
             },
             None => Some(self.adopt(task, file, shown)),
@@ -64,42 +70,60 @@ impl Tracker {
         fits
     }
 
-    /// Take a descriptor for what the log shows: it was opened before the log began, or without its knowledge.
+    /// Take a descriptor for what the log shows: it was opened before the log began, or was received from another process.
     fn adopt(&mut self, task: u64, file: FileArg<'_>, shown: &[u8]) -> Held {
         let held = match self.locate_shown(shown) {
-            Some(Spot::Inside(path)) => {
-                let placed = if file.deleted {
-                    None
-                } else {
-                    let repairs = &mut self.counts.repairs;
-                    self.tree
-                        .saw(&self.scope.paths, path, true, FileKind::Unknown, repairs)
-                };
-                let node = placed.map(|(node, _)| node);
-                let id = self.files.add(path, node, shown);
-                if let Some(description) = self.files.get_mut(id) {
-                    description.offset = None;
-                    self.adopted.push(Adopted {
-                        path,
-                        slot: description.slot,
-                        known: None,
-                    });
-                }
-                self.counts.inherited += 1;
-                Held::Inside(id)
-            }
-            Some(Spot::Outside(absolute)) => {
-                let leads = self
-                    .scope
-                    .entrances()
-                    .any(|(root, _)| root.starts_with(&absolute));
-                Held::Outside(leads.then_some(absolute))
-            }
+            Some(Spot::Inside(path)) => self.adopt_inside(path, file.deleted, shown),
+            Some(Spot::Outside(absolute)) => Held::Outside(Some(absolute)),
             _ => Held::Outside(None),
         };
         self.tasks
             .hold(task, file.number, held.clone(), OnExec::Keep);
         held
+    }
+
+    fn adopt_inside(&mut self, path: PathId, deleted: bool, shown: &[u8]) -> Held {
+        let node = match self.tree.find(&self.scope.paths, path, true) {
+            Found::Node(node, _) => Some(node),
+            _ => None,
+        };
+        if deleted || node.is_some_and(|node| self.tree.was_made(node)) {
+            return self.receive((path, node), deleted, shown);
+        }
+        let repairs = &mut self.counts.repairs;
+        let placed = self
+            .tree
+            .saw(&self.scope.paths, path, true, FileKind::Unknown, repairs);
+        let id = self.files.add(path, placed.map(|(node, _)| node), shown);
+        if let Some(description) = self.files.get_mut(id) {
+            description.offset = None;
+            self.adopted.push(Adopted {
+                path,
+                slot: description.slot,
+                known: None,
+            });
+        }
+        self.counts.inherited += 1;
+        Held::Inside(id)
+    }
+
+    /// Take a descriptor that cannot have been open at the begin of the trace for one that was received (`SCM_RIGHTS`,
+    /// `pidfd_getfd`): it shares the description that is open elsewhere, the newest if there are several.
+    fn receive(
+        &mut self,
+        (path, node): (PathId, Option<NodeId>),
+        deleted: bool,
+        shown: &[u8],
+    ) -> Held {
+        let id = self.files.newest(|description| {
+            description.place == path && (description.node == node) != deleted
+        });
+        let Some(description) = id.and_then(|id| self.files.get_mut(id)) else {
+            return Held::Lost(RECEIVED);
+        };
+        description.shown = shown.to_vec();
+        description.refs += 1;
+        id.map_or(Held::Lost(RECEIVED), Held::Inside)
     }
 
     /// A descriptor was open before the log began, with these flags and at this position.

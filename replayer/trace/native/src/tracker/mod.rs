@@ -12,23 +12,24 @@ mod open;
 pub(crate) mod overlap;
 mod pair;
 mod path;
+mod resolve;
 mod task;
 
-use crate::call::{Args, At, Call, FileKind, Kind, Outcome, PathArg};
+use crate::call::{Args, Call, FileKind, Kind, Outcome};
 use crate::constants::{O_DIRECTORY, O_RDWR};
 use crate::counts::Counts;
 use crate::error::TraceError;
-use crate::files::{Description, Files};
+use crate::files::Files;
 use crate::op::Op;
 use crate::order::{Order, Reason};
 use crate::paths::PathId;
 use crate::requests::Requests;
-use crate::scope::{Hit, Scope, Spot};
+use crate::scope::Scope;
 use crate::seat::Seat;
 use crate::stretch::Sample;
 use crate::tables::edges::EdgeWriter;
 use crate::tables::events::{EventWriter, Row};
-use crate::tasks::{Held, Tasks};
+use crate::tasks::Tasks;
 use crate::tree::{Found, Tree};
 use crate::usage::Usage;
 
@@ -254,136 +255,5 @@ impl Tracker {
         }
         self.order.begin(seat, &causes);
         (seat, sample)
-    }
-
-    /// Where a relative path of a call begins, and the description of that directory.
-    fn base(&mut self, task: u64, at: &At<'_>) -> (Spot, Option<u32>) {
-        match at {
-            At::Cwd(None) => (self.cwd(task), None),
-            At::Cwd(Some(shown)) => {
-                let known = self.tasks.cwd_mut(task);
-                if let Some(cwd) = known.filter(|cwd| cwd.shown == *shown) {
-                    return (cwd.spot.clone(), None);
-                }
-                let spot = self.locate_shown(shown).unwrap_or(Spot::Unknown);
-                if let Some(cwd) = self.tasks.cwd_mut(task) {
-                    cwd.shown = shown.to_vec();
-                    cwd.spot = spot.clone();
-                }
-                (spot, None)
-            }
-            At::File(file) => match self.held(task, *file) {
-                Some(Held::Inside(id)) => match self.files.get(id) {
-                    Some(description) => {
-                        let (path, slot) = (description.place, description.slot);
-                        if let Some(node) = description.node {
-                            self.tree.set_kind(node, FileKind::Directory);
-                        }
-                        (Spot::Inside(path), Some(slot))
-                    }
-                    None => (Spot::Unknown, None),
-                },
-                Some(Held::Outside(Some(absolute))) => (Spot::Outside(absolute), None),
-                Some(Held::Outside(None)) => {
-                    match file.shown.and_then(|shown| self.locate_shown(shown)) {
-                        Some(spot) => (spot, None),
-                        // No directory that leads to a root: those are kept.
-                        None => (Spot::Outside(std::rc::Rc::from(&b"-"[..])), None),
-                    }
-                }
-                None => (Spot::Unknown, None),
-            },
-        }
-    }
-
-    pub(crate) fn cwd(&mut self, task: u64) -> Spot {
-        self.tasks
-            .cwd_mut(task)
-            .map_or(Spot::Unknown, |cwd| cwd.spot.clone())
-    }
-
-    /// The spot of a path that `-y` shows; None where it shows no path.
-    pub(crate) fn locate_shown(&mut self, shown: &[u8]) -> Option<Spot> {
-        let text = crate::formats::strace::value::unescape(shown);
-        if text.first() != Some(&b'/') {
-            return None;
-        }
-        Some(self.locate(&Spot::Unknown, &text))
-    }
-
-    pub(crate) fn locate(&mut self, base: &Spot, text: &[u8]) -> Spot {
-        let tree = &mut self.tree;
-        self.scope
-            .locate(base, text, &mut |paths, path| tree.link_target(paths, path))
-    }
-
-    /// Where a path of a call leads, and the description of the directory it begins at.
-    pub(crate) fn resolve(&mut self, task: u64, path: &PathArg<'_>) -> (Hit, Option<u32>) {
-        if let Some(hit) = self.through_proc(task, &path.text) {
-            return (hit, None);
-        }
-        let absolute = path.text.first() == Some(&b'/');
-        let (base, slot) = if absolute {
-            (Spot::Unknown, None)
-        } else {
-            self.base(task, &path.at)
-        };
-        let tree = &mut self.tree;
-        let hit = self.scope.resolve(&base, &path.text, &mut |paths, path| {
-            tree.link_target(paths, path)
-        });
-        (hit, slot.filter(|_| !absolute))
-    }
-
-    /// `/proc/self/fd/7` names what the descriptor holds.
-    fn through_proc(&mut self, task: u64, text: &[u8]) -> Option<Hit> {
-        match self.held_through_proc(task, text)? {
-            Held::Inside(id) => self.files.get(id).map(Description::hit),
-            Held::Outside(_) => Some(Hit::Outside),
-        }
-    }
-
-    pub(crate) fn held_through_proc(&mut self, task: u64, text: &[u8]) -> Option<Held> {
-        let rest = text
-            .strip_prefix(b"/proc/self/fd/")
-            .or_else(|| text.strip_prefix(b"/dev/fd/"))?;
-        let (number, rest) = crate::bytes::take_digits(rest)?;
-        if !rest.is_empty() {
-            return None;
-        }
-        self.tasks.held(task, i64::try_from(number).ok()?)
-    }
-
-    /// Count a call that is none of the trace's.
-    pub(crate) fn drop_call(&mut self, call: &Call<'_>, hit: Hit) -> Fate {
-        let counts = &mut self.counts;
-        match hit {
-            Hit::Outside | Hit::Inside(_) => counts.out_of_scope.add(call.name),
-            Hit::Unknown => counts.unknown_directory.add(call.name),
-            Hit::Nameless => counts
-                .not_representable
-                .add(&format!("{} (file without a name)", call.name)),
-            Hit::TooLong => counts
-                .not_representable
-                .add(&format!("{} (path too long)", call.name)),
-        }
-        Fate::Other
-    }
-
-    fn unsupported(
-        &mut self,
-        call: &Call<'_>,
-        path: Option<&PathArg<'_>>,
-        file: Option<crate::call::FileArg<'_>>,
-    ) -> Fate {
-        let inside = path
-            .is_some_and(|path| matches!(self.resolve(call.task, path).0, Hit::Inside(_)))
-            || file.is_some_and(|file| matches!(self.held(call.task, file), Some(Held::Inside(_))));
-        if inside {
-            self.counts.not_representable.add(call.name);
-        } else {
-            self.counts.out_of_scope.add(call.name);
-        }
-        Fate::Other
     }
 }

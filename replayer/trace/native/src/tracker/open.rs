@@ -11,6 +11,7 @@ use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
+use crate::tracker::resolve::fails_for_ending;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::Found;
 
@@ -23,18 +24,20 @@ impl Tracker {
         args: &Args<'_>,
         shown: Option<&[u8]>,
     ) -> Result<Fate, TraceError> {
-        let (mut hit, slot) = self.resolve(call.task, path);
-        if !matches!(hit, Hit::Inside(_)) {
-            // A link outside of the roots may lead into them.
-            if let Some(Spot::Inside(path)) = shown.and_then(|shown| self.locate_shown(shown)) {
-                hit = Hit::Inside(path);
-            }
+        let (mut hit, slot) = self.resolve(call, path);
+        if !matches!(hit, Hit::Inside(_))
+            && let Some(place) = self.shown_place(call, path, hit, shown)
+        {
+            hit = Hit::Inside(place);
         }
         let Hit::Inside(place) = hit else {
-            self.open_outside(call, path, args);
+            self.open_outside(call, path, hit, args);
             return Ok(self.drop_call(call, hit));
         };
         let flags = args.flags.unwrap_or(0);
+        if fails_for_ending(Op::Open, path, call.outcome, flags & O_CREAT != 0) {
+            return Ok(self.drop_ending(call));
+        }
         let file = call.outcome.value().map(|_| self.files.count());
         let on = On {
             path: Some(place),
@@ -82,42 +85,40 @@ impl Tracker {
         Ok(Fate::Event)
     }
 
-    fn open_outside(&mut self, call: &Call<'_>, path: &PathArg<'_>, args: &Args<'_>) {
+    /// Where an open led that leads elsewhere by its path: a link outside of the roots may lead into them.
+    fn shown_place(
+        &mut self,
+        call: &Call<'_>,
+        path: &PathArg<'_>,
+        hit: Hit,
+        shown: Option<&[u8]>,
+    ) -> Option<PathId> {
+        let Spot::Inside(place) = self.locate_shown(shown?)? else {
+            return None;
+        };
+        if hit != Hit::Nameless {
+            return Some(place);
+        }
+        // What has no name any more is shown by the name that it had.
+        let Held::Inside(id) = self.held_through_proc(call.task, &path.text)? else {
+            return None;
+        };
+        let node = self.files.get(id)?.node;
+        let found = self.tree.find(&self.scope.paths, place, true);
+        matches!(found, Found::Node(found, _) if Some(found) == node).then_some(place)
+    }
+
+    fn open_outside(&mut self, call: &Call<'_>, path: &PathArg<'_>, hit: Hit, args: &Args<'_>) {
         let Some(fd) = call.outcome.value() else {
             return;
         };
         let on_exec = on_exec(args.flags.unwrap_or(0));
-        let spot = self.outside_of(call.task, path);
-        let kept = match spot {
-            // Only a directory above a root can lead into it.
-            Spot::Outside(absolute) if self.leads_to_root(&absolute) => Some(absolute),
-            _ => None,
+        let held = match self.outside_of(call, path) {
+            _ if hit == Hit::Nameless => Held::Lost("file without a name"),
+            Spot::Outside(absolute) => Held::Outside(Some(absolute)),
+            Spot::Inside(_) | Spot::Unknown => Held::Outside(None),
         };
-        self.hold_new(call.task, fd, Held::Outside(kept), on_exec);
-    }
-
-    /// Where a path that leads outside of the roots leads.
-    pub(crate) fn outside_of(&mut self, task: u64, path: &PathArg<'_>) -> Spot {
-        let base = match (&path.at, path.text.first()) {
-            (_, Some(b'/')) => Spot::Unknown,
-            (crate::call::At::Cwd(_), _) => self.cwd(task),
-            (crate::call::At::File(file), _) => match self.held(task, *file) {
-                Some(Held::Outside(Some(absolute))) => Spot::Outside(absolute),
-                Some(Held::Inside(id)) => self
-                    .files
-                    .get(id)
-                    .map_or(Spot::Unknown, |description| Spot::Inside(description.place)),
-                _ => Spot::Unknown,
-            },
-        };
-        self.locate(&base, &path.text)
-    }
-
-    fn leads_to_root(&self, absolute: &[u8]) -> bool {
-        self.scope.entrances().any(|(root, _)| {
-            absolute.is_empty()
-                || root.starts_with(absolute) && root.get(absolute.len()) == Some(&b'/')
-        })
+        self.hold_new(call.task, fd, held, on_exec);
     }
 
     /// The mode that a creation leaves in effect.

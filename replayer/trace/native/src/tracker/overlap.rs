@@ -92,7 +92,7 @@ impl Tracker {
         match call.kind {
             Kind::Open { path, args, .. } => {
                 let flags = args.flags.unwrap_or(0);
-                let Some(place) = self.place(call.task, path) else {
+                let Some(place) = self.place(call, path) else {
                     return [None; 2];
                 };
                 if flags & O_CREAT == 0 || flags & O_TMPFILE == O_TMPFILE {
@@ -101,7 +101,7 @@ impl Tracker {
                     self.proofs_of_making(place, call.outcome, flags & O_EXCL != 0)
                 }
             }
-            Kind::Path { op, path, .. } => match (self.place(call.task, path), op) {
+            Kind::Path { op, path, .. } => match (self.place(call, path), op) {
                 (None, _) => [None; 2],
                 (Some(place), Op::Mkdir | Op::Mknod | Op::Symlink) => {
                     self.proofs_of_making(place, call.outcome, true)
@@ -110,7 +110,7 @@ impl Tracker {
                 (Some(place), _) => proofs_of_use(place, call.outcome),
             },
             Kind::TwoPaths { op, path, to, args } => {
-                let both = [path, to].map(|path| self.place(call.task, path));
+                let both = [path, to].map(|path| self.place(call, path));
                 let is_alone = *op == Op::Link || args.flags.unwrap_or(0) & RENAME_NOREPLACE != 0;
                 match both {
                     [Some(from), Some(to)] => {
@@ -197,10 +197,10 @@ impl Tracker {
     fn effects(&mut self, call: &Call<'_>) -> [Option<Effect>; 2] {
         match call.kind {
             Kind::Open { path, args, .. } if args.flags.unwrap_or(0) & O_CREAT != 0 => {
-                [self.place(call.task, path).map(Effect::Makes), None]
+                [self.place(call, path).map(Effect::Makes), None]
             }
             Kind::Path { op, path, .. } => {
-                let place = self.place(call.task, path);
+                let place = self.place(call, path);
                 match op {
                     Op::Mkdir | Op::Mknod | Op::Symlink => [place.map(Effect::Makes), None],
                     Op::Unlink | Op::Rmdir => [place.map(Effect::Removes), None],
@@ -211,9 +211,9 @@ impl Tracker {
                 [None; 2]
             }
             Kind::TwoPaths { op, path, to, .. } => {
-                let makes = self.place(call.task, to).map(Effect::Makes);
+                let makes = self.place(call, to).map(Effect::Makes);
                 let removes = match op {
-                    Op::Rename => self.place(call.task, path).map(Effect::Removes),
+                    Op::Rename => self.place(call, path).map(Effect::Removes),
                     _ => None,
                 };
                 [makes, removes]
@@ -267,8 +267,8 @@ impl Tracker {
         }
     }
 
-    fn place(&mut self, task: u64, path: &PathArg<'_>) -> Option<PathId> {
-        match self.resolve(task, path).0 {
+    fn place(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Option<PathId> {
+        match self.resolve(call, path).0 {
             Hit::Inside(place) => Some(place),
             _ => None,
         }
@@ -278,7 +278,7 @@ impl Tracker {
     fn used(&mut self, task: u64, file: FileArg<'_>) -> Option<Used> {
         match self.tasks.held(task, file.number)? {
             Held::Inside(id) => self.files.get(id).map(Used::of),
-            Held::Outside(_) => None,
+            Held::Outside(_) | Held::Lost(_) => None,
         }
     }
 }

@@ -3,12 +3,12 @@
 use crate::call::{Args, At, Call, FileKind, Outcome, PathArg};
 use crate::constants::{AT_SYMLINK_FOLLOW, RENAME_EXCHANGE};
 use crate::error::TraceError;
-use crate::files::Description;
 use crate::op::Op;
 use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
+use crate::tracker::resolve::fails_for_ending;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
 
@@ -23,29 +23,39 @@ impl Tracker {
     ) -> Result<Fate, TraceError> {
         let [from, to] = both;
         let held = self.linked_by_descriptor(call.task, from);
-        let (source, slot) = match held.as_ref().map(Description::hit) {
-            Some(hit) => (hit, None),
-            None => self.resolve(call.task, from),
+        let (source, slot) = match held {
+            Some(id) => (self.hit_of(id), None),
+            None => self.resolve(call, from),
         };
-        let (target, to_slot) = self.resolve(call.task, to);
+        let (target, to_slot) = self.resolve(call, to);
         if let (Hit::Nameless, Hit::Inside(target), true) = (source, target, call.outcome.is_ok()) {
-            self.named(target, held.and_then(|description| description.node));
+            let open = held.and_then(|id| self.files.get(id));
+            self.named(target, open.and_then(|description| description.node));
         }
+        let crosses = [source, target].contains(&Hit::Outside);
         let (source, target) = match (source, target) {
-            (Hit::Inside(source), Hit::Inside(target)) => (source, target),
-            (Hit::Inside(source), Hit::Outside) => match self.outside_place(call.task, to) {
-                Some(target) => (source, target),
-                None => return Ok(self.drop_call(call, target)),
-            },
-            (Hit::Outside, Hit::Inside(target)) => match self.outside_place(call.task, from) {
-                Some(source) => (source, target),
-                None => return Ok(self.drop_call(call, source)),
-            },
+            (Hit::Inside(source), Hit::Inside(target)) => (Some(source), Some(target)),
+            (Hit::Inside(source), Hit::Outside) => (Some(source), self.outside_place(call, to)),
+            (Hit::Outside, Hit::Inside(target)) => (self.outside_place(call, from), Some(target)),
             (Hit::Outside, Hit::Outside) => return Ok(self.drop_call(call, source)),
-            (hit @ (Hit::Unknown | Hit::TooLong | Hit::Nameless), _) | (_, hit) => {
+            (hit @ (Hit::Unknown | Hit::TooLong | Hit::Nameless | Hit::Empty), _) | (_, hit) => {
                 return Ok(self.drop_call(call, hit));
             }
         };
+        let (Some(source), Some(target)) = (source, target) else {
+            return Ok(self.drop_call(call, Hit::TooLong));
+        };
+        if crosses && fails_elsewhere(call.outcome) {
+            let name = format!("{} (failed outside of the roots)", call.name);
+            self.counts.not_representable.add(&name);
+            return Ok(Fate::Other);
+        }
+        if both
+            .iter()
+            .any(|path| fails_for_ending(op, path, call.outcome, false))
+        {
+            return Ok(self.drop_ending(call));
+        }
         let on = On {
             path: Some(source),
             to_path: Some(target),
@@ -75,14 +85,14 @@ impl Tracker {
     }
 
     /// The description that a link gives a name to by its descriptor: `linkat(7, "", …, AT_EMPTY_PATH)`, or through /proc.
-    fn linked_by_descriptor(&mut self, task: u64, from: &PathArg<'_>) -> Option<Description> {
+    fn linked_by_descriptor(&mut self, task: u64, from: &PathArg<'_>) -> Option<u32> {
         let held = match from.at {
             At::File(file) if from.text.is_empty() => self.held(task, file),
             _ => self.held_through_proc(task, &from.text),
         };
         match held? {
-            Held::Inside(id) => self.files.get(id).cloned(),
-            Held::Outside(_) => None,
+            Held::Inside(id) => Some(id),
+            Held::Outside(_) | Held::Lost(_) => None,
         }
     }
 
@@ -162,17 +172,25 @@ impl Tracker {
                 self.tree.missed(paths, source, false, repairs);
             }
             EEXIST | ENOTEMPTY => {
-                self.tree
-                    .saw(paths, target, false, FileKind::Unknown, repairs);
+                for path in [source, target] {
+                    self.tree
+                        .saw(paths, path, false, FileKind::Unknown, repairs);
+                }
             }
-            EXDEV => self.counts.blind.add("EXDEV between file systems"),
-            _ => {}
+            _ => {
+                if number == EXDEV {
+                    self.counts.blind.add("EXDEV between file systems");
+                }
+                for path in [source, target] {
+                    self.tree.looked_at(paths, path, false);
+                }
+            }
         }
     }
 
     /// A place in the trace for a file outside of the roots that is moved or linked in.
-    fn outside_place(&mut self, task: u64, path: &PathArg<'_>) -> Option<PathId> {
-        let Spot::Outside(absolute) = self.outside_of(task, path) else {
+    fn outside_place(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Option<PathId> {
+        let Spot::Outside(absolute) = self.outside_of(call, path) else {
             return None;
         };
         let top = self.scope.paths.child(PathId::TOP, b".outside")?;
@@ -189,4 +207,12 @@ impl Tracker {
         self.outside += 1;
         self.scope.paths.child(top, &kept)
     }
+}
+
+/// Whether a call with one side outside of the roots may have failed for what is there: of that too little is known.
+///
+/// A name that is taken is laid out; calls between file systems are left out when the trace is replayed.
+fn fails_elsewhere(outcome: Outcome) -> bool {
+    use crate::errno::{EEXIST, EXDEV};
+    matches!(outcome, Outcome::Error(number) if !matches!(number, EEXIST | EXDEV))
 }

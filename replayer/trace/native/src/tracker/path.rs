@@ -10,6 +10,7 @@ use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::seat::Seat;
+use crate::tracker::resolve::fails_for_ending;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
 
@@ -25,30 +26,25 @@ impl Tracker {
         if self.is_marker(call, op, path) {
             return Ok(Fate::Other);
         }
-        let (hit, slot) = self.resolve(call.task, path);
+        if op == Op::Symlink && args.text.as_deref().is_some_and(<[u8]>::is_empty) {
+            return Ok(self.drop_call(call, Hit::Empty));
+        }
+        let (hit, slot) = self.resolve(call, path);
         if op == Op::Chdir && call.outcome.is_ok() {
-            self.change_directory(call.task, path, hit);
+            self.change_directory(call, path, hit);
         }
         let Hit::Inside(place) = hit else {
             return Ok(self.drop_call(call, hit));
         };
+        if fails_for_ending(op, path, call.outcome, false) {
+            return Ok(self.drop_ending(call));
+        }
         if op == Op::Mknod
             && args
                 .mode
                 .is_some_and(|mode| !matches!(mode & S_IFMT, 0 | S_IFREG))
         {
-            self.counts
-                .not_representable
-                .add("mknod (fifo, socket or device)");
-            if call.outcome.is_ok() {
-                self.tree.made(
-                    &self.scope.paths,
-                    place,
-                    FileKind::Special,
-                    &mut self.counts.repairs,
-                );
-            }
-            return Ok(Fate::Other);
+            return Ok(self.make_special(call, place));
         }
         let on = On {
             path: Some(place),
@@ -78,6 +74,18 @@ impl Tracker {
             self.usage.changed(place);
         }
         Ok(Fate::Event)
+    }
+
+    /// A fifo, socket or device was made: no event says so, but its name is taken.
+    fn make_special(&mut self, call: &Call<'_>, place: PathId) -> Fate {
+        self.counts
+            .not_representable
+            .add("mknod (fifo, socket or device)");
+        if call.outcome.is_ok() {
+            let (paths, repairs) = (&self.scope.paths, &mut self.counts.repairs);
+            self.tree.made(paths, place, FileKind::Special, repairs);
+        }
+        Fate::Other
     }
 
     /// What the table holds of a call's arguments.
@@ -218,7 +226,7 @@ impl Tracker {
                 self.tree
                     .saw(paths, path, false, FileKind::Unknown, repairs);
             }
-            _ => {}
+            _ => self.tree.looked_at(paths, path, follow),
         }
     }
 
@@ -255,13 +263,13 @@ impl Tracker {
         }
     }
 
-    fn change_directory(&mut self, task: u64, path: &PathArg<'_>, hit: Hit) {
+    fn change_directory(&mut self, call: &Call<'_>, path: &PathArg<'_>, hit: Hit) {
         let spot = match hit {
             Hit::Inside(place) => Spot::Inside(place),
-            Hit::Outside => self.outside_of(task, path),
-            Hit::Unknown | Hit::TooLong | Hit::Nameless => Spot::Unknown,
+            Hit::Outside => self.outside_of(call, path),
+            Hit::Unknown | Hit::TooLong | Hit::Nameless | Hit::Empty => Spot::Unknown,
         };
-        if let Some(cwd) = self.tasks.cwd_mut(task) {
+        if let Some(cwd) = self.tasks.cwd_mut(call.task) {
             cwd.spot = spot;
             cwd.shown.clear();
         }

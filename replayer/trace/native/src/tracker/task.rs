@@ -66,6 +66,9 @@ impl Tracker {
         let end_ns = call.end_ns().unwrap_or(0);
         let held = self.held(call.task, file);
         self.tasks.release(call.task, file.number);
+        if let Some(Held::Lost(why)) = held {
+            return Ok(self.drop_lost(call, why));
+        }
         let Some(Held::Inside(id)) = held else {
             self.requests.closed(call.task, file.number, end_ns);
             self.counts.out_of_scope.add(call.name);
@@ -196,7 +199,7 @@ impl Tracker {
         on_exec: OnExec,
     ) -> Result<Fate, TraceError> {
         let held = self.held(call.task, file);
-        let inside = matches!(held, Some(Held::Inside(_)));
+        let inside = matches!(held, Some(Held::Inside(_) | Held::Lost(_)));
         if inside {
             self.counts.followed.add(call.name);
         } else {
@@ -254,8 +257,7 @@ impl Tracker {
         call: &Call<'_>,
         path: Option<&crate::call::PathArg<'_>>,
     ) -> Result<Fate, TraceError> {
-        let inside =
-            path.is_some_and(|path| matches!(self.resolve(call.task, path).0, Hit::Inside(_)));
+        let inside = path.is_some_and(|path| matches!(self.resolve(call, path).0, Hit::Inside(_)));
         if inside {
             self.counts.followed.add(call.name);
             self.counts

@@ -2,13 +2,13 @@
 #![allow(clippy::unnecessary_wraps, reason = "all decoders have one signature")]
 
 use crate::bytes::number;
-use crate::call::{Args, At, Kind, PathArg};
+use crate::call::{Args, At, FileArg, Kind, PathArg};
 use crate::constants::{
     AT_EMPTY_PATH, AT_REMOVEDIR, AT_SYMLINK_NOFOLLOW, O_CREAT, O_TRUNC, flags, lenient_flags,
 };
 use crate::formats::strace::decode::Decoder;
 use crate::formats::strace::scan::Scanned;
-use crate::formats::strace::value::{at, field, file, path, path_at, seen, string, string_start};
+use crate::formats::strace::value::{at, field, path, path_at, seen, string, string_start};
 use crate::op::Op;
 use std::borrow::Cow;
 
@@ -21,8 +21,8 @@ pub(crate) const DECODERS: &[(&str, Decoder)] = &[
     ("access", access), ("faccessat", faccessat), ("faccessat2", faccessat),
     ("mkdir", |call| with_mode(call, Op::Mkdir)), ("mkdirat", |call| with_mode_at(call, Op::Mkdir)),
     ("mknod", |call| with_mode(call, Op::Mknod)), ("mknodat", |call| with_mode_at(call, Op::Mknod)),
-    ("chmod", |call| with_mode(call, Op::Chmod)), ("fchmodat", |call| with_mode_at(call, Op::Chmod)),
-    ("fchmodat2", |call| with_mode_at(call, Op::Chmod)),
+    ("chmod", |call| with_mode(call, Op::Chmod)), ("fchmodat", fchmodat),
+    ("fchmodat2", fchmodat),
     ("rmdir", |call| plain(call, Op::Rmdir)), ("unlink", |call| plain(call, Op::Unlink)),
     ("unlinkat", unlinkat), ("statfs", |call| plain(call, Op::Statfs)), ("statfs64", |call| plain(call, Op::Statfs)),
     ("readlink", readlink), ("readlinkat", readlinkat),
@@ -180,6 +180,29 @@ fn with_mode_at<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
     on_path(op, path_at(call.args.get(0), call.args.get(1))?, args)
 }
 
+/// The descriptor that a call means itself: `AT_EMPTY_PATH`, and an empty path.
+pub(crate) fn own_file<'a>(call: &Scanned<'a>, bits: i64) -> Option<FileArg<'a>> {
+    let is_empty = bits & AT_EMPTY_PATH != 0 && call.args.get(1) == b"\"\"";
+    match at(call.args.get(0))? {
+        At::File(file) if is_empty => Some(file),
+        _ => None,
+    }
+}
+
+fn fchmodat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    if let Some(file) = own_file(call, lenient_flags(call.args.get(3))) {
+        return Some(Kind::File {
+            op: Op::Fchmod,
+            file,
+            args: Args {
+                mode: flags(call.args.get(2)),
+                ..Args::default()
+            },
+        });
+    }
+    with_mode_at(call, Op::Chmod)
+}
+
 fn unlinkat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     let op = if lenient_flags(call.args.get(2)) & AT_REMOVEDIR != 0 {
         Op::Rmdir
@@ -309,10 +332,10 @@ fn fchownat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
         gid: owner(call.args.get(3)),
         ..Args::default()
     };
-    if bits & AT_EMPTY_PATH != 0 && call.args.get(1) == b"\"\"" {
+    if let Some(file) = own_file(call, bits) {
         return Some(Kind::File {
             op: Op::Fchown,
-            file: file(call.args.get(0))?,
+            file,
             args,
         });
     }

@@ -5,7 +5,7 @@ use crate::bytes::{find, from, number};
 use crate::call::{Args, Kind};
 use crate::constants::{AT_SYMLINK_NOFOLLOW, lenient_flags};
 use crate::formats::strace::decode::Decoder;
-use crate::formats::strace::decode::path::on_path;
+use crate::formats::strace::decode::path::{on_path, own_file};
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{NOW, field, file, path, path_at, time_ns};
 use crate::op::Op;
@@ -69,14 +69,19 @@ fn futimesat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
 
 fn utimensat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     let args = times(call.args.get(2));
-    if call.args.get(1) == b"NULL" {
+    let bits = lenient_flags(call.args.get(3));
+    let own = match call.args.get(1) {
+        b"NULL" => Some(file(call.args.get(0))?),
+        _ => own_file(call, bits),
+    };
+    if let Some(file) = own {
         return Some(Kind::File {
             op: Op::Futimens,
-            file: file(call.args.get(0))?,
+            file,
             args,
         });
     }
-    let op = if lenient_flags(call.args.get(3)) & AT_SYMLINK_NOFOLLOW != 0 {
+    let op = if bits & AT_SYMLINK_NOFOLLOW != 0 {
         Op::Lutimens
     } else {
         Op::Utimens

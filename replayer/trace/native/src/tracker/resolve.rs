@@ -1,0 +1,244 @@
+//! Where paths of calls lead: from which directory, through which links, and what is counted where they lead nowhere.
+
+use crate::call::{At, Call, Ending, FileArg, Kind, Outcome, PathArg};
+use crate::errno::{EEXIST, EISDIR, ENOENT, ENOTDIR};
+use crate::op::{Class, Op};
+use crate::paths::Paths;
+use crate::scope::{Hit, Spot};
+use crate::tasks::Held;
+use crate::tracker::{Fate, Tracker};
+use crate::tree::Found;
+use std::rc::Rc;
+
+impl Tracker {
+    /// Where a relative path of a call begins, and the description of that directory.
+    fn base(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> (Spot, Option<u32>) {
+        let file = match path.at {
+            At::Cwd(None) => return (self.cwd(call.task), None),
+            At::Cwd(Some(shown)) => return (self.shown_cwd(call.task, shown), None),
+            At::File(file) => file,
+        };
+        match self.held(call.task, file) {
+            Some(Held::Inside(id)) => {
+                let Some(description) = self.files.get(id) else {
+                    return (Spot::Unknown, None);
+                };
+                let (place, slot) = (description.place, description.slot);
+                if let (Some(node), true) = (description.node, walks_from_base(call, path)) {
+                    self.tree.was_entered(node, &mut self.counts.repairs);
+                }
+                (Spot::Inside(place), Some(slot))
+            }
+            Some(Held::Outside(Some(absolute))) => (Spot::Outside(absolute), None),
+            // What it is cannot be told, but no directory below a root.
+            Some(Held::Outside(None)) => (Spot::Outside(Rc::from(&b"-"[..])), None),
+            Some(Held::Lost(_)) | None => (Spot::Unknown, None),
+        }
+    }
+
+    /// The working directory as `-y` shows it, from now on.
+    fn shown_cwd(&mut self, task: u64, shown: &[u8]) -> Spot {
+        let known = self.tasks.cwd_mut(task);
+        if let Some(cwd) = known.filter(|cwd| cwd.shown == *shown) {
+            return cwd.spot.clone();
+        }
+        let spot = self.locate_shown(shown).unwrap_or(Spot::Unknown);
+        if let Some(cwd) = self.tasks.cwd_mut(task) {
+            cwd.shown = shown.to_vec();
+            cwd.spot = spot.clone();
+        }
+        spot
+    }
+
+    pub(crate) fn cwd(&mut self, task: u64) -> Spot {
+        self.tasks
+            .cwd_mut(task)
+            .map_or(Spot::Unknown, |cwd| cwd.spot.clone())
+    }
+
+    /// The spot of a path that `-y` shows; None where it shows no path.
+    pub(crate) fn locate_shown(&mut self, shown: &[u8]) -> Option<Spot> {
+        let text = crate::formats::strace::value::unescape(shown);
+        if text.first() != Some(&b'/') {
+            return None;
+        }
+        Some(self.locate(&Spot::Unknown, &text))
+    }
+
+    pub(crate) fn locate(&mut self, base: &Spot, text: &[u8]) -> Spot {
+        let tree = &mut self.tree;
+        self.scope
+            .locate(base, text, &mut |paths, path| tree.link_target(paths, path))
+    }
+
+    /// Where a path of a call leads, and the description of the directory it begins at.
+    pub(crate) fn resolve(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> (Hit, Option<u32>) {
+        if let Some(hit) = self.through_proc(call.task, &path.text) {
+            return (hit, None);
+        }
+        let absolute = path.text.first() == Some(&b'/');
+        let (base, slot) = if absolute {
+            (Spot::Unknown, None)
+        } else {
+            self.base(call, path)
+        };
+        if path.text.is_empty() {
+            return (empty(&base), None);
+        }
+        let tree = &mut self.tree;
+        let mut follow = |paths: &mut Paths, path| tree.link_target(paths, path);
+        let hit = self.scope.resolve(&base, &path.text, &mut follow);
+        let hit = match hit {
+            Hit::Inside(place) if path.ending() != Ending::Name && !names_entries(call.kind) => {
+                Hit::Inside(follow(&mut self.scope.paths, place).unwrap_or(place))
+            }
+            hit => hit,
+        };
+        (hit, slot.filter(|_| !absolute))
+    }
+
+    /// Where a path that leads outside of the roots leads.
+    pub(crate) fn outside_of(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Spot {
+        let base = match path.text.first() {
+            Some(b'/') => Spot::Unknown,
+            _ => self.base(call, path).0,
+        };
+        self.locate(&base, &path.text)
+    }
+
+    /// `/proc/self/fd/7` names what the descriptor holds.
+    fn through_proc(&mut self, task: u64, text: &[u8]) -> Option<Hit> {
+        match self.held_through_proc(task, text)? {
+            Held::Inside(id) => Some(self.hit_of(id)),
+            Held::Outside(_) => Some(Hit::Outside),
+            Held::Lost(_) => Some(Hit::Nameless),
+        }
+    }
+
+    /// What a path that names an open description leads to.
+    pub(crate) fn hit_of(&mut self, id: u32) -> Hit {
+        let Some(description) = self.files.get(id).filter(|open| !open.nameless) else {
+            return Hit::Nameless;
+        };
+        let (place, node) = (description.place, description.node);
+        let ends = [true, false].map(|follow| self.tree.find(&self.scope.paths, place, follow));
+        let is_gone = node.is_some_and(|node| {
+            ends.iter().all(|found| match found {
+                Found::Node(found, _) => *found != node,
+                Found::Absent(..) => true,
+                _ => false,
+            })
+        });
+        if is_gone {
+            Hit::Nameless
+        } else {
+            Hit::Inside(place)
+        }
+    }
+
+    pub(crate) fn held_through_proc(&mut self, task: u64, text: &[u8]) -> Option<Held> {
+        let rest = text
+            .strip_prefix(b"/proc/self/fd/")
+            .or_else(|| text.strip_prefix(b"/dev/fd/"))?;
+        let (number, rest) = crate::bytes::take_digits(rest)?;
+        if !rest.is_empty() {
+            return None;
+        }
+        self.tasks.held(task, i64::try_from(number).ok()?)
+    }
+
+    /// Count a call that asks for a directory by a slash, or by dots, and fails for it.
+    pub(crate) fn drop_ending(&mut self, call: &Call<'_>) -> Fate {
+        let name = format!("{} (path that ends in a slash or dots)", call.name);
+        self.counts.not_representable.add(&name);
+        Fate::Other
+    }
+
+    /// Count a call on a descriptor of which nothing can be made again.
+    pub(crate) fn drop_lost(&mut self, call: &Call<'_>, why: &str) -> Fate {
+        let name = format!("{} ({why})", call.name);
+        self.counts.not_representable.add(&name);
+        Fate::Other
+    }
+
+    /// Count a call that is none of the trace's.
+    pub(crate) fn drop_call(&mut self, call: &Call<'_>, hit: Hit) -> Fate {
+        let counts = &mut self.counts;
+        match hit {
+            Hit::Outside | Hit::Inside(_) => counts.out_of_scope.add(call.name),
+            Hit::Unknown => counts.unknown_directory.add(call.name),
+            Hit::Nameless => counts
+                .not_representable
+                .add(&format!("{} (file without a name)", call.name)),
+            Hit::Empty => counts
+                .not_representable
+                .add(&format!("{} (empty path)", call.name)),
+            Hit::TooLong => counts
+                .not_representable
+                .add(&format!("{} (path too long)", call.name)),
+        }
+        Fate::Other
+    }
+
+    pub(crate) fn unsupported(
+        &mut self,
+        call: &Call<'_>,
+        path: Option<&PathArg<'_>>,
+        file: Option<FileArg<'_>>,
+    ) -> Fate {
+        let inside = path.is_some_and(|path| matches!(self.resolve(call, path).0, Hit::Inside(_)))
+            || file.is_some_and(|file| matches!(self.held(call.task, file), Some(Held::Inside(_))));
+        if inside {
+            self.counts.not_representable.add(call.name);
+        } else {
+            self.counts.out_of_scope.add(call.name);
+        }
+        Fate::Other
+    }
+}
+
+/// Where an empty path leads, by where it begins: no file of the trace is meant.
+fn empty(base: &Spot) -> Hit {
+    match base {
+        Spot::Inside(_) => Hit::Empty,
+        Spot::Outside(_) => Hit::Outside,
+        Spot::Unknown => Hit::Unknown,
+    }
+}
+
+/// Whether a call shows that what its path begins at is a directory: a name was looked up in it.
+fn walks_from_base(call: &Call<'_>, path: &PathArg<'_>) -> bool {
+    let looked = matches!(
+        call.outcome,
+        Outcome::Value(_) | Outcome::Error(ENOENT | EEXIST)
+    );
+    looked && !path.text.is_empty()
+}
+
+/// Whether a call is about names themselves: a slash behind a symlink's does not lead it to where the symlink leads.
+fn names_entries(kind: &Kind<'_>) -> bool {
+    match kind {
+        Kind::TwoPaths { .. } => true,
+        Kind::Path { op, .. } => op.class() == Class::Alter,
+        _ => false,
+    }
+}
+
+/// Whether a call may have failed for what its path ends with. Places have names: without the slash it would succeed.
+pub(crate) fn fails_for_ending(
+    op: Op,
+    path: &PathArg<'_>,
+    outcome: Outcome,
+    creates: bool,
+) -> bool {
+    let Outcome::Error(number) = outcome else {
+        return false;
+    };
+    let alters = op.class() == Class::Alter || creates;
+    match path.ending() {
+        Ending::Name => false,
+        Ending::Slash if number == ENOENT => matches!(op, Op::Link | Op::Mknod | Op::Symlink),
+        Ending::Slash => matches!(number, EISDIR | ENOTDIR),
+        Ending::Dots => alters || number == ENOTDIR,
+    }
+}
