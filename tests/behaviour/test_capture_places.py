@@ -1,5 +1,7 @@
-"""Where captures are made: beside the roots, and whatever becomes of the working directory."""
+"""Captures: beside the roots, whatever becomes of the working directory, and with all there is."""
 
+import json
+import os
 import subprocess
 import sys
 
@@ -46,3 +48,32 @@ def test_a_command_may_replace_the_directory_that_it_was_started_in(
     )
     assert process.returncode == 7, process.stderr
     assert (shell.home / "trace/trace.json").exists()
+
+
+SPECIAL = """
+cd root; ls; mv old new; ls -l; rm new/pipe
+mkfifo fifo; (echo hi >fifo &); cat fifo; mv fifo new/fifo; ls new; rm new/fifo
+python3 -c '
+import os, socket
+one = socket.socket(socket.AF_UNIX)
+one.bind("a socket")
+os.rename("a socket", "b"); os.stat("b"); os.link("b", "c"); os.unlink("b"); print(os.listdir())
+'
+"""
+
+
+def test_fifos_and_sockets_are_there_in_replays(shell: Shell) -> None:
+    (shell.home / "root/old").mkdir(parents=True)
+    os.mkfifo(shell.home / "root/old/pipe")
+    (shell.home / "root/old/file").write_text("content")
+    done = shell.run(
+        "capture", "-o", "trace", "--root", "root", "--keep-raw", "--", "bash", "-c", SPECIAL
+    )
+    assert done.code == 0, done.err
+    replayed = shell.run("replay", "trace", "--target", shell.target(), "--json")
+    results = replayed.document()["replay"]["results"]
+    assert results["diverged"] == []
+    assert results["omitted"] == []
+    counts = json.loads((shell.home / "trace/trace.json").read_text())["counts"]
+    assert counts["ops"]["mknod"] == 2
+    assert counts["calls_not_representable"]["openat (fifo, socket or device)"] == 2

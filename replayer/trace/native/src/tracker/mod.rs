@@ -12,6 +12,7 @@ mod open;
 pub(crate) mod overlap;
 mod pair;
 mod path;
+mod special;
 mod task;
 
 use crate::call::{Args, At, Call, FileKind, Kind, Outcome, PathArg};

@@ -12,7 +12,7 @@ use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
 use crate::tracker::{Fate, On, Tracker};
-use crate::tree::Found;
+use crate::tree::{Found, NodeId};
 
 impl Tracker {
     /// Take an open: the descriptor that it returned means something from now on.
@@ -35,6 +35,10 @@ impl Tracker {
             return Ok(self.drop_call(call, hit));
         };
         let flags = args.flags.unwrap_or(0);
+        if let Some(node) = self.special_to_open(place, flags) {
+            self.open_special(call, (place, node), on_exec(flags), shown);
+            return Ok(Fate::Other);
+        }
         let file = call.outcome.value().map(|_| self.files.count());
         let on = On {
             path: Some(place),
@@ -80,6 +84,25 @@ impl Tracker {
         let fd = call.outcome.value().unwrap_or(0);
         self.hold_new(call.task, fd, Held::Inside(id), on_exec(flags));
         Ok(Fate::Event)
+    }
+
+    fn open_special(
+        &mut self,
+        call: &Call<'_>,
+        (place, node): (PathId, NodeId),
+        on_exec: OnExec,
+        shown: Option<&[u8]>,
+    ) {
+        self.drop_special(call);
+        let Some(fd) = call.outcome.value() else {
+            return;
+        };
+        let shown = shown.unwrap_or_default();
+        let id = self.files.add(place, Some(node), shown);
+        if let Some(description) = self.files.get_mut(id) {
+            description.untold = true;
+        }
+        self.hold_new(call.task, fd, Held::Inside(id), on_exec);
     }
 
     fn open_outside(&mut self, call: &Call<'_>, path: &PathArg<'_>, args: &Args<'_>) {

@@ -1,7 +1,7 @@
 //! Calls that name files by path: what they teach about the tree, and the events they become.
 
 use crate::call::{Args, Call, FileKind, Outcome, PathArg};
-use crate::constants::{O_CREAT, O_DIRECTORY, O_NOFOLLOW, S_IFMT, S_IFREG, X_OK};
+use crate::constants::{O_CREAT, O_DIRECTORY, O_NOFOLLOW, X_OK};
 use crate::error::TraceError;
 use crate::formats::strace::value::NOW;
 use crate::infer::Placed;
@@ -10,6 +10,7 @@ use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::seat::Seat;
+use crate::tracker::special::kind_made;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
 
@@ -32,24 +33,6 @@ impl Tracker {
         let Hit::Inside(place) = hit else {
             return Ok(self.drop_call(call, hit));
         };
-        if op == Op::Mknod
-            && args
-                .mode
-                .is_some_and(|mode| !matches!(mode & S_IFMT, 0 | S_IFREG))
-        {
-            self.counts
-                .not_representable
-                .add("mknod (fifo, socket or device)");
-            if call.outcome.is_ok() {
-                self.tree.made(
-                    &self.scope.paths,
-                    place,
-                    FileKind::Special,
-                    &mut self.counts.repairs,
-                );
-            }
-            return Ok(Fate::Other);
-        }
         let on = On {
             path: Some(place),
             to_file: slot,
@@ -117,7 +100,7 @@ impl Tracker {
             }
             Op::Mknod => {
                 self.usage.renewed(paths, path, true);
-                self.tree.made(paths, path, FileKind::Regular, repairs)
+                self.tree.made(paths, path, kind_made(args), repairs)
             }
             Op::Rmdir | Op::Unlink => {
                 self.usage.renewed(paths, path, false);
