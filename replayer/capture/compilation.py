@@ -14,10 +14,23 @@ from replayer.capture.roots import Root
 from replayer.capture.staging import Staging
 from replayer.trace import Computed, ImportOptions, import_trace
 
-__all__ = ["Compilation", "compile_trace", "way_to_compile"]
+__all__ = ["Compilation", "Known", "compile_trace", "way_to_compile"]
 
 PRESET = 1  # chosen: a log shrinks to a fifteenth at 60 MB/s, and little more at a tenth of that
 BLOCK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Known:
+    """What no log says, and without which none can be understood.
+
+    Attributes:
+        roots: Whose files are the trace.
+        directories: Working directories at the beginning: of a process, or (None) of all others.
+    """
+
+    roots: tuple[Root, ...]
+    directories: tuple[tuple[int | None, Path], ...]
 
 
 @dataclass(frozen=True)
@@ -25,16 +38,14 @@ class Compilation:
     """What the importer is told.
 
     Attributes:
-        roots: Whose files are the trace.
-        directories: Working directories at the beginning: of a process, or (None) of all others.
+        known: Roots and working directories.
         note: Where the trace comes from.
         raw: Whether strace's text stays in the trace.
         calibration: What strace adds, for what the recording itself does not tell.
         computed: What the command did beside its calls; None where that is not known.
     """
 
-    roots: tuple[Root, ...]
-    directories: tuple[tuple[int | None, Path], ...]
+    known: Known
     note: str
     raw: RawLog
     calibration: Calibration | None
@@ -59,13 +70,13 @@ def compile_trace(
 
 
 def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
-    measured = compilation.calibration
+    measured, known = compilation.calibration, compilation.known
     return ImportOptions(
-        roots=[root.absolute for root in compilation.roots],
-        aliases=[(root.alias, root.absolute) for root in compilation.roots if root.alias],
+        roots=[root.absolute for root in known.roots],
+        aliases=[(root.alias, root.absolute) for root in known.roots if root.alias],
         format="strace",
         manifest=staging.tree,
-        directories=compilation.directories,
+        directories=known.directories,
         note=compilation.note,
         probed=None if measured is None else measured.document(),
         probe_method="" if measured is None else measured.method,
@@ -73,13 +84,13 @@ def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
     )
 
 
-def way_to_compile(staging: Staging, target: Path, compilation: Compilation) -> str:
+def way_to_compile(staging: Staging, target: Path, known: Known) -> str:
     """Return the command that compiles a recording later."""
     words = ["replayer", "import", *map(str, _logs(staging)), "--format", "strace"]
     words += ["--tree", str(staging.tree), "-o", str(target)]
-    for task, directory in compilation.directories:
+    for task, directory in known.directories:
         words += ["--cwd", str(directory) if task is None else f"{task}={directory}"]
-    for root in compilation.roots:
+    for root in known.roots:
         words += ["--root", str(root.absolute)]
         words += [] if root.alias is None else ["--alias", f"{root.alias}={root.absolute}"]
     return shlex.join(words)

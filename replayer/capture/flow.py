@@ -14,7 +14,7 @@ from typing import Any, Literal
 from replayer.capture.attaching import family_to_attach
 from replayer.capture.calibration import Calibration, measure_tracer
 from replayer.capture.commands import check_command
-from replayer.capture.compilation import Compilation, compile_trace, way_to_compile
+from replayer.capture.compilation import Compilation, Known, compile_trace, way_to_compile
 from replayer.capture.log import Log
 from replayer.capture.order import Attach, Launch, Order
 from replayer.capture.permission import explain_refusal
@@ -37,6 +37,7 @@ from replayer.capture.strace import (
     try_strace,
 )
 from replayer.capture.tree import Listed, Listing, list_tree
+from replayer.errors import ReplayerError
 from replayer.measure.units import format_bytes, format_count
 from replayer.trace import Computed
 
@@ -45,9 +46,13 @@ __all__ = ["capture"]
 
 @dataclass(frozen=True)
 class _Capture:
-    """What does not change from here on."""
+    """What does not change from here on.
+
+    The working directory is that of the beginning: the command may remove or replace it.
+    """
 
     order: Order
+    directory: Path
     target: Path
     roots: tuple[Root, ...]
     strace: Strace
@@ -83,20 +88,29 @@ def capture(order: Order) -> int:
         ReplayerError: What was asked cannot be meant, or the recording could not be compiled.
         TracerError: strace is missing, too old or not permitted.
     """
-    target = order.target.absolute()
+    directory = _working_directory()
+    target = Path(os.path.realpath(order.target.parent)) / order.target.name
     roots = check_roots(order.roots)
     for doubt in doubts_of(roots, target):
         say(f"warning: {doubt}")
     strace = find_strace()
-    staging = make_staging(target)
-    job = _Capture(order, target, roots, strace, staging, make_progress(order.telling, sys.stderr))
+    staging = make_staging(target, [root.absolute for root in roots])
+    progress = make_progress(order.telling, sys.stderr)
+    job = _Capture(order, directory, target, roots, strace, staging, progress)
     try:
         done = _record(job)
     except BaseException:
-        if not staging.log.exists() or staging.log.stat().st_size == 0:
-            staging.remove()
+        _keep_recording(job, ())
         raise
     return _finish(job, done)
+
+
+def _working_directory() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        message = "the working directory has been removed"
+        raise ReplayerError(message, hint="change to one that exists") from error
 
 
 def _record(job: _Capture) -> _Done:
@@ -155,7 +169,6 @@ def _look(
 ) -> _Before:
     listing = Listing(
         exclude=job.order.exclude,
-        hidden=frozenset({os.fsencode(job.staging.folder), os.fsencode(job.target)}),
         tell=lambda count: job.progress.line(f"listing the roots · {count:,} files"),
     )
     listed = list_tree(job.roots, listing, job.staging.tree)
@@ -177,16 +190,12 @@ def _finish(job: _Capture, done: _Done) -> int:
         job.staging.remove()
         message = f"{job.target}: was not made: no call was recorded"
         raise NothingRecordedError(message, hint="the process did nothing with files meanwhile")
-    sidecar = _describe(job, done)
-    job.staging.sidecar.write_text(sidecar.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    write_prelude(job.staging.prelude, done.before.states, done.before.time)
-    compilation = _compilation(job, done)
     try:
-        document = compile_trace(job.staging, job.target, compilation, job.progress)
+        sidecar, document = _compile(job, done)
     except BaseException:
-        job.progress.clear()
-        say(f"the recording is kept in {job.staging.folder}; this compiles it:")
-        say(f"  {way_to_compile(job.staging, job.target, compilation)}")
+        if isinstance(job.order.what, Launch):
+            say(f"the command ended with exit status {done.recording.status}")
+        _keep_recording(job, done.before.states)
         raise
     job.staging.remove()
     for remark in sidecar.remarks:
@@ -195,13 +204,34 @@ def _finish(job: _Capture, done: _Done) -> int:
     return done.recording.status
 
 
-def _compilation(job: _Capture, done: _Done) -> Compilation:
+def _compile(job: _Capture, done: _Done) -> tuple[Sidecar, dict[str, Any]]:
+    sidecar = _describe(job, done)
+    job.staging.sidecar.write_text(sidecar.model_dump_json(indent=1) + "\n", encoding="utf-8")
+    write_prelude(job.staging.prelude, done.before.states, done.before.time)
+    compilation = Compilation(
+        known=_known(job, done.before.states),
+        note=_note(job.order),
+        raw=job.order.raw,
+        calibration=done.before.calibration,
+        computed=_computed(job, done),
+    )
+    return sidecar, compile_trace(job.staging, job.target, compilation, job.progress)
+
+
+def _keep_recording(job: _Capture, states: tuple[ProcessState, ...]) -> None:
+    """Say where a recording is that became no trace; where nothing was recorded, leave nothing."""
+    job.progress.clear()
+    if not job.staging.holds_recording:
+        job.staging.remove()
+        return
+    say(f"the recording is kept in {job.staging.folder}; this compiles it:")
+    say(f"  {way_to_compile(job.staging, job.target, _known(job, states))}")
+
+
+def _known(job: _Capture, states: tuple[ProcessState, ...]) -> Known:
     if isinstance(job.order.what, Launch):
-        directories: tuple[tuple[int | None, Path], ...] = ((None, Path.cwd()),)
-    else:
-        directories = tuple((state.pid, Path(state.cwd)) for state in done.before.states)
-    note, measured = _note(job.order), done.before.calibration
-    return Compilation(job.roots, directories, note, job.order.raw, measured, _computed(job, done))
+        return Known(job.roots, ((None, job.directory),))
+    return Known(job.roots, tuple((state.pid, Path(state.cwd)) for state in states))
 
 
 def _computed(job: _Capture, done: _Done) -> Computed | None:

@@ -82,9 +82,7 @@ def doubts_of(roots: Sequence[Root], target: Path) -> list[str]:
         if text in OF_THE_SYSTEM:
             doubts.append(f"{text} is the system's: the trace will hold what every program does")
         if target.is_relative_to(root.absolute):
-            doubts.append(
-                f"{target} lies in the root {text}: the trace is left out of its own tree"
-            )
+            doubts.append(f"{target} lies in the root {text}: later captures will list it")
     return doubts
 
 

@@ -1,11 +1,14 @@
 """The folder beside a trace in which a capture is written, until the trace stands.
 
-It bears the trace's name, so that what a crash leaves can be found; only its owner can read it.
+It bears the trace's name, so that what a crash leaves can be found; only its owner can read it. It
+never lies in a root: a program that lists the root would see it, and no replay could show it that.
 """
 
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,13 +48,22 @@ class Staging:
         """What strace said when it attached."""
         return self.folder / "strace.err"
 
+    @property
+    def holds_recording(self) -> bool:
+        """Whether strace has written anything."""
+        return self.log.exists() and self.log.stat().st_size > 0
+
     def remove(self) -> None:
         """Remove all of it."""
         shutil.rmtree(self.folder)
 
 
-def make_staging(target: Path) -> Staging:
-    """Make the folder.
+def make_staging(target: Path, roots: Sequence[Path]) -> Staging:
+    """Make the folder: beside the trace, or where that is in a root, beside the root.
+
+    Args:
+        target: The trace; absolute, without links or dots before its last component.
+        roots: The roots, in the same form.
 
     Raises:
         ReplayerError: The trace exists already, or nothing can be made beside it.
@@ -60,8 +72,29 @@ def make_staging(target: Path) -> Staging:
         message = f"{target}: exists already"
         raise ReplayerError(message, hint="name a trace that does not exist yet; none is replaced")
     try:
-        prefix = f".{target.name}.capture-"
-        return Staging(Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent)))
+        beside = _make_in(target.parent, target)
     except OSError as error:
         message = f"{target.parent}: {error.strerror}"
         raise ReplayerError(message, hint="name a trace in a folder that you can write") from error
+    root = _root_of(target, roots)
+    if root is None:
+        return Staging(beside)
+    beside.rmdir()
+    return Staging(_make_outside(target, root, roots))
+
+
+def _make_outside(target: Path, root: Path, roots: Sequence[Path]) -> Path:
+    for place in (root.parent, Path(tempfile.gettempdir()).resolve()):
+        if _root_of(place, roots) is None:
+            with suppress(OSError):
+                return _make_in(place, target)
+    message = f"{target}: lies in the root {root}, and the folder that holds it cannot be written"
+    raise ReplayerError(message, hint="name a trace outside of the roots")
+
+
+def _root_of(path: Path, roots: Sequence[Path]) -> Path | None:
+    return next((root for root in roots if path.is_relative_to(root)), None)
+
+
+def _make_in(folder: Path, target: Path) -> Path:
+    return Path(tempfile.mkdtemp(prefix=f".{target.name}.capture-", dir=folder))

@@ -51,6 +51,7 @@ CALLS = (
             "io_submit",
             "accept",
             "accept4",
+            "bind",
             "shutdown",
         )
     ),

@@ -63,12 +63,10 @@ class Listing:
 
     Attributes:
         exclude: Globs: of names, or of paths below a root where they hold a slash.
-        hidden: Absolute paths that are ours and no part of any tree.
         tell: Is told the number of entries now and then.
     """
 
     exclude: Sequence[str]
-    hidden: frozenset[bytes]
     tell: Callable[[int], None]
 
 
@@ -84,7 +82,7 @@ def list_tree(roots: Sequence[Root], listing: Listing, file: Path) -> tuple[List
         for root in roots:
             prefix = os.fsencode(root.top) + b":"
             walk = _Walk(root, b"" if root is roots[0] else prefix, prefix, spool)
-            for count, line in enumerate(walk.lines(skip, listing.hidden)):
+            for count, line in enumerate(walk.lines(skip)):
                 out.write(line)
                 if count % TOLD_EVERY == 0:
                     listing.tell(sum(done.entries for done in results) + count)
@@ -105,7 +103,7 @@ class _Walk:
         self._prefix = prefix
         self._spool = spool
 
-    def lines(self, skip: Callable[[bytes], bool], hidden: frozenset[bytes]) -> Iterator[bytes]:
+    def lines(self, skip: Callable[[bytes], bool]) -> Iterator[bytes]:
         """Yield a line for each entry; parents come before children."""
         self._spool.seek(0)
         self._spool.truncate()
@@ -114,13 +112,10 @@ class _Walk:
         pending: bytes | None = b""
         while pending is not None:
             for path in self._names(pending):
-                whole = self._top + b"/" + path
-                if whole in hidden:
-                    continue
                 if skip(path):
                     self.listed.excluded += 1
                 else:
-                    yield from self._line(path, whole)
+                    yield from self._line(path, self._top + b"/" + path)
             pending, read = self._next(read)
 
     def _names(self, directory: bytes) -> Iterator[bytes]:

@@ -25,7 +25,7 @@ what it costs
   at full speed. Programs that do nothing but file calls on a fast local disk run 5 to 30 times as
   long, those that wait for a mount or compute hardly longer. What strace costs on this machine is
   measured first, in a tenth of a second, and taken off when the trace is made. The log takes about
-  110 bytes a call on the disk of TRACE until it is compiled.
+  110 bytes a call beside TRACE until it is compiled; where TRACE lies in a root, beside the root.
   With -p, all calls of the process are stopped, the recorded ones or not, until Ctrl-C.
 
 what it does not see

@@ -210,6 +210,7 @@ def test_the_tree_is_that_of_before_and_nothing_of_ours_is_in_it(shell: Shell) -
     done = capture(shell, *words, trace="root/trace")
     assert done.code == 0
     assert "lies in the root" in done.err
+    assert sorted(path.name for path in root.iterdir()) == ["new", "sub", "trace"]
     packed = (root / "trace/raw/tree.tsv.xz").read_bytes()
     rows = lzma.decompress(packed).decode().splitlines()
     assert rows[0] == "path\ttype\tsize\tmode\tlink"
@@ -348,8 +349,10 @@ def test_where_tracing_is_forbidden_one_is_told_why(shell: Shell, tmp_path: Path
 
 
 def test_a_recording_that_does_not_compile_is_kept(shell: Shell) -> None:
-    done = capture(shell, "--", "mkdir", "trace", "root/made")  # the first in the importer's way
-    assert done.code != 0
+    in_the_way = "mkdir trace root/made; exit 7"  # the first in the importer's way
+    done = capture(shell, "--", "sh", "-c", in_the_way)
+    assert done.code == 2
+    assert "the command ended with exit status 7" in done.err
     assert "the recording is kept in" in done.err
     again = next(line for line in done.err.splitlines() if "replayer import" in line)
     words = again.split()[2:]

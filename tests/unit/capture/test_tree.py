@@ -19,9 +19,9 @@ NAMES = st.binary(min_size=1, max_size=12).filter(
 
 
 def listed(
-    file: Path, *roots: Path, exclude: tuple[str, ...] = (), hidden: frozenset[bytes] = frozenset()
+    file: Path, *roots: Path, exclude: tuple[str, ...] = ()
 ) -> tuple[list[bytes], tuple[Listed, ...]]:
-    results = list_tree(check_roots(roots), Listing(exclude, hidden, lambda _: None), file)
+    results = list_tree(check_roots(roots), Listing(exclude, lambda _: None), file)
     lines = lzma.decompress(file.read_bytes()).split(b"\n")
     assert lines[0] == b"path\ttype\tsize\tmode\tlink"
     assert lines[-1] == b""
@@ -101,13 +101,6 @@ def test_globs_leave_out_names_and_paths_with_all_below(tmp_path: Path) -> None:
     assert result.excluded == 3
 
 
-def test_what_is_hidden_is_neither_listed_nor_counted(tmp_path: Path) -> None:
-    (tmp_path / "root/ours/file").mkdir(parents=True)
-    hidden = frozenset({os.fsencode(tmp_path / "root/ours")})
-    lines, (result,) = listed(tmp_path / "tree", tmp_path / "root", hidden=hidden)
-    assert len(lines) == result.entries == 1
-
-
 def test_directories_that_cannot_be_listed_are_counted_and_named(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
@@ -128,7 +121,7 @@ def test_memory_does_not_grow_with_the_tree(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     check = check_roots([root])
-    listing = Listing((), frozenset(), lambda _: None)
+    listing = Listing((), lambda _: None)
 
     def peak() -> int:
         tracemalloc.start()

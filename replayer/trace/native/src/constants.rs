@@ -89,6 +89,7 @@ pub(crate) const RENAME_EXCHANGE: i64 = 0x2;
 pub(crate) const X_OK: i64 = 1;
 pub(crate) const S_IFLNK: i64 = 0xa000;
 pub(crate) const S_IFREG: i64 = 0x8000;
+pub(crate) const S_IFSOCK: i64 = 0xc000;
 pub(crate) const S_IFDIR: i64 = 0x4000;
 pub(crate) const S_IFMT: i64 = 0xf000;
 

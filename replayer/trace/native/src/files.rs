@@ -24,6 +24,8 @@ pub(crate) struct Description {
     pub(crate) appends: bool,
     /// It was opened without a name (`O_TMPFILE`): its path is that of a directory.
     pub(crate) nameless: bool,
+    /// No event says that it was opened: it is one of a fifo, socket or device.
+    pub(crate) untold: bool,
     /// It holds, or held, a lock that its end lets go.
     pub(crate) locks: bool,
     /// The text that `-y` showed for it last.
@@ -55,6 +57,7 @@ impl Files {
             offset: Some(0),
             appends: false,
             nameless: false,
+            untold: false,
             locks: false,
             shown: shown.to_vec(),
         };

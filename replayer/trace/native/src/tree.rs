@@ -126,6 +126,8 @@ pub(crate) struct Tree {
     generation: u32,
     /// Symlinks followed in the walk that is under way, all together.
     links: u32,
+    /// There is, or was, a fifo, socket or device.
+    pub(crate) holds_special: bool,
 }
 
 impl Tree {
@@ -138,6 +140,7 @@ impl Tree {
             walked: Vec::new(),
             generation: 1,
             links: 0,
+            holds_special: false,
         }
     }
 
@@ -157,6 +160,7 @@ impl Tree {
     pub(crate) fn add(&mut self, kind: FileKind) -> NodeId {
         let id = NodeId::from_index(self.nodes.len());
         self.nodes.push(Node::new(kind));
+        self.holds_special |= kind == FileKind::Special;
         id
     }
 
@@ -343,6 +347,7 @@ impl Tree {
             && node.kind != kind
         {
             node.kind = kind;
+            self.holds_special |= kind == FileKind::Special;
             self.forget_walks();
         }
     }

@@ -27,6 +27,8 @@ fn stamps_and_numbers_of_every_kind_are_taken_off() {
         "4711  12:21:46.284771 ",
         "4711  1795222977.875185 ",
         "4711  1795224641.901361137 ",
+        "4711  1795224641.901361 (+     0.000020) ",
+        "4711  12:21:46 (+     0.000020) ",
         "12:21:46 ",
         "     0.000020 ",
         "[pid  4711] ",
@@ -193,6 +195,30 @@ fn strace_itself_cuts_lines_on_stderr_with_notices_of_new_processes() {
     ] {
         assert!(lines.iter().any(|line| line == expected), "{lines:?}");
     }
+}
+
+#[test]
+fn stacks_dumps_and_summaries_are_notices_and_no_stamps() {
+    let mut asked = asked(
+        "9 [00007f63fdc23c47] openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3\n \
+         > /usr/lib/x86_64-linux-gnu/libc.so.6(__open64+0x40) [0xf8f40]\n\
+         9 [00007f63fdc23c48] read(3, \"x\"..., 4096) = 10\n \
+         | 00000  68 69 0a                                          hi.              |\n \
+         * 10 bytes in buffer 0\n\
+         9 [????????????????] +++ exited with 0 +++\n\
+         % time     seconds  usecs/call     calls    errors syscall\n\
+         ------ ----------- ----------- --------- --------- ----------------\n\
+         100.00    0.000258           1       194        27 total\n",
+    );
+    asked.request.strict = true;
+    let trace = asked.import();
+    assert_eq!(
+        trace.lines(),
+        ["open r/a #0 = 0", "read #0 = 10", "close_exit #0 = 0"]
+    );
+    assert_eq!(trace.document["clock"]["kind"], "none");
+    assert_eq!(trace.count("/counts/lines"), 9);
+    assert_eq!(trace.count("/counts/notices"), 7);
 }
 
 #[test]

@@ -61,9 +61,13 @@ impl Tracker {
         Ok(Fate::Event)
     }
 
+    /// The description of a file in the trace; a fifo, socket or device has no bytes of its own.
     pub(crate) fn inside(&mut self, task: u64, file: FileArg<'_>) -> Option<u32> {
         match self.held(task, file)? {
-            Held::Inside(id) => Some(id),
+            Held::Inside(id) => {
+                let node = self.files.get(id).and_then(|one| one.node);
+                (!self.tree.is_special(node)).then_some(id)
+            }
             Held::Outside(_) | Held::Lost(_) => None,
         }
     }

@@ -44,6 +44,11 @@ impl Tracker {
                 return Ok(Fate::Other);
             }
         };
+        let node = self.files.get(id).and_then(|one| one.node);
+        if self.tree.is_special(node) {
+            self.drop_special(call);
+            return Ok(Fate::Other);
+        }
         let text = args.text.as_deref().unwrap_or_default();
         if op == Op::Ioctl && !KNOWN_IOCTLS.iter().any(|known| text.starts_with(known)) {
             let name = format!("ioctl({})", String::from_utf8_lossy(text));

@@ -97,11 +97,13 @@ impl Tracker {
         let id = self.files.add(path, placed.map(|(node, _)| node), shown);
         if let Some(description) = self.files.get_mut(id) {
             description.offset = None;
-            self.adopted.push(Adopted {
+            description.untold = self.tree.is_special(description.node);
+            let told = (!description.untold).then_some(Adopted {
                 path,
                 slot: description.slot,
                 known: None,
             });
+            self.adopted.extend(told);
         }
         self.counts.inherited += 1;
         Held::Inside(id)

@@ -13,6 +13,7 @@ pub(crate) mod overlap;
 mod pair;
 mod path;
 mod resolve;
+mod special;
 mod task;
 
 use crate::call::{Args, Call, FileKind, Kind, Outcome};

@@ -13,7 +13,7 @@ use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
 use crate::tracker::resolve::fails_for_ending;
 use crate::tracker::{Fate, On, Tracker};
-use crate::tree::Found;
+use crate::tree::{Found, NodeId};
 
 impl Tracker {
     /// Take an open: the descriptor that it returned means something from now on.
@@ -37,6 +37,10 @@ impl Tracker {
         let flags = args.flags.unwrap_or(0);
         if fails_for_ending(Op::Open, path, call.outcome, flags & O_CREAT != 0) {
             return Ok(self.drop_ending(call));
+        }
+        if let Some(node) = self.special_to_open(place, flags) {
+            self.open_special(call, (place, node), on_exec(flags), shown);
+            return Ok(Fate::Other);
         }
         let file = call.outcome.value().map(|_| self.files.count());
         let on = On {
@@ -73,16 +77,21 @@ impl Tracker {
         }
         self.order.file(file.unwrap_or(0), Access::Write);
         if flags & O_TRUNC != 0 && flags & O_ACCMODE != 0 {
-            if let Some(node) = node {
-                self.tree.resized(node, 0);
-                self.order.data(node, (0, i64::MAX), Access::Write);
-            }
-            self.usage.changed(place);
+            self.emptied(place, node);
         }
         self.usage.opened(place, seat.thread);
         let fd = call.outcome.value().unwrap_or(0);
         self.hold_new(call.task, fd, Held::Inside(id), on_exec(flags));
         Ok(Fate::Event)
+    }
+
+    /// The open cut off what was in the file.
+    fn emptied(&mut self, place: PathId, node: Option<NodeId>) {
+        if let Some(node) = node {
+            self.tree.resized(node, 0);
+            self.order.data(node, (0, i64::MAX), Access::Write);
+        }
+        self.usage.changed(place);
     }
 
     /// Where an open led that leads elsewhere by its path: a link outside of the roots may lead into them.
@@ -106,6 +115,25 @@ impl Tracker {
         let node = self.files.get(id)?.node;
         let found = self.tree.find(&self.scope.paths, place, true);
         matches!(found, Found::Node(found, _) if Some(found) == node).then_some(place)
+    }
+
+    fn open_special(
+        &mut self,
+        call: &Call<'_>,
+        (place, node): (PathId, NodeId),
+        on_exec: OnExec,
+        shown: Option<&[u8]>,
+    ) {
+        self.drop_special(call);
+        let Some(fd) = call.outcome.value() else {
+            return;
+        };
+        let shown = shown.unwrap_or_default();
+        let id = self.files.add(place, Some(node), shown);
+        if let Some(description) = self.files.get_mut(id) {
+            description.untold = true;
+        }
+        self.hold_new(call.task, fd, Held::Inside(id), on_exec);
     }
 
     fn open_outside(&mut self, call: &Call<'_>, path: &PathArg<'_>, hit: Hit, args: &Args<'_>) {

@@ -1,7 +1,7 @@
 //! Calls that name files by path: what they teach about the tree, and the events they become.
 
 use crate::call::{Args, Call, FileKind, Outcome, PathArg};
-use crate::constants::{O_CREAT, O_DIRECTORY, O_NOFOLLOW, S_IFMT, S_IFREG, X_OK};
+use crate::constants::{O_CREAT, O_DIRECTORY, O_NOFOLLOW, X_OK};
 use crate::error::TraceError;
 use crate::formats::strace::value::NOW;
 use crate::infer::Placed;
@@ -11,6 +11,7 @@ use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::seat::Seat;
 use crate::tracker::resolve::fails_for_ending;
+use crate::tracker::special::kind_made;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
 
@@ -38,13 +39,6 @@ impl Tracker {
         };
         if fails_for_ending(op, path, call.outcome, false) {
             return Ok(self.drop_ending(call));
-        }
-        if op == Op::Mknod
-            && args
-                .mode
-                .is_some_and(|mode| !matches!(mode & S_IFMT, 0 | S_IFREG))
-        {
-            return Ok(self.make_special(call, place));
         }
         let on = On {
             path: Some(place),
@@ -74,18 +68,6 @@ impl Tracker {
             self.usage.changed(place);
         }
         Ok(Fate::Event)
-    }
-
-    /// A fifo, socket or device was made: no event says so, but its name is taken.
-    fn make_special(&mut self, call: &Call<'_>, place: PathId) -> Fate {
-        self.counts
-            .not_representable
-            .add("mknod (fifo, socket or device)");
-        if call.outcome.is_ok() {
-            let (paths, repairs) = (&self.scope.paths, &mut self.counts.repairs);
-            self.tree.made(paths, place, FileKind::Special, repairs);
-        }
-        Fate::Other
     }
 
     /// What the table holds of a call's arguments.
@@ -125,7 +107,7 @@ impl Tracker {
             }
             Op::Mknod => {
                 self.usage.renewed(paths, path, true);
-                self.tree.made(paths, path, FileKind::Regular, repairs)
+                self.tree.made(paths, path, kind_made(args), repairs)
             }
             Op::Rmdir | Op::Unlink => {
                 self.usage.renewed(paths, path, false);

@@ -74,10 +74,14 @@ impl Tracker {
             self.counts.out_of_scope.add(call.name);
             return Ok(Fate::Other);
         };
-        let Some(slot) = self.files.get(id).map(|description| description.slot) else {
+        let Some((slot, untold)) = self.files.get(id).map(|one| (one.slot, one.untold)) else {
             return Ok(Fate::Other);
         };
         let gone = self.files.release(id);
+        if untold {
+            self.counts.followed.add(call.name);
+            return Ok(Fate::Other);
+        }
         let op = if gone.is_some() {
             Op::Close
         } else {
@@ -115,7 +119,7 @@ impl Tracker {
     /// Descriptions lose a descriptor without a close: those that lose their last one end.
     fn let_go(&mut self, call: &Call<'_>, ids: Vec<u32>) -> Result<(), TraceError> {
         for id in ids {
-            if let Some(description) = self.files.release(id) {
+            if let Some(description) = self.files.release(id).filter(|one| !one.untold) {
                 let silent = Call::implied(call.task, call.name, call.start_ns);
                 self.emit_close(&silent, Op::CloseExit, description.slot, Some(description))?;
             }

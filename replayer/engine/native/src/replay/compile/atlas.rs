@@ -31,7 +31,7 @@ pub(crate) struct Atlas {
     /// Length of the trace's directory and a slash.
     prefix: usize,
     pub(crate) tree: Vec<TreeEntry>,
-    /// Rows of fifos, sockets, devices and symlinks that are not made.
+    /// Rows of symlinks that are not made.
     pub(crate) special: HashSet<u32>,
     /// Directories in which other users make and remove entries, by path.
     crowded: HashSet<Box<[u8]>>,
@@ -172,7 +172,8 @@ impl Atlas {
                 continue;
             }
             let kept = match (entry.kind, &entry.link) {
-                ('f' | 'd', _) => true,
+                // A file stands in for a fifo, a socket or a device.
+                ('f' | 'd' | 'o', _) => true,
                 ('l', Some(link)) => path::link_stays_inside(path, link),
                 _ => false,
             };

@@ -175,7 +175,6 @@ impl Gathering<'_> {
             return false;
         };
         let found = match &node.kind {
-            Kind::Special => return false,
             Kind::File => Found::new(EntryKind::File, node.size, node.mode),
             Kind::Directory(_) => Found::new(EntryKind::Directory, 0, node.mode),
             Kind::Link(text) => {

@@ -32,7 +32,6 @@ pub(crate) enum Kind {
     File,
     Directory(BTreeMap<Box<[u8]>, NodeId>),
     Link(Box<[u8]>),
-    Special,
 }
 
 #[derive(Clone, Debug)]

@@ -11,8 +11,6 @@ const TRUNC: u32 = 0o1000;
 const APPEND: u32 = 0o2000;
 const KEEP_SIZE: i64 = 1;
 const EXCHANGE: i64 = 2;
-const TYPE_BITS: u32 = 0o170_000;
-const REGULAR: u32 = 0o100_000;
 
 impl Past<'_> {
     /// Let an event happen. One that failed did nothing.
@@ -74,11 +72,9 @@ impl Past<'_> {
             Op::Mkdir => {
                 self.make(path, Kind::Directory(BTreeMap::new()), mode);
             }
+            // A file stands in for a fifo, a socket or a device.
             Op::Mknod => {
-                let bits = Operands(event).mode_bits(TYPE_BITS);
-                let is_file = bits == 0 || bits == REGULAR;
-                let kind = if is_file { Kind::File } else { Kind::Special };
-                self.make(path, kind, mode);
+                self.make(path, Kind::File, mode);
             }
             Op::Symlink => {
                 let text = event.text.as_deref().unwrap_or_default();

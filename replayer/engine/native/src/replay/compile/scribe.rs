@@ -27,8 +27,6 @@ const CROSSES: i64 = -18;
 /// `EFAULT`.
 const FAULTS: i64 = -14;
 pub(crate) const UNKNOWN: Reason = "call that is not replayed";
-const TYPE_BITS: u32 = 0o170_000;
-const REGULAR: u32 = 0o100_000;
 /// The largest buffer that a performance is given (chosen: 1024 of it, as one readv takes them, hold the most a read moves).
 const BUFFER_BYTES: u64 = MOST_DATA.div_ceil(1024).next_multiple_of(4096);
 
@@ -38,7 +36,7 @@ pub(crate) struct Scribe<'a> {
     pub(crate) atlas: &'a Atlas,
     pub(crate) table: &'a Table,
     pub(crate) slots: Slots,
-    /// Rows of paths that became special.
+    /// Rows of paths where nothing is made.
     special: HashSet<u32>,
     /// Texts of the chunk that is being filled.
     pub(crate) texts: Vec<u8>,
@@ -215,15 +213,8 @@ impl<'a> Scribe<'a> {
         is_below.then(|| u32::try_from(outer.len() + 1).unwrap_or(0))
     }
 
-    /// Note what became of a special file.
+    /// Note what became of something that was not made.
     pub(crate) fn note_special(&mut self, event: &Event) -> Result<(), Reason> {
-        let mode = Operands(event).mode_bits(TYPE_BITS);
-        if event.op == Op::Mknod && mode != 0 && mode != REGULAR {
-            if event.result >= 0 {
-                self.special.extend(event.path);
-            }
-            return Err(SPECIAL);
-        }
         let row = event.path.filter(|row| self.is_special(*row));
         let Some(row) = row.filter(|_| event.result >= 0) else {
             return Ok(());
@@ -242,7 +233,7 @@ impl<'a> Scribe<'a> {
         Err(SPECIAL)
     }
 
-    /// Special files that are there before.
+    /// What is not made of what is there before.
     pub(crate) fn begin_special(&mut self) {
         self.special.extend(&self.atlas.special);
     }

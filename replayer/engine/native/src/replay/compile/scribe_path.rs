@@ -73,6 +73,7 @@ impl Scribe<'_> {
             Op::Chdir => Deed::Chdir { at },
             Op::Statfs => Deed::Statfs { path: at.path },
             Op::Mkdir => Deed::Mkdir { at, mode },
+            // Of whatever type: a file stands in for a fifo, a socket or a device.
             Op::Mknod => Deed::Mknod { at, mode },
             Op::Rmdir => Deed::Rmdir { at },
             Op::Unlink => Deed::Unlink { at },

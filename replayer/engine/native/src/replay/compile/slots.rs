@@ -12,7 +12,7 @@ pub(crate) type Reason = &'static str;
 pub(crate) type Seat = (Lane, u64);
 
 pub(crate) const NOT_OPEN: Reason = "file is not open";
-pub(crate) const SPECIAL: Reason = "special file";
+pub(crate) const SPECIAL: Reason = "symlink that leads out of the trace";
 const TOO_MANY: Reason = "too many files are open";
 
 #[derive(Debug)]

@@ -213,6 +213,30 @@ fn own_paths_and_their_tops_are_found() {
     );
 }
 
+const FIFOS: &str = "\
+10 1700000000.000000 getdents64(3</r>, 0x5 /* 3 entries */, 32768) = 72 <0.000010>
+10 1700000000.000100 rename(\"/r/p\", \"/r/q\") = 0 <0.000010>
+10 1700000000.000200 mknodat(AT_FDCWD, \"/r/s\", S_IFIFO|0600) = 0 <0.000010>
+";
+
+#[test]
+fn a_file_stands_in_for_a_fifo() {
+    let (_folder, trace) = imported(FIFOS, "p\tp\t0\t600\t\n");
+    let source = source_of(&trace);
+    let found = own_of_tree(&source.atlas);
+    let stand_in = found
+        .get(&b"t/r/p"[..])
+        .map(|found| (found.kind, found.size));
+    assert_eq!(stand_in, Some((EntryKind::File, 0)));
+    let reel = compile_whole(&source, true).unwrap();
+    assert!(omitted(&reel).is_empty());
+    let [_, _, rename, mknod] = &cues(&reel)[0][..] else {
+        panic!()
+    };
+    assert!(matches!(rename.0.deed, Deed::Rename { .. }));
+    assert!(matches!(mknod.0.deed, Deed::Mknod { mode: 0o600, .. }));
+}
+
 const CONTENDED: &str = "\
 10 1700000000.000000 mkdir(\"/r/d\", 0755) = 0 <0.000010>
 10 1700000000.000100 openat(AT_FDCWD, \"/r/d\", O_RDONLY|O_DIRECTORY) = 3 <0.000010>

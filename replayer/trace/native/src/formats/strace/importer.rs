@@ -363,6 +363,10 @@ impl Importer {
         for _ in 0..self.halves.count() {
             tracker.counts.halves.add("cut by the end of the log");
         }
+        for source in streams.sources() {
+            tracker.counts.lines += source.passed_over;
+            tracker.counts.notices += source.passed_over;
+        }
         let mut clock = first.map(|source| source.reading.clock).unwrap_or_default();
         clock.durations = self.durations;
         tracker.counts.time_went_back = streams

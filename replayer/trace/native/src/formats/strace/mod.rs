@@ -1,6 +1,7 @@
 //! strace text, of every flavour: one pass over all its files, merged by time.
 
 pub(crate) mod args;
+pub(crate) mod aside;
 pub(crate) mod clock;
 pub(crate) mod decode;
 pub(crate) mod halves;
@@ -13,6 +14,7 @@ pub(crate) mod value;
 pub(crate) mod waiting;
 
 use crate::formats::{Applicability, Format};
+use aside::Asides;
 use scan::{Scanned, Shape};
 
 pub(crate) const FORMAT: Format = Format {
@@ -27,7 +29,12 @@ const LINES_LOOKED_AT: usize = 200;
 fn is_applicable(head: &[u8]) -> Applicability {
     let mut calls = 0;
     let mut strange = 0;
-    for line in head.split(|&byte| byte == b'\n').take(LINES_LOOKED_AT) {
+    let mut asides = Asides::default();
+    let lines = head.split(|&byte| byte == b'\n');
+    for line in lines
+        .filter(|line| !asides.is_next(line))
+        .take(LINES_LOOKED_AT)
+    {
         let (_, rest) = prefix::take_prefix(line);
         match scan::scan(rest, &mut Scanned::default()) {
             Shape::Call | Shape::Unfinished { .. } | Shape::Resumed { .. } | Shape::Exited => {
@@ -54,6 +61,8 @@ mod tests {
     fn logs_are_told_from_texts() {
         let log = b"1 close(3) = 0\nhello\n--- SIGCHLD {} ---\n";
         assert_eq!(is_applicable(log), Applicability::Yes);
+        let with_stacks = "1 close(3) = 0\n".to_owned() + &" > libc(read+0xe) [0xf]\n".repeat(100);
+        assert_eq!(is_applicable(with_stacks.as_bytes()), Applicability::Yes);
         assert_eq!(is_applicable(b""), Applicability::NeedMore);
         assert_eq!(
             is_applicable("some words\n".repeat(100).as_bytes()),

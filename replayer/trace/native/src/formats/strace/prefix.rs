@@ -60,14 +60,7 @@ fn take_stamp(line: &[u8]) -> (Stamp, &[u8]) {
     if is_day(text)
         && let Some((stamp, rest)) = take_day(text)
     {
-        let rest = skip_blanks(rest);
-        // -r beside -t: "12:00:00 (+     0.000123) call".
-        if let Some(delta) = rest.strip_prefix(b"(+")
-            && let Some((_, rest)) = split_at_byte(delta, b')')
-        {
-            return (stamp, skip_blanks(rest));
-        }
-        return (stamp, rest);
+        return (stamp, skip_step(rest));
     }
     match take_seconds(text) {
         Some((time, rest, digits))
@@ -78,10 +71,18 @@ fn take_stamp(line: &[u8]) -> (Stamp, &[u8]) {
             } else {
                 Stamp::Relative(time, digits)
             };
-            (stamp, skip_blanks(rest))
+            (stamp, skip_step(rest))
         }
         _ => (Stamp::None, text),
     }
+}
+
+/// What -r prints behind a stamp of -t: `12:00:00 (+     0.000123) call`.
+fn skip_step(rest: &[u8]) -> &[u8] {
+    let rest = skip_blanks(rest);
+    let step = rest.strip_prefix(b"(+");
+    let behind = step.and_then(|step| split_at_byte(step, b')'));
+    behind.map_or(rest, |(_, rest)| skip_blanks(rest))
 }
 
 /// Whether it can be a time of day: hours of one or two digits, and a colon.
@@ -115,7 +116,7 @@ fn skip_brackets(line: &[u8]) -> &[u8] {
         let plain = inner
             .iter()
             .take(end)
-            .all(|byte| byte.is_ascii_hexdigit() || *byte == b' ' || *byte == b'x');
+            .all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b' ' | b'x' | b'?'));
         if !plain || end == 0 {
             break;
         }
@@ -171,6 +172,12 @@ mod tests {
             ("     0.000123 ", None, Stamp::Relative(123_000, 6)),
             ("99      0.000123 ", Some(99), Stamp::Relative(123_000, 6)),
             ("12:00:00 (+     0.000123) ", None, Stamp::Day(noon, 0)),
+            (
+                "7584  1795374988.941622 (+     0.000000) ",
+                Some(7584),
+                Stamp::Epoch(1_795_374_988_941_622_000, 6),
+            ),
+            ("9 [????????????????] ", Some(9), Stamp::None),
             (
                 "9 12:00:00 [ 257] [00007f3b2c1d5e37] ",
                 Some(9),

@@ -90,7 +90,6 @@ fn scan_passing(line: &[u8]) -> Shape<'_> {
     }
     let notice = (line.starts_with(b"--- ") && line.ends_with(b" ---"))
         || line.starts_with(b"strace: ")
-        || line.starts_with(b" > ")
         || (line.starts_with(b"Process ")
             && take_digits(from(line, 8)).is_some_and(|(_, rest)| {
                 [&b" attached"[..], b" detached", b" resumed", b" suspended"]

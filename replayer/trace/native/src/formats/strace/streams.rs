@@ -2,6 +2,7 @@
 
 use crate::bytes::{find, from, take_seconds};
 use crate::error::TraceError;
+use crate::formats::strace::aside::Asides;
 use crate::formats::strace::clock::Reading;
 use crate::formats::strace::prefix::{Prefix, Stamp, take_prefix};
 use crate::input::Input;
@@ -38,6 +39,9 @@ pub(crate) struct Source {
     /// Where the line goes on behind its prefix.
     rest: usize,
     pub(crate) reading: Reading,
+    asides: Asides,
+    /// Lines that were passed over, since no call stands in them.
+    pub(crate) passed_over: u64,
 }
 
 /// All sources; the next line is that of the first one.
@@ -68,6 +72,8 @@ impl Streams {
                 },
                 rest: 0,
                 reading: Reading::default(),
+                asides: Asides::default(),
+                passed_over: 0,
             });
         }
         for index in 0..streams.sources.len() {
@@ -117,12 +123,18 @@ impl Streams {
 
 impl Source {
     fn advance(&mut self) -> Result<bool, TraceError> {
-        let kind = self.input.next_line()?;
-        if kind == Line::End {
-            return Ok(false);
+        loop {
+            let kind = self.input.next_line()?;
+            if kind == Line::End {
+                return Ok(false);
+            }
+            self.number += 1;
+            self.too_long = kind == Line::TooLong;
+            if self.too_long || !self.asides.is_next(self.input.line()) {
+                break;
+            }
+            self.passed_over += 1;
         }
-        self.number += 1;
-        self.too_long = kind == Line::TooLong;
         let line = self.input.line();
         let (prefix, rest) = take_prefix(line);
         self.rest = line.len() - rest.len();

@@ -18,8 +18,8 @@ pub(crate) const DECODERS: &[(&str, Decoder)] = &[
     ("pread64", |call| placed(call, Op::Pread)), ("pread", |call| placed(call, Op::Pread)),
     ("pwrite64", |call| placed(call, Op::Pwrite)), ("pwrite", |call| placed(call, Op::Pwrite)),
     ("readv", |call| vector(call, Op::Readv)), ("writev", |call| vector(call, Op::Writev)),
-    ("preadv", |call| vector(call, Op::Preadv)), ("preadv2", |call| vector(call, Op::Preadv)),
-    ("pwritev", |call| vector(call, Op::Pwritev)), ("pwritev2", |call| vector(call, Op::Pwritev)),
+    ("preadv", |call| vector(call, Op::Preadv)), ("preadv2", |call| vector_2(call, Op::Preadv, Op::Readv)),
+    ("pwritev", |call| vector(call, Op::Pwritev)), ("pwritev2", |call| vector_2(call, Op::Pwritev, Op::Writev)),
     ("lseek", lseek), ("_llseek", llseek),
     ("getdents", getdents), ("getdents64", getdents),
     ("fstat", fstat), ("fstat64", fstat),
@@ -32,7 +32,8 @@ pub(crate) const DECODERS: &[(&str, Decoder)] = &[
     ("fcntl", fcntl), ("fcntl64", fcntl), ("ioctl", ioctl), ("mmap", mmap), ("mmap2", mmap),
     ("fgetxattr", |call| xattr(call, Op::Fgetxattr)), ("fsetxattr", |call| xattr(call, Op::Fsetxattr)),
     ("fremovexattr", |call| xattr(call, Op::Fremovexattr)), ("flistxattr", flistxattr),
-    ("copy_file_range", copy_file_range), ("sendfile", sendfile), ("sendfile64", sendfile), ("splice", splice),
+    ("copy_file_range", |call| between(call, Op::CopyFileRange)), ("splice", |call| between(call, Op::Splice)),
+    ("sendfile", sendfile), ("sendfile64", sendfile),
 ];
 
 fn on_file<'a>(op: Op, call: &Scanned<'a>, args: Args<'a>) -> Option<Kind<'a>> {
@@ -102,6 +103,12 @@ fn vector<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
         ..Args::default()
     };
     on_file(op, call, args)
+}
+
+/// The v2 calls take an offset of -1 for the position of the description, which moves on (preadv2(2)).
+fn vector_2<'a>(call: &Scanned<'a>, placed: Op, at_position: Op) -> Option<Kind<'a>> {
+    let is_placed = number(call.args.get(3)) != Some(-1);
+    vector(call, if is_placed { placed } else { at_position })
 }
 
 /// The sum of `iov_len=…`; strace may leave some out behind `...`.
@@ -347,10 +354,11 @@ fn pointed(text: &[u8]) -> Option<i64> {
     number(text.strip_prefix(b"[")?)
 }
 
-fn copy_file_range<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+/// `copy_file_range` and splice: from, its offset, to, its offset, size.
+fn between<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
     let target = call.args.get(3);
     Some(Kind::TwoFiles {
-        op: Op::CopyFileRange,
+        op,
         file: file(call.args.get(0))?,
         to: file(call.args.get(2))?,
         args: Args {
@@ -373,19 +381,6 @@ fn sendfile<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
         args: Args {
             offset: pointed(call.args.get(2)),
             size: number(call.args.get(3)),
-            ..Args::default()
-        },
-    })
-}
-
-fn splice<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::TwoFiles {
-        op: Op::Splice,
-        file: file(call.args.get(0))?,
-        to: file(call.args.get(2))?,
-        args: Args {
-            offset: pointed(call.args.get(1)),
-            size: number(call.args.get(4)),
             ..Args::default()
         },
     })

@@ -6,11 +6,12 @@ mod path;
 mod time;
 
 use crate::bytes::{cut, find, from, number};
-use crate::call::{Kind, Shares};
-use crate::constants::{CLONE_FILES, CLONE_FS, lenient_flags};
+use crate::call::{Args, Kind, Shares};
+use crate::constants::{CLONE_FILES, CLONE_FS, S_IFSOCK, lenient_flags};
 use crate::formats::strace::decode::{file as on_file, path as on_path, time as on_time};
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{field, file, path, path_at, string};
+use crate::op::Op;
 use rustc_hash::FxHashMap;
 
 /// Reads the arguments of one system call; None where they are not readable.
@@ -61,7 +62,7 @@ impl Decoders {
 
 #[rustfmt::skip]
 const STATE: &[(&str, Decoder)] = &[
-    ("accept", accept), ("accept4", accept),
+    ("accept", accept), ("accept4", accept), ("bind", bind),
     ("chdir", on_path::chdir), ("chroot", chroot), ("getcwd", getcwd),
     ("inherited", inherited),
     ("clone", spawn), ("clone2", spawn), ("clone3", spawn), ("fork", fork), ("vfork", fork),
@@ -86,6 +87,21 @@ const STATE: &[(&str, Decoder)] = &[
 
 fn accept<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
     Some(Kind::Accept)
+}
+
+/// A socket gets a name (unix(7)): `{sa_family=AF_UNIX, sun_path="/r/s"}`. An abstract one, behind `@`, is no file.
+fn bind<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let address = call.args.get(1);
+    let named = find(address, b"sun_path=").and_then(|at| from(address, at + 9).strip_suffix(b"}"));
+    let made = named.filter(|_| call.result.value == Some(0));
+    let Some(path) = made.and_then(path) else {
+        return Some(Kind::Other);
+    };
+    let args = Args {
+        mode: Some(S_IFSOCK | 0o777),
+        ..Args::default()
+    };
+    on_path::on_path(Op::Mknod, path, args)
 }
 
 fn chroot<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {

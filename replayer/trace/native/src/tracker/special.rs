@@ -1,0 +1,43 @@
+//! Fifos, sockets and devices: what is done to their names are events, what goes through them is none of a file system's.
+//!
+//! A replay makes a file in the place of each. So it is there to be listed, renamed and removed, and is never opened.
+
+use crate::call::{Args, Call, FileKind};
+use crate::constants::{O_CREAT, O_EXCL, O_NOFOLLOW, S_IFMT, S_IFREG};
+use crate::paths::PathId;
+use crate::tracker::Tracker;
+use crate::tree::{Found, NodeId, Tree};
+
+/// What a mknod makes.
+pub(crate) fn kind_made(args: &Args<'_>) -> FileKind {
+    match args.mode.unwrap_or(0) & S_IFMT {
+        0 | S_IFREG => FileKind::Regular,
+        _ => FileKind::Special,
+    }
+}
+
+impl Tree {
+    pub(crate) fn is_special(&self, node: Option<NodeId>) -> bool {
+        self.holds_special && node.is_some_and(|node| self.kind(node) == FileKind::Special)
+    }
+}
+
+impl Tracker {
+    /// Whether an open with these flags means a special file: which one.
+    pub(crate) fn special_to_open(&mut self, place: PathId, flags: i64) -> Option<NodeId> {
+        if !self.tree.holds_special {
+            return None; // as most do: nothing has to be found
+        }
+        let only_itself = flags & O_NOFOLLOW != 0 || flags & O_CREAT != 0 && flags & O_EXCL != 0;
+        match self.tree.find(&self.scope.paths, place, !only_itself) {
+            Found::Node(node, _) => Some(node).filter(|_| self.tree.is_special(Some(node))),
+            _ => None,
+        }
+    }
+
+    /// Count a call on a special file, which is no event.
+    pub(crate) fn drop_special(&mut self, call: &Call<'_>) {
+        let name = format!("{} (fifo, socket or device)", call.name);
+        self.counts.not_representable.add(&name);
+    }
+}
