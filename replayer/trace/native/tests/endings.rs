@@ -125,6 +125,7 @@ fn calls_on_a_file_by_its_descriptor_do_not_make_it_a_directory() {
     let log = "openat(AT_FDCWD, \"/r/f\", O_RDWR) = 3\n\
                utimensat(3, \"\", NULL, AT_EMPTY_PATH) = 0\n\
                fchmodat2(3, \"\", 0640, AT_EMPTY_PATH) = 0\n\
+               name_to_handle_at(3, \"\", {handle_bytes=8}, [77], AT_EMPTY_PATH) = 0\n\
                fchmodat(3, \"\", 0640) = -1 ENOENT (No such file or directory)\n\
                getdents64(3, 0x55d, 32768) = -1 ENOTDIR (Not a directory)\n\
                openat(3, \"x\", O_RDONLY) = -1 ENOTDIR (Not a directory)\n";
@@ -137,6 +138,8 @@ fn calls_on_a_file_by_its_descriptor_do_not_make_it_a_directory() {
             ["open r/f #0 = 0", "futimens #0 = 0", "fchmod #0 = 0"]
         );
         assert_eq!(trace.count("/counts/tree_repairs/corrected"), 0);
+        let counts = &trace.document["counts"];
+        assert_eq!(counts["calls_not_representable"]["name_to_handle_at"], 1);
     }
 }
 

@@ -186,7 +186,8 @@ impl Tracker {
         path: Option<&PathArg<'_>>,
         file: Option<FileArg<'_>>,
     ) -> Fate {
-        let inside = path.is_some_and(|path| matches!(self.resolve(call, path).0, Hit::Inside(_)))
+        let inside = path
+            .is_some_and(|path| matches!(self.resolve(call, path).0, Hit::Inside(_) | Hit::Empty))
             || file.is_some_and(|file| matches!(self.held(call.task, file), Some(Held::Inside(_))));
         if inside {
             self.counts.not_representable.add(call.name);

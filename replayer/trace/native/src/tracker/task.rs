@@ -261,7 +261,8 @@ impl Tracker {
         call: &Call<'_>,
         path: Option<&crate::call::PathArg<'_>>,
     ) -> Result<Fate, TraceError> {
-        let inside = path.is_some_and(|path| matches!(self.resolve(call, path).0, Hit::Inside(_)));
+        let inside = path
+            .is_some_and(|path| matches!(self.resolve(call, path).0, Hit::Inside(_) | Hit::Empty));
         if inside {
             self.counts.followed.add(call.name);
             self.counts
