@@ -33,6 +33,7 @@ from replayer.load.replay_options import add_replay_options
 from replayer.load.roles import refuse_idle_options
 from replayer.load.stage import Stage, make_request, open_stage
 from replayer.load.web_options import LOOPBACK, add_page_options, check_web_options
+from replayer.surroundings import check_surroundings
 
 if TYPE_CHECKING:  # Locust's web server is not for headless runs
     from locust.web import WebUI
@@ -100,6 +101,7 @@ def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object)
     keep_digits()
     guard_streams()
     try:
+        check_surroundings(sys.argv)
         _open(environment, web_ui, Settings.read(options_of(environment)))
     except ReplayerError as error:
         _leave(in_lines(error), error.exit_code)
