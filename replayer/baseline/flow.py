@@ -42,6 +42,7 @@ from replayer.load.results import Shown, say_interrupted, say_problems, show_res
 from replayer.load.schedule import default_rounds
 from replayer.load.targets import parse_targets
 from replayer.measure import RunWarning, Segment, create_run_folder
+from replayer.measure.runfolder import writing_to
 from replayer.verdict import Names, check_names, parse_threshold
 
 __all__ = ["run_baseline"]
@@ -125,8 +126,9 @@ class _Baseline:
         name = f"{self.files.index(file)}-{Path(file.source).stem}"
         suffix = "" if ground.device is None else f"-{ground.device.name}"
         path = Path(self.chronicle.folder.path, "fio", f"{name}{suffix}.fio")
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(render_job_file(file, ground.device), encoding="utf-8")
+        with writing_to(self.chronicle.folder.path):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(render_job_file(file, ground.device), encoding="utf-8")
         return path
 
     def _note(self, segment: Segment, ground: Ground, ending: Ending) -> None:

@@ -27,6 +27,7 @@ from replayer.engine.fio import (
     seconds_needed,
 )
 from replayer.load.interruption import Interruption, Level
+from replayer.measure.runfolder import writing_to
 
 __all__ = ["Ending", "Patience", "Watch", "play_turn"]
 
@@ -200,8 +201,9 @@ class _Turn:
             return None
         final = parse_snapshot(self._last)
         self._tell(self._watch.recorder.finish(final), None)
-        kept.parent.mkdir(exist_ok=True)
-        kept.write_text(self._last, encoding="utf-8")
+        with writing_to(kept.parent.parent):
+            kept.parent.mkdir(exist_ok=True)
+            kept.write_text(self._last, encoding="utf-8")
         return final
 
     def _take(self, text: str) -> None:

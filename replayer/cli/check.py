@@ -99,6 +99,8 @@ def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:
         f" {format_bytes(summary.working_set_bytes)}"
     )
     yield f"needs         {_needs(summary)}"
+    if summary.verify_limits is not None:
+        yield f"verify        {summary.verify_limits}"
     for text, source in _thresholds(scenario):
         added = "  (default)" if source == DEFAULT else ""
         yield f"threshold     {text}{added}"

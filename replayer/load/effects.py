@@ -3,7 +3,7 @@
 Pure: read off the plan's document and the facts of its traces.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from replayer.plan import Plan
@@ -24,21 +24,10 @@ def changes_files(plan: Plan) -> bool:
     """Whether running the plan leaves other files behind than were laid out."""
     if any(trace.changes_files for trace in plan.traces):
         return True
-    transactions = plan.body["transactions"]
-    return any(_changes(step) for each in transactions for step in _calls(each["steps"]))
+    return any(map(_changes, plan.calls()))
 
 
 def _changes(step: Mapping[str, Any]) -> bool:
     if step["op"] == "open":
         return bool(step["flags"] & WRITE_FLAGS)
     return step["op"] in CHANGING_OPS
-
-
-def _calls(steps: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    for step in steps:
-        if step["do"] == "call":
-            yield step
-        for _, inner in step.get("branches", ()):
-            yield from _calls(inner)
-        for key in ("steps", "f", "d", "l"):
-            yield from _calls(step.get(key, ()))

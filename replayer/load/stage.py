@@ -35,6 +35,7 @@ from replayer.measure.facts import collect_machine
 from replayer.measure.health import RunWarning, health_warnings
 from replayer.measure.run import part_in_words
 from replayer.measure.runfolder import RunFolder
+from replayer.plan import say_limits
 from replayer.scenario.model import wrong_users
 
 __all__ = ["Stage", "make_request", "open_stage"]
@@ -126,13 +127,13 @@ class Stage:
             self.conductor.failure = self.conductor.failure or error
 
     def _make_ending(self, losses: tuple[str, ...]) -> Ending:
-        failure = self.conductor.failure
+        failure, plan = self.conductor.failure, self._session.request.workload.plan
         interrupted = self._session.request.interruption.level > Level.NONE
         return Ending(
             status="failed" if failure else "interrupted" if interrupted else "finished",
             health=self._troupe.health(),
             failure=None if failure is None else str(failure),
-            verification=read_verification(self._session.engine),
+            verification=read_verification(self._session.engine, plan),
             losses=losses,
             task_failures=self._troupe.failed_tasks.found(),
         )
@@ -168,6 +169,9 @@ def make_request(
         refuse_others(workload.plan, "users of a locustfile")
     for part in workload.parts:
         audience.progress.say(f"a part only: {part_in_words(part)}")
+    limits = say_limits(workload.plan)
+    if limits is not None:
+        audience.progress.say(f"verify: {limits}")
     if interruption is None:
         interruption = Interruption()
         interruption.watch()

@@ -11,7 +11,7 @@ from replayer.errors import ReplayerError
 from replayer.load.interruption import Interruption, Level
 from replayer.load.session import Session
 from replayer.measure.verification import LastReading, Verification, WrongBlocks, WrongFile
-from replayer.plan import Plan
+from replayer.plan import Plan, tells_by_name
 
 __all__ = ["read_all_back", "read_verification", "refuse_others"]
 
@@ -43,7 +43,7 @@ def _budget(interruption: Interruption, stop_timeout_s: float) -> float:
     return max(stop_timeout_s - gone_s, LEAST_S)
 
 
-def read_verification(engine: Engine) -> Verification | None:
+def read_verification(engine: Engine, plan: Plan) -> Verification | None:
     """Return what verifying found; None when nothing was verified."""
     text = engine.verification()
     if text is None:
@@ -57,6 +57,7 @@ def read_verification(engine: Engine) -> Verification | None:
         time_ns=found["ns"],
         wrong_blocks=_wrong_blocks(found["blocks"]),
         blind=found["blind"],
+        by_name=tells_by_name(plan),
         last=None if found["last"] is None else _last_reading(found["last"]),
     )
 

@@ -19,7 +19,7 @@ from replayer.errors import ReplayerError
 from replayer.measure.clock import utc_stamp
 from replayer.measure.run import Run
 
-__all__ = ["PARENT", "RunFolder", "create_run_folder"]
+__all__ = ["PARENT", "RunFolder", "create_run_folder", "writing_to"]
 
 PARENT = Path("replayer-runs")
 """Where run folders are made unless a person says otherwise."""
@@ -49,7 +49,7 @@ class RunFolder:
         Raises:
             ReplayerError: There is no room, or the folder is gone.
         """
-        with _refused(self.path):
+        with writing_to(self.path):
             _replace(self.path / "plan.json", document)
 
     def write_run(self, run: Run) -> None:
@@ -58,7 +58,7 @@ class RunFolder:
         Raises:
             ReplayerError: There is no room, or the folder is gone; the old one is still there.
         """
-        with _refused(self.path):
+        with writing_to(self.path):
             _replace(self.path / "run.json", run.model_dump_json(indent=2).encode() + b"\n")
 
     def write_end(self, run: Run) -> tuple[Run, ReplayerError | None]:
@@ -87,7 +87,7 @@ class RunFolder:
         """
         line = json.dumps({"t_s": t_s, "kind": kind, **fields}, ensure_ascii=False) + "\n"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-        with _refused(self.path):
+        with writing_to(self.path):
             descriptor = os.open(self.path / "events.jsonl", flags, 0o644)
             try:
                 os.write(descriptor, line.encode(errors="replace"))
@@ -127,8 +127,12 @@ def _refusal(path: Path, error: OSError) -> ReplayerError:
 
 
 @contextmanager
-def _refused(path: Path) -> Iterator[None]:
-    """Turn what the kernel says about writing into an error that a user can act on."""
+def writing_to(path: Path) -> Iterator[None]:
+    """Turn what the kernel says about writing to a run folder into an error to act on.
+
+    Raises:
+        ReplayerError: What is done inside found no room, or the folder is gone.
+    """
     try:
         yield
     except OSError as error:

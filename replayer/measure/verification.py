@@ -38,7 +38,10 @@ class WrongFile(Frozen):
 
 
 class LastReading(Frozen):
-    """What was written and read back once when the users were gone; it is in no other figure."""
+    """What was written and read back once when the users were gone; it is in no other figure.
+
+    Where files were told apart by their last names (``by_name``), all files of one name are one.
+    """
 
     files: int
     """Files that were read to their end, or that were gone."""
@@ -78,6 +81,8 @@ class Verification(Frozen):
     wrong_blocks: WrongBlocks
     blind: bool
     """Whether a renamed directory or a link made further claims impossible."""
+    by_name: bool = False
+    """Whether files were told apart by their last names: those of one name count as one."""
     last: LastReading | None = None
     """Null when nothing was read back at the end."""
 

@@ -6,6 +6,7 @@ to people.
 
 from replayer.plan.compile import compile_plan
 from replayer.plan.document import Plan
+from replayer.plan.naming import say_limits, tells_by_name
 from replayer.plan.refusal import PlanError
 from replayer.plan.replaying import ReplayOptions, choose_requests, compile_replay
 from replayer.plan.summary import PlanSummary, describe_plan
@@ -19,4 +20,6 @@ __all__ = [
     "compile_plan",
     "compile_replay",
     "describe_plan",
+    "say_limits",
+    "tells_by_name",
 ]

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -65,6 +65,11 @@ class Plan:
         """Whether data say whose they are, and reads are checked."""
         return bool(self.body.get("verify", False))
 
+    def calls(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the steps that are calls, however deep they lie."""
+        for row in self.body["transactions"]:
+            yield from _calls(row["steps"])
+
     @property
     def duration_ns(self) -> int | None:
         """The measured time of a segment; None when only the number of transactions ends it."""
@@ -91,3 +96,13 @@ class Plan:
     def datasets(self) -> tuple[str, ...]:
         """The names of the datasets."""
         return tuple(row["name"] for row in self.body["datasets"])
+
+
+def _calls(steps: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for step in steps:
+        if step["do"] == "call":
+            yield step
+        for _, inner in step.get("branches", ()):
+            yield from _calls(inner)
+        for key in ("steps", "f", "d", "l"):
+            yield from _calls(step.get(key, ()))

@@ -7,6 +7,7 @@ from typing import Any
 from replayer.plan.census import Census
 from replayer.plan.document import Plan
 from replayer.plan.expectation import Tally, expect_transaction
+from replayer.plan.naming import say_limits
 from replayer.plan.traces import TraceSummary, describe_trace
 
 __all__ = ["DatasetSummary", "PlanSummary", "TransactionSummary", "describe_plan"]
@@ -75,6 +76,8 @@ class PlanSummary:
 
     Only a number of transactions bounds it.
     """
+    verify_limits: str | None
+    """What verifying cannot claim; None: all, or nothing is verified."""
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -123,6 +126,7 @@ def describe_plan(plan: Plan) -> PlanSummary:
         + sum(t.inodes for t in traces)
         + growth[1],
         growth_known=plan.transactions_per_user is not None,
+        verify_limits=say_limits(plan),
     )
 
 

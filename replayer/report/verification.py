@@ -1,7 +1,6 @@
 """What verifying found, in words."""
 
 from replayer.measure import (
-    LastReading,
     Verification,
     WrongBlocks,
     format_bytes,
@@ -23,7 +22,7 @@ def describe_verification(found: Verification) -> str:
         f"{format_count(found.reads)} reads: {format_bytes(found.verified_bytes)} checked, "
         f"{format_bytes(found.unverified_bytes)} not{mixed}; wrong blocks: {bad}; "
         f"{found.time_ns / NS_PER_S:.3g} s of all users{price}, in no latency{blind}"
-        f"{_last(found.last)}"
+        f"{_last(found)}"
     )
 
 
@@ -33,9 +32,11 @@ def _kinds(blocks: WrongBlocks) -> str:
     return bad or "none"
 
 
-def _last(last: LastReading | None) -> str:
+def _last(found: Verification) -> str:
+    last = found.last
     if last is None:
         return ""
+    what = "names of files (those of one name count once)" if found.by_name else "files"
     checked = f"{format_bytes(last.verified_bytes)} checked, {format_bytes(last.unverified_bytes)}"
     cached = f", {format_bytes(last.cached_bytes)} of it from the client's page cache"
     amounts = {
@@ -47,7 +48,7 @@ def _last(last: LastReading | None) -> str:
     others = "".join(f", {format_count(n)} {what}" for what, n in amounts.items() if n)
     first = next((f"; the first: {each.outcome} {each.path}" for each in last.wrong_files), "")
     return (
-        f"; read back at the end: {format_count(last.files)} files, {checked} not"
+        f"; read back at the end: {format_count(last.files)} {what}, {checked} not"
         f"{cached if last.cached_bytes else ''}{others}; wrong blocks: "
         f"{_kinds(last.wrong_blocks)}{first}; {last.took_s:.3g} s"
     )

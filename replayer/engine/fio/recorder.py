@@ -9,7 +9,8 @@ import base64
 import csv
 import errno
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from urllib.parse import quote
 from replayer.engine._native import Histogram
 from replayer.engine.fio.snapshot import JobState, Share, Snapshot
 from replayer.measure import Key, Segment, Span
+from replayer.measure.runfolder import writing_to
 from replayer.measure.timeline import COLUMNS
 
 __all__ = ["Gain", "Recorder"]
@@ -49,20 +51,25 @@ class Recorder:
 
     Attributes:
         begin: CLOCK_MONOTONIC in seconds: the zero of all times in the folder.
+
+    Raises:
+        ReplayerError: The folder takes no more.
     """
 
     def __init__(self, folder: Path) -> None:
         self.begin = time.monotonic()
+        self._folder = folder
         self._segment = Segment(0, 0, "measured")
         self._users = 0
         self._late: frozenset[str] = frozenset()
         self._jobs: dict[str, _Job] = {}
-        self._log = (folder / "histograms.hlog").open("x", encoding="ascii")
-        self._timeline = (folder / "timeline.csv").open("x", encoding="utf-8", newline="")
-        self._rows = csv.writer(self._timeline, lineterminator="\n")
-        self._rows.writerow(COLUMNS)
-        self._log.write(_header())
-        self._flush()
+        with writing_to(folder):
+            self._log = (folder / "histograms.hlog").open("x", encoding="ascii")
+            self._timeline = (folder / "timeline.csv").open("x", encoding="utf-8", newline="")
+            self._rows = csv.writer(self._timeline, lineterminator="\n")
+            self._rows.writerow(COLUMNS)
+            self._log.write(_header())
+            self._flush()
 
     @property
     def now_s(self) -> float:
@@ -87,25 +94,25 @@ class Recorder:
 
     def finish(self, snapshot: Snapshot) -> list[Gain]:
         """Record the rest, from the last thing that fio printed, with the errors."""
-        gains = self._record(snapshot.jobs)
-        for job in snapshot.jobs:
-            for gain in self._failures(job):
-                self._write(gain)
-                gains.append(gain)
-        self._flush()
-        return gains
+        failures = (gain for job in snapshot.jobs for gain in self._failures(job))
+        return [*self._record(snapshot.jobs), *self._written(failures)]
 
     def close(self) -> None:
         """Close the files."""
-        self._log.close()
-        self._timeline.close()
+        for file in (self._log, self._timeline):
+            with suppress(OSError):  # what it did not take has been told
+                file.close()
 
     def _record(self, jobs: "list[JobState] | tuple[JobState, ...]") -> list[Gain]:
-        gains = [gain for job in jobs for gain in self._gains(job)]
-        for gain in gains:
-            self._write(gain)
-        self._flush()
-        return gains
+        return self._written(gain for job in jobs for gain in self._gains(job))
+
+    def _written(self, gains: Iterable[Gain]) -> list[Gain]:
+        found = list(gains)
+        with writing_to(self._folder):
+            for gain in found:
+                self._write(gain)
+            self._flush()
+        return found
 
     def _gains(self, job: JobState) -> Iterator[Gain]:
         """Yield an interval of a job; one in which nothing ended is kept, as time has passed."""

@@ -2,11 +2,14 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from replayer import measure
+from replayer.engine import fio
 from replayer.errors import ReplayerError
 from replayer.measure.record import read_events
 from tests.unit.runs import RunWriter, make_run
@@ -176,3 +179,23 @@ def test_a_run_that_ends_where_there_is_room_is_told_as_it_ended(tmp_path: Path)
 def test_of_a_folder_that_is_gone_nothing_is_told(tmp_path: Path) -> None:
     with pytest.raises(ReplayerError, match="no run folder"):
         measure.load_run(tmp_path / "gone", make_run())
+
+
+def test_what_fio_measures_is_refused_where_there_is_no_room_for_it(
+    full: measure.RunFolder,
+) -> None:
+    (full.path / "fill").unlink()
+    recorder = fio.Recorder(full.path)
+    with suppress(OSError), (full.path / "fill").open("wb", buffering=0) as file:
+        while file.write(b"x" * 4096):
+            pass
+    random = np.random.default_rng(1)  # what can be compressed would find room in a page
+    share = fio.Share(1, 1, {50 * at: int(random.integers(1, 10**6)) for at in range(1, 4000)})
+    state = fio.JobState("job", 1000, {"read": share}, error=0, errors=0, steady=None)
+    recorder.begin_segment(measure.Segment(0, 0, "measured"), 1, frozenset())
+    try:
+        with pytest.raises(ReplayerError, match="run folder cannot be written") as refusal:
+            recorder.take(fio.Snapshot(jobs=(state,)))
+    finally:
+        recorder.close()
+    assert refusal.value.exit_code == 3
