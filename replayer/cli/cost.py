@@ -41,6 +41,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Work out the costs and print them."""
     prices = load_prices(arguments.prices)
     record = load_run(arguments.run)
-    costs = work_out(record.run.id, summarise(record), prices)
+    costs = work_out(record, summarise(record), prices)
     print(costs.model_dump_json(indent=2) if arguments.json else render_costs(costs).rstrip("\n"))
     return 0
