@@ -45,6 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
     if record.damage:
         message = f"{arguments.run}: {record.damage[0]}"
         raise ReplayerError(message, hint="what was used cannot be billed from a part of it")
-    costs = work_out(record.run.id, summarise(record), prices)
+    costs = work_out(record, summarise(record), prices)
     print(costs.model_dump_json(indent=2) if arguments.json else render_costs(costs).rstrip("\n"))
     return 0

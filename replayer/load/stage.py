@@ -37,6 +37,7 @@ from replayer.measure.run import part_in_words
 from replayer.measure.runfolder import RunFolder
 from replayer.plan import say_limits
 from replayer.scenario.model import wrong_users
+from replayer.scenario.units import wrong_run_time
 
 __all__ = ["Stage", "make_request", "open_stage"]
 
@@ -240,8 +241,9 @@ def _check_numbers(users: int | None, run_time_s: int | None) -> None:
     if wrong is not None:
         message = f"-u {wrong}"
         raise ReplayerError(message)
-    if run_time_s is not None and run_time_s < 1:
-        message = f"-t must be at least 1s, got {run_time_s}s"
+    wrong = None if run_time_s is None else wrong_run_time(run_time_s)
+    if wrong is not None:
+        message = f"-t {wrong}"
         raise ReplayerError(message)
 
 

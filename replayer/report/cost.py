@@ -1,11 +1,13 @@
 """What a target costs a month, and a million page views, at the rate that was measured.
 
-Pure: prices and a summary in, amounts out. Use is everything that the run asked of a target, shared
+Prices and a run in, amounts out. Use is everything that the run asked of a target, shared
 out among its page views. Bytes and ops are those of the application's calls, which are not what a
 client asks a server: caches answer some of them, and others take several requests.
 """
 
+import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Literal
 
 from pydantic import ConfigDict, Field
@@ -15,6 +17,7 @@ from replayer.errors import ReplayerError
 from replayer.measure import (
     Frozen,
     Performance,
+    RunRecord,
     Summary,
     TargetSummary,
     TransactionSummary,
@@ -64,23 +67,29 @@ class Costs(Frozen):
     notes: tuple[str, ...]
 
 
-def work_out(run: str, summary: Summary, prices: Prices) -> Costs:
-    """Work out the costs of a run's targets.
+def work_out(record: RunRecord, summary: Summary, prices: Prices) -> Costs:
+    """Work out the costs of a run's targets, of those on which page views succeeded.
 
     Raises:
-        ReplayerError: No target has a price, or a page view is no transaction of the run.
+        ReplayerError: No target has a price, a page view is no transaction of the run, or none
+            succeeded on any target.
     """
+    _check_views(record, summary, prices)
     known = [target for target in summary.targets if target.name in prices.targets]
     if not known:
         names = ", ".join(target.name for target in summary.targets)
         message = f"no prices for the targets of this run ({names})"
         raise ReplayerError(message, hint=f"prices are given for {', '.join(prices.targets)}")
-    costs = [_cost(target, prices) for target in known]
+    costs = [cost for target in known if (cost := _cost(target, prices)) is not None]
+    if not costs:
+        names = ", ".join(target.name for target in known)
+        message = f"no page view succeeded on {names}: there is no rate to work with"
+        raise ReplayerError(message, hint="views: names the transactions that are page views")
     return Costs(
-        run=run,
+        run=record.run.id,
         currency=prices.currency,
         costs=tuple(sorted(costs, key=lambda cost: cost.per_month)),
-        notes=tuple(_notes(summary, prices)),
+        notes=(*_notes(summary, prices), *_without_figures(known, costs)),
     )
 
 
@@ -123,14 +132,32 @@ def _table(costs: Sequence[Cost]) -> Iterator[str]:
 _GAP = 2
 
 
-def _cost(target: TargetSummary, prices: Prices) -> Cost:
+def _check_views(record: RunRecord, summary: Summary, prices: Prices) -> None:
+    """Refuse page views that are neither in the plan nor among what was measured."""
+    measured = (item.name for target in summary.targets for item in target.overall.transactions)
+    known = dict.fromkeys((*_planned(record), *measured))
+    unknown = [name for name in prices.views if name not in known]
+    if unknown:
+        message = f"views: {unknown[0]!r} is no transaction of this run"
+        hint = f"there are {', '.join(known)}" if known else "nothing was measured in it"
+        raise ReplayerError(message, hint=hint)
+
+
+def _planned(record: RunRecord) -> Iterator[str]:
+    """Yield the names of the transactions in plan.json; none of a plan of another kind."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        plan = json.loads((record.folder / "plan.json").read_bytes())
+        yield from (str(transaction["name"]) for transaction in plan["transactions"])
+
+
+def _cost(target: TargetSummary, prices: Prices) -> Cost | None:
+    """Return what a target costs; None where no page view succeeded."""
     views = _views(target, prices)
     price = prices.targets[target.name]
     seconds = target.overall.measured_s
     good = sum(found.count - found.errors for found in views)
     if not good or seconds <= 0:
-        message = f"no page view succeeded on {target.name}: there is no rate to work with"
-        raise ReplayerError(message, hint="views: names the transactions that are page views")
+        return None
     rate = good / seconds
     month = prices.views_per_month or rate * MONTH_S
     fixed = price.per_month + price.per_gb_month * prices.stored_gb
@@ -149,10 +176,6 @@ def _cost(target: TargetSummary, prices: Prices) -> Cost:
 
 def _views(target: TargetSummary, prices: Prices) -> Sequence[TransactionSummary]:
     found = target.overall.transactions
-    unknown = [name for name in prices.views if name not in {item.name for item in found}]
-    if unknown:
-        message = f"views: {unknown[0]!r} is no transaction of this run on {target.name}"
-        raise ReplayerError(message, hint=f"there are {', '.join(item.name for item in found)}")
     return [item for item in found if not prices.views or item.name in prices.views]
 
 
@@ -167,6 +190,17 @@ def _use(op: Performance, price: TargetPrices) -> float:
     if op.op in WRITES | BOTH:
         moved += price.per_gb_written * op.bytes / GB
     return each * op.count / MILLION + moved
+
+
+def _without_figures(targets: Sequence[TargetSummary], costs: Sequence[Cost]) -> Iterator[str]:
+    """Say on which targets there is nothing to work with."""
+    priced = {cost.target for cost in costs}
+    for target in targets:
+        if target.name not in priced:
+            what = (
+                "no page view succeeded" if target.overall.transactions else "nothing was measured"
+            )
+            yield f"{what} on {target.name}"
 
 
 def _notes(summary: Summary, prices: Prices) -> Iterator[str]:

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 __all__ = [
+    "LONGEST_S",
     "Count",
     "Duration",
     "Mode",
@@ -24,6 +25,7 @@ __all__ = [
     "read_duration",
     "read_rate",
     "read_size",
+    "wrong_run_time",
 ]
 
 SIZES: Mapping[str, int] = {
@@ -53,6 +55,10 @@ RATES: Mapping[str, int] = {"/s": 1, "/min": 60, "/m": 60, "/h": 3600}
 MAX_VALUE = 2**62
 """What fits into a signed 64-bit number of the kernel with room for sums."""
 
+LONGEST_S = 365 * 24 * 3600
+"""Chosen: no run lasts for longer, and sums of such times fit."""
+LONGEST = "a year (8760h)"
+
 ALL_BITS = 0o7777
 SHOWN = 60
 """Chosen: how much of a wrong value fits into a line."""
@@ -64,12 +70,22 @@ _MEASURE = re.compile(r"(?P<sign>-?)(?P<number>[0-9]+(\.[0-9]+)?)\s*(?P<unit>[^\
 
 def read_size(value: object) -> int:
     """Read a size such as ``4KiB`` into bytes; a bare 0 needs no unit."""
-    return _read(value, SIZES, "a size such as 300B, 4KiB or 1MB")
+    wanted = "a size such as 300B, 4KiB or 1MB"
+    return _read(value, SIZES, wanted, (MAX_VALUE, "is too large: {value}"))
 
 
 def read_duration(value: object) -> int:
     """Read a time such as ``250ms`` into nanoseconds; a bare 0 needs no unit."""
-    return _read(value, DURATIONS, "a time such as 5us, 250ms, 10s or 2m")
+    wanted = "a time such as 5us, 250ms, 10s or 2m"
+    most = (LONGEST_S * DURATIONS["s"], f"must be at most {LONGEST}, got {{value}}")
+    return _read(value, DURATIONS, wanted, most)
+
+
+def wrong_run_time(seconds: float) -> str | None:
+    """Return what is wrong with a run time, in words to follow its name; None: nothing."""
+    if seconds < 1:
+        return "must be at least 1s"
+    return None if seconds <= LONGEST_S else f"must be at most {LONGEST}"
 
 
 def read_rate(value: object) -> float:
@@ -80,15 +96,16 @@ def read_rate(value: object) -> float:
     return float(number / RATES[unit])
 
 
-def _read(value: object, units: Mapping[str, int], wanted: str) -> int:
+def _read(value: object, units: Mapping[str, int], wanted: str, most: tuple[int, str]) -> int:
     if type(value) is int and value == 0:
         return 0
     number, unit = _split(value, units, wanted)
     scaled = number * units[unit]
     if scaled < 0:
         raise PydanticCustomError("bound", "must be at least 0, got {value}", {"value": value})
-    if scaled > MAX_VALUE:
-        raise PydanticCustomError("bound", "is too large: {value}", {"value": value})
+    limit, refusal = most
+    if scaled > limit:
+        raise PydanticCustomError("bound", refusal, {"value": show_value(value)})
     return round(scaled)
 
 

@@ -19,6 +19,7 @@ from replayer.load.web.numerals import whole_number
 from replayer.load.web.offer import Choice
 from replayer.measure.runfolder import PARENT
 from replayer.scenario.model import wrong_users
+from replayer.scenario.units import wrong_run_time
 
 __all__ = ["REPLAY_CACHES", "REPLAY_PACES", "ForeignError", "Form", "Order", "make_form"]
 
@@ -259,5 +260,9 @@ def _read_time(text: str) -> int | None:
         seconds = 0
     if seconds < 1:
         message = f"run time must be such as 20, 20s, 3m, 2h or 1h20m, got {text!r}"
+        raise ReplayerError(message)
+    wrong = wrong_run_time(seconds)
+    if wrong is not None:
+        message = f"run time {wrong}, got {text!r}"
         raise ReplayerError(message)
     return seconds

@@ -48,7 +48,7 @@ def costs_of(folder: Path, text: str) -> report.Costs:
     file = folder / "prices.yaml"
     file.write_text(text)
     record = measure.load_run(folder)
-    return report.work_out(record.run.id, measure.summarise(record), report.load_prices(file))
+    return report.work_out(record, measure.summarise(record), report.load_prices(file))
 
 
 def test_a_month_and_a_million_views_are_worked_out(folder: Path) -> None:
@@ -72,7 +72,7 @@ def test_large_amounts_and_long_names_keep_their_columns_apart(folder: Path) -> 
     file = folder / "prices.yaml"
     dear = "{per_month: 1000000000, per_gb_read: 4947825.99}"
     file.write_text(f"stored_gb: 1\ntargets: {{local: {dear}, {far.name}: {dear}}}\n")
-    text = report.render_costs(report.work_out(record.run.id, both, report.load_prices(file)))
+    text = report.render_costs(report.work_out(record, both, report.load_prices(file)))
     titles, *lines = text.splitlines()[:3]
     columns = re.split(" {2,}", titles)
     assert columns == ["target", "views", "fixed", "use", "a month", "a million"]
@@ -112,6 +112,26 @@ def test_a_rate_that_does_not_serve_the_views_is_said_so(folder: Path) -> None:
 
 def test_targets_without_prices_are_named(folder: Path) -> None:
     assert "no prices are given for free" in costs_of(folder, PRICES).notes
+
+
+BOTH = PRICES + "  free: {per_month: 1}\n"
+
+
+def test_a_target_on_which_nothing_was_measured_takes_nothing_from_the_others(
+    folder: Path,
+) -> None:
+    costs = costs_of(folder, BOTH + "views: [page]\n")
+    assert [cost.target for cost in costs.costs] == ["local"]
+    assert "nothing was measured on free" in costs.notes
+
+
+def test_page_views_are_looked_up_in_the_plan(folder: Path) -> None:
+    (folder / "plan.json").write_text(json.dumps({"transactions": [{"name": "rare"}]}))
+    with pytest.raises(ReplayerError, match="no page view succeeded on local, free"):
+        costs_of(folder, BOTH + "views: [rare]\n")
+    with pytest.raises(ReplayerError, match="'pgae' is no transaction") as refusal:
+        costs_of(folder, BOTH + "views: [pgae]\n")
+    assert refusal.value.hint == "there are rare, page, static"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import PydanticCustomError
 
-from replayer.scenario.units import read_duration, read_rate, read_size
+from replayer.scenario.units import read_duration, read_rate, read_size, wrong_run_time
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,27 @@ def test_sizes_have_no_rounding_error(number: int, unit: str) -> None:
 def test_other_sizes_are_refused(text: object) -> None:
     with pytest.raises(PydanticCustomError):
         read_size(text)
+
+
+@pytest.mark.parametrize("text", ["8761h", "99999999h", f"{'9' * 400}s"])
+def test_a_time_of_more_than_a_year_is_refused(text: str) -> None:
+    assert read_duration("8760h") == 365 * 86_400 * 10**9
+    with pytest.raises(PydanticCustomError, match=r"must be at most a year \(8760h\), got '"):
+        read_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "says"),
+    [
+        (0, "must be at least 1s"),
+        (1, None),
+        (31_536_000, None),
+        (31_536_001, "must be at most a year (8760h)"),
+        (99_999_999 * 3600, "must be at most a year (8760h)"),
+    ],
+)
+def test_a_run_lasts_from_a_second_to_a_year(seconds: int, says: str | None) -> None:
+    assert wrong_run_time(seconds) == says
 
 
 @given(st.text(max_size=12))

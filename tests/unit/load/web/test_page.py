@@ -112,6 +112,7 @@ def test_a_value_that_the_form_does_not_offer_is_refused(
         ("spawn_rate", "inf", "ramp-up"),
         ("run_time", "soon", "run time"),
         ("run_time", "0", "run time"),
+        ("run_time", "99999999h", "must be at most a year (8760h), got '99999999h'"),
         ("targets", [], "none is chosen"),
     ],
 )
