@@ -12,7 +12,7 @@ use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
 use crate::tracker::{Fate, On, Tracker};
-use crate::tree::{Found, NodeId};
+use crate::tree::Found;
 
 impl Tracker {
     /// Take an open: the descriptor that it returned means something from now on.
@@ -36,7 +36,7 @@ impl Tracker {
         };
         let flags = args.flags.unwrap_or(0);
         if let Some(node) = self.special_to_open(place, flags) {
-            self.open_special(call, (place, node), on_exec(flags), shown);
+            self.open_special(call, (place, node), flags, shown);
             return Ok(Fate::Other);
         }
         let file = call.outcome.value().map(|_| self.files.count());
@@ -84,25 +84,6 @@ impl Tracker {
         let fd = call.outcome.value().unwrap_or(0);
         self.hold_new(call.task, fd, Held::Inside(id), on_exec(flags));
         Ok(Fate::Event)
-    }
-
-    fn open_special(
-        &mut self,
-        call: &Call<'_>,
-        (place, node): (PathId, NodeId),
-        on_exec: OnExec,
-        shown: Option<&[u8]>,
-    ) {
-        self.drop_special(call);
-        let Some(fd) = call.outcome.value() else {
-            return;
-        };
-        let shown = shown.unwrap_or_default();
-        let id = self.files.add(place, Some(node), shown);
-        if let Some(description) = self.files.get_mut(id) {
-            description.untold = true;
-        }
-        self.hold_new(call.task, fd, Held::Inside(id), on_exec);
     }
 
     fn open_outside(&mut self, call: &Call<'_>, path: &PathArg<'_>, args: &Args<'_>) {
@@ -188,7 +169,7 @@ impl Tracker {
     }
 }
 
-fn on_exec(flags: i64) -> OnExec {
+pub(super) fn on_exec(flags: i64) -> OnExec {
     if flags & O_CLOEXEC != 0 {
         OnExec::Close
     } else {
