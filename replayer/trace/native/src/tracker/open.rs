@@ -39,7 +39,7 @@ impl Tracker {
             return Ok(self.drop_ending(call));
         }
         if let Some(node) = self.special_to_open(place, flags) {
-            self.open_special(call, (place, node), on_exec(flags), shown);
+            self.open_special(call, (place, node), flags, shown);
             return Ok(Fate::Other);
         }
         let file = call.outcome.value().map(|_| self.files.count());
@@ -117,25 +117,6 @@ impl Tracker {
         matches!(found, Found::Node(found, _) if Some(found) == node).then_some(place)
     }
 
-    fn open_special(
-        &mut self,
-        call: &Call<'_>,
-        (place, node): (PathId, NodeId),
-        on_exec: OnExec,
-        shown: Option<&[u8]>,
-    ) {
-        self.drop_special(call);
-        let Some(fd) = call.outcome.value() else {
-            return;
-        };
-        let shown = shown.unwrap_or_default();
-        let id = self.files.add(place, Some(node), shown);
-        if let Some(description) = self.files.get_mut(id) {
-            description.untold = true;
-        }
-        self.hold_new(call.task, fd, Held::Inside(id), on_exec);
-    }
-
     fn open_outside(&mut self, call: &Call<'_>, path: &PathArg<'_>, hit: Hit, args: &Args<'_>) {
         let Some(fd) = call.outcome.value() else {
             return;
@@ -194,7 +175,7 @@ impl Tracker {
     }
 }
 
-fn on_exec(flags: i64) -> OnExec {
+pub(super) fn on_exec(flags: i64) -> OnExec {
     if flags & O_CLOEXEC != 0 {
         OnExec::Close
     } else {

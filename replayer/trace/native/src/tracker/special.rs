@@ -5,7 +5,9 @@
 use crate::call::{Args, Call, FileKind};
 use crate::constants::{O_CREAT, O_EXCL, O_NOFOLLOW, S_IFMT, S_IFREG};
 use crate::paths::PathId;
+use crate::tasks::Held;
 use crate::tracker::Tracker;
+use crate::tracker::open::on_exec;
 use crate::tree::{Found, NodeId, Tree};
 
 /// What a mknod makes.
@@ -33,6 +35,26 @@ impl Tracker {
             Found::Node(node, _) => Some(node).filter(|_| self.tree.is_special(Some(node))),
             _ => None,
         }
+    }
+
+    /// Take an open of a special file: its descriptor is followed, and is none of the trace's.
+    pub(crate) fn open_special(
+        &mut self,
+        call: &Call<'_>,
+        (place, node): (PathId, NodeId),
+        flags: i64,
+        shown: Option<&[u8]>,
+    ) {
+        self.drop_special(call);
+        let Some(fd) = call.outcome.value() else {
+            return;
+        };
+        let shown = shown.unwrap_or_default();
+        let id = self.files.add(place, Some(node), shown);
+        if let Some(description) = self.files.get_mut(id) {
+            description.untold = true;
+        }
+        self.hold_new(call.task, fd, Held::Inside(id), on_exec(flags));
     }
 
     /// Count a call on a special file, which is no event.
