@@ -32,11 +32,16 @@ from replayer.measure import (
     samples_needed,
     samples_of,
     saturated,
+    say_unbegun,
+    unbegun_share,
 )
 from replayer.verdict.breakage import breakages_among, say_breakages
 from replayer.verdict.threshold import AS_RECORDED, DEFAULT, Threshold, Unit, parse_threshold
 
 __all__ = ["EXIT_CODES", "Judgement", "Verdict", "judge"]
+
+UNBEGUN_SHARE = 0.01
+"""Chosen: one transaction in a hundred that never began would be the p99 that is not told."""
 
 ExitCode = Literal[0, 1, 3, 4]
 EXIT_CODES: dict[Outcome, ExitCode] = {"pass": 0, "fail": 1, "inconclusive": EXIT_INCONCLUSIVE}
@@ -205,6 +210,8 @@ def _reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
     if health is not None and health.users_given_up:
         yield f"{health.users_given_up} users hung in a call: their last calls are in no figure"
     for target in summary.targets:
+        if unbegun_share(target.overall) > UNBEGUN_SHARE:
+            yield say_unbegun(record.run.load, target)
         if not any(found.latency.count for found in target.overall.transactions):
             yield f"no transaction succeeded on {target.name} in the measured phase"
     if record.losses.total and record.status == "finished":

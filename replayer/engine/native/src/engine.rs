@@ -17,6 +17,7 @@ use crate::pulse::{CUT, STOP};
 use crate::record::event::Event;
 use crate::record::{IntervalData, Recorder, RowData};
 use crate::replay::play::Ledger;
+use crate::segment::{Segment, Term};
 use crate::signals::Signals;
 use crate::sys::{
     Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal, open_sink,
@@ -139,8 +140,19 @@ impl Engine {
         Ok(())
     }
 
-    pub(crate) fn begin_segment(&self, target: u16, round: u16, warm_up_ns: u64) -> Result<()> {
+    pub(crate) fn begin_segment(
+        &self,
+        (target, round): (u16, u16),
+        warm_up_ns: u64,
+        measured_ns: Option<u64>,
+    ) -> Result<()> {
         self.check_target(target)?;
+        let term = Term {
+            target,
+            round,
+            measured_ns,
+            measured_since_ns: self.recorder().measured_since_ns(),
+        };
         let program = &self.core.setting.program;
         let verification = self.core.setting.verification.as_ref();
         let opened = self.core.crowd.open(
@@ -148,7 +160,7 @@ impl Engine {
                 verification.inspect(|all| all.begin(target));
                 self.recorder().begin_segment(target, round, warm_up_ns);
             },
-            (target, round),
+            term,
             |begin_ns| Arrivals::new(&program.pace, program.seed, round, begin_ns, self.turn),
         );
         if !opened {
@@ -163,11 +175,26 @@ impl Engine {
 
     pub(crate) fn end_segment(&self, grace_ns: u64) -> Vec<StuckData> {
         let crowd = &self.core.crowd;
+        let segment = crowd.segment();
         // Who led the users has noticed later that they were done: no time in which they could have done more.
         let rested_ns = crowd.rested_ns();
         let given_up = crowd.stop(Duration::from_nanos(grace_ns), PATIENCE);
+        if let Some(segment) = segment {
+            self.log_ending(&segment, rested_ns);
+        }
         self.recorder().end_segment(rested_ns);
         self.report(given_up)
+    }
+
+    /// Log until when transactions began in a segment, and how many were due that did not.
+    fn log_ending(&self, segment: &Segment, rested_ns: Option<u64>) {
+        let end_ns = segment.end_ns().min(rested_ns.unwrap_or(u64::MAX));
+        self.recorder().log(&Event::Ending {
+            t_ns: self.core.since_begin(end_ns),
+            target: segment.target,
+            round: segment.round,
+            unbegun: segment.unbegun(&self.core.setting.program, end_ns),
+        });
     }
 
     /// Log users that were given up on; they count as finished.
