@@ -117,6 +117,7 @@ class Leader:
             clients=outcome.clients,
             losses=outcome.losses,
             task_failures=outcome.task_failures,
+            users=self.conductor.shaped_users,
         )
         chronicle.end(ending)
         self._ended_with = outcome.warnings + self._health_warnings(outcome)
