@@ -258,7 +258,8 @@ def test_more_users_than_the_plan_has_are_refused_with_a_line(shell: Shell) -> N
 
 def test_a_load_shape_of_users_in_python_needs_no_number_of_users(shell: Shell) -> None:
     (shell.home / "shaped.py").write_text(EDITOR + SHAPE)
-    done = shell.run("run", "-f", "shaped.py", "--json")
+    target = ("--target", str(shell.home), "--results", "json")
+    done = shell.run("-f", "shaped.py", "--headless", *target, program=LOCUST)
     assert done.went_well, done.err
     assert done.document()["load"]["users"] == 6
 

@@ -1,8 +1,10 @@
-//! The engine as the door sees it: users, segments, queues, the end.
+//! The engine as the door sees it: users, queues, the end; its segments have a file of their own.
+
+mod segments;
 
 use crate::clock::{self, epoch_ns, now_ns};
 use crate::core::{Confinement, Core, OutcomeData, StuckData, TransactionData};
-use crate::crowd::{GivenUp, Refusal};
+use crate::crowd::Refusal;
 use crate::error::{Error, Result, errno_of};
 use crate::health::RunQueue;
 use crate::interactive::{self, Inbox, Order};
@@ -10,14 +12,12 @@ use crate::interpreter::Setting;
 use crate::layout::{Bound, Task, read_back};
 use crate::lock::hold;
 use crate::options::Options;
-use crate::pace::{Arrivals, Turn};
+use crate::pace::Turn;
 use crate::plan::{Command, parse_command};
 use crate::program::Program;
 use crate::pulse::{CUT, STOP};
-use crate::record::event::Event;
 use crate::record::{IntervalData, Recorder, RowData};
 use crate::replay::play::Ledger;
-use crate::segment::{Segment, Term};
 use crate::signals::Signals;
 use crate::sys::{
     Doorbell, Folder, ScratchPool, can_jail, file_limit_raised, install_wake_signal, open_sink,
@@ -138,89 +138,6 @@ impl Engine {
             )));
         }
         Ok(())
-    }
-
-    pub(crate) fn begin_segment(
-        &self,
-        (target, round): (u16, u16),
-        warm_up_ns: u64,
-        measured_ns: Option<u64>,
-    ) -> Result<()> {
-        self.check_target(target)?;
-        let term = Term {
-            target,
-            round,
-            measured_ns,
-            measured_since_ns: self.recorder().measured_since_ns(),
-        };
-        let program = &self.core.setting.program;
-        let verification = self.core.setting.verification.as_ref();
-        let opened = self.core.crowd.open(
-            || {
-                verification.inspect(|all| all.begin(target));
-                self.recorder().begin_segment(target, round, warm_up_ns);
-            },
-            term,
-            |begin_ns| Arrivals::new(&program.pace, program.seed, round, begin_ns, self.turn),
-        );
-        if !opened {
-            return Err(Error::state("a segment is open, or the engine is closed"));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn measure(&self) {
-        self.recorder().measure();
-    }
-
-    pub(crate) fn end_segment(&self, grace_ns: u64) -> Vec<StuckData> {
-        let crowd = &self.core.crowd;
-        let segment = crowd.segment();
-        // Who led the users has noticed later that they were done: no time in which they could have done more.
-        let rested_ns = crowd.rested_ns();
-        let given_up = crowd.stop(Duration::from_nanos(grace_ns), PATIENCE);
-        if let Some(segment) = segment {
-            self.log_ending(&segment, rested_ns);
-        }
-        self.recorder().end_segment(rested_ns);
-        self.report(given_up)
-    }
-
-    /// Log until when transactions began in a segment, and how many were due that did not.
-    fn log_ending(&self, segment: &Segment, rested_ns: Option<u64>) {
-        let end_ns = segment.end_ns().min(rested_ns.unwrap_or(u64::MAX));
-        self.recorder().log(&Event::Ending {
-            t_ns: self.core.since_begin(end_ns),
-            target: segment.target,
-            round: segment.round,
-            unbegun: segment.unbegun(&self.core.setting.program, end_ns),
-        });
-    }
-
-    /// Log users that were given up on; they count as finished.
-    fn report(&self, given_up: Vec<GivenUp>) -> Vec<StuckData> {
-        let now_ns = now_ns();
-        let core = &self.core;
-        core.report_finished(given_up.iter().map(|given_up| given_up.pulse.user));
-        given_up
-            .into_iter()
-            .map(|GivenUp { pulse, doing }| {
-                let Some(doing) = doing else {
-                    return StuckData {
-                        user: pulse.user,
-                        target: pulse.target(),
-                        op: "-",
-                        path: Vec::new(),
-                        age_ns: 0,
-                    };
-                };
-                let stuck = core.stuck(&pulse, doing, now_ns);
-                core.setting
-                    .recorder
-                    .log(&Event::Abandoned(core.hang(&stuck, doing.op, now_ns)));
-                stuck
-            })
-            .collect()
     }
 
     pub(crate) fn start_user(&self, user: u32) -> Result<()> {
