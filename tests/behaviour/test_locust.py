@@ -260,8 +260,8 @@ def test_a_load_shape_of_users_in_python_needs_no_number_of_users(shell: Shell) 
     (shell.home / "shaped.py").write_text(EDITOR + SHAPE)
     target = ("--target", str(shell.home), "--results", "json")
     done = shell.run("-f", "shaped.py", "--headless", *target, program=LOCUST)
-    assert done.went_well, done.err
-    assert done.document()["load"]["users"] == 6
+    document = done.document()
+    assert (document["status"], document["load"]["users"]) == ("finished", 6), done.err
 
 
 def test_listeners_of_request_events_hear_of_every_transaction(shell: Shell) -> None:
