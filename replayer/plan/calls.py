@@ -364,9 +364,8 @@ def _fallocate(scope: Scope, step: s.Fallocate) -> tuple[str, PlanStep]:
 
 
 def _flock(_scope: Scope, step: s.Flock) -> tuple[str, PlanStep]:
-    if step.kind == "unlock":
-        return "flock_unlock", {}
-    return "flock", {"kind": step.kind, "wait": step.wait}
+    free = step.kind == "unlock"
+    return ("flock_unlock", {}) if free else ("flock", {"kind": step.kind, "wait": step.wait})
 
 
 def _lock(scope: Scope, step: s.Lock) -> tuple[str, PlanStep]:
