@@ -47,7 +47,11 @@ def add_run_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_load_arguments(parser: Parser) -> None:
     parser.add_argument(
-        "-u", "--users", metavar="N", help="how many users (default: the scenario's, or 1)"
+        "-u",
+        "--users",
+        metavar="N",
+        help="how many users (default: the scenario's, or 1); with a load shape, how many there "
+        "will be at most",
     )
     parser.add_argument(
         "-r",

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from replayer.cli._against import compare_with_traces, render_likeness
 from replayer.load.options import read_seed
-from replayer.measure import DatasetPart, part_in_words
+from replayer.measure import LOOPS, DatasetPart, part_in_words
 from replayer.measure.units import format_bytes, format_count, format_time_ns
 from replayer.plan import PlanSummary, compile_plan, describe_plan
 from replayer.plan.summary import DatasetSummary, TransactionSummary
 from replayer.plan.traces import TraceSummary
-from replayer.scenario import Scenario, load_scenario
+from replayer.scenario import Scenario, load_scenario, pace_facts, pace_in_words
 from replayer.verdict import DEFAULT, Names, check_names, parse_threshold, with_default
 
 __all__ = ["HELP", "NAME", "add_arguments", "render_summary", "run"]
@@ -65,7 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     _check_thresholds(scenario, summary)
     likenesses = compare_with_traces(summary, arguments.against, arguments.without)
     if arguments.json:
-        described = {"scenario": scenario.name, "about": scenario.about, **summary.as_dict()}
+        told = {"scenario": scenario.name, "about": scenario.about}
+        described = {**told, **summary.as_dict(), "pacing": pace_facts(scenario)}
         if likenesses:
             described["against"] = [found.as_dict() for found in likenesses]
         print(json.dumps(described, indent=2))
@@ -80,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:
     """Yield the lines that describe a plan to a person."""
     yield f"{summary.name}  (plan {summary.fingerprint[:16]}, seed {summary.seed})"
-    yield _sentence(summary)
+    yield _sentence(scenario, summary)
     yield ""
     width = max(len(transaction.name) for transaction in summary.transactions)
     for transaction in summary.transactions:
@@ -120,15 +121,16 @@ def _check_thresholds(scenario: Scenario, summary: PlanSummary) -> None:
     check_names(parsed, Names(targets, tuple(scenario.transactions), summary.ops))
 
 
-def _sentence(summary: PlanSummary) -> str:
-    words = [f"{format_count(summary.users)} users, {summary.pace} loop"]
+def _sentence(scenario: Scenario, summary: PlanSummary) -> str:
+    loop = LOOPS[summary.pace]
+    words = [f"{format_count(summary.users)} users, {loop} loop: {pace_in_words(scenario)}"]
     if summary.warm_up_ns:
         words.append(f"{format_time_ns(summary.warm_up_ns)} warm-up")
     if summary.duration_ns is not None:
         words.append(f"{format_time_ns(summary.duration_ns)} measured on each target")
     if summary.transactions_per_user is not None:
         words.append(f"{format_count(summary.transactions_per_user)} transactions a user")
-    return ", ".join(words)
+    return "; ".join(words)
 
 
 def _transaction(transaction: TransactionSummary, width: int) -> Iterator[str]:

@@ -236,10 +236,15 @@ class Engine:
         """Wall-clock time (for reports only) of the engine's begin."""
     def now_ns(self) -> int:
         """Monotonic nanoseconds since the engine's begin."""
-    def begin_segment(self, target: int, round: int, warm_up_ns: int) -> None:
+    def begin_segment(
+        self, target: int, round: int, warm_up_ns: int, measured_ns: int | None = None
+    ) -> None:
         """Let the users run on a target; their streams restart at (seed, round, user).
 
-        Recorded as ``warm-up`` for that long, then as ``measured``.
+        Recorded as ``warm-up`` for that long, then as ``measured``. When that has lasted for
+        ``measured_ns``, no user begins a transaction any more; the segment stays open, for those
+        under way. Where transactions come by a schedule, those that began in the warm-up and ended
+        after it are not recorded.
 
         Raises:
             RuntimeError: A segment is open.
@@ -252,6 +257,8 @@ class Engine:
         Asks every user to finish its transaction, cancels those that have not after the grace, and
         gives up on those still in the kernel 2 s later. Interactive users are not part of segments.
         Idle when it returns. Cancelled transactions are recorded as ``cancelled``.
+        events.jsonl gets a line ``ending``: from when on no transaction began, and how many of the
+        schedule (``unbegun``) had been due before that never did.
         """
     def start_user(self, user: int) -> None:
         """Start the native thread of a user; it runs as soon as a segment is open."""

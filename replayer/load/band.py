@@ -43,7 +43,7 @@ class Band(Protocol):
         """Lay out what the segment needs, and bring the caches into their state."""
 
     def begin(self, segment: Segment, warm_up_ns: int) -> None:
-        """Let the users run."""
+        """Let the users run: they begin nothing more when the segment's time is over."""
 
     def end_warm_up(self) -> None:
         """Measure from now on."""
@@ -122,7 +122,9 @@ class OwnBand:
 
     def begin(self, segment: Segment, warm_up_ns: int) -> None:
         """Let the users run."""
-        self._session.engine.begin_segment(segment.target, segment.round, warm_up_ns)
+        self._session.engine.begin_segment(
+            segment.target, segment.round, warm_up_ns, segment.duration_ns
+        )
 
     def end_warm_up(self) -> None:
         """Measure from now on."""
@@ -158,7 +160,8 @@ class OwnBand:
         self._roster.check()
 
     def watch(self) -> None:
-        """Do nothing: what goes wrong here is judged when a phase is over."""
+        """Raise why there are fewer users than were asked for: the rest of the run is lost."""
+        self._roster.check()
 
     def expected_users(self) -> int:
         """Return how many users Locust runs."""

@@ -21,7 +21,7 @@ from replayer.measure import Replay
 from replayer.measure.clients import Client
 from replayer.measure.clock import utc_text
 from replayer.measure.facts import MachineFacts, collect_machine
-from replayer.measure.health import Health, LoadFacts, RunWarning
+from replayer.measure.health import LOOPS, Health, LoadFacts, RunWarning
 from replayer.measure.run import (
     CacheFacts,
     PlanFacts,
@@ -120,10 +120,14 @@ class Chronicle:
 
     def end(self, ending: "Ending") -> ReplayerError | None:
         """Write how it went; return what refused to take it."""
-        if self._run is None:
+        run = self._run
+        if run is None:
             return None
+        if ending.users is not None:
+            load = run.load.model_copy(update={"users": ending.users})
+            run = run.model_copy(update={"load": load})
         ended = finish(
-            self._run,
+            run,
             ending.status,
             health=ending.health,
             failure=ending.failure,
@@ -153,6 +157,7 @@ class Ending:
         verification: What reads returned, if that was checked.
         losses: What was taken away from the targets while it ran, in sentences.
         task_failures: What tasks of a locustfile raised.
+        users: How many there were, where that was not known before.
     """
 
     status: Literal["finished", "interrupted", "failed"]
@@ -163,6 +168,7 @@ class Ending:
     verification: Verification | None = None
     losses: tuple[str, ...] = ()
     task_failures: tuple[TaskFailure, ...] = ()
+    users: int | None = None
 
 
 def describe_targets(targets: Sequence[Target]) -> tuple[TargetFacts, ...]:
@@ -175,14 +181,9 @@ def describe_targets(targets: Sequence[Target]) -> tuple[TargetFacts, ...]:
 
 def load_facts(work: Workload, rounds: int) -> LoadFacts:
     """Return how the users of a run work."""
-    loops: dict[str, Literal["closed", "paced", "open"]] = {
-        "closed": "closed",
-        "every": "paced",
-        "arrivals": "open",
-    }
     return LoadFacts(
         users=work.plan.users,
-        loop=loops[work.plan.body["pace"]["kind"]],
+        loop=LOOPS[work.plan.body["pace"]["kind"]],
         pace=work.pace,
         rounds=rounds,
         duration_s=None if work.duration_ns is None else work.duration_ns / NS_PER_S,

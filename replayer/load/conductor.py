@@ -40,6 +40,7 @@ class Conductor:
 
     Attributes:
         failure: Why it could not go on, if so.
+        most_users: How many there were at the same time, at most.
     """
 
     def __init__(self, request: Request, environment: Environment, band: Band) -> None:
@@ -51,6 +52,7 @@ class Conductor:
         self._calls_before = 0
         self._greenlet: Greenlet[[], None] | None = None
         self.failure: ReplayerError | None = None
+        self.most_users = 0
 
     def start(self) -> None:
         """Begin, when Locust begins its test."""
@@ -59,6 +61,11 @@ class Conductor:
     def everyone_is_there(self) -> None:
         """Locust has started all users."""
         self._everyone.set()
+
+    @property
+    def shaped_users(self) -> int | None:
+        """How many users a load shape has had, at most; None where none says how many there are."""
+        return None if self._environment.shape_class is None else self.most_users
 
     def finish(self) -> None:
         """End the segment that runs, and wait for it; unless the conductor itself asks."""
@@ -99,14 +106,18 @@ class Conductor:
             self._wait_for_users(segment)
         warm_up_ns = self._request.workload.warm_up_ns
         self._band.begin(segment, FOREVER_NS if ramped else warm_up_ns)
+        began_s = time.monotonic()
         try:
             if ramped:
                 self._wait_for_users(segment)
-            self._wait(segment, "warm-up", warm_up_ns)
+                began_s = time.monotonic()
+            began_s += warm_up_ns / NS_PER_S
+            self._wait(segment, "warm-up", began_s)
             if ramped and not self._is_ending():
                 self._band.end_warm_up()
+                began_s = time.monotonic()
             self._band.open_gauge()
-            self._wait(segment, "measured", segment.duration_ns)
+            self._wait(segment, "measured", _after(began_s, segment.duration_ns))
             self._band.check()
         finally:
             self._band.close_gauge()
@@ -142,11 +153,10 @@ class Conductor:
             self._look(segment, "users arrive", None)
         self._band.check()
 
-    def _wait(self, segment: Segment, phase: str, length_ns: int | None) -> None:
-        begin = time.monotonic()
-        end = None if length_ns is None else begin + length_ns / NS_PER_S
+    def _wait(self, segment: Segment, phase: str, end_s: float | None) -> None:
+        """Wait until a time: the engine, which is on time, ends the phase by itself."""
         while not self._is_ending() and not self._are_done():
-            left_s = None if end is None else end - time.monotonic()
+            left_s = None if end_s is None else end_s - time.monotonic()
             if left_s is not None and left_s <= 0:
                 return
             self._look(segment, phase, left_s)
@@ -158,12 +168,14 @@ class Conductor:
     def _look(self, segment: Segment, phase: str, left_s: float | None) -> None:
         """Show how things are, and sleep a little."""
         self._band.watch()
+        running = self._band.running_users()
+        self.most_users = max(self.most_users, running)
         names = self._band.targets
         rounds = self._request.rounds
         turn = f"round {segment.round + 1} of {rounds}, " if rounds > 1 else ""
         tick = Tick(
             phase=f"{turn}{names[segment.target]}, {phase}",
-            users=self._band.running_users(),
+            users=running,
             left_s=left_s,
             ledger=self._band.ledger,
             targets=names,
@@ -194,3 +206,7 @@ class Conductor:
             runner.quit()
         else:
             runner.stop()
+
+
+def _after(began_s: float, length_ns: int | None) -> float | None:
+    return None if length_ns is None else began_s + length_ns / NS_PER_S

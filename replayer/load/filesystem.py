@@ -249,11 +249,18 @@ class File:
 
     def flock(self, kind: LockKind, *, wait: bool = True) -> None:
         """Lock or unlock the whole file."""
-        self._call("flock", kind=kind, wait=wait)
+        if kind == "unlock":
+            self._call("flock_unlock")
+        else:
+            self._call("flock", kind=kind, wait=wait)
 
     def lock(self, kind: LockKind, offset: int = 0, size: int = 0, *, wait: bool = True) -> None:
         """Lock or unlock a range, as an open file description does; size 0: to the end."""
-        self._call("fcntl_lock", kind=kind, wait=wait, offset=_const(offset), size=_const(size))
+        span = {"offset": _const(offset), "size": _const(size)}
+        if kind == "unlock":
+            self._call("fcntl_unlock", **span)
+        else:
+            self._call("fcntl_lock", kind=kind, wait=wait, **span)
 
     def _at(self, op: str, size: int, offset: int, block: int) -> int:
         return _in_blocks(

@@ -82,7 +82,8 @@ class Roster:
         """Give a user the lowest free number, or None when the plan has no more."""
         if not self._free:
             message = f"the plan is made for {self.capacity} users, more were asked for"
-            self.refuse(ReplayerError(message, hint="give the largest number with -u"))
+            hint = "give the largest number that there will ever be with -u, as of a load shape"
+            self.refuse(ReplayerError(message, hint=hint))
             return None
         seat = Seat(heapq.heappop(self._free), user)
         self._seats[seat.number] = seat

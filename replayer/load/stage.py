@@ -131,6 +131,7 @@ class Stage:
         failure, plan = self.conductor.failure, self._session.request.workload.plan
         interrupted = self._session.request.interruption.level > Level.NONE
         return Ending(
+            users=self.conductor.shaped_users,
             status="failed" if failure else "interrupted" if interrupted else "finished",
             health=self._troupe.health(),
             failure=None if failure is None else str(failure),
@@ -200,6 +201,13 @@ def open_stage(request: Request, environment: Environment, audience: Audience) -
     return stage
 
 
+SHAPED_USERS = 10_000
+"""Chosen: room for all users of a load shape, which says only as it goes on how many it wants.
+
+The users of a scenario share out its datasets: there the number must be said.
+"""
+
+
 def _rounds(environment: Environment, targets: int) -> int:
     # A load shape and tasks in Python go on from where they are: they cannot be begun anew.
     goes_on = environment.shape_class is not None or has_python_users(environment)
@@ -225,7 +233,10 @@ def _make_workload(environment: Environment, settings: Settings, rounds: int) ->
         message = "a scenario is missing"
         raise ReplayerError(message, hint="add --scenario FILE; 'replayer scenarios' lists some")
     _check_numbers(options.num_users, options.run_time)
-    workload = make_workload(settings, Load(options.num_users, options.run_time, rounds))
+    asked = options.num_users
+    if asked is None and nothing and environment.shape_class is not None:
+        asked = SHAPED_USERS
+    workload = make_workload(settings, Load(asked, options.run_time, rounds))
     users = workload.plan.users
     options.num_users = users
     if options.spawn_rate is None:

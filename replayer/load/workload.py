@@ -12,7 +12,7 @@ from replayer.load.options import CacheState, Settings
 from replayer.load.replay_options import ReplaySettings
 from replayer.measure.run import DatasetPart
 from replayer.plan import Plan, ReplayOptions, choose_requests, compile_plan, compile_replay
-from replayer.scenario import Scenario, load_scenario
+from replayer.scenario import load_scenario, pace_in_words
 from replayer.scenario.units import read_rate
 from replayer.trace import TraceFacts, load_facts
 from replayer.verdict import AS_RECORDED, with_default
@@ -123,7 +123,7 @@ def make_workload(settings: Settings, load: Load) -> Workload:
                 *_stated(settings),
             )
         ),
-        pace=_pace_in_words(scenario),
+        pace=pace_in_words(scenario),
         parts=tuple(
             DatasetPart(dataset=name, percent=percent) for name, percent in scenario.parts.items()
         ),
@@ -199,13 +199,3 @@ def _total_ns(load: Load, stated_ns: int | None) -> int | None:
 def _segment_ns(load: Load, stated_ns: int | None) -> int | None:
     total_ns = _total_ns(load, stated_ns)
     return None if total_ns is None else max(total_ns // load.rounds, 1)
-
-
-def _pace_in_words(scenario: Scenario) -> str:
-    if scenario.arrivals is not None:
-        return f"{scenario.arrivals.process} arrivals, {scenario.arrivals.rate:g} a second in all"
-    if scenario.users.every is not None:
-        return "one transaction a period and user"
-    if scenario.users.think_time is not None:
-        return "the next transaction after a think time"
-    return "the next transaction at once"

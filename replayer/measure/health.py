@@ -5,7 +5,7 @@ old run and a new one say the same. Warnings are values with a kind; their hints
 user asked for.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Literal
 
 from replayer.measure.facts import MachineFacts
@@ -13,6 +13,7 @@ from replayer.measure.frozen import Frozen
 from replayer.measure.units import format_time_ns
 
 __all__ = [
+    "LOOPS",
     "Health",
     "LoadFacts",
     "RunWarning",
@@ -41,15 +42,22 @@ Kind = Literal[
     "users given up",
     "events dropped",
     "schedule missed",
+    "arrivals missed",
+    "measured longer",
     "other",
 ]
+
+
+Loop = Literal["closed", "paced", "open"]
+LOOPS: Mapping[str, Loop] = {"closed": "closed", "every": "paced", "arrivals": "open"}
+"""By the kind of pace that a plan has."""
 
 
 class LoadFacts(Frozen):
     """How the users worked."""
 
     users: int
-    loop: Literal["closed", "paced", "open"]
+    loop: Loop
     """closed: next after completion and think time; paced: one a period; open: arrivals."""
     pace: str
     """The same in words, with its numbers."""

@@ -20,7 +20,7 @@ from replayer.measure.run import FORMAT, Run, is_alive
 from replayer.measure.seconds import Columns, Seconds
 from replayer.measure.timeline import read_timeline
 
-__all__ = ["Event", "Losses", "RunRecord", "load_run", "read_events"]
+__all__ = ["Ending", "Event", "Losses", "RunRecord", "load_run", "read_events"]
 
 Event = Mapping[str, Any]
 
@@ -42,6 +42,19 @@ class Losses:
 
 
 @dataclass(frozen=True)
+class Ending:
+    """How a segment came to its end.
+
+    Attributes:
+        end_s: From when on no transaction began.
+        unbegun: Transactions that were due before and never began.
+    """
+
+    end_s: float
+    unbegun: int
+
+
+@dataclass(frozen=True)
 class RunRecord:
     """All that a run left behind.
 
@@ -53,6 +66,7 @@ class RunRecord:
         bytes: Bytes moved, per key.
         seconds: The timeline, per key.
         spans: When each segment was measured.
+        endings: How each came to its end, where that is known.
         events: events.jsonl, oldest first.
         losses: What could not be read.
         damage: Which files are missing, empty or not whole, in sentences.
@@ -65,6 +79,7 @@ class RunRecord:
     bytes: Mapping[Key, int]
     seconds: Mapping[Key, Seconds]
     spans: Mapping[Segment, Span]
+    endings: Mapping[Segment, Ending]
     events: tuple[Event, ...]
     losses: Losses
     damage: tuple[str, ...]
@@ -93,6 +108,7 @@ def load_run(path: Path, told: Run | None = None) -> RunRecord:
         bytes=MappingProxyType(moved),
         seconds=seconds,
         spans=MappingProxyType(_stretched({**_timed(seconds), **log.spans}, events)),
+        endings=MappingProxyType(_endings(events)),
         events=events,
         losses=Losses(log.damaged, lost_rows, lost_events),
         damage=tuple(find_damage(path, run, log, seconds)),
@@ -196,6 +212,21 @@ def _stretched(spans: Mapping[Segment, Span], events: tuple[Event, ...]) -> dict
         ended = following is not None and following[1] is None
         end = following[0] if following is not None and ended else known.end_s
         found[segment] = known.joined(Span(begin, max(begin, end)))
+    return found
+
+
+def _endings(events: tuple[Event, ...]) -> dict[Segment, Ending]:
+    """Return how each segment ended; several clients end one each in its own time."""
+    found: dict[Segment, Ending] = {}
+    for event in events:
+        target, number, unbegun = (event.get(name) for name in ("target", "round", "unbegun"))
+        at_s = event.get("t_s")
+        if event.get("kind") != "ending" or not isinstance(at_s, int | float):
+            continue
+        if isinstance(target, int) and isinstance(number, int) and isinstance(unbegun, int):
+            segment = Segment(target, number, "measured")
+            known = found.get(segment, Ending(at_s, 0))
+            found[segment] = Ending(max(known.end_s, at_s), known.unbegun + unbegun)
     return found
 
 

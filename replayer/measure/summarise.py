@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TypeVar
 
 from replayer.measure.histogram import Histogram
-from replayer.measure.hlog import Key, covered_s
+from replayer.measure.hlog import Key, Segment, Span, covered_s
 from replayer.measure.record import RunRecord
 from replayer.measure.summary import (
     PERCENTILE_SAMPLES,
@@ -67,12 +67,16 @@ class _Time:
     """How long was measured.
 
     Attributes:
-        whole_s: All of it.
+        whole_s: All of it: what rates are per second of.
         own_s: By transaction where they ran in turn; None where all ran all the time.
+        drain_s: What the last transactions took to end when none began any more; None: not known.
+        unbegun: Transactions that were due in it and never began.
     """
 
     whole_s: float
     own_s: Mapping[str, float] | None = None
+    drain_s: float | None = None
+    unbegun: int = 0
 
     def of(self, names: Iterable[str]) -> float:
         """Return the time in which these transactions ran."""
@@ -82,11 +86,14 @@ class _Time:
 
     def plus(self, other: "_Time") -> "_Time":
         """Return the time of both."""
-        whole_s = self.whole_s + other.whole_s
-        if self.own_s is None or other.own_s is None:
-            return _Time(whole_s)
-        names = {*self.own_s, *other.own_s}
-        return _Time(whole_s, {name: self.of([name]) + other.of([name]) for name in names})
+        own_s, drain_s = None, None
+        if self.own_s is not None and other.own_s is not None:
+            names = {*self.own_s, *other.own_s}
+            own_s = {name: self.of([name]) + other.of([name]) for name in names}
+        if self.drain_s is not None and other.drain_s is not None:
+            drain_s = self.drain_s + other.drain_s
+        whole_s, unbegun = self.whole_s + other.whole_s, self.unbegun + other.unbegun
+        return _Time(whole_s, own_s, drain_s, unbegun)
 
 
 _Times = Mapping[tuple[int, int], _Time]
@@ -99,7 +106,7 @@ def _times(record: RunRecord) -> _Times:
     }
     if record.run.load.order == "together":
         return {
-            (segment.target, segment.round): _Time(span.end_s - span.start_s)
+            (segment.target, segment.round): _together(record, segment, span)
             for segment, span in measured.items()
         }
     found = {}
@@ -112,6 +119,21 @@ def _times(record: RunRecord) -> _Times:
             {name: covered_s(spans) for name, spans in own.items()},
         )
     return found
+
+
+def _together(record: RunRecord, segment: Segment, span: Span) -> _Time:
+    """Return the time of a segment in which all transactions ran side by side.
+
+    A schedule says how many begin in a time, whatever they take: with the time that the last ones
+    take to end, its rates would be lower the longer they take and the shorter the run is.
+    """
+    whole_s = span.end_s - span.start_s
+    ending = record.endings.get(segment)
+    if ending is None:
+        return _Time(whole_s)
+    begun_s = min(max(ending.end_s - span.start_s, 0.0), whole_s)
+    closed = record.run.load.loop == "closed"
+    return _Time(whole_s if closed else begun_s, drain_s=whole_s - begun_s, unbegun=ending.unbegun)
 
 
 @dataclass(frozen=True)
@@ -171,7 +193,7 @@ def statistics_of(histogram: Histogram) -> Statistics:
 def _target(index: int, name: str, samples: list[_Sample], times: _Times) -> TargetSummary:
     own = [sample for sample in samples if sample.key.segment.target == index]
     rounds = {number: times[target, number] for target, number in sorted(times) if target == index}
-    whole = reduce(_Time.plus, rounds.values(), _Time(0.0, {})) if rounds else _Time(0.0)
+    whole = reduce(_Time.plus, rounds.values(), _Time(0.0, {}, 0.0)) if rounds else _Time(0.0)
     return TargetSummary(
         index=index,
         name=name,
@@ -201,6 +223,8 @@ def _round(number: int | None, samples: list[_Sample], time: _Time) -> RoundSumm
     return RoundSummary(
         number=number,
         measured_s=time.whole_s,
+        drain_s=time.drain_s,
+        unbegun=time.unbegun,
         errors=max(failed + outside, sum(found.errors for found in ops)),
         transactions=transactions,
         ops=ops,

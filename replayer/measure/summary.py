@@ -108,6 +108,12 @@ class RoundSummary(Frozen):
     number: int | None
     """Which round; null: all of them together."""
     measured_s: float
+    """What rates are per second of: in closed loops until the last transaction had ended; where
+    transactions come by a schedule (paced, open), as long as they could begin."""
+    drain_s: float | None = None
+    """How long the last ones took to end when none could begin any more; null: not known."""
+    unbegun: int = 0
+    """Transactions that were due and never began, as users were busy; 0 in closed loops."""
     errors: int
     """Failed transactions, or failed calls if those are more."""
     transactions: tuple[TransactionSummary, ...]

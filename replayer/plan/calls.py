@@ -364,11 +364,14 @@ def _fallocate(scope: Scope, step: s.Fallocate) -> tuple[str, PlanStep]:
 
 
 def _flock(_scope: Scope, step: s.Flock) -> tuple[str, PlanStep]:
-    return "flock", {"kind": step.kind, "wait": step.wait}
+    free = step.kind == "unlock"
+    return ("flock_unlock", {}) if free else ("flock", {"kind": step.kind, "wait": step.wait})
 
 
 def _lock(scope: Scope, step: s.Lock) -> tuple[str, PlanStep]:
     span = {"offset": scope.draw(step.offset), "size": scope.draw(step.size)}
+    if step.kind == "unlock":
+        return "fcntl_unlock", span
     return "fcntl_lock", {"kind": step.kind, "wait": step.wait, **span}
 
 

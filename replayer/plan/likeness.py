@@ -29,6 +29,9 @@ SAME: Mapping[str, str] = {
     "pwritev": "pwrite",
     "lchown": "chown",
     "lutimens": "utimens",
+    # Traces do not tell whether a lock is taken or given back.
+    "flock_unlock": "flock",
+    "fcntl_unlock": "fcntl_lock",
     "lock": "fcntl_lock",
     "lgetxattr": "getxattr",
     "fgetxattr": "getxattr",

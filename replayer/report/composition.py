@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from replayer.analysis import analyse
-from replayer.measure import Event, RunRecord, RunWarning, summarise
+from replayer.measure import Event, RunRecord, RunWarning, pacing_warnings, summarise
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import rank
 from replayer.report.replay import schedule_warnings
@@ -46,6 +46,7 @@ def compose(record: RunRecord) -> Document:
         verification=run.verification,
         warnings=(
             *run.warnings,
+            *pacing_warnings(run.load, summary),
             *schedule_warnings(run.replay, summary),
             *_recorded_warnings(record),
         ),

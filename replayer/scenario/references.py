@@ -218,8 +218,9 @@ OPS = frozenset(
     (
         *("open", "close", "read", "pread", "pread_random", "write", "append", "pwrite"),
         *("pwrite_random", "lseek", "fsync", "fdatasync", "fstat", "ftruncate", "fallocate"),
-        *("fchmod", "fchown", "futimens", "flock", "fcntl_lock", "getdents", "copy_file_range"),
-        *("sendfile", "mmap_read", "stat", "lstat", "access", "mkdir", "rmdir", "unlink"),
+        *("fchmod", "fchown", "futimens", "flock", "flock_unlock", "fcntl_lock", "fcntl_unlock"),
+        *("getdents", "copy_file_range", "sendfile", "mmap_read", "stat", "lstat", "access"),
+        *("mkdir", "rmdir", "unlink"),
         *("rename", "link", "symlink", "readlink", "truncate", "chmod", "chown", "utimens"),
         *("getxattr", "setxattr", "removexattr", "listxattr"),
         # Those that only traces have.

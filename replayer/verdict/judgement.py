@@ -32,9 +32,9 @@ from replayer.measure import (
     is_of_the_client,
     samples_needed,
     samples_of,
-    saturated,
 )
 from replayer.verdict.breakage import breakages_among, say_breakages
+from replayer.verdict.reasons import find_reasons
 from replayer.verdict.threshold import AS_RECORDED, DEFAULT, Threshold, Unit, parse_threshold
 
 __all__ = ["EXIT_CODES", "Judgement", "Verdict", "judge"]
@@ -89,7 +89,7 @@ def judge(record: RunRecord, summary: Summary) -> Verdict:
         if _breaks(threshold, target)
     }
     losses = record.run.losses
-    reasons = (*losses, *broken.values(), *_reasons(record, summary))
+    reasons = (*losses, *broken.values(), *find_reasons(record, summary))
     judgements = (*limits, *proofs)
     outcome = _overall({judgement.outcome for judgement in judgements}, reasons)
     disproved = any(judgement.outcome == "fail" for judgement in proofs)
@@ -194,37 +194,6 @@ def _overall(outcomes: set[Outcome], reasons: tuple[str, ...]) -> Outcome:
     if "fail" in outcomes:
         return "fail"  # what was measured is enough to prove that
     return "inconclusive" if reasons or "inconclusive" in outcomes else "pass"
-
-
-def _reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
-    """Say what keeps a run from proving anything good."""
-    if record.status in _UNFINISHED:
-        yield _UNFINISHED[record.status]
-    health = record.run.health
-    if health is not None and saturated(health):
-        yield "the client was saturated: figures may be its own, not the file system's"
-    if health is not None and health.stood_still_ns:
-        yield (
-            f"the client stood still for {format_time_ns(health.stood_still_ns)}: figures may be "
-            "its own, not the file system's"
-        )
-    if health is not None and health.users_given_up:
-        yield f"{health.users_given_up} users hung in a call: their last calls are in no figure"
-    yield from record.damage
-    for target in summary.targets:
-        succeeded = any(found.latency.count for found in target.overall.transactions)
-        if not succeeded and not record.damage:
-            yield f"no transaction succeeded on {target.name} in the measured phase"
-    if record.losses.total and record.status == "finished":
-        yield f"{record.losses.total} damaged lines in the run folder could not be read"
-
-
-_UNFINISHED = {
-    "running": "the run has not ended yet",
-    "interrupted": "the run was interrupted",
-    "failed": "the run failed before its end",
-    "killed": "the run was killed: what it had written by then is what there is",
-}
 
 
 def _judge(threshold: Threshold, record: RunRecord, target: TargetSummary) -> Judgement:

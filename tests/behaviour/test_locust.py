@@ -252,6 +252,16 @@ def test_more_users_than_the_plan_has_are_refused_with_a_line(shell: Shell) -> N
     done = shell.run("run", "look.yaml", "-f", "shape.py", "-u", "3")
     assert done.code == 2
     assert "the plan is made for 3 users" in done.err
+    (timeline,) = shell.home.glob("replayer-runs/*/timeline.csv")
+    assert "\n3." not in timeline.read_text(), "it ends where it fails"
+
+
+def test_a_load_shape_of_users_in_python_needs_no_number_of_users(shell: Shell) -> None:
+    (shell.home / "shaped.py").write_text(EDITOR + SHAPE)
+    target = ("--target", str(shell.home), "--results", "json")
+    done = shell.run("-f", "shaped.py", "--headless", *target, program=LOCUST)
+    document = done.document()
+    assert (document["status"], document["load"]["users"]) == ("finished", 6), done.err
 
 
 def test_listeners_of_request_events_hear_of_every_transaction(shell: Shell) -> None:

@@ -71,7 +71,7 @@ TIME = st.sampled_from([None, {"const": 0}, {"const": 981_173_106_123_456_789}])
 ACCESS_LIST = "system.posix_acl_access"
 XATTR = st.sampled_from(["user.a", "user.a", "user.b", "user." + "n" * 250, ACCESS_LIST])
 ALIGN = st.sampled_from([1, 512, 4096])
-LOCKS = [("shared", False), ("exclusive", False), ("unlock", False), ("unlock", True)]
+LOCKS = [("shared", False), ("exclusive", False)]
 LOCK = st.sampled_from([{"kind": kind, "wait": wait} for kind, wait in LOCKS])
 # Large amounts are moved in large blocks only: an example should be thousands of ops at most.
 SMALL = st.tuples(numbers(200), numbers(200, 1))
@@ -159,7 +159,9 @@ def file_ops() -> list[Strategy]:
         _op("fchown", file=FD, uid=OWNER, gid=OWNER),
         _op("futimens", file=FD, mtime_ns=TIME),
         _op("flock", LOCK, file=FILE),
+        _op("flock_unlock", file=FILE),
         _op("fcntl_lock", LOCK, file=FILE, offset=OFFSET, size=LENGTH),
+        _op("fcntl_unlock", file=FILE, offset=OFFSET, size=LENGTH),
         _op("getdents", file=st.sampled_from(LISTS)),
     ]
 

@@ -28,6 +28,7 @@ DRAWS = {
     "fallocate": ["offset", "size"],
     "futimens": ["mtime_ns"],
     "fcntl_lock": ["offset", "size"],
+    "fcntl_unlock": ["offset", "size"],
     "copy_file_range": ["size"],
     "sendfile": ["size"],
     "truncate": ["size"],
@@ -184,6 +185,10 @@ def _fcntl_lock(op: Op) -> None:
     calls.lock_range(op.file(), kind, op.drawn[0], op.drawn[1], wait=wait)
 
 
+def _fcntl_unlock(op: Op) -> None:
+    calls.lock_range(op.file(), "unlock", op.drawn[0], op.drawn[1], wait=False)
+
+
 def _symlink(op: Op) -> None:
     path = op.path()
     os.symlink(checked_target(path, op.target), path)
@@ -212,7 +217,9 @@ SINGLE: dict[str, Callable[[Op], int | None]] = {
     "fchown": lambda op: os.fchown(op.file(), op.step["uid"], op.step["gid"]),
     "futimens": lambda op: calls.set_times(op.file(), op.mtime()),
     "flock": lambda op: calls.flock(op.file(), op.step["kind"], wait=op.step["wait"]),
+    "flock_unlock": lambda op: calls.flock(op.file(), "unlock", wait=True),
     "fcntl_lock": _fcntl_lock,
+    "fcntl_unlock": _fcntl_unlock,
     "getdents": lambda op: calls.getdents(op.file()),
     "copy_file_range": lambda op: os.copy_file_range(op.file(), op.file("to"), op.drawn[0]),
     "sendfile": lambda op: calls.sendfile(op.file(), op.drawn[0]),

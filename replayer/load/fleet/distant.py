@@ -68,6 +68,7 @@ class DistantBand:
             target=segment.target,
             round=segment.round,
             warm_up_ns=warm_up_ns,
+            measured_ns=segment.duration_ns,
             serial=self._muster.serial,
         )
 

@@ -117,6 +117,7 @@ class Leader:
             clients=outcome.clients,
             losses=outcome.losses,
             task_failures=outcome.task_failures,
+            users=self.conductor.shaped_users,
         )
         shown = end_run(chronicle, ending, self._request.settings, failure)
         self._ended_with = outcome.warnings + self._health_warnings(outcome)

@@ -188,9 +188,16 @@ class Part:
         """Bring this machine's caches into their state."""
         self._players.band.prepare_caches(target)
 
-    def begin(self, target: int, round: int, warm_up_ns: int, serial: int) -> None:  # noqa: A002 - the contract's word
+    def begin(
+        self,
+        target: int,
+        round: int,  # noqa: A002 - the contract's word
+        warm_up_ns: int,
+        measured_ns: int | None,
+        serial: int,
+    ) -> None:
         """Let the users run."""
-        self._players.band.begin(Segment(target, round, None), warm_up_ns)
+        self._players.band.begin(Segment(target, round, measured_ns), warm_up_ns)
         self._serial = serial
 
     def measure(self) -> None:

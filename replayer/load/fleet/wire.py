@@ -27,7 +27,7 @@ __all__ = [
     "unpack_interval",
 ]
 
-PROTOCOL = 1
+PROTOCOL = 2
 """Raised when a worker of today would misunderstand a master of tomorrow."""
 
 HELLO = "replayer_hello"  # worker to master: I am here

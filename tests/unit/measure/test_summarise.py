@@ -118,6 +118,33 @@ def test_seconds_in_which_nothing_ended_count_as_measured(tmp_path: Path) -> Non
     assert overall.transactions[0].rate_per_s == 1
 
 
+@pytest.mark.parametrize(
+    ("loop", "measured_s", "rate"), [("open", 4, 30), ("paced", 4, 30), ("closed", 6, 20)]
+)
+def test_rates_of_a_schedule_are_those_of_the_time_in_which_it_was_followed(
+    tmp_path: Path, loop: str, measured_s: float, rate: float
+) -> None:
+    writer = RunWriter(tmp_path)
+    for number in range(2):
+        writer.transaction("page", [1000] * 60, f"0/{number}", (number * 10, number * 10 + 3))
+    events = [
+        {"t_s": number * 10 + second, "target": 0, "round": number, **event}
+        for number in range(2)
+        for second, event in (
+            (0, {"kind": "phase", "phase": "measured"}),
+            (2, {"kind": "ending", "unbegun": 3, "client": 0}),
+            (2, {"kind": "ending", "unbegun": 1, "client": 1}),
+            (3, {"kind": "phase", "phase": "idle"}),
+        )
+    ]
+    run = make_run(load=make_load(loop=loop))
+    (target,) = summarised(writer.write(run, events)).targets
+    overall = target.overall
+    assert (overall.measured_s, overall.drain_s, overall.unbegun) == (measured_s, 2, 8)
+    assert overall.transactions[0].rate_per_s == rate
+    assert target.rounds[0].unbegun == 4
+
+
 def test_targets_and_rounds_are_kept_apart(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     for target in (0, 1):

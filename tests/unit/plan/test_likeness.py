@@ -148,6 +148,15 @@ def test_calls_that_do_the_same_are_compared_as_one() -> None:
     assert shares == [(25, 25), (25, 25), (50, 50)]
 
 
+def test_locks_that_are_given_back_are_compared_with_recorded_calls_on_locks() -> None:
+    seen = census({"lock": {"count": 2}, "flock": {"count": 2}})
+    ops: dict[str, float] = dict.fromkeys(
+        ("fcntl_lock", "fcntl_unlock", "flock", "flock_unlock"), 1
+    )
+    found = rows(transaction(ops), seen)
+    assert (found["fcntl_lock"], found["flock"]) == ((50, 50), (50, 50))
+
+
 def test_calls_that_plans_have_no_word_for_are_named_and_not_counted() -> None:
     seen = census({"stat": {"count": 2}, "chdir": {"count": 8}}, requests=2)
     found = compare_calls(transaction({"stat": 1}), seen)

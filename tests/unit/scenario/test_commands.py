@@ -25,7 +25,7 @@ def test_check_shows_what_would_run_and_touches_nothing(
     assert main(["check", small]) == 0
     shown = capsys.readouterr().out
     for piece in (
-        "2 users, closed loop, 2.00 s measured on each target",
+        "2 users, closed loop: the next transaction at once; 2.00 s measured on each target",
         "look           90.0 %  4 ops, 0 look-ups meant to fail, reads 10.0 kB, writes 0 B",
         "dataset       files: 10 files, 2 directories, 100 kB",
         "working set   10 files, 100 kB",
@@ -35,6 +35,28 @@ def test_check_shows_what_would_run_and_touches_nothing(
     ):
         assert piece in shown
     assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("arrivals={rate: 30/s, process: even}", "open loop: even arrivals, 30 a second in all"),
+        ("users.every=500ms", "paced loop: one transaction every 500 ms and user"),
+        (
+            "users.think_time={uniform: [1s, 2s]}",
+            "closed loop: the next transaction after a think time of 1.00 s to 2.00 s",
+        ),
+    ],
+)
+def test_check_says_when_transactions_begin(
+    small: str, capsys: pytest.CaptureFixture[str], change: str, says: str
+) -> None:
+    assert main(["check", small, "--set", change]) == 0
+    assert f"2 users, {says}; 2.00 s measured" in capsys.readouterr().out
+    assert main(["check", small, "--set", change, "--json"]) == 0
+    pacing = json.loads(capsys.readouterr().out)["pacing"]
+    assert says.endswith(pacing["says"])
+    assert sum(value is not None for value in pacing.values()) >= 2
 
 
 def test_check_takes_users_seed_and_overrides(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from replayer import measure
 from replayer.verdict import Verdict, judge
-from tests.unit.runs import RunWriter, make_health, make_run, make_target
+from tests.unit.runs import RunWriter, make_health, make_load, make_run, make_target
 
 
 def judged(writer: RunWriter, *thresholds: str, **changes: object) -> Verdict:
@@ -145,6 +145,34 @@ def test_a_run_in_which_nothing_succeeded_is_inconclusive(tmp_path: Path) -> Non
 def test_a_run_without_thresholds_passes_when_it_measured_something(tmp_path: Path) -> None:
     verdict = judged(pages(tmp_path, [1000]))
     assert (verdict.exit_code, verdict.judgements, verdict.reasons) == (0, (), ())
+
+
+@pytest.mark.parametrize(
+    ("unbegun", "exit_code", "reasons"),
+    [(1, 0, 0), (9, 4, 1)],
+)
+def test_a_schedule_that_was_not_followed_proves_nothing(
+    tmp_path: Path, unbegun: int, exit_code: int, reasons: int
+) -> None:
+    writer = pages(tmp_path, [1000] * 100)
+    events = [{"t_s": 1.0, "kind": "ending", "target": 0, "round": 0, "unbegun": unbegun}]
+    record = measure.load_run(writer.write(make_run(load=make_load(loop="open")), events))
+    summary = measure.summarise(record)
+    verdict = judge(record, summary)
+    assert (verdict.exit_code, len(verdict.reasons)) == (exit_code, reasons)
+    (warning,) = measure.pacing_warnings(record.run.load, summary)
+    assert f"{unbegun} of {100 + unbegun} arrivals on local were never begun" in warning.message
+    assert all(reason in warning.message for reason in verdict.reasons)
+
+
+def test_users_that_went_on_after_the_end_are_told(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [1000] * 100)
+    for end_s, kinds in ((0.9, []), (1.0, ["measured longer"])):
+        events = [{"t_s": end_s, "kind": "ending", "target": 0, "round": 0, "unbegun": 0}]
+        load = make_load(duration_s=0.8)
+        record = measure.load_run(writer.write(make_run(load=load), events))
+        found = measure.pacing_warnings(load, measure.summarise(record))
+        assert [warning.kind for warning in found] == kinds
 
 
 def broken(folder: Path, outcome: str, transaction: str = "page") -> RunWriter:

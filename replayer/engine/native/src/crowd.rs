@@ -4,34 +4,16 @@ use crate::clock::now_ns;
 use crate::lock::hold;
 use crate::pace::Arrivals;
 use crate::pulse::{ABANDONED, CUT, Doing, Pulse, STOP};
+use crate::segment::{Segment, Term};
 use crate::sys::wake_thread;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
 
 /// How often waiting calls of users that are cut are interrupted again: a signal that comes just before a call is lost.
 pub(crate) const NAG: Duration = Duration::from_millis(20);
-
-/// A segment as a user sees it.
-#[derive(Clone)]
-pub(crate) struct Segment {
-    number: u64,
-    pub(crate) target: u16,
-    pub(crate) round: u16,
-    pub(crate) begin_ns: u64,
-    pub(crate) arrivals: Option<Arc<Mutex<Arrivals>>>,
-    stopping: Arc<AtomicBool>,
-}
-
-impl Segment {
-    /// No new transaction shall begin.
-    #[inline]
-    pub(crate) fn is_stopping(&self) -> bool {
-        self.stopping.load(Ordering::Relaxed)
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -135,7 +117,7 @@ impl Crowd {
     pub(crate) fn open(
         &self,
         announce: impl FnOnce(),
-        (target, round): (u16, u16),
+        term: Term,
         arrivals: impl FnOnce(u64) -> Option<Arrivals>,
     ) -> bool {
         let mut inner = hold(&self.inner);
@@ -146,14 +128,8 @@ impl Crowd {
         inner.segments += 1;
         inner.rested_ns = None;
         let begin_ns = now_ns();
-        inner.segment = Some(Segment {
-            number: inner.segments,
-            target,
-            round,
-            begin_ns,
-            arrivals: arrivals(begin_ns).map(|arrivals| Arc::new(Mutex::new(arrivals))),
-            stopping: Arc::default(),
-        });
+        let number = inner.segments;
+        inner.segment = Some(Segment::new(number, term, begin_ns, arrivals(begin_ns)));
         let mut busy = 0;
         for member in inner
             .members
@@ -270,6 +246,11 @@ impl Crowd {
         hold(&self.inner).busy
     }
 
+    /// The open segment.
+    pub(crate) fn segment(&self) -> Option<Segment> {
+        hold(&self.inner).segment.clone()
+    }
+
     /// Since when everybody has done all that there was to do in the open segment; `None` while somebody has not, or might do more.
     pub(crate) fn rested_ns(&self) -> Option<u64> {
         let inner = hold(&self.inner);
@@ -303,7 +284,7 @@ impl Crowd {
         let Some(segment) = inner.segment.take() else {
             return Vec::new();
         };
-        segment.stopping.store(true, Ordering::SeqCst);
+        segment.stop();
         inner
             .busy_members()
             .for_each(|member| member.thread.unpark());
@@ -327,7 +308,7 @@ impl Crowd {
         let mut inner = hold(&self.inner);
         inner.closed = true;
         if let Some(segment) = inner.segment.take() {
-            segment.stopping.store(true, Ordering::SeqCst);
+            segment.stop();
         }
         inner
             .members

@@ -96,14 +96,19 @@ impl Engine {
         self.inner.now_ns()
     }
 
+    #[pyo3(signature = (target, round, warm_up_ns, measured_ns=None))]
     fn begin_segment(
         &self,
         py: Python<'_>,
         target: u16,
         round: u16,
         warm_up_ns: u64,
+        measured_ns: Option<u64>,
     ) -> PyResult<()> {
-        Ok(py.detach(|| self.inner.begin_segment(target, round, warm_up_ns))?)
+        Ok(py.detach(|| {
+            self.inner
+                .begin_segment((target, round), warm_up_ns, measured_ns)
+        })?)
     }
 
     fn measure(&self, py: Python<'_>) {

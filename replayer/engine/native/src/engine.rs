@@ -1,8 +1,10 @@
-//! The engine as the door sees it: users, segments, queues, the end.
+//! The engine as the door sees it: users, queues, the end; its segments have a file of their own.
+
+mod segments;
 
 use crate::clock::{self, epoch_ns, now_ns};
 use crate::core::{Confinement, Core, OutcomeData, StuckData, TransactionData};
-use crate::crowd::{GivenUp, Refusal};
+use crate::crowd::Refusal;
 use crate::error::{Error, Result, errno_of};
 use crate::health::RunQueue;
 use crate::interactive::{self, Inbox, Order};
@@ -10,11 +12,10 @@ use crate::interpreter::Setting;
 use crate::layout::{Bound, Task, read_back};
 use crate::lock::hold;
 use crate::options::Options;
-use crate::pace::{Arrivals, Turn};
+use crate::pace::Turn;
 use crate::plan::{Command, parse_command};
 use crate::program::Program;
 use crate::pulse::{CUT, STOP};
-use crate::record::event::Event;
 use crate::record::{IntervalData, Recorder, RowData};
 use crate::replay::play::Ledger;
 use crate::signals::Signals;
@@ -137,63 +138,6 @@ impl Engine {
             )));
         }
         Ok(())
-    }
-
-    pub(crate) fn begin_segment(&self, target: u16, round: u16, warm_up_ns: u64) -> Result<()> {
-        self.check_target(target)?;
-        let program = &self.core.setting.program;
-        let verification = self.core.setting.verification.as_ref();
-        let opened = self.core.crowd.open(
-            || {
-                verification.inspect(|all| all.begin(target));
-                self.recorder().begin_segment(target, round, warm_up_ns);
-            },
-            (target, round),
-            |begin_ns| Arrivals::new(&program.pace, program.seed, round, begin_ns, self.turn),
-        );
-        if !opened {
-            return Err(Error::state("a segment is open, or the engine is closed"));
-        }
-        Ok(())
-    }
-
-    pub(crate) fn measure(&self) {
-        self.recorder().measure();
-    }
-
-    pub(crate) fn end_segment(&self, grace_ns: u64) -> Vec<StuckData> {
-        let crowd = &self.core.crowd;
-        // Who led the users has noticed later that they were done: no time in which they could have done more.
-        let rested_ns = crowd.rested_ns();
-        let given_up = crowd.stop(Duration::from_nanos(grace_ns), PATIENCE);
-        self.recorder().end_segment(rested_ns);
-        self.report(given_up)
-    }
-
-    /// Log users that were given up on; they count as finished.
-    fn report(&self, given_up: Vec<GivenUp>) -> Vec<StuckData> {
-        let now_ns = now_ns();
-        let core = &self.core;
-        core.report_finished(given_up.iter().map(|given_up| given_up.pulse.user));
-        given_up
-            .into_iter()
-            .map(|GivenUp { pulse, doing }| {
-                let Some(doing) = doing else {
-                    return StuckData {
-                        user: pulse.user,
-                        target: pulse.target(),
-                        op: "-",
-                        path: Vec::new(),
-                        age_ns: 0,
-                    };
-                };
-                let stuck = core.stuck(&pulse, doing, now_ns);
-                core.setting
-                    .recorder
-                    .log(&Event::Abandoned(core.hang(&stuck, doing.op, now_ns)));
-                stuck
-            })
-            .collect()
     }
 
     pub(crate) fn start_user(&self, user: u32) -> Result<()> {

@@ -21,7 +21,7 @@ ops! {
     Write "write", Append "append", Pwrite "pwrite", PwriteRandom "pwrite_random", Lseek "lseek",
     Fsync "fsync", Fdatasync "fdatasync", Fstat "fstat", Ftruncate "ftruncate",
     Fallocate "fallocate", Fchmod "fchmod", Fchown "fchown", Futimens "futimens", Flock "flock",
-    FcntlLock "fcntl_lock", Getdents "getdents", CopyFileRange "copy_file_range",
+    FlockUnlock "flock_unlock", FcntlLock "fcntl_lock", FcntlUnlock "fcntl_unlock", Getdents "getdents", CopyFileRange "copy_file_range",
     Sendfile "sendfile", MmapRead "mmap_read", Stat "stat", Lstat "lstat", Access "access",
     Mkdir "mkdir", Rmdir "rmdir", Unlink "unlink", Rename "rename", Link "link",
     Symlink "symlink", Readlink "readlink", Truncate "truncate", Chmod "chmod", Chown "chown",

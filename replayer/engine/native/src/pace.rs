@@ -80,6 +80,28 @@ impl Pacer {
     }
 }
 
+impl Pacer {
+    /// How many more transactions are intended before a time; closed loops owe none.
+    pub(crate) fn due(&mut self, tables: &Tables, end_ns: u64) -> u64 {
+        match self {
+            Pacer::Closed { .. } => 0,
+            Pacer::Every { .. } => count_due(|| self.next(tables, end_ns), end_ns),
+        }
+    }
+}
+
+/// No more than this are counted: a tenth of a second's work (chosen). Who is behind by so much knows it.
+const MOST_DUE: u64 = 10_000_000;
+
+/// How many times of a schedule are before another time. Takes one that is not.
+fn count_due(mut next: impl FnMut() -> u64, end_ns: u64) -> u64 {
+    let mut count = 0;
+    while count < MOST_DUE && next() < end_ns {
+        count += 1;
+    }
+    count
+}
+
 /// The part of a period after which a user starts: user / users of it.
 fn share(period_ns: u64, user: u32, users: u32) -> u64 {
     let users = users.max(1);
@@ -140,6 +162,11 @@ impl Arrivals {
         }
         self.last_ns
     }
+
+    /// How many more arrivals of this engine's own are before a time.
+    pub(crate) fn due(&mut self, tables: &Tables, end_ns: u64) -> u64 {
+        count_due(|| self.take(tables), end_ns)
+    }
 }
 
 #[cfg(test)]
@@ -167,6 +194,12 @@ mod tests {
         assert_eq!(pacer.next(&[], 9000), 9005);
     }
 
+    #[test]
+    fn a_closed_loop_owes_nothing() {
+        let mut pacer = Pacer::new(&Pace::Closed(Draw::Const(5)), paced(0, 1)).unwrap();
+        assert_eq!(pacer.due(&[], u64::MAX), 0);
+    }
+
     proptest! {
         #[test]
         fn a_constant_pace_never_accumulates_lateness(user in 0..8_u32, late: Vec<u32>) {
@@ -187,6 +220,26 @@ mod tests {
             let mut dealt: Vec<u64> = (0..of).flat_map(|first| take(Turn { first, of }, 20)).collect();
             dealt.sort_unstable();
             prop_assert_eq!(dealt, take(ALL, 20 * of));
+        }
+
+        #[test]
+        fn what_is_taken_and_what_is_due_are_the_whole_schedule(seed: u64, taken in 0..20_u64) {
+            let pace = Pace::Arrivals(Draw::Uniform(1, 100));
+            let all = Arrivals::new(&pace, seed, 0, 7, ALL).unwrap().due(&[], 5_000);
+            let mut arrivals = Arrivals::new(&pace, seed, 0, 7, ALL).unwrap();
+            for _ in 0..taken {
+                arrivals.take(&[]);
+            }
+            prop_assert_eq!(arrivals.due(&[], 5_000), all - taken);
+        }
+
+        #[test]
+        fn periods_that_pass_while_a_user_is_busy_are_due(user in 0..8_u32, begun in 0..10_u64) {
+            let mut pacer = Pacer::new(&Pace::Every(Draw::Const(80)), paced(user, 8)).unwrap();
+            for _ in 0..begun {
+                pacer.next(&[], 0);
+            }
+            prop_assert_eq!(pacer.due(&[], 1000 + 80 * 20), 20 - begun);
         }
 
         #[test]

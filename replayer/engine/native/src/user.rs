@@ -2,14 +2,16 @@
 
 use crate::clock::now_ns;
 use crate::core::{Confinement, Core};
-use crate::crowd::{Refusal, Segment};
+use crate::crowd::Refusal;
 use crate::interpreter::{Interpreter, Journal};
 use crate::lock::hold;
 use crate::ops::{Op, outcome_of_errno};
 use crate::pace::{Paced, Pacer};
+use crate::program::Pace;
 use crate::pulse::{CUT, Pulse, STOP};
 use crate::record::event::Event;
 use crate::replay::play::Band;
+use crate::segment::Segment;
 use crate::sleep::sleep_until;
 use crate::sys::{
     Guarded, Jailed, Kernel, Null, Places, own_folder_state, prepare_thread, thread_id,
@@ -151,6 +153,55 @@ impl Intent<'_> {
                 .map(|arrivals| hold(arrivals).take(tables)),
         }
     }
+
+    /// No more begin, not even the one that was intended at this time: count those that were due.
+    fn leave(&mut self, core: &Core, segment: &Segment, intended_ns: u64) {
+        let tables = &core.setting.program.tables;
+        let unbegun = match self {
+            Intent::Own(Pacer::Closed { .. }) => 0,
+            Intent::Own(pacer) => {
+                // A user that leaves sooner than others owes nothing afterwards.
+                let end_ns = segment.end_ns().min(now_ns());
+                if intended_ns < end_ns {
+                    1 + pacer.due(tables, end_ns)
+                } else {
+                    0
+                }
+            }
+            // Nobody else takes this arrival any more; those after it are still there.
+            Intent::Shared(_) => u64::from(intended_ns < segment.end_ns()),
+        };
+        segment.add_unbegun(unbegun);
+    }
+}
+
+fn journal_of(core: &Core, pulse: &Arc<Pulse>, segment: &Segment) -> Journal {
+    let recorder = &core.setting.recorder;
+    let journal = Journal::new(
+        Arc::clone(recorder),
+        recorder.shard(pulse.user),
+        Arc::clone(pulse),
+        segment.target,
+        core.setting.begin_ns,
+    );
+    journal.on_schedule(!matches!(core.setting.program.pace, Pace::Closed(_)))
+}
+
+/// Wait for a transaction that is intended at a time, of a user that is free at another; false when it shall not begin any more.
+fn comes_to_begin(
+    segment: &Segment,
+    pulse: &Pulse,
+    journal: &mut Journal,
+    (intended_ns, free_ns): (u64, u64),
+) -> bool {
+    let woken = || segment.is_stopping() || pulse.flags() & (STOP | CUT) != 0;
+    if intended_ns > free_ns {
+        journal.flush();
+        // Not longer than transactions begin; whoever ends them sooner wakes this thread.
+        pulse.rest(|| sleep_until(intended_ns.min(segment.end_ns()), woken));
+    }
+    // Who was to begin before the end does, though it was woken after it.
+    pulse.flags() & (STOP | CUT) == 0 && intended_ns.max(free_ns) < segment.end_ns()
 }
 
 fn run_segment<K: Places>(core: &Core, band: &mut Band, segment: &Segment, ready_ns: u64) {
@@ -162,14 +213,7 @@ fn run_segment<K: Places>(core: &Core, band: &mut Band, segment: &Segment, ready
     if let Some(folder) = core.folder(segment.target, pulse.user) {
         band.enter(segment.target, folder);
     }
-    let shard = setting.recorder.shard(pulse.user);
-    let journal = Journal::new(
-        Arc::clone(&setting.recorder),
-        shard,
-        Arc::clone(pulse),
-        segment.target,
-        setting.begin_ns,
-    );
+    let journal = journal_of(core, pulse, segment);
     let interpreter = Interpreter::new(setting, pulse, kernel, journal, segment.round);
     let mut interpreter = interpreter.with_band(band).in_segment(segment);
     if let Err(errno) = interpreter.verify(segment.target) {
@@ -185,17 +229,19 @@ fn run_segment<K: Places>(core: &Core, band: &mut Band, segment: &Segment, ready
         begin_ns: end_ns,
     };
     let mut intent = Pacer::new(&program.pace, paced).map_or(Intent::Shared(segment), Intent::Own);
-    let woken = || segment.is_stopping() || pulse.flags() & (STOP | CUT) != 0;
     let mut rest = program.transactions_per_user.unwrap_or(u64::MAX);
-    while rest > 0 && !woken() {
+    while rest > 0 {
         let Some(intended_ns) = intent.next(core, end_ns) else {
             break;
         };
-        if intended_ns > end_ns {
-            interpreter.journal.flush();
-            if !pulse.rest(|| sleep_until(intended_ns, woken)) {
-                break;
-            }
+        if !comes_to_begin(
+            segment,
+            pulse,
+            &mut interpreter.journal,
+            (intended_ns, end_ns),
+        ) {
+            intent.leave(core, segment, intended_ns);
+            break;
         }
         interpreter.transact(intended_ns);
         if let Some(finished) = interpreter.journal.finished.take() {

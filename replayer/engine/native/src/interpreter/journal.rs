@@ -39,6 +39,8 @@ pub(crate) struct Journal {
     pulse: Arc<Pulse>,
     target: u16,
     engine_begin_ns: u64,
+    /// Transactions come by a schedule: those that began in the warm-up belong to it, whenever they end.
+    scheduled: bool,
     batch: Vec<Sample>,
     flushed_ns: u64,
     transaction: u16,
@@ -69,6 +71,7 @@ impl Journal {
             pulse,
             target,
             engine_begin_ns,
+            scheduled: false,
             batch: Vec::with_capacity(BATCH),
             flushed_ns: 0,
             transaction: 0,
@@ -84,12 +87,20 @@ impl Journal {
         }
     }
 
+    /// For a user whose transactions come by a schedule, or not.
+    pub(crate) fn on_schedule(self, scheduled: bool) -> Journal {
+        Journal { scheduled, ..self }
+    }
+
     pub(crate) fn transaction(&self) -> u16 {
         self.transaction
     }
 
     /// A transaction begins.
     pub(crate) fn begin(&mut self, transaction: u16, intended_ns: u64, start_ns: u64) {
+        if self.is_of_warm_up() {
+            self.flush();
+        }
         self.transaction = transaction;
         self.intended_ns = intended_ns.min(start_ns);
         self.start_ns = start_ns;
@@ -211,10 +222,15 @@ impl Journal {
         });
     }
 
+    /// Whether the transaction began in a warm-up that has ended meanwhile: it would be one too many among those of the measured time.
+    fn is_of_warm_up(&self) -> bool {
+        self.scheduled && self.recorder.began_before_measured(self.start_ns)
+    }
+
     /// Hand the batch over (a user that was given up on hands over nothing).
     pub(crate) fn flush(&mut self) {
         self.pulse.add_in_call(std::mem::take(&mut self.in_call_ns));
-        if self.pulse.flags() & ABANDONED == 0 {
+        if self.pulse.flags() & ABANDONED == 0 && !self.is_of_warm_up() {
             self.shard.flush(&self.batch);
         }
         self.batch.clear();

@@ -2,10 +2,10 @@
 
 use super::{Halt, Interpreter};
 use crate::clock::now_ns;
-use crate::crowd::Segment;
 use crate::ops::{OK, Op, UNMET};
 use crate::program::{Await, Expect, SLOTS, Until};
 use crate::pulse::Place;
+use crate::segment::Segment;
 use crate::signals::Signal;
 use crate::sleep::sleep_until;
 use crate::sys::Places;

@@ -17,7 +17,6 @@ mod verified;
 pub(crate) use journal::{FailedOp, Finished, Journal};
 
 use crate::clock::{self, now_ns};
-use crate::crowd::Segment;
 use crate::health::RunQueue;
 use crate::ops::{self, KINDS, Op};
 use crate::program::{Expect, Program, SLOTS};
@@ -25,6 +24,7 @@ use crate::pulse::{ALL_SLOTS, Place, Pulse};
 use crate::record::Recorder;
 use crate::replay::play::{Band, Ledger};
 use crate::rng::Stream;
+use crate::segment::Segment;
 use crate::signals::Signals;
 use crate::sys::{Answer, Kernel, Scratch, ScratchPool};
 use crate::verify::{Verification, Verifier};

@@ -4,7 +4,7 @@ use super::draws::slot;
 use super::operands::Operands;
 use super::value::{Fault, Parsed, list, refuse, small, text};
 use crate::ops::{Op, outcome_of_name};
-use crate::program::{Call, DataCall, Expect, FileCall, PairCall, PathCall, Timed};
+use crate::program::{Call, DataCall, Expect, FileCall, LockKind, PairCall, PathCall, Timed};
 use serde_json::Value;
 
 /// Flags that `open` may have (Linux, x86-64).
@@ -153,9 +153,19 @@ fn file_call(op: Op, take: &mut Operands) -> Parsed<FileCall> {
             kind: take.lock_kind()?,
             wait: take.boolean("wait")?,
         },
+        Op::FlockUnlock => FileCall::Flock {
+            kind: LockKind::Unlock,
+            wait: true,
+        },
         Op::FcntlLock => FileCall::FcntlLock {
             kind: take.lock_kind()?,
             wait: take.boolean("wait")?,
+            offset: take.draw("offset")?,
+            size: take.draw("size")?,
+        },
+        Op::FcntlUnlock => FileCall::FcntlLock {
+            kind: LockKind::Unlock,
+            wait: false,
             offset: take.draw("offset")?,
             size: take.draw("size")?,
         },

@@ -203,7 +203,6 @@ impl<'a, 'c, 't> Operands<'a, 'c, 't> {
         let kinds = [
             ("shared", LockKind::Shared),
             ("exclusive", LockKind::Exclusive),
-            ("unlock", LockKind::Unlock),
         ];
         self.take("kind", |value| choice(value, &kinds))
     }

@@ -35,6 +35,13 @@ pub(crate) enum Event {
     Abandoned(Hang),
     /// An event of a replay did not end as recorded.
     Divergence(Box<Divergence>),
+    /// From this time on no transaction of a segment began; so many had been due before.
+    Ending {
+        t_ns: u64,
+        target: u16,
+        round: u16,
+        unbegun: u64,
+    },
     /// Something of a replay that is not as it should be.
     Broken {
         t_ns: u64,
@@ -108,6 +115,15 @@ impl Journal {
             Event::StallOver(hang) => self.hang("stall_over", hang),
             Event::Abandoned(hang) => self.hang("abandoned", hang),
             Event::Divergence(divergence) => self.divergence(divergence, names),
+            Event::Ending {
+                t_ns,
+                target,
+                round,
+                unbegun,
+            } => {
+                let rest = format!(r#""target":{target},"round":{round},"unbegun":{unbegun}"#);
+                self.line(*t_ns, "ending", &rest);
+            }
             Event::Broken {
                 t_ns,
                 user,

@@ -28,6 +28,7 @@ use state::State;
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -61,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) slow: SlowBoard,
     pub(crate) shards: Vec<Arc<Shard>>,
     pub(crate) own_shards: Mutex<Vec<Arc<Shard>>>,
+    /// Since when (of `clock::now_ns`) the running phase is a measured one; 0: it is none.
+    measured_since_ns: Arc<AtomicU64>,
     queue: Mutex<VecDeque<IntervalData>>,
     state: Mutex<State>,
     wake: Condvar,
@@ -85,6 +88,7 @@ impl Recorder {
                 .map(|_| Arc::new(Shard::new(None)))
                 .collect(),
             own_shards: Mutex::default(),
+            measured_since_ns: Arc::default(),
             queue: Mutex::default(),
             state: Mutex::new(State::new(files, config.interval_ns)),
             wake: Condvar::new(),
@@ -142,6 +146,17 @@ impl Recorder {
     pub(crate) fn measure(&self) {
         let mut state = hold(&self.shared.state);
         self.shared.measure(&mut state);
+    }
+
+    /// Whether what began at a time (of `clock::now_ns`) began before the measured phase that runs now.
+    #[inline]
+    pub(crate) fn began_before_measured(&self, start_ns: u64) -> bool {
+        start_ns < self.shared.measured_since_ns.load(Ordering::Relaxed)
+    }
+
+    /// Since when the running phase is a measured one, for those who end it; 0: it is none.
+    pub(crate) fn measured_since_ns(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.shared.measured_since_ns)
     }
 
     /// Cut, and close the segment; what comes later is still counted under it. It has ended now, or at a time (of `clock::now_ns`)
@@ -249,6 +264,7 @@ impl Shared {
             Phase::Measured => None,
         };
         state.restart(now);
+        self.tell_measured(segment, now);
         self.slow.enter(segment);
         hold(&self.journal).phase(now, segment);
         drop(state);
@@ -265,9 +281,20 @@ impl Shared {
         state.segment.phase = Phase::Measured;
         state.warm_up_end = None;
         state.restart(now);
+        self.tell_measured(state.segment, now);
         self.slow.enter(state.segment);
         hold(&self.journal).phase(now, state.segment);
         self.wake.notify_all();
+    }
+
+    fn tell_measured(&self, segment: Segment, now: u64) {
+        let since_ns = match segment.phase {
+            Phase::WarmUp => 0,
+            Phase::Measured => self.config.begin_ns.saturating_add(now),
+        };
+        if segment.open {
+            self.measured_since_ns.store(since_ns, Ordering::Relaxed);
+        }
     }
 
     /// Close the running interval with all that was handed over. Returns the time of the cut.

@@ -1,0 +1,55 @@
+"""What keeps a run from proving anything good."""
+
+from collections.abc import Iterator
+
+from replayer.measure import (
+    Health,
+    RunRecord,
+    Summary,
+    format_time_ns,
+    saturated,
+    say_unbegun,
+    unbegun_share,
+)
+
+__all__ = ["find_reasons"]
+
+UNBEGUN_SHARE = 0.01
+"""Chosen: one transaction in a hundred that never began would be the p99 that is not told."""
+
+
+def find_reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
+    """Yield what keeps a run from proving anything good, in sentences."""
+    if record.status in _UNFINISHED:
+        yield _UNFINISHED[record.status]
+    if record.run.health is not None:
+        yield from _of_the_client(record.run.health)
+    yield from record.damage
+    for target in summary.targets:
+        if unbegun_share(target.overall) > UNBEGUN_SHARE:
+            yield say_unbegun(record.run.load, target)
+        succeeded = any(found.latency.count for found in target.overall.transactions)
+        if not succeeded and not record.damage:
+            yield f"no transaction succeeded on {target.name} in the measured phase"
+    if record.losses.total and record.status == "finished":
+        yield f"{record.losses.total} damaged lines in the run folder could not be read"
+
+
+def _of_the_client(health: Health) -> Iterator[str]:
+    if saturated(health):
+        yield "the client was saturated: figures may be its own, not the file system's"
+    if health.stood_still_ns:
+        yield (
+            f"the client stood still for {format_time_ns(health.stood_still_ns)}: figures may be "
+            "its own, not the file system's"
+        )
+    if health.users_given_up:
+        yield f"{health.users_given_up} users hung in a call: their last calls are in no figure"
+
+
+_UNFINISHED = {
+    "running": "the run has not ended yet",
+    "interrupted": "the run was interrupted",
+    "failed": "the run failed before its end",
+    "killed": "the run was killed: what it had written by then is what there is",
+}
