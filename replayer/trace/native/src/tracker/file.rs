@@ -67,14 +67,12 @@ impl Tracker {
         } else {
             self.emit(call, op, on, args)?;
         }
-        self.order.file(
-            used.slot,
-            if op.moves() {
-                Access::Write
-            } else {
-                Access::Read
-            },
-        );
+        let access = if op.moves() {
+            Access::Write
+        } else {
+            Access::Read
+        };
+        self.order.file(used.slot, access);
         if let (Op::Getdents, Some(node)) = (op, used.node) {
             self.order.list(node);
         }
