@@ -59,6 +59,8 @@ const NAMES: [(&str, u16); 134] = [
 ];
 
 pub(crate) const ENOENT: u16 = 2;
+pub(crate) const EAGAIN: u16 = 11;
+pub(crate) const EACCES: u16 = 13;
 pub(crate) const EEXIST: u16 = 17;
 pub(crate) const EXDEV: u16 = 18;
 pub(crate) const ENOTDIR: u16 = 20;

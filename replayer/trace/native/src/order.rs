@@ -70,6 +70,8 @@ enum Resource {
     Lock(NodeId),
     /// A lock, as one description has it.
     Held(u32),
+    /// Who has the locks of a file, as those see it who are refused one.
+    Holders(NodeId),
 }
 
 /// Who used a resource last, as far as later uses may have to wait.
@@ -205,12 +207,20 @@ impl Order {
     /// The event takes a lock of a file.
     pub(crate) fn lock(&mut self, node: NodeId, slot: u32, access: Access) {
         self.touch(Resource::Held(slot), Access::Write, Reason::Lock);
+        self.touch(Resource::Holders(node), Access::Add, Reason::Lock);
         self.touch(Resource::Lock(node), access, Reason::Lock);
     }
 
-    /// The event lets a lock go: whoever takes it next waits for this, and this for nobody but those who took it.
+    /// The event is refused a lock that others have: they take it before and let it go after that.
+    pub(crate) fn refuse(&mut self, node: NodeId, slot: u32) {
+        self.touch(Resource::Held(slot), Access::Write, Reason::Lock);
+        self.touch(Resource::Holders(node), Access::Read, Reason::Lock);
+    }
+
+    /// The event lets a lock go: whoever takes it next waits for this, and this for nobody but those who took it or were refused it.
     pub(crate) fn unlock(&mut self, node: NodeId, slot: u32) {
         self.touch(Resource::Held(slot), Access::Write, Reason::Lock);
+        self.touch(Resource::Holders(node), Access::Add, Reason::Lock);
         if let Some(now) = self.now.filter(|_| !self.is_solo()) {
             put(
                 &mut self.uses.entry(Resource::Lock(node)).or_default().adders,

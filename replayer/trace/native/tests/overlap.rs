@@ -293,3 +293,44 @@ fn a_call_that_never_returns_is_not_waited_for_to_the_end() {
     let returned = format!("{text}1 1700000001.4 <... mkdir resumed>) = 0\n");
     assert_eq!(asked(&returned).import().events.len(), 10_002);
 }
+
+#[test]
+fn who_is_refused_a_lock_meets_those_who_have_it() {
+    let range = |kind: &str| format!("{{l_type={kind}, l_whence=SEEK_SET, l_start=0, l_len=0}}");
+    let [write, none] = ["F_WRLCK", "F_UNLCK"].map(range);
+    for (take, attempt, release) in [
+        (
+            "flock(3, LOCK_EX|LOCK_NB)",
+            "flock(4, LOCK_SH|LOCK_NB)",
+            "flock(3, LOCK_UN)",
+        ),
+        ("flock(3, LOCK_SH)", "flock(4, LOCK_EX|LOCK_NB)", "close(3)"),
+        (
+            &format!("fcntl(3, F_SETLK, {write})"),
+            &format!("fcntl(4, F_SETLK, {write})"),
+            &format!("fcntl(3, F_SETLK, {none})"),
+        ),
+    ] {
+        let trace = asked(format!(
+            "{BOTH}1 1700000001.3 {take} = 0\n\
+             2 1700000001.4 {attempt} = -1 EAGAIN (Resource temporarily unavailable)\n\
+             1 1700000001.5 {release} = 0\n\
+             2 1700000001.6 {attempt} = 0\n"
+        ))
+        .import();
+        for row in 3..6 {
+            assert!(waits(&trace, row, row - 1), "{release}: {row}");
+        }
+    }
+}
+
+#[test]
+fn who_was_to_wait_for_a_lock_and_did_not_get_it_keeps_nobody_from_letting_it_go() {
+    let trace = asked(format!(
+        "{BOTH}1 1700000001.3 flock(3, LOCK_EX) = 0\n\
+         2 1700000001.4 flock(4, LOCK_EX) = -1 EINTR (Interrupted system call)\n\
+         1 1700000001.5 flock(3, LOCK_UN) = 0\n"
+    ))
+    .import();
+    assert!(!waits(&trace, 4, 3));
+}

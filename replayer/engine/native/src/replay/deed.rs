@@ -10,6 +10,8 @@ pub(crate) enum Deed {
         slot: Option<Slot>,
         flags: u32,
         mode: u32,
+        /// As openat2 has it.
+        resolve: u32,
     },
     /// No call of the program: the file was open before. Not timed.
     Inherit {
@@ -101,10 +103,12 @@ pub(crate) enum Deed {
         slot: Slot,
         uid: u32,
         gid: u32,
+        through: Through,
     },
     Futimens {
         slot: Slot,
         times: Times,
+        through: Through,
     },
     Flock {
         slot: Slot,
@@ -114,6 +118,8 @@ pub(crate) enum Deed {
         slot: Slot,
         wait: bool,
         kind: u32,
+        /// What it goes back to where it was refused when it was recorded.
+        before: u32,
         offset: i64,
         size: i64,
         whence: u32,
@@ -260,6 +266,14 @@ pub(crate) enum Deed {
 pub(crate) enum Subject {
     Path { path: PathId, follow: bool },
     File(Slot),
+}
+
+/// How attributes of an open file are reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Through {
+    Descriptor,
+    /// With `AT_EMPTY_PATH`: what was opened with `O_PATH` takes nothing else.
+    EmptyPath,
 }
 
 /// Access and modification time; `None` leaves it.

@@ -2,7 +2,7 @@
 //!
 //! What an event does is a [`Deed`]; what it must wait for, when it was made and what it returned stand beside it in a [`Cue`].
 
-pub(crate) use super::deed::{Deed, Subject, Time, Times};
+pub(crate) use super::deed::{Deed, Subject, Through, Time, Times};
 use std::sync::Arc;
 
 /// A path of the reel, by number.
@@ -55,6 +55,8 @@ pub(crate) enum Recorded {
     Well,
     /// An errno.
     Error(i32),
+    /// The program was not allowed to change something: only the look-up of its name is made.
+    Denied(i32),
     /// No call, or the log does not say.
     Unknown,
 }

@@ -1,5 +1,6 @@
 //! Folders from outside: opening and making a run's folder, its marker, limits and caches of the machine.
 
+use super::places::How;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -17,6 +18,22 @@ pub(crate) fn open_beneath(
     flags: u32,
     mode: u32,
 ) -> Result<OwnedFd, Errno> {
+    let how = How {
+        flags,
+        mode,
+        resolve: 0,
+    };
+    open_so(folder, path, how)
+}
+
+/// The same with what openat2 may be told about the way of a path beside that.
+#[inline]
+pub(super) fn open_so(folder: BorrowedFd<'_>, path: &CStr, how: How) -> Result<OwnedFd, Errno> {
+    let How {
+        flags,
+        mode,
+        resolve,
+    } = how;
     let flags = OFlags::from_bits_retain(flags) | OFlags::CLOEXEC;
     let creates = flags.contains(OFlags::CREATE) || flags.contains(OFlags::TMPFILE);
     let mode = if creates {
@@ -24,7 +41,8 @@ pub(crate) fn open_beneath(
     } else {
         Mode::empty()
     };
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let also = ResolveFlags::from_bits_retain(resolve.into());
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | also;
     let mut answer = rustix::fs::openat2(folder, path, flags, mode, resolve);
     for _ in 0..RACES {
         if !matches!(answer, Err(Errno::AGAIN)) {

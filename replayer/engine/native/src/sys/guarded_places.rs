@@ -3,10 +3,10 @@
 use super::answer::Answer;
 use super::attributes;
 use super::files::{borrow, fstat};
-use super::folder::open_beneath;
+use super::folder::{open_beneath, open_so};
 use super::guarded::Guarded;
 use super::kernel::Kernel;
-use super::places::{ACCESS_FLAGS, At, Links, Places, follows, tamed};
+use super::places::{ACCESS_FLAGS, At, How, Links, Places, follows, tamed};
 use super::replayed::{access, timestamps};
 use super::scratch::Scratch;
 use crate::program::Owner;
@@ -49,9 +49,13 @@ impl Guarded {
 }
 
 impl Places for Guarded {
-    fn open_at(&self, at: At<'_>, flags: u32, mode: u32) -> Answer<RawFd> {
-        let (flags, mode) = tamed(flags, mode);
-        open_beneath(borrow(self.root()), at.whole, flags, mode).map(IntoRawFd::into_raw_fd)
+    fn open_at(&self, at: At<'_>, how: How) -> Answer<RawFd> {
+        let mut how = tamed(how);
+        if at.seen.is_some() {
+            // Said of the way from that directory, not of the one to it.
+            how.resolve = 0;
+        }
+        open_so(borrow(self.root()), at.whole, how).map(IntoRawFd::into_raw_fd)
     }
     fn stat_at(&self, at: At<'_>, links: Links) -> Answer<u64> {
         fstat(self.object(at.whole, links)?).map(|_| 0)

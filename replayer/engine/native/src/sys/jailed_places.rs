@@ -4,9 +4,9 @@
 use super::answer::Answer;
 use super::attributes;
 use super::files::{borrow, length};
-use super::folder::open_beneath;
+use super::folder::open_so;
 use super::jailed::Jailed;
-use super::places::{ACCESS_FLAGS, At, Links, Places, follows, tamed};
+use super::places::{ACCESS_FLAGS, At, How, Links, Places, follows, tamed};
 use super::replayed::{access, timestamps};
 use super::scratch::Scratch;
 use crate::program::Owner;
@@ -27,19 +27,18 @@ fn base(at: At<'_>) -> (BorrowedFd<'static>, &CStr) {
 
 /// Open; a path that leaves its directory again (through a link) is followed from the root, beneath which it stays.
 #[inline]
-fn open(at: At<'_>, flags: u32, mode: u32) -> Answer<OwnedFd> {
+fn open(at: At<'_>, how: How) -> Answer<OwnedFd> {
     let (from, path) = base(at);
-    match open_beneath(from, path, flags, mode) {
-        Err(Errno::XDEV) if at.seen.is_some() => open_beneath(CWD, at.whole, flags, mode),
+    match open_so(from, path, how) {
+        Err(Errno::XDEV) if at.seen.is_some() && how.resolve == 0 => open_so(CWD, at.whole, how),
         answer => answer,
     }
 }
 
 impl Places for Jailed {
     #[inline]
-    fn open_at(&self, at: At<'_>, flags: u32, mode: u32) -> Answer<RawFd> {
-        let (flags, mode) = tamed(flags, mode);
-        open(at, flags, mode).map(IntoRawFd::into_raw_fd)
+    fn open_at(&self, at: At<'_>, how: How) -> Answer<RawFd> {
+        open(at, tamed(how)).map(IntoRawFd::into_raw_fd)
     }
     #[inline]
     fn stat_at(&self, at: At<'_>, links: Links) -> Answer<u64> {
@@ -53,7 +52,12 @@ impl Places for Jailed {
     }
     fn look_up(&self, at: At<'_>) -> Answer<u64> {
         let flags = (OFlags::PATH | OFlags::DIRECTORY).bits();
-        open(at, flags, 0).map(|file| {
+        let how = How {
+            flags,
+            mode: 0,
+            resolve: 0,
+        };
+        open(at, how).map(|file| {
             // Closing is timed with it: a descriptor costs less than a chdir does.
             drop(file);
             0

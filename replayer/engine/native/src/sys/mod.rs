@@ -32,7 +32,7 @@ pub(crate) use guarded::Guarded;
 pub(crate) use jailed::Jailed;
 pub(crate) use kernel::Kernel;
 pub(crate) use null::Null;
-pub(crate) use places::{At, Links, Places};
+pub(crate) use places::{At, How, Links, Places};
 pub(crate) use resident::{cached_bytes, write_out};
 pub(crate) use scratch::{OwnScratch, Scratch, ScratchPool};
 pub(crate) use text::{Prefix, Text, c_path};

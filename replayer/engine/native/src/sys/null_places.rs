@@ -2,7 +2,7 @@
 
 use super::answer::Answer;
 use super::null::Null;
-use super::places::{At, Links, Places};
+use super::places::{At, How, Links, Places};
 use super::scratch::Scratch;
 use crate::program::Owner;
 use crate::replay::reel::Times;
@@ -22,7 +22,7 @@ macro_rules! unreal {
 
 impl Places for Null {
     unreal! {
-        open_at(At<'_>, u32, u32) -> RawFd;
+        open_at(At<'_>, How) -> RawFd;
         stat_at(At<'_>, Links) -> u64;
         access_at(At<'_>, u32, u32) -> u64;
         look_up(At<'_>) -> u64;

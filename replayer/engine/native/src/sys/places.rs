@@ -16,6 +16,15 @@ pub(crate) struct At<'a> {
     pub(crate) seen: Option<(RawFd, &'a CStr)>,
 }
 
+/// How a file is opened, as openat2 is told it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct How {
+    pub(crate) flags: u32,
+    pub(crate) mode: u32,
+    /// What may not be on the way of its path (`RESOLVE_NO_SYMLINKS`…).
+    pub(crate) resolve: u32,
+}
+
 /// What becomes of a symlink in the last place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Links {
@@ -52,13 +61,22 @@ const OPEN_FLAGS: i32 = libc::O_ACCMODE
     | libc::O_PATH
     | libc::O_TMPFILE;
 
-/// Flags and mode as openat2 takes them, where open ignores what makes no sense.
+/// What of `resolve` is handed on: `RESOLVE_NO_XDEV`, `RESOLVE_NO_MAGICLINKS`, `RESOLVE_NO_SYMLINKS` and `RESOLVE_BENEATH`
+/// (linux/openat2.h). Whether a path was cached says something of the machine, and the root of all paths is the run's folder.
+const RESOLVE: u32 = 0xF;
+
+/// What openat2 takes, where open ignores what makes no sense.
 #[inline]
-pub(super) fn tamed(flags: u32, mode: u32) -> (u32, u32) {
+pub(super) fn tamed(how: How) -> How {
+    let flags = how.flags;
     let known = OPEN_FLAGS.cast_unsigned();
     let of_path = (libc::O_PATH | libc::O_DIRECTORY | libc::O_NOFOLLOW).cast_unsigned();
     let is_path = flags & libc::O_PATH.cast_unsigned() != 0;
-    (flags & if is_path { of_path } else { known }, mode & 0o7777)
+    How {
+        flags: flags & if is_path { of_path } else { known },
+        mode: how.mode & 0o7777,
+        resolve: how.resolve & RESOLVE,
+    }
 }
 
 /// Flags of faccessat2 that are handed on.
@@ -75,7 +93,7 @@ pub(super) fn follows(flags: u32) -> Links {
 
 /// Calls by path of one lane of a replay. Nothing outside of the run's folder is reached, whatever the paths are.
 pub(crate) trait Places: Kernel {
-    fn open_at(&self, at: At<'_>, flags: u32, mode: u32) -> Answer<RawFd>;
+    fn open_at(&self, at: At<'_>, how: How) -> Answer<RawFd>;
     fn stat_at(&self, at: At<'_>, links: Links) -> Answer<u64>;
     fn access_at(&self, at: At<'_>, mode: u32, flags: u32) -> Answer<u64>;
     /// Look a directory up, as chdir does; nobody's working directory changes.

@@ -7,8 +7,9 @@
 use super::answer::Answer;
 use super::files::{borrow, length};
 use super::scratch::Scratch;
+use crate::program::Owner;
 use crate::replay::reel::{Time, Times};
-use rustix::fs::{Timespec, Timestamps, UTIME_NOW, UTIME_OMIT};
+use rustix::fs::{AtFlags, Gid, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::os::fd::RawFd;
@@ -175,6 +176,18 @@ pub(super) fn timestamps(times: Times) -> Timestamps {
 
 pub(crate) fn futimens(file: RawFd, times: Times) -> Answer<u64> {
     rustix::fs::futimens(borrow(file), &timestamps(times)).map(|()| 0)
+}
+
+/// The same of what a descriptor with `O_PATH` stands for.
+pub(crate) fn utimens_of(file: RawFd, times: Times) -> Answer<u64> {
+    let times = timestamps(times);
+    rustix::fs::utimensat(borrow(file), c"", &times, AtFlags::EMPTY_PATH).map(|()| 0)
+}
+
+/// Give what a descriptor with `O_PATH` stands for to somebody.
+pub(crate) fn chown_of(file: RawFd, owner: Owner) -> Answer<u64> {
+    let (uid, gid) = (owner.uid.map(Uid::from_raw), owner.gid.map(Gid::from_raw));
+    rustix::fs::chownat(borrow(file), c"", uid, gid, AtFlags::EMPTY_PATH).map(|()| 0)
 }
 
 /// A mapping that nobody touches.

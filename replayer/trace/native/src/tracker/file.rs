@@ -2,6 +2,7 @@
 
 use crate::call::{Args, Call, FileArg, FileKind, Outcome};
 use crate::constants::{F_RDLCK, FALLOC_FL_KEEP_SIZE, LOCK_SH, SEEK_DATA, SEEK_END, SEEK_HOLE};
+use crate::errno::{EACCES, EAGAIN};
 use crate::error::TraceError;
 use crate::files::Description;
 use crate::op::{Class, Op};
@@ -72,19 +73,19 @@ impl Tracker {
         } else {
             self.emit(call, op, on, args)?;
         }
-        self.order.file(
-            used.slot,
-            if op.moves() {
-                Access::Write
-            } else {
-                Access::Read
-            },
-        );
+        let access = if op.moves() {
+            Access::Write
+        } else {
+            Access::Read
+        };
+        self.order.file(used.slot, access);
         if let (Op::Getdents, Some(node)) = (op, used.node) {
             self.order.list(node);
         }
-        if op == Op::Lseek {
-            self.learn_end(used, args, call.outcome.value());
+        match op {
+            Op::Lseek => self.learn_end(used, args, call.outcome.value()),
+            Op::Flock | Op::Lock => self.learn_refusal(used, call.outcome),
+            _ => {}
         }
         if let Outcome::Value(value) = call.outcome {
             self.learn_use(op, id, used, args, value);
@@ -186,6 +187,14 @@ impl Tracker {
             self.order.lock(node, description.slot, Access::Read);
         } else {
             self.order.lock(node, description.slot, Access::Write);
+        }
+    }
+
+    /// A lock that is not waited for is refused because others have it; one that is waited for ends otherwise if it fails.
+    fn learn_refusal(&mut self, used: Used, outcome: Outcome) {
+        let is_refused = matches!(outcome, Outcome::Error(EAGAIN | EACCES));
+        if let Some(node) = used.node.filter(|_| is_refused) {
+            self.order.refuse(node, used.slot);
         }
     }
 

@@ -5,8 +5,10 @@ mod atlas;
 mod chunks;
 mod clock;
 mod cook;
+mod denied;
 mod laid;
 mod lanes;
+mod locks;
 mod operands;
 mod own;
 mod past;
@@ -180,3 +182,5 @@ pub(crate) mod tests;
 mod tests_odd;
 #[cfg(test)]
 mod tests_order;
+#[cfg(test)]
+mod tests_refused;

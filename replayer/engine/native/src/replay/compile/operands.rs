@@ -1,5 +1,6 @@
 //! Operands of events, bounded: what the kernel would not take, or what no file system should be asked for, is a reason to omit.
 
+use super::denied::is_denied_change;
 use super::slots::Reason;
 use crate::replay::reel::{Recorded, Time, Times};
 use replayer_trace::{Event, Op};
@@ -89,6 +90,11 @@ impl Operands<'_> {
         (command <= most).then_some(command).ok_or(NO_FLAGS)
     }
 
+    /// What may not be on the way of a path that openat2 opens.
+    pub(crate) fn resolve(&self) -> u32 {
+        low(self.0.size)
+    }
+
     /// Permission bits and the sticky bit: no file gets another's identity.
     pub(crate) fn permissions(&self) -> u32 {
         low(self.0.mode) & 0o1777
@@ -128,6 +134,7 @@ impl Operands<'_> {
         }
         if event.result < 0 {
             return match i32::try_from(-event.result.max(-MOST_ERRNO - 1)) {
+                Ok(errno) if is_denied_change(event) => Recorded::Denied(errno),
                 Ok(errno) if i64::from(errno) <= MOST_ERRNO => Recorded::Error(errno),
                 _ => Recorded::Unknown,
             };

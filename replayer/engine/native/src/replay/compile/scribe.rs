@@ -1,11 +1,13 @@
 //! From an event to a deed: files become slots, paths their numbers in the reel; what cannot be made again becomes an omission.
 
 use super::atlas::Atlas;
+use super::denied::is_denied_change;
+use super::locks::Locks;
 use super::operands::{MOST_DATA, Operands};
 use super::slots::{NOT_OPEN, Reason, SPECIAL, Seat, Slots};
 use super::table::Table;
 use crate::path;
-use crate::replay::reel::{Deed, PathId, Place, Slot, TextId};
+use crate::replay::reel::{Deed, PathId, Place, Slot, TextId, Through};
 use replayer_trace::{Event, Op};
 use std::collections::HashSet;
 
@@ -22,8 +24,12 @@ const ONLY_ONCE: u32 = CREAT | 0o200 | 0o1000 | 0o20_000_000;
 const NO_PATH: Reason = "path that is not replayed";
 /// One target holds all roots: what was refused would succeed there, and take away what the program goes on with.
 pub(super) const BETWEEN_ROOTS: Reason = "between roots on different file systems";
+/// Paths are kept without their detours, and there are no other mounts: what openat2 refused would succeed.
+const LEADS_OUT: Reason = "open that would leave its directory or file system";
 /// `EXDEV` (errno(3)), as a result.
 const CROSSES: i64 = -18;
+/// `EBADF`.
+const BAD_FILE: i64 = -9;
 /// `EFAULT`.
 const FAULTS: i64 = -14;
 pub(crate) const UNKNOWN: Reason = "call that is not replayed";
@@ -36,6 +42,9 @@ pub(crate) struct Scribe<'a> {
     pub(crate) atlas: &'a Atlas,
     pub(crate) table: &'a Table,
     pub(crate) slots: Slots,
+    pub(super) locks: Locks,
+    /// Files that were opened with `O_PATH`.
+    places: HashSet<u32>,
     /// Rows of paths where nothing is made.
     special: HashSet<u32>,
     /// Texts of the chunk that is being filled.
@@ -53,6 +62,8 @@ impl<'a> Scribe<'a> {
             atlas,
             table,
             slots: Slots::default(),
+            locks: Locks::default(),
+            places: HashSet::new(),
             special: HashSet::new(),
             texts: Vec::new(),
             waits: Vec::new(),
@@ -68,6 +79,7 @@ impl<'a> Scribe<'a> {
             return Deed::Omit { reason };
         }
         let deed = match event.op {
+            _ if is_denied_change(event) => self.denied_change(seat, event),
             Op::Open | Op::Inherit => self.open(seat, event),
             Op::Close | Op::CloseExit | Op::CloseDup => self.close(seat, event),
             _ => match self.path_deed(seat, event) {
@@ -80,6 +92,9 @@ impl<'a> Scribe<'a> {
     }
 
     fn open(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+        if event.result == CROSSES {
+            return Err(LEADS_OUT);
+        }
         let operands = Operands(event);
         let placed = self.place(seat, event.path, event.to_file);
         let file = event.file.filter(|_| event.result >= 0);
@@ -91,6 +106,9 @@ impl<'a> Scribe<'a> {
         };
         let flags = open_flags(&operands);
         let slot = file.and_then(|file| self.slots.open(file, row, seat));
+        if let Some(file) = file {
+            self.note_place(file, flags);
+        }
         if event.op == Op::Inherit {
             return Ok(Deed::Inherit {
                 path: at.path,
@@ -108,12 +126,14 @@ impl<'a> Scribe<'a> {
             } else {
                 operands.permissions()
             },
+            resolve: operands.resolve(),
         })
     }
 
     /// A file that was open before: it is opened with what its open had.
     pub(crate) fn inherit(&mut self, seat: Seat, held: &super::past::Inherited) -> Deed {
         let slot = self.slots.open(held.file, held.path, seat);
+        self.note_place(held.file, held.flags);
         match (self.number(held.path), slot) {
             (Ok(path), Some(slot)) => Deed::Inherit {
                 path,
@@ -129,6 +149,12 @@ impl<'a> Scribe<'a> {
         }
     }
 
+    fn note_place(&mut self, file: u32, flags: u32) {
+        if flags & PATH != 0 {
+            self.places.insert(file);
+        }
+    }
+
     fn close(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
         let file = event.file.ok_or(NOT_OPEN)?;
         if event.op == Op::CloseDup {
@@ -136,6 +162,8 @@ impl<'a> Scribe<'a> {
             return Ok(Deed::CloseDuplicate { slot });
         }
         let slot = self.slots.close(file, seat, &mut self.waits)?;
+        self.locks.forget(file);
+        self.places.remove(&file);
         Ok(match event.op {
             Op::CloseExit => Deed::CloseSilently { slot },
             _ => Deed::Close { slot },
@@ -146,6 +174,16 @@ impl<'a> Scribe<'a> {
     pub(crate) fn slot(&mut self, seat: Seat, file: Option<u32>) -> Result<Slot, Reason> {
         let file = file.ok_or(NOT_OPEN)?;
         self.slots.used(file, seat, &mut self.waits)
+    }
+
+    /// How the attributes of an open file were reached: with `O_PATH` they cannot be by its descriptor.
+    pub(super) fn through(&self, event: &Event) -> Through {
+        let is_place = event.file.is_some_and(|file| self.places.contains(&file));
+        if is_place && event.result != BAD_FILE {
+            Through::EmptyPath
+        } else {
+            Through::Descriptor
+        }
     }
 
     /// The same for a side that may lie outside of the trace.

@@ -1,5 +1,6 @@
 //! Deeds on open files.
 
+use super::locks::span;
 use super::operands::Operands;
 use super::scribe::{BETWEEN_ROOTS, Scribe, UNKNOWN};
 use super::slots::{NOT_OPEN, Reason, Seat};
@@ -16,6 +17,10 @@ const GET_DESCRIPTOR: u32 = 1;
 const SET_DESCRIPTOR: u32 = 2;
 const GET_STATUS: u32 = 3;
 const SET_STATUS: u32 = 4;
+/// `LOCK_NB`.
+const NOT_BLOCKING: u32 = 4;
+/// `F_UNLCK`.
+const UNLOCK: u32 = 2;
 /// `MAP_SHARED` and `MAP_PRIVATE`.
 const MAP_KINDS: u32 = 3;
 /// `PROT_READ` and `PROT_WRITE`: nothing is ever executed.
@@ -157,7 +162,7 @@ fn placed(op: Op, operands: &Operands<'_>) -> Result<Option<u64>, Reason> {
     }
 }
 
-fn state_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<Deed>, Reason> {
+fn state_deed(scribe: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<Deed>, Reason> {
     let operands = Operands(event);
     let (uid, gid) = operands.owner();
     Ok(Some(match event.op {
@@ -174,10 +179,16 @@ fn state_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<De
             slot,
             mode: operands.permissions(),
         },
-        Op::Fchown => Deed::Fchown { slot, uid, gid },
+        Op::Fchown => Deed::Fchown {
+            slot,
+            uid,
+            gid,
+            through: scribe.through(event),
+        },
         Op::Futimens => Deed::Futimens {
             slot,
             times: operands.times(),
+            through: scribe.through(event),
         },
         _ => return Ok(None),
     }))
@@ -220,14 +231,18 @@ fn range_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<De
     }))
 }
 
-fn command_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<Deed>, Reason> {
+fn command_deed(
+    scribe: &mut Scribe<'_>,
+    slot: Slot,
+    event: &Event,
+) -> Result<Option<Deed>, Reason> {
     let operands = Operands(event);
     Ok(Some(match event.op {
         Op::Flock => Deed::Flock {
             slot,
             operation: lock_operation(&operands)?,
         },
-        Op::Lock => record_lock(slot, event)?,
+        Op::Lock => record_lock(scribe, slot, event)?,
         Op::Fcntl => status_command(slot, event)?,
         Op::Ioctl => {
             let name = event.text.as_deref().unwrap_or_default();
@@ -242,16 +257,17 @@ fn command_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<
     }))
 }
 
-/// To share, to exclude or to unlock, with or without `LOCK_NB`.
+/// To share, to exclude or to unlock, with or without `LOCK_NB`; what was not given is not waited for.
 fn lock_operation(operands: &Operands<'_>) -> Result<u32, Reason> {
     let operation = operands.command(0xF)?;
-    match operation & !4 {
+    match operation & !NOT_BLOCKING {
+        1 | 2 | 8 if operands.0.result < 0 => Ok(operation | NOT_BLOCKING),
         1 | 2 | 8 => Ok(operation),
         _ => Err(UNKNOWN),
     }
 }
 
-fn record_lock(slot: Slot, event: &Event) -> Result<Deed, Reason> {
+fn record_lock(scribe: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Deed, Reason> {
     let operands = Operands(event);
     // F_SETLK, F_SETLKW, their 64-bit forms and those of open descriptions.
     let wait = match operands.command(u32::MAX)? {
@@ -259,17 +275,23 @@ fn record_lock(slot: Slot, event: &Event) -> Result<Deed, Reason> {
         7 | 0xE | 0x26 => true,
         _ => return Err("lock that is only asked for"),
     };
-    let whence = event.entries.unwrap_or(0);
+    let whence = u32::try_from(event.entries.unwrap_or(0)).ok();
+    let whence = whence.filter(|whence| *whence <= 2).ok_or(UNKNOWN)?;
+    let kind = operands.mode_bits(3).min(UNLOCK);
+    let (offset, size) = (event.offset.unwrap_or(0), event.size.unwrap_or(0));
+    let span = event.file.zip(span(whence, offset, size));
+    let before = span.map_or(UNLOCK, |(file, span)| scribe.locks.of(file, span));
+    if let Some((file, span)) = span.filter(|_| event.result >= 0) {
+        scribe.locks.set(file, span, kind);
+    }
     Ok(Deed::Lock {
         slot,
-        wait,
-        kind: operands.mode_bits(3).min(2),
-        offset: event.offset.unwrap_or(0),
-        size: event.size.unwrap_or(0),
-        whence: u32::try_from(whence)
-            .ok()
-            .filter(|whence| *whence <= 2)
-            .ok_or(UNKNOWN)?,
+        wait: wait && event.result >= 0,
+        kind,
+        before,
+        offset,
+        size,
+        whence,
     })
 }
 

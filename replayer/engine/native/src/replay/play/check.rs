@@ -19,17 +19,20 @@ pub(crate) enum Allowance {
     FileSystem,
     /// The recorded user was not allowed to; root is.
     RootPermitted,
+    /// The recorded user was not allowed to change something, which is not tried: its name is looked up.
+    Denied,
     /// An NFS client renamed a file that was removed while it was open.
     NfsNames,
 }
 
 impl Allowance {
-    pub(crate) const NAMES: [&'static str; 6] = [
+    pub(crate) const NAMES: [&'static str; 7] = [
         "interrupted",
         "listing-batches",
         "seek-position",
         "file-system",
         "root-permitted",
+        "denied",
         "nfs-names",
     ];
 }
@@ -79,12 +82,14 @@ pub(crate) fn judge(facts: Facts<'_>, answer: Answer<u64>) -> Verdict {
         (_, Recorded::Unknown) => return Verdict::Unknown,
         (Ok(_), Recorded::Well) => return Verdict::Matched,
         (Ok(got), Recorded::Exactly(recorded)) if got == recorded => return Verdict::Matched,
-        (Err(errno), Recorded::Error(recorded)) if errno.raw_os_error() == recorded => {
+        (Err(errno), Recorded::Error(recorded) | Recorded::Denied(recorded))
+            if errno.raw_os_error() == recorded =>
+        {
             return Verdict::Matched;
         }
         (Ok(got), Recorded::Exactly(recorded)) if got < recorded => Got::Less,
         (Ok(_), Recorded::Exactly(_)) => Got::More,
-        (Ok(_), Recorded::Error(_)) => Got::Outcome(OK),
+        (Ok(_), Recorded::Error(_) | Recorded::Denied(_)) => Got::Outcome(OK),
         (Err(errno), _) => Got::Outcome(outcome_of_errno(errno.raw_os_error())),
     };
     match allowance(facts, answer) {
@@ -95,6 +100,7 @@ pub(crate) fn judge(facts: Facts<'_>, answer: Answer<u64>) -> Verdict {
 
 fn allowance(facts: Facts<'_>, answer: Answer<u64>) -> Option<Allowance> {
     let recorded = match facts.recorded {
+        Recorded::Denied(_) => return is_found_out(answer).then_some(Allowance::Denied),
         Recorded::Error(errno) => Some(Errno::from_raw_os_error(errno)),
         _ => None,
     };
@@ -115,6 +121,14 @@ fn allowance(facts: Facts<'_>, answer: Answer<u64>) -> Option<Allowance> {
     names
         .any(|name| name.starts_with(b".nfs"))
         .then_some(Allowance::NfsNames)
+}
+
+/// Whether a look-up tells what there is at a name: that may be nothing, for what was denied may have been the making of it.
+fn is_found_out(answer: Answer<u64>) -> bool {
+    matches!(
+        answer,
+        Ok(_) | Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::ACCESS | Errno::PERM)
+    )
 }
 
 fn depends_on_file_system(op: Op, recorded: Option<Errno>, answer: Answer<u64>) -> bool {
@@ -152,7 +166,7 @@ fn depends_on_file_system(op: Op, recorded: Option<Errno>, answer: Answer<u64>) 
 /// The name of what was recorded.
 pub(crate) fn recorded_outcome(recorded: Recorded) -> u8 {
     match recorded {
-        Recorded::Error(errno) => outcome_of_errno(errno),
+        Recorded::Error(errno) | Recorded::Denied(errno) => outcome_of_errno(errno),
         Recorded::Exactly(_) | Recorded::Well | Recorded::Unknown => OK,
     }
 }
@@ -221,6 +235,9 @@ mod tests {
                 allowed(Op::Open, Recorded::Error(13), Ok(0)),
                 "root-permitted"
             );
+        }
+        for answer in [Ok(0), Err(Errno::NOENT)] {
+            assert_eq!(allowed(Op::Lstat, Recorded::Denied(13), answer), "denied");
         }
         let facts = Facts {
             op: Op::Unlink,

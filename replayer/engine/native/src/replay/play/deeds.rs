@@ -5,17 +5,9 @@ use super::slots::{Held, Taken};
 use crate::ops::Op;
 use crate::replay::reel::{Chunk, Cue, Deed, PathId, Place, Slot};
 use crate::sys::replayed::{close, duplicate, seek};
-use crate::sys::{Answer, At, Links, Places};
+use crate::sys::{Answer, At, How, Links, Places};
 use rustix::io::Errno;
 use std::os::fd::RawFd;
-
-/// What an open is told.
-#[derive(Clone, Copy, Debug)]
-struct Opening {
-    slot: Option<Slot>,
-    flags: u32,
-    mode: u32,
-}
 
 impl<'a, K: Places> Player<'a, K> {
     #[inline]
@@ -29,13 +21,14 @@ impl<'a, K: Places> Player<'a, K> {
                 slot,
                 flags,
                 mode,
+                resolve,
             } => {
-                let opening = Opening {
-                    slot: *slot,
+                let how = How {
                     flags: *flags,
                     mode: *mode,
+                    resolve: *resolve,
                 };
-                self.open(cue, *at, opening)
+                self.open(cue, (*at, *slot), how)
             }
             Deed::Close { slot } => self.close(cue, *slot),
             Deed::Read { .. } | Deed::Write { .. } | Deed::List { .. } => self.enact_data(cue),
@@ -174,20 +167,19 @@ impl<'a, K: Places> Player<'a, K> {
         self.lost(cue, Act { op, path }, Errno::BADF)
     }
 
-    fn open(&mut self, cue: &Cue, place: Place, opening: Opening) -> Played {
+    fn open(&mut self, cue: &Cue, (place, slot): (Place, Option<Slot>), how: How) -> Played {
         let path = place.path;
         let act = Act { op: Op::Open, path };
         let (at, held) = self.seen(place);
-        let Opening { slot, flags, mode } = opening;
         let mut opened = None;
         let ended = self.measure(act, |kernel| {
-            let file = kernel.open_at(at, flags, mode)?;
+            let file = kernel.open_at(at, how)?;
             opened = Some(file);
             Ok(0)
         });
         drop(held);
         match (opened, slot) {
-            (Some(file), Some(slot)) => self.keep(slot, file, (path, flags)),
+            (Some(file), Some(slot)) => self.keep(slot, file, (path, how.flags)),
             (Some(file), None) => {
                 // It was recorded to fail: a divergence, and nobody knows the descriptor.
                 let _closed = close(file);
@@ -248,7 +240,12 @@ impl<'a, K: Places> Player<'a, K> {
         if !K::REAL {
             return self.pass(cue);
         }
-        let opened = self.kernel.open_at(at, flags & !MAKING, 0);
+        let how = How {
+            flags: flags & !MAKING,
+            mode: 0,
+            resolve: 0,
+        };
+        let opened = self.kernel.open_at(at, how);
         self.kernel.tidy();
         let Ok(file) = opened else {
             return self.omit(cue, "inherited file is not there");

@@ -3,10 +3,15 @@
 use super::player::{Played, Player};
 use crate::ops::Op;
 use crate::program::Owner;
-use crate::replay::reel::{Cue, Deed, Slot};
-use crate::sys::Places;
+use crate::replay::reel::{Cue, Deed, Recorded, Slot, Through};
 use crate::sys::controls::{Patience, Range, fcntl, flock, ioctl, is_asking, is_harmless, lock};
-use crate::sys::replayed::{advise, fstatfs, futimens, readahead, seek, sync_range, syncfs};
+use crate::sys::replayed::{
+    advise, chown_of, fstatfs, futimens, readahead, seek, sync_range, syncfs, utimens_of,
+};
+use crate::sys::{Answer, Places};
+use std::os::fd::RawFd;
+
+const UNLOCK: u32 = libc::LOCK_UN.cast_unsigned();
 
 /// The program asked for no identity: it is left (`(uid_t) -1`).
 fn identity(id: u32) -> Option<u32> {
@@ -42,15 +47,26 @@ impl<K: Places> Player<'_, K> {
             Deed::Fchmod { slot, mode } => self.on(cue, Op::Fchmod, *slot, |k, f| {
                 k.fchmod(f, *mode & 0o7777).map(|()| 0)
             }),
-            Deed::Fchown { slot, uid, gid } => {
+            Deed::Fchown {
+                slot,
+                uid,
+                gid,
+                through,
+            } => {
                 let owner = owner(*uid, *gid);
-                self.on(cue, Op::Fchown, *slot, |k, f| {
-                    k.fchown(f, owner).map(|()| 0)
+                self.on(cue, Op::Fchown, *slot, |k, f| match through {
+                    Through::Descriptor => k.fchown(f, owner).map(|()| 0),
+                    Through::EmptyPath => chown_of(f, owner),
                 })
             }
-            Deed::Futimens { slot, times } => {
-                self.on(cue, Op::Futimens, *slot, |_, f| futimens(f, *times))
-            }
+            Deed::Futimens {
+                slot,
+                times,
+                through,
+            } => self.on(cue, Op::Futimens, *slot, |_, f| match through {
+                Through::Descriptor => futimens(f, *times),
+                Through::EmptyPath => utimens_of(f, *times),
+            }),
             other => self.enact_range(cue, other),
         }
     }
@@ -90,26 +106,7 @@ impl<K: Places> Player<'_, K> {
 
     fn enact_control(&mut self, cue: &Cue, deed: &Deed) -> Played {
         match deed {
-            Deed::Flock { slot, operation } => {
-                self.on(cue, Op::Flock, *slot, |_, f| flock(f, *operation))
-            }
-            Deed::Lock {
-                slot,
-                wait,
-                kind,
-                offset,
-                size,
-                whence,
-            } => {
-                let range = Range {
-                    kind: *kind,
-                    whence: *whence,
-                    offset: *offset,
-                    size: *size,
-                };
-                let patience = if *wait { Patience::Wait } else { Patience::Try };
-                self.on(cue, Op::Lock, *slot, |_, f| lock(f, range, patience))
-            }
+            Deed::Flock { .. } | Deed::Lock { .. } => self.enact_lock(cue, deed),
             Deed::Fcntl { command, .. } if !is_harmless(*command) => {
                 self.omit(cue, "fcntl");
                 Ok(())
@@ -131,6 +128,62 @@ impl<K: Places> Player<'_, K> {
                 Ok(())
             }
         }
+    }
+
+    fn enact_lock(&mut self, cue: &Cue, deed: &Deed) -> Played {
+        match deed {
+            Deed::Flock { slot, operation } => {
+                let take = |file| flock(file, *operation);
+                // A lock that is changed and refused is lost (flock(2)).
+                self.lock(cue, (Op::Flock, *slot), take, |file| flock(file, UNLOCK))
+            }
+            Deed::Lock {
+                slot,
+                wait,
+                kind,
+                before,
+                offset,
+                size,
+                whence,
+            } => {
+                let range = Range {
+                    kind: *kind,
+                    whence: *whence,
+                    offset: *offset,
+                    size: *size,
+                };
+                let kept = Range {
+                    kind: *before,
+                    ..range
+                };
+                let patience = if *wait { Patience::Wait } else { Patience::Try };
+                let take = |file| lock(file, range, patience);
+                self.lock(cue, (Op::Lock, *slot), take, |file| {
+                    lock(file, kept, Patience::Try)
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Take a lock. One that was refused when it was recorded is given back at once: others are to have it. That is not timed.
+    fn lock(
+        &mut self,
+        cue: &Cue,
+        (op, slot): (Op, Slot),
+        take: impl FnOnce(RawFd) -> Answer<u64>,
+        give_back: impl FnOnce(RawFd) -> Answer<u64>,
+    ) -> Played {
+        let Some((act, ended, held)) = self.called(op, slot, |_, file| take(file)) else {
+            return self.no_file(cue, op, slot);
+        };
+        let was_refused = matches!(cue.recorded, Recorded::Error(_));
+        if was_refused && ended.answer.is_ok() && K::REAL {
+            // It cannot fail: it takes away, or leaves what was there.
+            let _given_back = give_back(held.file);
+        }
+        drop(held);
+        self.settle(cue, act, ended)
     }
 
     fn fcntl(&mut self, cue: &Cue, slot: Slot, command: u32, argument: u64) -> Played {

@@ -17,6 +17,7 @@ mod bounds;
 mod every_deed;
 mod lanes;
 mod one_lane;
+mod refused;
 mod safety;
 mod speed;
 

@@ -15,7 +15,7 @@ fn absurd(size: u64) -> Vec<Deed> {
         Deed::Seek { slot, offset: i64::MIN, whence: u32::MAX },
         Deed::Map { slot, offset, size, protection: u32::MAX, flags: u32::MAX },
         Deed::Map { slot, offset: 0, size, protection: 1, flags: 0x32 },
-        Deed::Lock { slot, wait: true, kind: u32::MAX, offset: i64::MIN, size: i64::MAX, whence: 99 },
+        Deed::Lock { slot, wait: true, kind: u32::MAX, before: u32::MAX, offset: i64::MIN, size: i64::MAX, whence: 99 },
         Deed::Flock { slot, operation: u32::MAX },
         Deed::Fcntl { slot, command: 1024, argument: 1 },
         Deed::Fcntl { slot, command: 8, argument: 1 },
@@ -58,6 +58,7 @@ fn sizes_and_offsets_of_any_kind_are_the_kernels_to_refuse() {
         slot: Some(0),
         flags: libc::O_RDWR.cast_unsigned(),
         mode: 0,
+        resolve: 0,
     };
     tape.cue(0, open, UNKNOWN);
     for size in [u64::MAX, 1 << 63, 1 << 40, (1 << 31) + 1] {

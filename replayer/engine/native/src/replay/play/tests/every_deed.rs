@@ -1,6 +1,6 @@
 use super::one_lane::{open, write};
 use super::*;
-use crate::replay::reel::{Subject, Time, Times};
+use crate::replay::reel::{Subject, Through, Time, Times};
 
 const OK: Recorded = Recorded::Well;
 const NEW: i32 = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
@@ -44,10 +44,10 @@ fn on_open_files(at: Cast) -> Deeds {
         (Deed::Advise { slot, offset: 0, size: 0, advice: 1 }, OK),
         (Deed::Readahead { slot, offset: 0, size: 4096 }, Recorded::Unknown),
         (Deed::Fchmod { slot, mode: 0o644 }, OK),
-        (Deed::Fchown { slot, uid: u32::MAX, gid: u32::MAX }, OK),
-        (Deed::Futimens { slot, times: TIMES }, OK),
+        (Deed::Fchown { slot, uid: u32::MAX, gid: u32::MAX, through: Through::Descriptor }, OK),
+        (Deed::Futimens { slot, times: TIMES, through: Through::Descriptor }, OK),
         (Deed::Flock { slot, operation: 2 | 4 }, OK),
-        (Deed::Lock { slot, wait: true, kind: 1, offset: 0, size: 10, whence: 0 }, OK),
+        (Deed::Lock { slot, wait: true, kind: 1, before: 2, offset: 0, size: 10, whence: 0 }, OK),
         (Deed::Fcntl { slot, command: 3, argument: 0 }, OK),
         (Deed::Ioctl { slot, command: 0x5401 }, Recorded::Error(25)),
         (Deed::Map { slot, offset: 0, size: 4096, protection: 3, flags: 1 }, OK),
@@ -122,6 +122,10 @@ fn by_path(at: Cast, (node, target): (Place, TextId)) -> Deeds {
         (Deed::Unlink { at: h }, OK),
         (Deed::Unlink { at: seen }, OK),
         (Deed::Rmdir { at: d }, OK),
+        (open(link, 2, libc::O_PATH | libc::O_NOFOLLOW), OK),
+        (Deed::Fchown { slot: 2, uid: 0, gid: 0, through: Through::Descriptor }, Recorded::Error(9)),
+        (Deed::Fchown { slot: 2, uid: 0, gid: 0, through: Through::EmptyPath }, OK),
+        (Deed::Futimens { slot: 2, times: TIMES, through: Through::EmptyPath }, OK),
         (Deed::Close { slot: 0 }, OK),
         (Deed::CloseSilently { slot: 1 }, Recorded::Unknown),
     ]

@@ -165,6 +165,7 @@ fn a_lane_that_waits_for_a_lock_is_seen_and_interrupted() {
         slot: Some(slot),
         flags: libc::O_RDWR.cast_unsigned(),
         mode: 0,
+        resolve: 0,
     };
     tape.cue(0, open(0), Recorded::Well);
     let lock = |slot| Deed::Flock { slot, operation: 2 };
@@ -250,6 +251,7 @@ fn descriptors_and_bytes_of_all_lanes_belong_to_the_performance() {
         slot: Some(9),
         flags,
         mode: 0o600,
+        resolve: 0,
     };
     let opened = tape.cue(0, open, Recorded::Well);
     let write = Deed::Write {

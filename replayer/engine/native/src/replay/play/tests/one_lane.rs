@@ -8,6 +8,7 @@ pub(super) fn open(at: Place, slot: u32, flags: i32) -> Deed {
         slot: Some(slot),
         flags: flags.cast_unsigned(),
         mode: 0o640,
+        resolve: 0,
     }
 }
 
@@ -124,6 +125,7 @@ fn an_open_that_was_recorded_to_fail_leaves_nothing_open() {
         slot: None,
         flags: 0,
         mode: 0,
+        resolve: 0,
     };
     for _ in 0..3000 {
         tape.cue(0, deed.clone(), Recorded::Error(2));

@@ -1,5 +1,5 @@
 use super::*;
-use crate::replay::reel::{Subject, Time, Times};
+use crate::replay::reel::{Subject, Through, Time, Times};
 use std::os::unix::fs::{MetadataExt, symlink};
 
 /// What a traversal of the outside shows: names, kinds, sizes, modes, owners, times of changes, contents.
@@ -94,7 +94,8 @@ fn flags(flags: i32) -> u32 {
 #[rustfmt::skip]
 fn openings(at: Place) -> Vec<Deed> {
     let path = at.path;
-    let open = |slot, bits| Deed::Open { at, slot: Some(slot), flags: flags(bits), mode: u32::MAX };
+    let times = Times { access: Some(Time::At(1)), modification: Some(Time::Now) };
+    let open = |slot, bits| Deed::Open { at, slot: Some(slot), flags: flags(bits), mode: u32::MAX, resolve: u32::MAX };
     let write = |slot| Deed::Write { slot, size: 100, offset: None, vector: false };
     vec![
         open(0, libc::O_RDWR),
@@ -107,7 +108,11 @@ fn openings(at: Place) -> Vec<Deed> {
         open(3, libc::O_RDWR | libc::O_TMPFILE),
         open(4, -1),
         open(5, libc::O_PATH),
-        Deed::Fchown { slot: 5, uid: 12, gid: 12 },
+        Deed::Fchown { slot: 5, uid: 12, gid: 12, through: Through::Descriptor },
+        Deed::Fchown { slot: 5, uid: 12, gid: 12, through: Through::EmptyPath },
+        Deed::Futimens { slot: 5, times, through: Through::EmptyPath },
+        open(7, libc::O_PATH | libc::O_NOFOLLOW),
+        Deed::Fchown { slot: 7, uid: 12, gid: 12, through: Through::EmptyPath },
         Deed::Inherit { path, slot: 6, flags: u32::MAX, offset: 0 },
         write(6),
     ]
@@ -165,6 +170,7 @@ fn assault<K: Places>(place: &str) {
         slot: Some(60),
         flags: flags(libc::O_RDONLY | libc::O_DIRECTORY),
         mode: 0,
+        resolve: 0,
     };
     tape.cue(0, open, unknown);
     for name in hostile(&outside) {
@@ -231,6 +237,7 @@ fn peeks<K: Places>() {
             slot: Some(0),
             flags: 0,
             mode: 0,
+            resolve: 0,
         };
         let read = Deed::Read {
             slot: 0,

@@ -76,6 +76,7 @@ fn page(ground: &Ground) -> Tape {
             slot: Some(0),
             flags: 0,
             mode: 0,
+            resolve: 0,
         };
         tape.cue(0, open, Recorded::Well);
         tape.cue(0, Deed::Fstat { slot: 0 }, Recorded::Well);

@@ -1,0 +1,97 @@
+//! Calls that would have changed something if the program had been allowed to: here they are allowed, so they are never made.
+//! What they named is looked up instead; what named nothing is left out.
+
+use super::operands::Operands;
+use super::scribe::Scribe;
+use super::slots::{Reason, Seat};
+use crate::replay::reel::Deed;
+use replayer_trace::{Event, Op};
+
+const DENIED: Reason = "change of an open file that was denied";
+/// `EPERM` and `EACCES` (errno(3)), as results.
+const REFUSALS: [i64; 2] = [-1, -13];
+/// `O_ACCMODE`, `O_CREAT`, `O_TRUNC` and the bit of `O_TMPFILE`: an open without them reads.
+const OPENS_TO_CHANGE: u32 = 0o3 | 0o100 | 0o1000 | 0o20_000_000;
+/// Neither makes nor cuts, whatever stands beside it.
+const PATH: u32 = 0o10_000_000;
+const NO_FOLLOW: u32 = 0o400_000;
+/// `O_CREAT` and `O_EXCL`: a link in the last place is not followed.
+const ONLY_NEW: u32 = 0o300;
+/// `F_SETFL`: flags of the description.
+const SET_STATUS: u32 = 4;
+
+/// Whether a call was denied that would have changed something.
+pub(super) fn is_denied_change(event: &Event) -> bool {
+    REFUSALS.contains(&event.result) && changes(event)
+}
+
+fn changes(event: &Event) -> bool {
+    let operands = Operands(event);
+    match event.op {
+        Op::Open => {
+            let flags = operands.lenient_flags(OPENS_TO_CHANGE | PATH);
+            flags != 0 && flags & PATH == 0
+        }
+        Op::Fcntl => operands.command(u32::MAX) == Ok(SET_STATUS),
+        Op::Chmod
+        | Op::Chown
+        | Op::Clone
+        | Op::CopyFileRange
+        | Op::Fallocate
+        | Op::Fchmod
+        | Op::Fchown
+        | Op::Fremovexattr
+        | Op::Fsetxattr
+        | Op::Ftruncate
+        | Op::Futimens
+        | Op::Lchown
+        | Op::Link
+        | Op::Lremovexattr
+        | Op::Lsetxattr
+        | Op::Lutimens
+        | Op::Mkdir
+        | Op::Mknod
+        | Op::Pwrite
+        | Op::Pwritev
+        | Op::Removexattr
+        | Op::Rename
+        | Op::Rmdir
+        | Op::Sendfile
+        | Op::Setxattr
+        | Op::Splice
+        | Op::Symlink
+        | Op::Truncate
+        | Op::Unlink
+        | Op::Utimens
+        | Op::Write
+        | Op::Writev => true,
+        _ => false,
+    }
+}
+
+/// Whether a symlink in the last place is followed.
+fn follows(event: &Event) -> bool {
+    match event.op {
+        Op::Open => {
+            let flags = Operands(event).lenient_flags(NO_FOLLOW | ONLY_NEW);
+            flags & NO_FOLLOW == 0 && flags & ONLY_NEW != ONLY_NEW
+        }
+        Op::Chmod | Op::Chown | Op::Removexattr | Op::Setxattr | Op::Truncate | Op::Utimens => true,
+        _ => false,
+    }
+}
+
+impl Scribe<'_> {
+    /// The look-up of what a denied change named (of a rename or link: what was to be moved or linked).
+    pub(super) fn denied_change(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+        if event.path.is_none() {
+            return Err(DENIED);
+        }
+        let at = self.place(seat, event.path, event.to_file)?;
+        Ok(if follows(event) {
+            Deed::Stat { at }
+        } else {
+            Deed::Lstat { at }
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! What was refused when it was recorded, and would not be now.
+
+use super::one_lane::open;
+use super::*;
+use std::os::unix::fs::symlink;
+
+const OK: Recorded = Recorded::Well;
+/// `EAGAIN`.
+const REFUSED: Recorded = Recorded::Error(11);
+
+fn range(slot: u32, kind: u32, before: u32) -> Deed {
+    Deed::Lock {
+        slot,
+        wait: false,
+        kind,
+        before,
+        offset: 0,
+        size: 0,
+        whence: 0,
+    }
+}
+
+fn flock(slot: u32, operation: i32) -> Deed {
+    Deed::Flock {
+        slot,
+        operation: operation.cast_unsigned(),
+    }
+}
+
+/// Takers of locks after others were refused them: what each of them got.
+fn taken_after(deeds: &[(Deed, Recorded)]) -> Value {
+    let ground = Ground::new();
+    ground.write("t/a", 1);
+    let mut tape = Tape::new(1);
+    let a = tape.at("t/a");
+    for slot in 0..2 {
+        tape.cue(0, open(a, slot, libc::O_RDWR), Recorded::Well);
+    }
+    for (deed, recorded) in deeds {
+        tape.cue(0, deed.clone(), *recorded);
+    }
+    let shown = ground.play(&tape.reel());
+    let diverged = shown.ledger["diverged"].as_array().unwrap().iter();
+    let told =
+        diverged.map(|each| json!([each["op"], each["recorded"], each["got"], each["count"]]));
+    told.collect()
+}
+
+#[test]
+fn a_lock_that_was_refused_stands_in_nobodys_way() {
+    let alone = libc::LOCK_EX | libc::LOCK_NB;
+    let told = taken_after(&[(flock(0, alone), REFUSED), (flock(1, alone), OK)]);
+    assert_eq!(told, json!([["flock", "EAGAIN", "ok", 1]]));
+    let told = taken_after(&[(range(0, 1, 2), REFUSED), (range(1, 1, 2), OK)]);
+    assert_eq!(told, json!([["lock", "EAGAIN", "ok", 1]]));
+}
+
+#[test]
+fn who_was_refused_more_keeps_what_it_had() {
+    let told = taken_after(&[
+        (range(0, 0, 2), OK),
+        // To write, while another one reads: refused, but it goes on reading.
+        (range(0, 1, 0), REFUSED),
+        (range(1, 0, 2), OK),
+        (range(1, 1, 0), REFUSED),
+        (range(0, 2, 0), OK),
+        (range(1, 1, 0), OK),
+    ]);
+    assert_eq!(told, json!([["lock", "EAGAIN", "ok", 1]]));
+}
+
+#[test]
+fn a_path_is_refused_where_openat2_was_told_to_take_no_link() {
+    let ground = Ground::new();
+    ground.write("t/d/a", 1);
+    symlink("d", ground.run().join("t/link")).unwrap();
+    let mut tape = Tape::new(1);
+    let [a, through, d] = ["t/d/a", "t/link/a", "t/d"].map(|path| tape.at(path));
+    let seen = Place {
+        from: Some(0),
+        rest: 4,
+        ..a
+    };
+    let so = |at, resolve| Deed::Open {
+        at,
+        slot: None,
+        flags: 0,
+        mode: 0,
+        resolve,
+    };
+    // RESOLVE_NO_SYMLINKS, alone and with RESOLVE_IN_ROOT and RESOLVE_BENEATH.
+    tape.cue(0, so(through, 0), OK);
+    tape.cue(0, so(through, 4), Recorded::Error(libc::ELOOP));
+    tape.cue(0, so(a, 4 | 0x10), OK);
+    tape.cue(0, open(d, 0, libc::O_RDONLY), OK);
+    tape.cue(0, so(seen, 4 | 8), OK);
+    assert!(ground.play(&tape.reel()).is_clean());
+}
