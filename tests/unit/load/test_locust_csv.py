@@ -1,7 +1,5 @@
 """Locust's CSV files on a file system that takes no more."""
 
-import resource
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +7,7 @@ from locust import stats
 from locust.env import Environment
 
 from replayer.load.locust_csv import find_refusal, watch_csv_files
+from tests.unit.limits import no_room
 
 
 @pytest.fixture
@@ -24,15 +23,6 @@ def writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> stats.StatsCSVFil
     return stats.StatsCSVFileWriter(Environment(), [0.5], str(tmp_path / "locust"))
 
 
-@pytest.fixture
-def no_room() -> Iterator[None]:
-    """Have files take no byte."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
 def test_files_that_take_all_are_written_and_nothing_is_said(
     tmp_path: Path, writer: stats.StatsCSVFileWriter
 ) -> None:
@@ -42,11 +32,11 @@ def test_files_that_take_all_are_written_and_nothing_is_said(
     assert "Aggregated" in (tmp_path / "locust_stats.csv").read_text()
 
 
-@pytest.mark.usefixtures("no_room")
 def test_files_that_take_no_more_are_a_refusal_at_the_end_and_raise_nothing(
     writer: stats.StatsCSVFileWriter,
 ) -> None:
-    writer.stats_writer()
+    with no_room():
+        writer.stats_writer()
     refusal = find_refusal(writer.environment)
     assert refusal is not None
     assert "CSV files are not whole: File too large" in str(refusal)

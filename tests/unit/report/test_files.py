@@ -1,22 +1,12 @@
 """Reports that go to files: what is refused before a run, and what a file that fails costs."""
 
-import resource
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from replayer.errors import ReplayerError
 from replayer.report import ReportFiles, write_new
-
-
-@pytest.fixture
-def no_room() -> Iterator[None]:
-    """Have files take no byte."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+from tests.unit.limits import no_room
 
 
 def test_what_can_be_made_is_not_there_after_a_check(tmp_path: Path) -> None:
@@ -54,9 +44,9 @@ def test_one_that_cannot_be_written_costs_no_other_one(tmp_path: Path) -> None:
     assert (tmp_path / "verdict.xml").read_text() == "verdict"
 
 
-@pytest.mark.usefixtures("no_room")
 def test_one_that_finds_no_room_leaves_nothing_in_the_way(tmp_path: Path) -> None:
-    with pytest.raises(ReplayerError, match=r"verdict\.xml: cannot be written") as refused:
+    cannot = pytest.raises(ReplayerError, match=r"verdict\.xml: cannot be written")
+    with cannot as refused, no_room():
         write_new(tmp_path / "verdict.xml", "verdict")
     assert refused.value.exit_code == 3
     assert "make room" in refused.value.hint
