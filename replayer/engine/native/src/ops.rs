@@ -315,7 +315,8 @@ mod tests {
         assert_eq!(op_name(LAG), "transaction.lag");
         assert_eq!(op_name(EVENT_LAG), "event.lag");
         assert_eq!(Op::of_name("readv"), None);
-        assert_eq!(plan_ops().len(), 42);
+        assert_eq!(plan_ops().len(), 44);
+        assert_eq!(Op::of_name("flock_unlock"), Some(Op::FlockUnlock));
         assert_eq!(op_name(Op::Readv as u8), "readv");
         assert_eq!(op_name(Op::Until as u8), "until");
         assert_eq!(Op::of_name("until"), None);
