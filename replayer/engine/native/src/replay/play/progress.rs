@@ -58,17 +58,26 @@ impl Seat {
         self.look_at(&sleepers);
         drop(sleepers);
         // Whoever has not seen the line above is seen here: both sides write before they look, in one order.
+        if self.has_done(row) {
+            self.leave();
+            return true;
+        }
         while !self.has_done(row) {
             if is_over() {
-                let mut sleepers = hold(&self.sleepers);
-                let own = current().id();
-                sleepers.retain(|(_, thread)| thread.id() != own);
-                self.look_at(&sleepers);
+                self.leave();
                 return false;
             }
             park_timeout(NAG);
         }
         true
+    }
+
+    /// Nobody else wakes this thread, or need do so.
+    fn leave(&self) {
+        let mut sleepers = hold(&self.sleepers);
+        let own = current().id();
+        sleepers.retain(|(_, thread)| thread.id() != own);
+        self.look_at(&sleepers);
     }
 }
 
