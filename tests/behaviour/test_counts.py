@@ -72,6 +72,10 @@ def test_every_form_has_the_same_counts(shell: Shell, more: tuple[str, ...]) -> 
     assert of_report(shell.run("report", "out", "--format", "csv").out) == wanted
 
 
+COLUMNS = (("p50", "50%"), ("p95", "95%"), ("max", "100%"))
+"""Ours, and Locust's."""
+
+
 @pytest.mark.parametrize("more", [("--rounds", "2"), ("--processes", "2")], ids=["turns", "two"])
 def test_locusts_csv_has_the_figures_of_the_summary(shell: Shell, more: tuple[str, ...]) -> None:
     words = [f"--target={name}={shell.target(name)}" for name in ("near", "far")]
@@ -81,7 +85,10 @@ def test_locusts_csv_has_the_figures_of_the_summary(shell: Shell, more: tuple[st
     for target in done.document()["summary"]["targets"]:
         for found in target["overall"]["transactions"]:
             row, latency = rows[f"{target['name']}/{found['name']}"], found["latency"]
-            ours = [latency[name] / 1e6 for name in ("p50_ns", "p50_ns", "p95_ns", "max_ns")]
-            theirs = [float(row[name]) for name in ("Median Response Time", "50%", "95%", "100%")]
+            ours = {name: latency[f"{name}_ns"] / 1e6 for name in ("p50", "p95", "max")}
+            theirs = {name: float(row[column]) for name, column in COLUMNS}
+            if found["count"] % 20 == 0:  # Locust's p95 is that of the sample behind, by rounding
+                del ours["p95"], theirs["p95"]
             assert theirs == pytest.approx(ours, rel=0.02)
+            assert float(row["Median Response Time"]) == pytest.approx(ours["p50"], rel=0.02)
             assert float(row["Requests/s"]) == pytest.approx(found["rate_per_s"], rel=0.05)

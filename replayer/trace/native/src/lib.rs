@@ -3,6 +3,7 @@
 //! Importers (`formats`) hand calls to the tracker, which follows the state of the traced program and writes events; the
 //! folder keeps them beside the tree that was there before. Nothing here touches a mount or replays anything.
 
+mod access;
 mod bytes;
 mod call;
 mod census;

@@ -6,10 +6,11 @@
 //!
 //! An edge always leads from an earlier row to a later one, so that no cycle can arise.
 
+use crate::access::Access;
 use crate::knowledge::Knowledge;
 use crate::paths::NameId;
 use crate::ranges::Ranges;
-use crate::seat::Seat;
+use crate::seat::{Seat, put};
 use crate::tree::NodeId;
 use rustc_hash::FxHashMap;
 
@@ -48,17 +49,6 @@ pub(crate) struct Edge {
     pub(crate) from: u64,
     pub(crate) to: u64,
     pub(crate) reason: Reason,
-}
-
-/// How an event uses a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// Any number at a time.
-    Read,
-    /// Alone.
-    Write,
-    /// With others of its kind, apart from reads.
-    Add,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -294,14 +284,6 @@ impl Uses {
                 self.write = Some(now);
             }
         }
-    }
-}
-
-/// Keep the last event of each thread.
-pub(crate) fn put(seats: &mut Vec<Seat>, now: Seat) {
-    match seats.iter_mut().find(|seat| seat.thread == now.thread) {
-        Some(seat) => *seat = now,
-        None => seats.push(now),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Who read and wrote which bytes of a file last.
 
-use crate::order::{Access, put};
-use crate::seat::Seat;
+use crate::access::Access;
+use crate::seat::{Seat, put};
 
 /// Ranges kept of a file; more are taken together, which orders more than is needed and never less (chosen).
 const MOST_RANGES: usize = 64;

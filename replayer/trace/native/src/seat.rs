@@ -6,3 +6,11 @@ pub(crate) struct Seat {
     pub(crate) row: u64,
     pub(crate) thread: u32,
 }
+
+/// Keep the last event of each thread.
+pub(crate) fn put(seats: &mut Vec<Seat>, now: Seat) {
+    match seats.iter_mut().find(|seat| seat.thread == now.thread) {
+        Some(seat) => *seat = now,
+        None => seats.push(now),
+    }
+}

@@ -10,6 +10,7 @@ mod files;
 mod folder;
 mod guarded;
 mod guarded_places;
+mod how;
 mod jailed;
 mod jailed_places;
 mod kernel;
@@ -29,10 +30,11 @@ pub(crate) use folder::{
     Folder, file_limit_raised, machine_caches_dropped, open_directory, open_sink,
 };
 pub(crate) use guarded::Guarded;
+pub(crate) use how::How;
 pub(crate) use jailed::Jailed;
 pub(crate) use kernel::Kernel;
 pub(crate) use null::Null;
-pub(crate) use places::{At, How, Links, Places};
+pub(crate) use places::{At, Links, Places};
 pub(crate) use resident::{cached_bytes, write_out};
 pub(crate) use scratch::{OwnScratch, Scratch, ScratchPool};
 pub(crate) use text::{Prefix, Text, c_path};

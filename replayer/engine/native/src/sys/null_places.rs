@@ -1,8 +1,9 @@
 //! No calls at all: where nothing is real, a replay asks for nothing.
 
 use super::answer::Answer;
+use super::how::How;
 use super::null::Null;
-use super::places::{At, How, Links, Places};
+use super::places::{At, Links, Places};
 use super::scratch::Scratch;
 use crate::program::Owner;
 use crate::replay::reel::Times;

@@ -1,6 +1,7 @@
 //! What a replay can ask of the kernel by path, beyond what plans can.
 
 use super::answer::Answer;
+use super::how::How;
 use super::kernel::Kernel;
 use super::scratch::Scratch;
 use crate::program::Owner;
@@ -14,15 +15,6 @@ use std::os::fd::RawFd;
 pub(crate) struct At<'a> {
     pub(crate) whole: &'a CStr,
     pub(crate) seen: Option<(RawFd, &'a CStr)>,
-}
-
-/// How a file is opened, as openat2 is told it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct How {
-    pub(crate) flags: u32,
-    pub(crate) mode: u32,
-    /// What may not be on the way of its path (`RESOLVE_NO_SYMLINKS`…).
-    pub(crate) resolve: u32,
 }
 
 /// What becomes of a symlink in the last place.

@@ -1,9 +1,9 @@
 //! Calls that move bytes from one descriptor to another.
 
+use crate::access::Access;
 use crate::call::{Args, Call, FileArg, Outcome};
 use crate::error::TraceError;
 use crate::op::Op;
-use crate::order::Access;
 use crate::tasks::Held;
 use crate::tracker::file::Used;
 use crate::tracker::{Fate, On, Tracker};

@@ -1,12 +1,12 @@
 //! Calls on descriptors: which description they mean, what they teach, and the events they become.
 
+use crate::access::Access;
 use crate::call::{Args, Call, FileArg, FileKind, Outcome};
 use crate::constants::{F_RDLCK, FALLOC_FL_KEEP_SIZE, LOCK_SH, SEEK_DATA, SEEK_END, SEEK_HOLE};
 use crate::errno::{EACCES, EAGAIN};
 use crate::error::TraceError;
 use crate::files::Description;
 use crate::op::{Class, Op};
-use crate::order::Access;
 use crate::paths::PathId;
 use crate::tasks::Held;
 use crate::tracker::path::mark_now;

@@ -216,7 +216,7 @@ impl Tracker {
             ..Args::default()
         };
         self.emit(&before, Op::Inherit, on, &args)?;
-        self.order.file(slot, crate::order::Access::Write);
+        self.order.file(slot, crate::access::Access::Write);
         Ok(())
     }
 

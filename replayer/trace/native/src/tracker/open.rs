@@ -1,5 +1,6 @@
 //! Opens: what the descriptor that they return means from then on.
 
+use crate::access::Access;
 use crate::call::{Args, Call, FileKind, OnExec, Outcome, PathArg};
 use crate::constants::{
     O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_TMPFILE, O_TRUNC,
@@ -7,7 +8,6 @@ use crate::constants::{
 use crate::error::TraceError;
 use crate::infer::Placed;
 use crate::op::Op;
-use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;

@@ -1,10 +1,10 @@
 //! Calls on two paths: renames and links.
 
+use crate::access::Access;
 use crate::call::{Args, At, Call, FileKind, Outcome, PathArg};
 use crate::constants::{AT_SYMLINK_FOLLOW, RENAME_EXCHANGE};
 use crate::error::TraceError;
 use crate::op::Op;
-use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;

@@ -1,12 +1,12 @@
 //! Calls that name files by path: what they teach about the tree, and the events they become.
 
+use crate::access::Access;
 use crate::call::{Args, Call, FileKind, Outcome, PathArg};
 use crate::constants::{O_CREAT, O_DIRECTORY, O_NOFOLLOW, X_OK};
 use crate::error::TraceError;
 use crate::formats::strace::value::NOW;
 use crate::infer::Placed;
 use crate::op::{Class, Op};
-use crate::order::Access;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::seat::Seat;

@@ -1,10 +1,10 @@
 //! Calls that change what a task has: descriptors closed, copied and inherited, directories, children, ends.
 
+use crate::access::Access;
 use crate::call::{Args, Call, FileArg, Kind, OnExec, Outcome, Passing, Shares};
 use crate::error::TraceError;
 use crate::files::Description;
 use crate::op::Op;
-use crate::order::Access;
 use crate::scope::{Hit, Spot};
 use crate::tasks::{Early, Held};
 use crate::tracker::{Fate, On, Tracker};

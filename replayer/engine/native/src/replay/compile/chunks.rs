@@ -1,9 +1,9 @@
 //! Chunks: cues of events, dealt to lanes, with what they wait for.
 
 use super::clock::{Clock, Stamp};
-use super::operands::Operands;
 use super::past::Inherited;
 use super::recipe::Recipe;
+use super::recorded::returned;
 use super::scribe::Scribe;
 use super::slots::Seat;
 use super::waits::Waits;
@@ -88,7 +88,7 @@ impl<'a> Chunker<'a> {
     }
 
     fn recorded(&self, event: &Event) -> Recorded {
-        let recorded = Operands(event).recorded();
+        let recorded = returned(event);
         let rewritten = self.scribe.rewrites || self.recipe.atlas.rewrites || event.text.is_some();
         let listed = event.file.and_then(|file| self.scribe.slots.path(file));
         match recorded {

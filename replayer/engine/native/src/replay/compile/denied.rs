@@ -1,13 +1,10 @@
 //! Calls that would have changed something if the program had been allowed to: here they are allowed, so they are never made.
-//! What they named is looked up instead; what named nothing is left out.
 
 use super::operands::Operands;
-use super::scribe::Scribe;
-use super::slots::{Reason, Seat};
-use crate::replay::reel::Deed;
+use super::slots::Reason;
 use replayer_trace::{Event, Op};
 
-const DENIED: Reason = "change of an open file that was denied";
+pub(super) const DENIED: Reason = "change of an open file that was denied";
 /// `EPERM` and `EACCES` (errno(3)), as results.
 const REFUSALS: [i64; 2] = [-1, -13];
 /// `O_ACCMODE`, `O_CREAT`, `O_TRUNC` and the bit of `O_TMPFILE`: an open without them reads.
@@ -70,7 +67,7 @@ fn changes(event: &Event) -> bool {
 }
 
 /// Whether a symlink in the last place is followed.
-fn follows(event: &Event) -> bool {
+pub(super) fn follows(event: &Event) -> bool {
     match event.op {
         Op::Open => {
             let flags = Operands(event).lenient_flags(NO_FOLLOW | ONLY_NEW);
@@ -78,20 +75,5 @@ fn follows(event: &Event) -> bool {
         }
         Op::Chmod | Op::Chown | Op::Removexattr | Op::Setxattr | Op::Truncate | Op::Utimens => true,
         _ => false,
-    }
-}
-
-impl Scribe<'_> {
-    /// The look-up of what a denied change named (of a rename or link: what was to be moved or linked).
-    pub(super) fn denied_change(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
-        if event.path.is_none() {
-            return Err(DENIED);
-        }
-        let at = self.place(seat, event.path, event.to_file)?;
-        Ok(if follows(event) {
-            Deed::Stat { at }
-        } else {
-            Deed::Lstat { at }
-        })
     }
 }

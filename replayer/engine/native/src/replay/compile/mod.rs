@@ -14,6 +14,7 @@ mod own;
 mod past;
 mod past_events;
 mod recipe;
+mod recorded;
 mod requests;
 mod scribe;
 mod scribe_file;

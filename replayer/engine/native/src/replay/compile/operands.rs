@@ -1,9 +1,8 @@
 //! Operands of events, bounded: what the kernel would not take, or what no file system should be asked for, is a reason to omit.
 
-use super::denied::is_denied_change;
 use super::slots::Reason;
-use crate::replay::reel::{Recorded, Time, Times};
-use replayer_trace::{Event, Op};
+use crate::replay::reel::{Time, Times};
+use replayer_trace::Event;
 
 /// The most that one read or write moves on Linux (`MAX_RW_COUNT`, read(2)).
 pub(crate) const MOST_DATA: u64 = 0x7fff_f000;
@@ -11,8 +10,6 @@ pub(crate) const MOST_DATA: u64 = 0x7fff_f000;
 pub(crate) const MOST_BYTES: u64 = 1 << 50;
 /// The most that is mapped at once (chosen: above the largest file that is worth mapping whole).
 const MOST_MAPPED: u64 = 1 << 40;
-/// Errnos end here (errno.h of Linux, `MAX_ERRNO`).
-const MOST_ERRNO: i64 = 4095;
 
 const NO_SIZE: Reason = "size that no call can have";
 const FAILED_OUTSIDE: Reason = "failed transfer to or from outside of the trace";
@@ -125,55 +122,6 @@ impl Operands<'_> {
             modification: time(self.0.mtime_ns, 2),
         }
     }
-
-    /// What the call returned, where a number is, and can be compared.
-    pub(crate) fn recorded(&self) -> Recorded {
-        let event = self.0;
-        if event.op.is_synthetic() {
-            return Recorded::Unknown;
-        }
-        if event.result < 0 {
-            return match i32::try_from(-event.result.max(-MOST_ERRNO - 1)) {
-                Ok(errno) if is_denied_change(event) => Recorded::Denied(errno),
-                Ok(errno) if i64::from(errno) <= MOST_ERRNO => Recorded::Error(errno),
-                _ => Recorded::Unknown,
-            };
-        }
-        if event.op == Op::Getdents {
-            let entries = event
-                .entries
-                .and_then(|entries| u64::try_from(entries).ok());
-            return entries.map_or(Recorded::Unknown, Recorded::Exactly);
-        }
-        let number = u64::try_from(event.result).unwrap_or(0);
-        if returns_a_number(event.op) {
-            Recorded::Exactly(number)
-        } else {
-            Recorded::Well
-        }
-    }
-}
-
-fn returns_a_number(op: Op) -> bool {
-    matches!(
-        op,
-        Op::Read
-            | Op::Readv
-            | Op::Pread
-            | Op::Preadv
-            | Op::Write
-            | Op::Writev
-            | Op::Pwrite
-            | Op::Pwritev
-            | Op::Lseek
-            | Op::Readlink
-            | Op::CopyFileRange
-            | Op::Splice
-            | Op::Sendfile
-            | Op::Getxattr
-            | Op::Lgetxattr
-            | Op::Fgetxattr
-    )
 }
 
 fn position(offset: i64) -> Result<u64, Reason> {

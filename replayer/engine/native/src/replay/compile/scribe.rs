@@ -1,7 +1,7 @@
 //! From an event to a deed: files become slots, paths their numbers in the reel; what cannot be made again becomes an omission.
 
 use super::atlas::Atlas;
-use super::denied::is_denied_change;
+use super::denied::{DENIED, follows, is_denied_change};
 use super::locks::Locks;
 use super::operands::{MOST_DATA, Operands};
 use super::slots::{NOT_OPEN, Reason, SPECIAL, Seat, Slots};
@@ -89,6 +89,19 @@ impl<'a> Scribe<'a> {
             },
         };
         deed.unwrap_or_else(|reason| Deed::Omit { reason })
+    }
+
+    /// The look-up of what a denied change named (of a rename or link: what was to be moved or linked).
+    fn denied_change(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+        if event.path.is_none() {
+            return Err(DENIED);
+        }
+        let at = self.place(seat, event.path, event.to_file)?;
+        Ok(if follows(event) {
+            Deed::Stat { at }
+        } else {
+            Deed::Lstat { at }
+        })
     }
 
     fn open(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
