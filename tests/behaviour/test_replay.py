@@ -131,7 +131,7 @@ def test_many_users_write_files_of_their_own(shell: Shell, memory: Path, name: s
 def test_requests_are_drawn_by_weight_and_arrive_at_a_rate(shell: Shell) -> None:
     done = shell.run(
         *("replay", "wordpress/login", "--requests", "login-form=3", "login POST=0"),
-        *("--pace", "open", "--rate", "100/s", "-u", "4", "-t", "2s", "--json"),
+        *("--pace", "open", "--rate", "30/s", "-u", "8", "-t", "2s", "--json"),
     )
     assert done.went_well, done.err
     document = done.document()
