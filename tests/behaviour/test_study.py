@@ -129,7 +129,7 @@ def test_a_step_ends_with_a_study_that_is_killed_and_the_study_goes_on(
     process = shell.start("study", path, f"--target=mine={mount}", "-o", "s")
     until((shell.home / "s/second-1/timeline.csv").exists)
     process.kill()
-    process.wait()
+    process.communicate()
     (shell.home / "second.fio").write_text("[second]\nrw=write\nbs=4k\nsize=64k\n")
     done = shell.run("study", "--resume", "s", "--json")
     assert done.went_well, done.err
