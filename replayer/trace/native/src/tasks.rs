@@ -23,6 +23,16 @@ pub(crate) enum Held {
     Lost(&'static str),
 }
 
+impl Held {
+    /// The open description, if it is one of a file below the roots that events stand for.
+    pub(crate) fn inside(&self) -> Option<u32> {
+        match self {
+            Self::Inside(description) => Some(*description),
+            Self::Outside(_) | Self::Lost(_) => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Slot {
     held: Held,
@@ -318,10 +328,7 @@ impl Tasks {
 fn inside(slots: &FxHashMap<i64, Slot>) -> Vec<u32> {
     let mut held: Vec<(i64, u32)> = slots
         .iter()
-        .filter_map(|(&fd, slot)| match slot.held {
-            Held::Inside(description) => Some((fd, description)),
-            Held::Outside(_) | Held::Lost(_) => None,
-        })
+        .filter_map(|(&fd, slot)| Some((fd, slot.held.inside()?)))
         .collect();
     held.sort_unstable();
     held.into_iter()

@@ -46,10 +46,7 @@ impl Tasks {
         numbers
             .into_iter()
             .filter_map(|number| table.slots.remove(&number))
-            .filter_map(|slot| match slot.held {
-                Held::Inside(description) => Some(description),
-                Held::Outside(_) | Held::Lost(_) => None,
-            })
+            .filter_map(|slot| slot.held.inside())
             .collect()
     }
 
@@ -96,10 +93,7 @@ impl Tasks {
         let files = self.get_mut(number)?.files;
         let table = self.tables.get_mut(files)?;
         let before = table.slots.insert(fd, Slot { held, on_exec })?;
-        match before.held {
-            Held::Inside(description) => Some(description),
-            Held::Outside(_) | Held::Lost(_) => None,
-        }
+        before.held.inside()
     }
 
     /// Let a descriptor go.

@@ -4,7 +4,6 @@ use crate::access::Access;
 use crate::call::{Args, Call, FileArg, Outcome};
 use crate::error::TraceError;
 use crate::op::Op;
-use crate::tasks::Held;
 use crate::tracker::file::Used;
 use crate::tracker::{Fate, On, Tracker};
 
@@ -63,12 +62,8 @@ impl Tracker {
 
     /// The description of a file in the trace; a fifo, socket or device has no bytes of its own.
     pub(crate) fn inside(&mut self, task: u64, file: FileArg<'_>) -> Option<u32> {
-        match self.held(task, file)? {
-            Held::Inside(id) => {
-                let node = self.files.get(id).and_then(|one| one.node);
-                (!self.tree.is_special(node)).then_some(id)
-            }
-            Held::Outside(_) | Held::Lost(_) => None,
-        }
+        let id = self.held(task, file)?.inside()?;
+        let node = self.files.get(id).and_then(|one| one.node);
+        (!self.tree.is_special(node)).then_some(id)
     }
 }

@@ -10,6 +10,7 @@ use crate::op::{Class, Op};
 use crate::paths::PathId;
 use crate::tasks::Held;
 use crate::tracker::path::mark_now;
+use crate::tracker::special::SPECIAL;
 use crate::tracker::{Fate, On, Tracker};
 
 /// ioctls that ask a file something and can be asked again anywhere.
@@ -39,7 +40,7 @@ impl Tracker {
                 self.counts.out_of_scope.add(call.name);
                 return Ok(Fate::Other);
             }
-            Some(Held::Lost(why)) => return Ok(self.drop_lost(call, why)),
+            Some(Held::Lost(why)) => return Ok(self.leave_out(call, why)),
             None => {
                 self.counts.unknown_file.add(call.name);
                 return Ok(Fate::Other);
@@ -47,8 +48,7 @@ impl Tracker {
         };
         let node = self.files.get(id).and_then(|one| one.node);
         if self.tree.is_special(node) {
-            self.drop_special(call);
-            return Ok(Fate::Other);
+            return Ok(self.leave_out(call, SPECIAL));
         }
         let text = args.text.as_deref().unwrap_or_default();
         if op == Op::Ioctl && !KNOWN_IOCTLS.iter().any(|known| text.starts_with(known)) {

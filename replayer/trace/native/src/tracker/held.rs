@@ -120,12 +120,14 @@ impl Tracker {
         let id = self.files.newest(|description| {
             description.place == path && (description.node == node) != deleted
         });
-        let Some(description) = id.and_then(|id| self.files.get_mut(id)) else {
+        let Some(id) = id else {
             return Held::Lost(RECEIVED);
         };
-        description.shown = shown.to_vec();
-        description.refs += 1;
-        id.map_or(Held::Lost(RECEIVED), Held::Inside)
+        self.files.hold(id);
+        if let Some(description) = self.files.get_mut(id) {
+            description.shown = shown.to_vec();
+        }
+        Held::Inside(id)
     }
 
     /// A descriptor was open before the log began, with these flags and at this position.

@@ -11,7 +11,8 @@ use crate::op::Op;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
-use crate::tracker::resolve::fails_for_ending;
+use crate::tracker::resolve::{FOR_ITS_ENDING, fails_for_ending};
+use crate::tracker::special::SPECIAL;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
 
@@ -36,11 +37,11 @@ impl Tracker {
         };
         let flags = args.flags.unwrap_or(0);
         if fails_for_ending(Op::Open, path, call.outcome, flags & O_CREAT != 0) {
-            return Ok(self.drop_ending(call));
+            return Ok(self.leave_out(call, FOR_ITS_ENDING));
         }
         if let Some(node) = self.special_to_open(place, flags) {
             self.open_special(call, (place, node), flags, shown);
-            return Ok(Fate::Other);
+            return Ok(self.leave_out(call, SPECIAL));
         }
         let file = call.outcome.value().map(|_| self.files.count());
         let on = On {

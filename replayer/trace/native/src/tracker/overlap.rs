@@ -6,7 +6,6 @@ use crate::errno::{EEXIST, EISDIR, ENOENT, ENOTEMPTY};
 use crate::op::Op;
 use crate::paths::PathId;
 use crate::scope::Hit;
-use crate::tasks::Held;
 use crate::tracker::Tracker;
 use crate::tracker::file::Used;
 use crate::tree::{Found, NodeId};
@@ -276,10 +275,8 @@ impl Tracker {
 
     /// What a descriptor means, as far as calls before have told.
     fn used(&mut self, task: u64, file: FileArg<'_>) -> Option<Used> {
-        match self.tasks.held(task, file.number)? {
-            Held::Inside(id) => self.files.get(id).map(Used::of),
-            Held::Outside(_) | Held::Lost(_) => None,
-        }
+        let id = self.tasks.held(task, file.number)?.inside()?;
+        self.files.get(id).map(Used::of)
     }
 }
 

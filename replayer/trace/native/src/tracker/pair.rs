@@ -7,8 +7,7 @@ use crate::error::TraceError;
 use crate::op::Op;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
-use crate::tasks::Held;
-use crate::tracker::resolve::fails_for_ending;
+use crate::tracker::resolve::{FOR_ITS_ENDING, fails_for_ending};
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
 
@@ -46,15 +45,13 @@ impl Tracker {
             return Ok(self.drop_call(call, Hit::TooLong));
         };
         if crosses && fails_elsewhere(call.outcome) {
-            let name = format!("{} (failed outside of the roots)", call.name);
-            self.counts.not_representable.add(&name);
-            return Ok(Fate::Other);
+            return Ok(self.leave_out(call, "failed outside of the roots"));
         }
         if both
             .iter()
             .any(|path| fails_for_ending(op, path, call.outcome, false))
         {
-            return Ok(self.drop_ending(call));
+            return Ok(self.leave_out(call, FOR_ITS_ENDING));
         }
         let on = On {
             path: Some(source),
@@ -90,10 +87,7 @@ impl Tracker {
             At::File(file) if from.text.is_empty() => self.held(task, file),
             _ => self.held_through_proc(task, &from.text),
         };
-        match held? {
-            Held::Inside(id) => Some(id),
-            Held::Outside(_) | Held::Lost(_) => None,
-        }
+        held?.inside()
     }
 
     /// A file without a name was given one. No event says so, but from now on the name means it.

@@ -10,7 +10,7 @@ use crate::op::{Class, Op};
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::seat::Seat;
-use crate::tracker::resolve::fails_for_ending;
+use crate::tracker::resolve::{FOR_ITS_ENDING, fails_for_ending};
 use crate::tracker::special::kind_made;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
@@ -38,7 +38,7 @@ impl Tracker {
             return Ok(self.drop_call(call, hit));
         };
         if fails_for_ending(op, path, call.outcome, false) {
-            return Ok(self.drop_ending(call));
+            return Ok(self.leave_out(call, FOR_ITS_ENDING));
         }
         let on = On {
             path: Some(place),

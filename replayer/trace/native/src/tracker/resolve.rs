@@ -10,6 +10,9 @@ use crate::tracker::{Fate, Tracker};
 use crate::tree::Found;
 use std::rc::Rc;
 
+/// Why a call is left out that asks for a directory by what its path ends with, and fails for it.
+pub(crate) const FOR_ITS_ENDING: &str = "path that ends in a slash or dots";
+
 impl Tracker {
     /// Where a relative path of a call begins, and the description of that directory.
     fn base(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> (Spot, Option<u32>) {
@@ -147,15 +150,8 @@ impl Tracker {
         self.tasks.held(task, i64::try_from(number).ok()?)
     }
 
-    /// Count a call that asks for a directory by a slash, or by dots, and fails for it.
-    pub(crate) fn drop_ending(&mut self, call: &Call<'_>) -> Fate {
-        let name = format!("{} (path that ends in a slash or dots)", call.name);
-        self.counts.not_representable.add(&name);
-        Fate::Other
-    }
-
-    /// Count a call on a descriptor of which nothing can be made again.
-    pub(crate) fn drop_lost(&mut self, call: &Call<'_>, why: &str) -> Fate {
+    /// Count a call that means a file of the trace and is no event.
+    pub(crate) fn leave_out(&mut self, call: &Call<'_>, why: &str) -> Fate {
         let name = format!("{} ({why})", call.name);
         self.counts.not_representable.add(&name);
         Fate::Other
@@ -163,19 +159,12 @@ impl Tracker {
 
     /// Count a call that is none of the trace's.
     pub(crate) fn drop_call(&mut self, call: &Call<'_>, hit: Hit) -> Fate {
-        let counts = &mut self.counts;
         match hit {
-            Hit::Outside | Hit::Inside(_) => counts.out_of_scope.add(call.name),
-            Hit::Unknown => counts.unknown_directory.add(call.name),
-            Hit::Nameless => counts
-                .not_representable
-                .add(&format!("{} (file without a name)", call.name)),
-            Hit::Empty => counts
-                .not_representable
-                .add(&format!("{} (empty path)", call.name)),
-            Hit::TooLong => counts
-                .not_representable
-                .add(&format!("{} (path too long)", call.name)),
+            Hit::Outside | Hit::Inside(_) => self.counts.out_of_scope.add(call.name),
+            Hit::Unknown => self.counts.unknown_directory.add(call.name),
+            Hit::Nameless => return self.leave_out(call, "file without a name"),
+            Hit::Empty => return self.leave_out(call, "empty path"),
+            Hit::TooLong => return self.leave_out(call, "path too long"),
         }
         Fate::Other
     }

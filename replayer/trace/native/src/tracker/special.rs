@@ -10,6 +10,9 @@ use crate::tracker::Tracker;
 use crate::tracker::open::on_exec;
 use crate::tree::{Found, NodeId, Tree};
 
+/// Why what goes through one is no event.
+pub(crate) const SPECIAL: &str = "fifo, socket or device";
+
 /// What a mknod makes.
 pub(crate) fn kind_made(args: &Args<'_>) -> FileKind {
     match args.mode.unwrap_or(0) & S_IFMT {
@@ -45,7 +48,6 @@ impl Tracker {
         flags: i64,
         shown: Option<&[u8]>,
     ) {
-        self.drop_special(call);
         let Some(fd) = call.outcome.value() else {
             return;
         };
@@ -55,11 +57,5 @@ impl Tracker {
             description.untold = true;
         }
         self.hold_new(call.task, fd, Held::Inside(id), on_exec(flags));
-    }
-
-    /// Count a call on a special file, which is no event.
-    pub(crate) fn drop_special(&mut self, call: &Call<'_>) {
-        let name = format!("{} (fifo, socket or device)", call.name);
-        self.counts.not_representable.add(&name);
     }
 }

@@ -67,7 +67,7 @@ impl Tracker {
         let held = self.held(call.task, file);
         self.tasks.release(call.task, file.number);
         if let Some(Held::Lost(why)) = held {
-            return Ok(self.drop_lost(call, why));
+            return Ok(self.leave_out(call, why));
         }
         let Some(Held::Inside(id)) = held else {
             self.requests.closed(call.task, file.number, end_ns);
