@@ -1,6 +1,5 @@
 """The run folder of a baseline: what is written at its begin and at its end."""
 
-import json
 import sys
 from collections.abc import Sequence
 from typing import Literal
@@ -10,6 +9,7 @@ from replayer.baseline.order import Order
 from replayer.baseline.promises import warnings_of
 from replayer.engine.fio import JobFile, Program, depth, processes, seconds_needed
 from replayer.errors import ReplayerError
+from replayer.load import marker
 from replayer.measure import (
     CacheFacts,
     Health,
@@ -37,16 +37,7 @@ _CACHE = (
 
 def marker_note(run: str, files: Sequence[JobFile]) -> str:
     """Return what the marker file of a run's folder says: whose it is, and how to find it alive."""
-    return json.dumps(
-        {
-            "run": run,
-            "scenario": name_of(files),
-            "fingerprint": fingerprint_of(files),
-            "began": utc_text(),
-            "host": collect_machine().host,
-            "process": this_process().model_dump(),
-        }
-    )
+    return marker.marker_note(run, fingerprint_of(files), name_of(files))
 
 
 def name_of(files: Sequence[JobFile]) -> str:

@@ -37,7 +37,6 @@ from replayer.capture.strace import (
     try_strace,
 )
 from replayer.capture.tree import Listed, Listing, list_tree
-from replayer.errors import ReplayerError
 from replayer.measure.units import format_bytes, format_count
 from replayer.trace import Computed
 
@@ -88,7 +87,7 @@ def capture(order: Order) -> int:
         ReplayerError: What was asked cannot be meant, or the recording could not be compiled.
         TracerError: strace is missing, too old or not permitted.
     """
-    directory = _working_directory()
+    directory = Path.cwd()
     target = Path(os.path.realpath(order.target.parent)) / order.target.name
     roots = check_roots(order.roots)
     for doubt in doubts_of(roots, target):
@@ -103,14 +102,6 @@ def capture(order: Order) -> int:
         _keep_recording(job, ())
         raise
     return _finish(job, done)
-
-
-def _working_directory() -> Path:
-    try:
-        return Path.cwd()
-    except FileNotFoundError as error:
-        message = "the working directory has been removed"
-        raise ReplayerError(message, hint="change to one that exists") from error
 
 
 def _record(job: _Capture) -> _Done:

@@ -1,6 +1,6 @@
 """What can be wrong with a machine or a process when a capture is asked for."""
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError
 
 __all__ = ["NothingRecordedError", "TracerError"]
 
@@ -8,10 +8,10 @@ __all__ = ["NothingRecordedError", "TracerError"]
 class TracerError(ReplayerError):
     """Nothing can be recorded here: strace is missing, too old, or not permitted."""
 
-    exit_code = 3
+    exit_code = EXIT_ENVIRONMENT
 
 
 class NothingRecordedError(ReplayerError):
     """The recording is empty."""
 
-    exit_code = 4
+    exit_code = EXIT_INCONCLUSIVE

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from replayer.engine import Finding, Sandbox, Task
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.load.asking import ask
 from replayer.load.marker import MARKER, owner_in
 from replayer.load.patience import Patience
@@ -32,7 +32,7 @@ YOUNG_S = 60.0  # chosen: a run marks its folder at once, if its mount answers
 class RemovalError(ReplayerError):
     """A folder could not be removed."""
 
-    exit_code = 3
+    exit_code = EXIT_ENVIRONMENT
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
 __all__ = ["CsvRefusedError", "csv_prefix"]
 
@@ -14,7 +14,7 @@ NAME = "locust"
 class CsvRefusedError(ReplayerError):
     """A folder that takes no files."""
 
-    exit_code = 3
+    exit_code = EXIT_ENVIRONMENT
 
 
 def csv_prefix(word: str) -> str:

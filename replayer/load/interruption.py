@@ -10,7 +10,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from types import FrameType
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
 
 __all__ = ["SIGNALS", "InterruptedRunError", "Interruption", "Level"]
 
@@ -32,7 +32,7 @@ class Level(IntEnum):
 class InterruptedRunError(ReplayerError):
     """The run was ended by its user before it could measure."""
 
-    exit_code = 4
+    exit_code = EXIT_INCONCLUSIVE
 
 
 class Interruption:

@@ -8,7 +8,7 @@ import ssl
 import time
 from pathlib import Path
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
 __all__ = ["MOST_PORT", "UnusableAddressError", "find_host", "try_address", "try_certificate"]
 
@@ -19,7 +19,7 @@ NAME_S = 30.0  # chosen: a master that is being started has its name within seco
 class UnusableAddressError(ReplayerError):
     """An address that cannot be listened at, or reached."""
 
-    exit_code = 3
+    exit_code = EXIT_ENVIRONMENT
 
 
 def try_address(option: str, host: str, port: int) -> None:

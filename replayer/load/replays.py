@@ -5,7 +5,7 @@ target is explained from the trace. Nothing is judged here.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from replayer.measure import (
     counted,
     format_time_ns,
 )
-from replayer.plan import Plan
+from replayer.plan import Plan, steps_of
 from replayer.trace import TraceError, TraceFacts, check_order, load_history
 
 __all__ = ["describe_replay", "load_plan", "make_event_log", "read_order", "read_results"]
@@ -101,21 +101,9 @@ def describe_replay(plan: Plan) -> Replay | None:
                 speed=step["speed_percent"] / AS_RECORDED,
             )
             for transaction in plan.body["transactions"]
-            for step in replay_steps(transaction["steps"])
+            for step in steps_of(transaction["steps"], "replay")
         ),
     )
-
-
-def replay_steps(steps: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield the replay steps among steps, however deeply nested."""
-    for step in steps:
-        if step["do"] == "replay":
-            yield step
-        for _, inner in step.get("branches", ()):
-            yield from replay_steps(inner)
-        for key in ("steps", "f", "d", "l"):
-            inner = step.get(key, ())
-            yield from replay_steps(inner if isinstance(inner, list) else ())
 
 
 def read_results(engine: Engine, plan: Plan) -> ReplayResults:
@@ -191,7 +179,7 @@ def _has_requests(plan: Plan, trace: int) -> bool:
     steps = (
         step
         for transaction in plan.body["transactions"]
-        for step in replay_steps(transaction["steps"])
+        for step in steps_of(transaction["steps"], "replay")
     )
     return any(step["trace"] == trace and step["request"] is not None for step in steps)
 

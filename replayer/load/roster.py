@@ -12,7 +12,7 @@ from typing import Protocol
 from gevent.event import Event
 from locust import User
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
 MOST_REFUSALS = 10
 
@@ -22,7 +22,7 @@ __all__ = ["Roster", "Seat", "UserEngine"]
 class ThreadRefusedError(ReplayerError):
     """The machine cannot hold so many users."""
 
-    exit_code = 3
+    exit_code = EXIT_ENVIRONMENT
 
 
 class UserEngine(Protocol):

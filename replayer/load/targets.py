@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unicodedata import category
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.load.interruption import InterruptedRunError
 
 __all__ = [
@@ -41,7 +41,7 @@ class TargetError(ReplayerError):
 class MountError(ReplayerError):
     """A target that is meant, but cannot be used as it is."""
 
-    exit_code = 3
+    exit_code = EXIT_ENVIRONMENT
 
 
 _REASONS: tuple[tuple[frozenset[int], type[ReplayerError], str, str], ...] = (

@@ -24,13 +24,12 @@ def find_damage(folder: Path, run: Run, log: Log, seconds: Mapping[Key, Seconds]
     """
     logged = {key: histogram.count for key, histogram in log.histograms.items()}
     timed = {key: int(own.count.sum()) for key, own in seconds.items()}
+    told = _transactions_told(run)
     for name, own, other, what in (
         ("histograms.hlog", logged, timed, "times and counts"),
         ("timeline.csv", timed, logged, "bytes, and what changed with time,"),
     ):
-        lacking = max(
-            sum(other.values()) - sum(own.values()), _transactions_told(run) - _transactions(own)
-        )
+        lacking = max(sum(other.values()) - sum(own.values()), told - _transactions(own))
         state = _state(folder / name, lacking)
         if lacking > 0 and (run.ended is not None or state in _WITHOUT):
             yield f"{name} {state}: {what} are missing or too low"

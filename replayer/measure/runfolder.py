@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.measure.clock import utc_stamp
 from replayer.measure.run import Run
 
@@ -28,7 +28,7 @@ PARENT = Path("replayer-runs")
 class FolderRefusedError(ReplayerError):
     """The machine would not let a run folder be made or written."""
 
-    exit_code = 3
+    exit_code = EXIT_ENVIRONMENT
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ to people.
 """
 
 from replayer.plan.compile import compile_plan
-from replayer.plan.document import Plan
+from replayer.plan.document import Plan, steps_of
 from replayer.plan.naming import say_limits, tells_by_name
 from replayer.plan.refusal import PlanError
 from replayer.plan.replaying import ReplayOptions, choose_requests, compile_replay
@@ -21,5 +21,6 @@ __all__ = [
     "compile_replay",
     "describe_plan",
     "say_limits",
+    "steps_of",
     "tells_by_name",
 ]

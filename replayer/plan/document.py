@@ -9,7 +9,7 @@ from typing import Any
 
 from replayer.trace import TraceFacts
 
-__all__ = ["FORMAT", "Plan", "canonical_bytes"]
+__all__ = ["FORMAT", "Plan", "canonical_bytes", "steps_of"]
 
 FORMAT = 1
 
@@ -68,7 +68,7 @@ class Plan:
     def calls(self) -> Iterator[Mapping[str, Any]]:
         """Yield the steps that are calls, however deep they lie."""
         for row in self.body["transactions"]:
-            yield from _calls(row["steps"])
+            yield from steps_of(row["steps"], "call")
 
     @property
     def duration_ns(self) -> int | None:
@@ -98,11 +98,12 @@ class Plan:
         return tuple(row["name"] for row in self.body["datasets"])
 
 
-def _calls(steps: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+def steps_of(steps: Sequence[Mapping[str, Any]], do: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the steps of a kind (``FORMAT.md``, "Steps") among steps, however deep they lie."""
     for step in steps:
-        if step["do"] == "call":
+        if step["do"] == do:
             yield step
         for _, inner in step.get("branches", ()):
-            yield from _calls(inner)
+            yield from steps_of(inner, do)
         for key in ("steps", "f", "d", "l"):
-            yield from _calls(step.get(key, ()))
+            yield from steps_of(step.get(key, ()), do)

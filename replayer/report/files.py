@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
 __all__ = ["ReportFiles", "refuse_second_file", "write_new"]
 
@@ -15,7 +15,7 @@ _HINT = "name a file that does not exist yet"
 class UnwritableError(ReplayerError):
     """The machine would not let a report's file be made or written."""
 
-    exit_code = 3
+    exit_code = EXIT_ENVIRONMENT
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
 __all__ = ["FioError", "Program", "find_fio"]
 
@@ -20,7 +20,7 @@ _VERSION = re.compile(r"fio-(\d+)\.(\d+)")
 class FioError(ReplayerError):
     """fio is missing, too old, or cannot do on this machine what it is asked."""
 
-    exit_code = 3
+    exit_code = EXIT_ENVIRONMENT
 
 
 @dataclass(frozen=True)

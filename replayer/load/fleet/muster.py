@@ -15,7 +15,7 @@ import gevent
 from gevent.event import Event
 from locust.runners import MasterRunner
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.load.fleet import wire
 from replayer.load.fleet.wire import News, State
 from replayer.load.interruption import Interruption, Level
@@ -32,7 +32,7 @@ PREPARING_S = 60.0  # chosen: compiling a large scenario keeps a busy machine fo
 class LostWorkerError(ReplayerError):
     """A worker died, hangs or has left."""
 
-    exit_code = 3
+    exit_code = EXIT_ENVIRONMENT
 
 
 @dataclass(eq=False)

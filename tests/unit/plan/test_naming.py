@@ -2,9 +2,7 @@
 
 import pytest
 
-from replayer.measure import LastReading, Verification, WrongBlocks
 from replayer.plan import compile_plan, describe_plan, say_limits, tells_by_name
-from replayer.report.verification import describe_verification
 from replayer.scenario import parse_scenario
 
 HEAD = """\
@@ -55,33 +53,3 @@ def test_where_nothing_is_verified_nothing_is_told() -> None:
 def test_links_that_are_laid_out_count_too() -> None:
     text = HEAD.replace("1KiB}", "1KiB, links: {current: d0}}") + PICK
     assert "symbolic links" in str(say_limits(compile_plan(parse_scenario(text, "s.yaml"))))
-
-
-def test_a_report_calls_names_what_was_counted_by_name() -> None:
-    none = WrongBlocks(torn=0, swapped=0, lost=0, stale=0)
-    amounts = dict.fromkeys(
-        ("failed_files", "left_files", "unsynced_files", "verified_bytes", "cached_bytes"), 0
-    )
-    last = LastReading(
-        files=0,
-        unclear_files=302,
-        unverified_bytes=0,
-        wrong_blocks=none,
-        wrong_files=(),
-        took_s=1,
-        **amounts,
-    )
-    found = Verification(
-        reads=0,
-        verified_bytes=0,
-        unverified_bytes=0,
-        mixed_bytes=0,
-        time_ns=0,
-        wrong_blocks=none,
-        blind=False,
-        by_name=True,
-        last=last,
-    )
-    told = describe_verification(found)
-    assert "read back at the end: 0 names of files (those of one name count once)" in told
-    assert "302 of which nothing is certain" in told

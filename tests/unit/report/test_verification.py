@@ -6,7 +6,7 @@ from replayer.report.verification import describe_verification
 NONE = WrongBlocks(torn=0, swapped=0, lost=0, stale=0)
 
 
-def found(last: LastReading | None) -> Verification:
+def found(last: LastReading | None, *, by_name: bool = False) -> Verification:
     return Verification(
         reads=0,
         verified_bytes=0,
@@ -15,6 +15,7 @@ def found(last: LastReading | None) -> Verification:
         time_ns=0,
         wrong_blocks=NONE,
         blind=False,
+        by_name=by_name,
         last=last,
     )
 
@@ -56,3 +57,9 @@ def test_blocks_and_bytes_of_both_are_added() -> None:
     assert found(LAST).wrong_total == 1
     assert found(LAST).checked_bytes == 8192
     assert found(None).wrong_total == found(None).checked_bytes == 0
+
+
+def test_names_that_stand_for_several_files_are_called_names() -> None:
+    told = describe_verification(found(LAST, by_name=True))
+    assert "read back at the end: 4 names of files (those of one name count once)" in told
+    assert "1 of which nothing is certain" in told

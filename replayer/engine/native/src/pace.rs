@@ -78,9 +78,7 @@ impl Pacer {
             }
         }
     }
-}
 
-impl Pacer {
     /// How many more transactions are intended before a time; closed loops owe none.
     pub(crate) fn due(&mut self, tables: &Tables, end_ns: u64) -> u64 {
         match self {

@@ -1,6 +1,7 @@
 //! Calls that would have changed something if the program had been allowed to: here they are allowed, so they are never made.
 
 use super::operands::Operands;
+use super::scribe_file::SET_STATUS;
 use super::slots::Reason;
 use replayer_trace::{Event, Op};
 
@@ -14,8 +15,6 @@ const PATH: u32 = 0o10_000_000;
 const NO_FOLLOW: u32 = 0o400_000;
 /// `O_CREAT` and `O_EXCL`: a link in the last place is not followed.
 const ONLY_NEW: u32 = 0o300;
-/// `F_SETFL`: flags of the description.
-const SET_STATUS: u32 = 4;
 
 /// Whether a call was denied that would have changed something.
 pub(super) fn is_denied_change(event: &Event) -> bool {

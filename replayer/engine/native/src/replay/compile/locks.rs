@@ -5,7 +5,7 @@ use std::collections::HashMap;
 /// Ranges of one file at most (chosen); what is locked beyond is not kept.
 const MOST_RANGES: usize = 1024;
 /// `F_UNLCK`.
-const UNLOCKED: u32 = 2;
+pub(super) const UNLOCKED: u32 = 2;
 
 /// From its first byte to behind its last one.
 type Span = (i64, i64);

@@ -1,6 +1,6 @@
 //! Deeds on open files.
 
-use super::locks::span;
+use super::locks::{UNLOCKED, span};
 use super::operands::Operands;
 use super::scribe::{BETWEEN_ROOTS, Scribe, UNKNOWN};
 use super::slots::{NOT_OPEN, Reason, Seat};
@@ -16,11 +16,10 @@ const STATUS_FLAGS: u64 = 0o2000 | 0o4000 | 0o40_000 | 0o1_000_000;
 const GET_DESCRIPTOR: u32 = 1;
 const SET_DESCRIPTOR: u32 = 2;
 const GET_STATUS: u32 = 3;
-const SET_STATUS: u32 = 4;
+/// `F_SETFL`: flags of the description.
+pub(super) const SET_STATUS: u32 = 4;
 /// `LOCK_NB`.
 const NOT_BLOCKING: u32 = 4;
-/// `F_UNLCK`.
-const UNLOCK: u32 = 2;
 /// `MAP_SHARED` and `MAP_PRIVATE`.
 const MAP_KINDS: u32 = 3;
 /// `PROT_READ` and `PROT_WRITE`: nothing is ever executed.
@@ -277,10 +276,10 @@ fn record_lock(scribe: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Dee
     };
     let whence = u32::try_from(event.entries.unwrap_or(0)).ok();
     let whence = whence.filter(|whence| *whence <= 2).ok_or(UNKNOWN)?;
-    let kind = operands.mode_bits(3).min(UNLOCK);
+    let kind = operands.mode_bits(3).min(UNLOCKED);
     let (offset, size) = (event.offset.unwrap_or(0), event.size.unwrap_or(0));
     let span = event.file.zip(span(whence, offset, size));
-    let before = span.map_or(UNLOCK, |(file, span)| scribe.locks.of(file, span));
+    let before = span.map_or(UNLOCKED, |(file, span)| scribe.locks.of(file, span));
     if let Some((file, span)) = span.filter(|_| event.result >= 0) {
         scribe.locks.set(file, span, kind);
     }
