@@ -32,6 +32,19 @@ def begun(engine: Engine, phase: str = "measured") -> int:
     return sum(row.histogram.count for row in rows)
 
 
+def begin(engine: Engine, users: int, warm_up_ns: int, measured_ns: int) -> None:
+    """Start users and a segment."""
+    for user in range(users):
+        engine.start_user(user)
+    engine.begin_segment(0, 0, warm_up_ns, measured_ns)
+
+
+def end(engine: Engine) -> None:
+    """End the segment, with a second of grace, and the engine."""
+    engine.end_segment(SECOND)
+    engine.close()
+
+
 @pytest.fixture
 def record(tmp_path: Path) -> Path:
     folder = tmp_path / "record"
@@ -50,12 +63,9 @@ def test_what_was_due_and_never_began_is_counted(
 ) -> None:
     users = 2
     engine = make(thinking(drafts, pace, users, 100), sandbox, record=str(record))
-    for user in range(users):
-        engine.start_user(user)
-    engine.begin_segment(0, 0, 0, SECOND // 2)
+    begin(engine, users, 0, SECOND // 2)
     time.sleep(0.7)
-    engine.end_segment(SECOND)
-    engine.close()
+    end(engine)
     due = 25 if pace is ARRIVALS else 25 * users
     found = ended(record)
     assert found["lasted_s"] == pytest.approx(0.5, abs=1e-5)
@@ -67,12 +77,9 @@ def test_a_schedule_that_was_kept_leaves_nothing_undone(
     drafts: Drafts, make: Make, sandbox: Sandbox, record: Path
 ) -> None:
     engine = make(thinking(drafts, ARRIVALS, 30, 100), sandbox, record=str(record))
-    for user in range(30):
-        engine.start_user(user)
-    engine.begin_segment(0, 0, 0, SECOND // 2)
+    begin(engine, 30, 0, SECOND // 2)
     time.sleep(0.5)
-    engine.end_segment(SECOND)
-    engine.close()
+    end(engine)
     assert ended(record)["unbegun"] == 0
     assert begun(engine) == pytest.approx(24, abs=1)
 
@@ -81,13 +88,10 @@ def test_users_begin_nothing_after_the_end_however_late_it_is_noticed(
     drafts: Drafts, make: Make, sandbox: Sandbox, record: Path
 ) -> None:
     engine = make(thinking(drafts, CLOSED, 2, 10), sandbox, record=str(record))
-    for user in range(2):
-        engine.start_user(user)
-    engine.begin_segment(0, 0, 0, SECOND // 5)
+    begin(engine, 2, 0, SECOND // 5)
     time.sleep(1)
     assert engine.busy_users() == 0
-    engine.end_segment(SECOND)
-    engine.close()
+    end(engine)
     assert begun(engine) <= 40
     assert ended(record)["lasted_s"] == pytest.approx(0.2, abs=1e-5)
 
@@ -96,13 +100,11 @@ def test_the_end_counts_from_where_the_warm_up_was_ended(
     drafts: Drafts, make: Make, sandbox: Sandbox, record: Path
 ) -> None:
     engine = make(thinking(drafts, CLOSED, 1, 10), sandbox, record=str(record))
-    engine.start_user(0)
-    engine.begin_segment(0, 0, 2**62, SECOND // 5)
+    begin(engine, 1, 2**62, SECOND // 5)
     time.sleep(0.4)
     engine.measure()
     time.sleep(0.5)
-    engine.end_segment(SECOND)
-    engine.close()
+    end(engine)
     assert ended(record)["lasted_s"] == pytest.approx(0.2, abs=1e-5)
 
 
@@ -110,10 +112,8 @@ def test_arrivals_of_the_warm_up_are_not_among_those_measured(
     drafts: Drafts, make: Make, sandbox: Sandbox
 ) -> None:
     engine = make(thinking(drafts, ARRIVALS, 30, 300), sandbox)
-    for user in range(30):
-        engine.start_user(user)
-    engine.begin_segment(0, 0, SECOND // 2, SECOND // 2)
+    begin(engine, 30, SECOND // 2, SECOND // 2)
     time.sleep(1)
-    engine.end_segment(SECOND)
+    end(engine)
     # Fifteen were under way when the warm-up ended: 40 would be counted with them.
     assert begun(engine) == pytest.approx(25, abs=2)
