@@ -3,6 +3,7 @@
 import os
 import resource
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -52,10 +53,10 @@ class Gauge:
             with suppress(OSError, ValueError, IndexError):
                 self._delays[task] = int((task / "schedstat").read_text().split()[1])
 
-    def add(self, gains: list[Gain], depth: int) -> None:
-        """Count the time that I/Os took, so many of them at once."""
+    def add(self, gains: list[Gain], depths: Mapping[str, int]) -> None:
+        """Count the time that I/Os took; of each job so many were under way at once."""
         self._in_call_ns += sum(
-            gain.histogram.mean * gain.histogram.count / max(depth, 1)
+            gain.histogram.mean * gain.histogram.count / depths[gain.key.transaction]
             for gain in gains
             if gain.key.op == "transaction" and gain.key.expected
         )

@@ -160,7 +160,7 @@ class _Turn:
         self.source = file.source
         self.patience = Patience(file, seconds_needed(file))
         self._watch = watch
-        self._depth = max(depth(section) for section in file.sections)
+        self._depths = {section.name: max(depth(section), 1) for section in file.sections}
         self._last: str | None = None
 
     def follow(self) -> None:
@@ -214,7 +214,7 @@ class _Turn:
         self._tell(gains, self.patience.left_s)
 
     def _tell(self, gains: list[Gain], left_s: float | None) -> None:
-        self._watch.gauge.add(gains, self._depth)
+        self._watch.gauge.add(gains, self._depths)
         self._watch.show(gains, left_s)
 
 

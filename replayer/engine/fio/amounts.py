@@ -14,6 +14,8 @@ _AMOUNT = re.compile(r"(?P<number>0x[0-9a-f]+|[0-9]+)(?P<unit>[a-z]*)")
 _POWERS = {"": 0, "b": 0, **{unit: power for power, unit in enumerate("kmgtp", start=1)}}
 _SECONDS = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "": 1.0}
 _LONGER = {"m": 60.0, "h": 3600.0, "d": 86400.0}
+_QUEUEING = frozenset({"libaio", "io_uring", "posixaio", "null"})
+"""Engines without FIO_SYNCIO in fio's engines/*.c."""
 
 
 def read_size(text: str, base: str | None) -> int | None:
@@ -50,7 +52,13 @@ def processes(section: Section) -> int:
 
 
 def depth(section: Section) -> int:
-    """Return how many I/Os each process of a job has under way."""
+    """Return how many I/Os each process of a job has under way.
+
+    Of an engine that makes one call after the other fio takes 1, whatever the file says.
+    """
+    queues = (section.value("ioengine") or "psync") in _QUEUEING
+    if not queues and section.value("io_submit_mode") != "offload":
+        return 1
     return read_size(section.value("iodepth") or "1", None) or 1
 
 

@@ -29,15 +29,19 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def waited_ns(in_call_ns: int) -> int | None:
-    """Return what a fio is said to have waited that was in I/Os for so long."""
+def gain(job: str, in_call_ns: int) -> Gain:
     whole = Histogram()
     whole.record(in_call_ns // 10, 10)
-    key = Key(Segment(0, 0, "measured"), "x", "transaction", "ok", expected=True)
+    key = Key(Segment(0, 0, "measured"), job, "transaction", "ok", expected=True)
+    return Gain(key, Span(0, 1), 0, whole)
+
+
+def waited_ns(in_call_ns: int) -> int | None:
+    """Return what a fio is said to have waited that was in I/Os for so long."""
     gauge = Gauge()
     gauge.open()
     gauge.look(FIO)
-    gauge.add([Gain(key, Span(0, 1), 0, whole)], 1)
+    gauge.add([gain("x", in_call_ns)], {"x": 1})
     gauge.close()
     return gauge.health(0).run_queue_delay_ns
 
@@ -50,3 +54,9 @@ def test_the_start_of_fio_is_no_waiting_of_its_jobs() -> None:
 @pytest.mark.usefixtures("tasks")
 def test_jobs_that_were_in_calls_for_too_short_a_time_are_not_judged() -> None:
     assert waited_ns(LEAST_NS // 2) is None
+
+
+def test_time_in_ios_is_that_of_each_job_with_its_own_depth() -> None:
+    gauge = Gauge()
+    gauge.add([gain("queued", 32 * 10**9), gain("single", 10**9)], {"queued": 32, "single": 1})
+    assert gauge.health(0).in_call_ns == pytest.approx(2 * 10**9, rel=0.01)

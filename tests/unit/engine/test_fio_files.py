@@ -118,3 +118,18 @@ def test_a_device_that_the_user_named_may_stand_in_the_file_and_no_other() -> No
     assert "filename=/dev/vdz" in fio.render_job_file(checked, Path("/dev/vdz")).splitlines()
     with pytest.raises(fio.JobFileError, match="is not the target"):
         fio.check_job_file(parsed, Path("/dev/vdy"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "depth"),
+    [
+        ("iodepth=32", 1),
+        ("ioengine=psync\niodepth=32", 1),
+        ("ioengine=psync\niodepth=32\nio_submit_mode=offload", 32),
+        ("ioengine=libaio\niodepth=32", 32),
+        ("ioengine=io_uring", 1),
+    ],
+)
+def test_only_an_engine_that_queues_has_several_ios_under_way(lines: str, depth: int) -> None:
+    (section,) = check(f"[a]\nsize=1m\n{lines}\n").sections
+    assert fio.depth(section) == depth
