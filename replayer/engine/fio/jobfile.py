@@ -101,7 +101,10 @@ def parse_job_file(text: str, source: str, environment: Mapping[str, str]) -> Jo
         elif current is None:
             place.refuse(f"{line!r} stands before the first section", "begin with [global]")
         else:
-            current.append(_parse_option(line, place, environment))
+            option = _parse_option(line, place, environment)
+            # What a global section calls itself is no job's name to fio.
+            if current is not shared or option.name != "name":
+                current.append(option)
     return JobFile(source, _checked(sections, source))
 
 

@@ -47,6 +47,13 @@ def test_options_of_global_sections_come_before_those_of_the_job() -> None:
     assert job.value("bs") == "8k"
 
 
+def test_the_name_of_a_global_section_is_no_jobs_name_as_with_fio() -> None:
+    (job,) = check("[global]\nname=fio-rand-read\nsize=1m\n[file1]\nrw=read\n").sections
+    assert (job.name, job.value("name")) == ("file1", None)
+    with pytest.raises(fio.JobFileError, match="name is not possible here"):
+        check("[file1]\nname=other\n")
+
+
 def test_the_command_line_replaces_size_and_runtime_of_every_job() -> None:
     file = check("[a]\nsize=4g\nio_size=8g\nruntime=60\n[b]\nsize=1g\n")
     scaled = fio.scaled(file, fio.Scale(size_bytes=1 << 20, runtime_s=2.5, seed=7))
