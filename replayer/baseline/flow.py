@@ -110,7 +110,7 @@ class _Baseline:
             may_write=not isinstance(ground, DeviceGround) or ground.found.expendable,
             device=ground.device,
         )
-        stem = f"{Path(file.source).stem}-{segment.target}-{segment.round}"
+        stem = f"{self._stem(file)}-{segment.target}-{segment.round}"
         ending = play_turn(launch, file, watch, self.chronicle.folder.path / "fio" / f"{stem}.json")
         self._note(segment, ground, ending)
         if ending.failure is not None:
@@ -123,13 +123,16 @@ class _Baseline:
 
     def _written(self, file: JobFile, ground: Ground) -> Path:
         """Return the job file that fio reads, beside the results."""
-        name = f"{self.files.index(file)}-{Path(file.source).stem}"
         suffix = "" if ground.device is None else f"-{ground.device.name}"
-        path = Path(self.chronicle.folder.path, "fio", f"{name}{suffix}.fio")
+        path = Path(self.chronicle.folder.path, "fio", f"{self._stem(file)}{suffix}.fio")
         with writing_to(self.chronicle.folder.path):
             path.parent.mkdir(exist_ok=True)
             path.write_text(render_job_file(file, ground.device), encoding="utf-8")
         return path
+
+    def _stem(self, file: JobFile) -> str:
+        """Return what names of what is kept of a job file begin with: files may be namesakes."""
+        return f"{self.files.index(file)}-{Path(file.source).stem}"
 
     def _note(self, segment: Segment, ground: Ground, ending: Ending) -> None:
         """Keep what fio complained of, and what went wrong."""
