@@ -127,7 +127,12 @@ class Recorder:
         new = {op: _since(share, known.shares.get(op, Share())) for op, share in job.shares.items()}
         if span.end_s <= span.start_s and not any(share.times for share in new.values()):
             return
-        known.end_s, known.shares = span.end_s, job.shares
+        known.end_s = span.end_s
+        # fio counts the bytes of an I/O before its time: those come with it, in a later interval.
+        known.shares = {
+            op: share if new[op].times else known.shares.get(op, Share())
+            for op, share in job.shares.items()
+        }
         whole = Histogram()
         for op, share in new.items():
             if share.times:
