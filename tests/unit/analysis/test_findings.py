@@ -68,7 +68,7 @@ def test_a_run_too_short_to_tell_says_what_it_cannot_tell(tmp_path: Path) -> Non
             "not enough data to look for cliffs and other steps (17 intervals with samples), "
             "drift (30 intervals with samples): page has 1"
         ),
-        "not enough data to look for slow begins (5 intervals in a round): page has 1",
+        "not enough data to look for slow begins (7 intervals in a round): page has 1",
         (
             "not enough data to look for two groups of times (100 samples), outliers and what made "
             "the slowest slow (100 samples): page has 20"
