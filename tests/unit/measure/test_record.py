@@ -63,6 +63,15 @@ def test_a_folder_without_run_json_is_refused_and_the_newest_run_named(tmp_path:
     assert "20261122T024839-ab12" in refusal.value.hint
 
 
+@pytest.mark.parametrize("name", ["histograms.hlog", "timeline.csv", "events.jsonl"])
+def test_a_file_that_cannot_be_read_at_all_is_named(tmp_path: Path, name: str) -> None:
+    folder = RunWriter(tmp_path / "run").write(make_run())
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    with pytest.raises(ReplayerError, match=f"{name}: cannot be read: Is a directory"):
+        measure.load_run(folder)
+
+
 def test_another_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
     folder = RunWriter(tmp_path).write(make_run())
     document = json.loads((folder / "run.json").read_text())
