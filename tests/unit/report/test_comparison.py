@@ -1,6 +1,7 @@
 """Comparisons of targets whose truth is known, of one run and of several."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,12 @@ def test_the_headline_says_it_in_a_sentence(threefold: report.Comparison) -> Non
     first = threefold.headline[0]
     assert first.startswith("t0: half of the transactions of the mix take at most 2.0")
     assert "as long" in first
+
+
+def test_of_many_contenders_without_a_difference_the_first_are_named(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "one", [1e6] * 8)
+    (first, *_) = report.compare([load(folder)]).headline
+    assert re.search(r"no difference is shown between t\d and (t\d, ){4}t\d and 2 more$", first)
 
 
 def test_equal_targets_are_rarely_called_different(tmp_path: Path) -> None:
