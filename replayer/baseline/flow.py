@@ -25,6 +25,7 @@ from replayer.baseline.scaling import scale_jobs
 from replayer.baseline.telling import Telling
 from replayer.baseline.turn import Ending, Watch, play_turn
 from replayer.engine.fio import (
+    OPS,
     JobFile,
     Launch,
     Program,
@@ -90,7 +91,7 @@ class _Baseline:
         self.recorder.begin_segment(
             segment,
             sum(processes(section) for section in file.sections),
-            frozenset(s.name for s in file.sections if s.switched_on("ramp_time")),
+            file.sections,
         )
         turn = f"round {segment.round + 1} of {self.rounds}, " if self.rounds > 1 else ""
         self.telling.begin(f"{turn}{ground.name}, {', '.join(names)}", segment.target, file)
@@ -314,7 +315,7 @@ def _check_thresholds(order: Order, files: Sequence[JobFile], grounds: Sequence[
     names = Names(
         targets=tuple(ground.name for ground in grounds),
         transactions=tuple(section.name for file in files for section in file.sections),
-        ops=("read", "write", "trim", "fsync"),
+        ops=OPS,
     )
     check_names(thresholds, names)
 

@@ -6,7 +6,7 @@ job writes goes into plan.json, from which reports and studies tell where its da
 
 from collections.abc import Iterator
 
-from replayer.engine.fio import JobFile, Section
+from replayer.engine.fio import FILE_CALLS, JobFile, Section
 from replayer.measure import RunWarning, Target, Writing, place_of
 
 __all__ = ["pattern_of", "warnings_of", "writes", "writing_of"]
@@ -22,11 +22,15 @@ def pattern_of(section: Section) -> str:
 
 def writes(section: Section) -> bool:
     """Whether a job writes."""
+    if section.engine in FILE_CALLS:
+        return False
     return pattern_of(section) not in {"read", "randread", "trim", "randtrim"}
 
 
 def reads(section: Section) -> bool:
     """Whether a job reads."""
+    if section.engine in FILE_CALLS:
+        return False
     return pattern_of(section) in {"read", "randread", "rw", "readwrite", "randrw"}
 
 

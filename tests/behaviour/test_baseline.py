@@ -184,6 +184,18 @@ def test_a_job_that_fails_is_an_error_with_its_reason(shell: Shell) -> None:
     assert "bad magic header" in events
 
 
+@pytest.mark.parametrize(
+    ("engine", "op"), [("filecreate", "open"), ("filestat", "stat"), ("filedelete", "unlink")]
+)
+def test_jobs_of_one_call_a_file_are_told_by_that_call(shell: Shell, engine: str, op: str) -> None:
+    text = f"[a]\nioengine={engine}\nnrfiles=50\nfilesize=4k\nopenfiles=1\n"
+    limit = ("--threshold", f"a/{op}.p95 < 1s")
+    done = baseline(shell, text, "--target", shell.target(), "--json", *limit)
+    assert done.code in {0, 4}, done.err
+    assert ops(done.document()) == {("a", op): (50, 0)}
+    assert [each["outcome"] for each in done.document()["verdict"]["judgements"]] == ["pass"] * 2
+
+
 def test_steady_state_is_kept(shell: Shell) -> None:
     text = "[s]\nrw=randwrite\nbs=4k\nsize=1m\nruntime=2\ntime_based\nss=iops:90%\nss_dur=1\n"
     done = baseline(shell, text, "--target", shell.target(), "--json")

@@ -56,8 +56,7 @@ def depth(section: Section) -> int:
 
     Of an engine that makes one call after the other fio takes 1, whatever the file says.
     """
-    queues = (section.value("ioengine") or "psync") in _QUEUEING
-    if not queues and section.value("io_submit_mode") != "offload":
+    if section.engine not in _QUEUEING and section.value("io_submit_mode") != "offload":
         return 1
     return read_size(section.value("iodepth") or "1", None) or 1
 

@@ -65,6 +65,11 @@ class Section:
         found = [option for option in self.options if option.name in names]
         return None if not found else ("1" if found[-1].value is None else found[-1].value)
 
+    @property
+    def engine(self) -> str:
+        """Its engine; on Linux fio takes psync unless it is told otherwise."""
+        return self.value("ioengine") or "psync"
+
     def switched_on(self, name: str) -> bool:
         """Whether a switch is on."""
         return self.value(name) not in {None, "0"}

@@ -15,7 +15,7 @@ def state(runtime_ms: int, moved: int, times: dict[int, int]) -> fio.Snapshot:
 
 def test_bytes_that_fio_counts_before_their_time_come_with_it(tmp_path: Path) -> None:
     recorder = fio.Recorder(tmp_path)
-    recorder.begin_segment(Segment(0, 0, "measured"), 1, frozenset())
+    recorder.begin_segment(Segment(0, 0, "measured"), 1, ())
     recorder.take(state(1000, 4096, {1000: 1}))
     recorder.take(state(2000, 8192, {1000: 1}))
     recorder.finish(state(3000, 8192, {1000: 1, 2_000_000: 1}))
