@@ -64,6 +64,7 @@ class Recorder:
         self._segment = Segment(0, 0, "measured")
         self._users = 0
         self._late: frozenset[str] = frozenset()
+        self._limited: frozenset[str] = frozenset()
         self._calls: Mapping[str, str] = {}
         self._jobs: dict[str, _Job] = {}
         with writing_to(folder):
@@ -90,6 +91,7 @@ class Recorder:
         self._segment, self._users = segment, users
         # Of those with a ramp_time what fio says before the end is not kept.
         self._late = frozenset(each.name for each in sections if each.switched_on("ramp_time"))
+        self._limited = frozenset(s.name for s in sections if s.switched_on("max_latency"))
         self._calls = {
             each.name: FILE_CALLS[each.engine] for each in sections if each.engine in FILE_CALLS
         }
@@ -168,7 +170,9 @@ class Recorder:
         at = self.now_s if known is None else known.end_s
         histogram = Histogram()
         histogram.record(0, count)
-        outcome = errno.errorcode.get(job.error, "EIO")
+        # fio says ETIMEDOUT of its own limit, too: the file system has answered then.
+        limited = job.error == errno.ETIMEDOUT and job.name in self._limited
+        outcome = "LATE" if limited else errno.errorcode.get(job.error, "EIO")
         busiest = max(job.shares, key=lambda op: job.shares[op].total)
         for op, how in ((busiest, outcome), ("transaction", "failed")):
             key = Key(self._segment, job.name, op, how, expected=False)
