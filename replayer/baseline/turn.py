@@ -23,8 +23,8 @@ from replayer.engine.fio import (
     Recorder,
     Snapshot,
     bytes_needed,
-    depth,
     parse_snapshot,
+    processes,
     seconds_needed,
 )
 from replayer.load.interruption import Interruption, Level
@@ -163,7 +163,7 @@ class _Turn:
         self.source = file.source
         self.patience = Patience(file, seconds_needed(file))
         self._watch = watch
-        self._depths = {section.name: max(depth(section), 1) for section in file.sections}
+        self._processes = {section.name: processes(section) for section in file.sections}
         self._last: str | None = None
 
     def follow(self) -> None:
@@ -217,7 +217,7 @@ class _Turn:
         self._tell(gains, self.patience.left_s)
 
     def _tell(self, gains: list[Gain], left_s: float | None) -> None:
-        self._watch.gauge.add(gains, self._depths)
+        self._watch.gauge.add(gains, self._processes)
         self._watch.show(gains, left_s)
 
 

@@ -56,7 +56,20 @@ def test_jobs_that_were_in_calls_for_too_short_a_time_are_not_judged() -> None:
     assert waited_ns(LEAST_NS // 2) is None
 
 
-def test_time_in_ios_is_that_of_each_job_with_its_own_depth() -> None:
+@pytest.mark.parametrize(
+    ("in_ios_s", "processes", "in_calls_s"),
+    [
+        (0.5, 1, 0.5),  # one after the other, with pauses
+        (32.0, 1, 1.0),  # 32 under way all the time
+        (4.0, 4, 4.0),
+        (3.0, 4, 3.0),  # a queue that is hardly used
+    ],
+)
+def test_time_in_ios_is_no_longer_than_the_processes_ran(
+    in_ios_s: float, processes: int, in_calls_s: float
+) -> None:
     gauge = Gauge()
-    gauge.add([gain("queued", 32 * 10**9), gain("single", 10**9)], {"queued": 32, "single": 1})
-    assert gauge.health(0).in_call_ns == pytest.approx(2 * 10**9, rel=0.01)
+    gauge.open()
+    gauge.add([gain("x", round(in_ios_s * 10**9))], {"x": processes})
+    gauge.close()
+    assert gauge.health(0).in_call_ns == pytest.approx(in_calls_s * 10**9, rel=0.01)
