@@ -25,6 +25,7 @@ from replayer.analysis.modes import Split, find_split
 from replayer.analysis.resampling import (
     DRAWS,
     LEAST_SLOTS,
+    Figure,
     Interval,
     Resampled,
     ratio_interval,
@@ -44,6 +45,7 @@ __all__ = [
     "Analysis",
     "Distribution",
     "Drift",
+    "Figure",
     "FirstTouch",
     "Interval",
     "Modes",

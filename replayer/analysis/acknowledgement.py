@@ -6,6 +6,7 @@ this client's memory.
 """
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -14,7 +15,10 @@ from replayer.measure import RunRecord, Summary, Target, TransactionSummary, Wri
 
 __all__ = ["find_acknowledged"]
 
-WRITES = ("write", "pwrite", "append", "copy_file_range", "pwrite_random", "ftruncate", "truncate")
+WRITES = (
+    "write", "writev", "pwrite", "pwritev", "append", "copy_file_range", "pwrite_random",
+    "ftruncate", "truncate",
+)  # fmt: skip
 FLUSHES = ("fsync", "fdatasync", "sync_file_range", "syncfs")
 O_DSYNC = 0o10000  # open(2) on x86-64; O_SYNC holds this bit too
 _DEEPEST = 17  # steps of a plan nest 16 deep at most
@@ -57,14 +61,15 @@ def _end(
     promise = target.guarantee
     if writing is not None:
         return place_of(promise, writing), _SAYS[writing]
-    counts = {op.op: op.count for op in transaction.ops}
-    flushes = sum(counts.get(op, 0) for op in FLUSHES)
-    if flushes:
-        each = flushes / max(transaction.count, 1)
-        return promise.fsync, f"flushed {each:.2g} times a transaction"
-    if "close" in counts:
-        return promise.close, "nothing is flushed; files are closed"
-    return promise.write, "nothing is flushed or closed"
+    good = {op.op: op.count - op.errors for op in transaction.ops}
+    flushes, ended = sum(good.get(op, 0) for op in FLUSHES), transaction.count - transaction.errors
+    each = f"flushed {flushes / max(ended, 1):.2g} times a transaction"
+    if flushes and flushes >= ended:
+        return promise.fsync, each
+    flushed = f"{each}, so not always" if flushes else "nothing is flushed"
+    if good.get("close"):
+        return promise.close, f"{flushed}; files are closed"
+    return promise.write, f"{flushed}, nothing is closed"
 
 
 _SAYS: Mapping[Writing, str] = {
@@ -87,19 +92,23 @@ def _writings(record: RunRecord) -> Mapping[str, Writing]:
         return {
             found["name"]: "synchronous"
             for found in plan["transactions"]
-            if _opens_synchronous(found["steps"], 0)
+            if (opened := [*_writing_opens(found["steps"], 0)])
+            and all(flags & O_DSYNC for flags in opened)
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}  # a plan of another kind: nothing is claimed from it
 
 
-def _opens_synchronous(node: Any, depth: int) -> bool:  # noqa: ANN401 - JSON
+def _writing_opens(node: Any, depth: int) -> Iterator[int]:  # noqa: ANN401 - JSON
+    """Yield the flags of each open for writing among steps."""
     if depth > 2 * _DEEPEST:
-        return False
+        return
+    if isinstance(node, dict):
+        flags = node.get("flags")
+        if node.get("op") == "open" and isinstance(flags, int):
+            yield from [flags] if flags & os.O_ACCMODE else []
+            return
+        node = [*node.values()]
     if isinstance(node, list):
-        return any(_opens_synchronous(item, depth + 1) for item in node)
-    if not isinstance(node, dict):
-        return False
-    if node.get("op") == "open" and isinstance(node.get("flags"), int):
-        return bool(node["flags"] & O_DSYNC)
-    return any(_opens_synchronous(item, depth + 1) for item in node.values())
+        for item in node:
+            yield from _writing_opens(item, depth + 1)

@@ -7,17 +7,22 @@ connections that are made late.
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from replayer.analysis.finding import FirstTouch
 from replayer.analysis.series import Series
 from replayer.analysis.tails import exceedance
 from replayer.measure import RunRecord
 
-__all__ = ["find_first_touches"]
+__all__ = ["begins_slowly", "find_first_touches"]
 
-FEWEST_LATER = 4  # intervals after the first one, in each round: chosen
+Floats = NDArray[np.float64]
+
+FEWEST_LATER = 6  # intervals after the first one, in each round: fewer have no tail to judge by
 LEAST_FACTOR = 1.5  # chosen
-CHANCE = 1e-5  # chosen: that rounds without such a penalty would look like this
+CHANCE = 1e-5
+"""Chosen: that rounds without such a penalty would look like this. Each of them must be as unlikely
+as its share: one round that began with a spike proves nothing of the others."""
 
 
 def find_first_touches(record: RunRecord, series: Sequence[Series]) -> Iterator[FirstTouch]:
@@ -26,15 +31,20 @@ def find_first_touches(record: RunRecord, series: Sequence[Series]) -> Iterator[
     for one in series:
         rounds = [one.kept(one.rounds == number) for number in np.unique(one.rounds)]
         rounds = [part for part in rounds if part.counts.size > FEWEST_LATER]
-        if rounds:
+        if rounds and begins_slowly([part.means_ns for part in rounds]):
             yield from _judged(names[one.target], one, rounds)
 
 
+def begins_slowly(rounds: Sequence[Floats]) -> bool:
+    """Whether the first value of every round stands out from those after it."""
+    chance = CHANCE ** (1 / len(rounds))
+    return all(exceedance(values[1:], float(values[0])) <= chance for values in rounds)
+
+
 def _judged(target: str, series: Series, rounds: Sequence[Series]) -> Iterator[FirstTouch]:
-    chance = np.prod([exceedance(part.means_ns[1:], float(part.means_ns[0])) for part in rounds])
     first = _middle([float(part.means_ns[0]) for part in rounds])
     later = _middle([float(np.median(part.means_ns[1:])) for part in rounds])
-    if chance < CHANCE and first >= LEAST_FACTOR * later:
+    if first >= LEAST_FACTOR * later:
         yield FirstTouch(
             target=target,
             subject=series.subject,

@@ -9,6 +9,7 @@ spread to draw from, and no interval is made.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,8 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-Figure = float | None
-"""A percentile, or None for the throughput."""
+Figure = float | Literal["mean"] | None
+"""A percentile, the mean, or None for the throughput."""
 
 DRAWS = 400
 """Chosen: the ends of a 95 % interval rest on ten draws each."""
@@ -74,7 +75,7 @@ def resample(found: Distribution, figures: Sequence[Figure], seed: int) -> Resam
 
     Args:
         found: What was measured.
-        figures: Percentiles, or None for the throughput.
+        figures: Which of them.
         seed: Targets of one run share it, and so the rounds: those stood side by side.
     """
     return resample_mixture([found], [1.0], figures, seed)
@@ -166,13 +167,21 @@ def _figures(
         share * found / np.maximum(total, 1)
         for share, found, total in zip(shares, counts, totals, strict=True)
     ]
-    sums = np.cumsum(np.concatenate(weighted, axis=1)[:, order], axis=1)
+    mixed = np.concatenate(weighted, axis=1)[:, order]
     ended, seconds = sum(totals)[:, 0], weights @ parts[0].own_s
     columns = [
-        ended / seconds if figure is None else _percentiles(sums, bins_ns[order], figure)
+        ended / seconds if figure is None else _times(mixed, bins_ns[order], figure)
         for figure in figures
     ]
     return np.where(ended[:, None] > 0, np.column_stack(columns), np.nan)
+
+
+def _times(mixed: Floats, bins_ns: Floats, figure: float | Literal["mean"]) -> Floats:
+    """Return the mean or a percentile of each row of shares."""
+    if figure == "mean":
+        means: Floats = mixed @ bins_ns / np.maximum(mixed.sum(axis=1), np.finfo(np.float64).tiny)
+        return means
+    return _percentiles(np.cumsum(mixed, axis=1), bins_ns, figure)
 
 
 def _percentiles(sums: Floats, bins_ns: Floats, percent: float) -> Floats:

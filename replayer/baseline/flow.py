@@ -25,6 +25,7 @@ from replayer.baseline.scaling import scale_jobs
 from replayer.baseline.telling import Telling
 from replayer.baseline.turn import Ending, Watch, play_turn
 from replayer.engine.fio import (
+    OPS,
     JobFile,
     Launch,
     Program,
@@ -90,7 +91,7 @@ class _Baseline:
         self.recorder.begin_segment(
             segment,
             sum(processes(section) for section in file.sections),
-            frozenset(s.name for s in file.sections if s.switched_on("ramp_time")),
+            file.sections,
         )
         turn = f"round {segment.round + 1} of {self.rounds}, " if self.rounds > 1 else ""
         self.telling.begin(f"{turn}{ground.name}, {', '.join(names)}", segment.target, file)
@@ -110,7 +111,7 @@ class _Baseline:
             may_write=not isinstance(ground, DeviceGround) or ground.found.expendable,
             device=ground.device,
         )
-        stem = f"{Path(file.source).stem}-{segment.target}-{segment.round}"
+        stem = f"{self._stem(file)}-{segment.target}-{segment.round}"
         ending = play_turn(launch, file, watch, self.chronicle.folder.path / "fio" / f"{stem}.json")
         self._note(segment, ground, ending)
         if ending.failure is not None:
@@ -123,13 +124,16 @@ class _Baseline:
 
     def _written(self, file: JobFile, ground: Ground) -> Path:
         """Return the job file that fio reads, beside the results."""
-        name = f"{self.files.index(file)}-{Path(file.source).stem}"
         suffix = "" if ground.device is None else f"-{ground.device.name}"
-        path = Path(self.chronicle.folder.path, "fio", f"{name}{suffix}.fio")
+        path = Path(self.chronicle.folder.path, "fio", f"{self._stem(file)}{suffix}.fio")
         with writing_to(self.chronicle.folder.path):
             path.parent.mkdir(exist_ok=True)
             path.write_text(render_job_file(file, ground.device), encoding="utf-8")
         return path
+
+    def _stem(self, file: JobFile) -> str:
+        """Return what names of what is kept of a job file begin with: files may be namesakes."""
+        return f"{self.files.index(file)}-{Path(file.source).stem}"
 
     def _note(self, segment: Segment, ground: Ground, ending: Ending) -> None:
         """Keep what fio complained of, and what went wrong."""
@@ -311,7 +315,7 @@ def _check_thresholds(order: Order, files: Sequence[JobFile], grounds: Sequence[
     names = Names(
         targets=tuple(ground.name for ground in grounds),
         transactions=tuple(section.name for file in files for section in file.sections),
-        ops=("read", "write", "trim", "fsync"),
+        ops=OPS,
     )
     check_names(thresholds, names)
 

@@ -3,6 +3,7 @@
 import os
 import resource
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,6 +27,7 @@ class Gauge:
         self._delay_ns = 0.0
         self._in_call_ns = 0.0
         self._delays: dict[Path, int] = {}
+        self._jobs: dict[str, tuple[float, float]] = {}
         self._scale = 1.0
         self._begin = (0.0, 0.0)
 
@@ -33,6 +35,7 @@ class Gauge:
         """A fio starts."""
         self._begin = (time.monotonic(), _cpu_s())
         self._delays.clear()
+        self._jobs.clear()
 
     def look(self, pid: int) -> None:
         """Read how long its jobs have waited for a CPU: their files are gone at the end.
@@ -52,13 +55,14 @@ class Gauge:
             with suppress(OSError, ValueError, IndexError):
                 self._delays[task] = int((task / "schedstat").read_text().split()[1])
 
-    def add(self, gains: list[Gain], depth: int) -> None:
-        """Count the time that I/Os took, so many of them at once."""
-        self._in_call_ns += sum(
-            gain.histogram.mean * gain.histogram.count / max(depth, 1)
-            for gain in gains
-            if gain.key.op == "transaction" and gain.key.expected
-        )
+    def add(self, gains: list[Gain], processes: Mapping[str, int]) -> None:
+        """Count the time that I/Os took, and the time in which a job's processes ran."""
+        for gain in gains:
+            if gain.key.op == "transaction" and gain.key.expected:
+                job, length_s = gain.key.transaction, gain.span.end_s - gain.span.start_s
+                taken_ns, ran_ns = self._jobs.get(job, (0.0, 0.0))
+                taken_ns += gain.histogram.mean * gain.histogram.count
+                self._jobs[job] = (taken_ns, ran_ns + length_s * 1e9 * processes[job])
 
     def close(self) -> None:
         """It has ended and was waited for."""
@@ -66,6 +70,8 @@ class Gauge:
         self._wall_s += time.monotonic() - began
         self._cpu_s += _cpu_s() - cpu_s
         self._delay_ns += sum(self._delays.values()) * self._scale
+        # Of several I/Os under way at once a process waits for all in the same time.
+        self._in_call_ns += sum(min(taken_ns, ran_ns) for taken_ns, ran_ns in self._jobs.values())
 
     def health(self, given_up: int) -> Health:
         """Return the sum as the run folder keeps it.

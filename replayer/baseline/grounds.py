@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from replayer.baseline.devices import Device, claim_device, describe_device
+from replayer.baseline.promises import is_direct, pattern_of
 from replayer.engine import Sandbox, Task
 from replayer.engine.fio import JobFile, bytes_needed, folders_of
 from replayer.errors import ReplayerError
@@ -106,7 +107,7 @@ class FolderGround:
         """Refuse a job file that needs more room than there is, or O_DIRECT where there is none."""
         if self._sandbox is None:
             return
-        direct = [section for section in file.sections if section.switched_on("direct")]
+        direct = [section for section in file.sections if is_direct(section)]
         if direct and not ask(self.path, self.has_direct):
             message = (
                 f"{self.path}: direct=1 of job {direct[0].name} ({file.source}) is not possible: "
@@ -233,8 +234,7 @@ class DeviceGround:
     def require(self, file: JobFile) -> None:
         """Refuse jobs that write, unless the user gives up the data."""
         for section in file.sections:
-            way = section.value("rw") or "read"
-            if not self.found.expendable and way not in {"read", "randread"}:
+            if not self.found.expendable and pattern_of(section) not in {"read", "randread"}:
                 hint = f"to overwrite all of it: --i-will-lose-the-data {self.found.path}"
                 section.place.refuse(f"job {section.name} writes to {self.found.path}", hint)
 

@@ -6,8 +6,9 @@ is overdue or when the user wishes it, then killed, then left behind.
 
 import math
 import re
+import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ from replayer.engine.fio import (
     Recorder,
     Snapshot,
     bytes_needed,
-    depth,
     parse_snapshot,
+    processes,
     seconds_needed,
 )
 from replayer.load.interruption import Interruption, Level
@@ -39,6 +40,8 @@ STUCK_S = 5.0  # as the engine's: an I/O that takes longer is reported
 SAID_AGAIN_S = 10.0  # chosen: seldom enough for a log
 SILENT_S = 600.0  # chosen: a job without a run time that ends no I/O for so long hangs
 
+_SIGNALLED = re.compile(r"fio: pid=\d+, got signal=(?P<signal>\d+)")
+"""As reap_threads() of fio's backend.c puts it."""
 _QUIET = re.compile(r"fio: terminating on signal|fio: pid=|^Starting |^Jobs: |^Laying out ")
 
 
@@ -160,7 +163,7 @@ class _Turn:
         self.source = file.source
         self.patience = Patience(file, seconds_needed(file))
         self._watch = watch
-        self._depth = max(depth(section) for section in file.sections)
+        self._processes = {section.name: processes(section) for section in file.sections}
         self._last: str | None = None
 
     def follow(self) -> None:
@@ -214,7 +217,7 @@ class _Turn:
         self._tell(gains, self.patience.left_s)
 
     def _tell(self, gains: list[Gain], left_s: float | None) -> None:
-        self._watch.gauge.add(gains, self._depth)
+        self._watch.gauge.add(gains, self._processes)
         self._watch.show(gains, left_s)
 
 
@@ -230,8 +233,13 @@ def _ending(process: FioProcess, final: Snapshot | None, *, hung: bool, overdue:
 
 
 def _failure(turn: _Turn, final: Snapshot | None, ending: Ending, events: Path) -> FioError | None:
-    """Return the refusal of a turn in which nothing was done and fio says why."""
+    """Return the refusal of a turn that was cut off, or in which nothing was done."""
     code = turn.process.ended()
+    killed = None if ending.overdue else _killed_by(turn.process.messages, code)
+    if killed is not None:
+        message = f"{turn.source}: fio did not end by itself: it or a job of it got {killed}"
+        hint = "what it measured until then is kept; dmesg says whether memory was short"
+        return FioError(message, hint=hint)
     done = final is not None and any(
         share.total for job in final.jobs for share in job.shares.values()
     )
@@ -242,6 +250,19 @@ def _failure(turn: _Turn, final: Snapshot | None, ending: Ending, events: Path) 
     everything = " ".join(ending.messages)
     known = (hint for words, hint in _HINTS if words in everything)
     return FioError(message, hint=next(known, f"what fio said stands in {events}"))
+
+
+def _killed_by(messages: Sequence[str], code: int | None) -> str | None:
+    """Return the signal that ended fio or one of its jobs; None if none did.
+
+    Of a job that was killed fio says so, and nothing in its results.
+    """
+    found = (_SIGNALLED.search(text) for text in messages)
+    number = next((int(match["signal"]) for match in found if match), -(code or 0))
+    if number <= 0:
+        return None
+    known = number in {*signal.Signals}
+    return signal.Signals(number).name if known else f"signal {number}"
 
 
 _HINTS = (

@@ -5,12 +5,14 @@ performance tips'; the Amazon FSx API Reference, 'OpenZFSClientConfiguration'.
 """
 
 from replayer.doctor.advice import Advice, Options, Rule, Service, always, on, when
+from replayer.doctor.nfs import is_tunnelled
 
 __all__ = ["AMAZON_RULES"]
 
 _HELPER = "Amazon EFS User Guide, 'Mount settings used by EFS mount helper'"
 _TIPS = "Amazon EFS User Guide, 'Amazon EFS performance tips'"
 _EFS: frozenset[Service] = frozenset({"Amazon EFS"})
+_NFS: frozenset[Service] = frozenset({"NFS"})
 _FSX: frozenset[Service] = frozenset({"Amazon FSx"})
 _RECOMMENDED = {"timeo": "600", "retrans": "2"}
 
@@ -37,9 +39,21 @@ _OLD_VERSION = Advice(
     source=_TIPS,
 )
 
+_TUNNEL = Advice(
+    weight="ask",
+    setting="addr",
+    says="the server is reached through a process on this machine. With encryption in transit the "
+    "EFS mount helper mounts Amazon EFS so: then its throughput may fall to a baseline when burst "
+    "credits are used up (watch BurstCreditBalance), and each operation has a latency of its own, "
+    "so that many small files stay slow",
+    source="Amazon EFS User Guide, 'How the EFS mount helper works'; "
+    "AWS Knowledge Center, 'efs-burst-credits'",
+)
+
 AMAZON_RULES: tuple[Rule, ...] = (
     on(_EFS, when(lambda options: options.text("vers") in {"4.0", "4"}, _OLD_VERSION)),
     on(_EFS, _helper),
+    on(_NFS, when(is_tunnelled, _TUNNEL)),
     on(
         _EFS,
         always(

@@ -2,7 +2,7 @@
 
 from replayer.doctor.advice import Advice, Options, Rule, Service, always, on, when, when_set
 
-__all__ = ["LARGEST_BYTES", "NFS_RULES"]
+__all__ = ["LARGEST_BYTES", "NFS_RULES", "is_tunnelled"]
 
 LARGEST_BYTES = 1_048_576  # nfs(5), rsize: the largest payload that the Linux client supports
 _LONG_S = 30  # chosen: ten times the default
@@ -10,6 +10,11 @@ _LEAST_S, _MOST_S = 3, 60  # nfs(5): acregmin and acregmax unless set
 _LOOKUPS = "nfs(5), option lookupcache and 'Directory entry caching'"
 _LOCKS = "nfs(5), options local_lock and nolock"
 _NOT_EFS: frozenset[Service] = frozenset({"NFS", "Amazon FSx"})
+
+
+def is_tunnelled(options: Options) -> bool:
+    """Whether the server is reached through a process on this machine, such as stunnel."""
+    return options.text("addr").startswith("127.") or options.text("addr") == "::1"
 
 
 def _attributes_never_kept(options: Options) -> bool:
@@ -52,7 +57,7 @@ def _payload(options: Options, service: Service) -> Advice | None:
 
 
 def _connections(options: Options, _: Service) -> Advice | None:
-    if options.text("proto", "tcp") not in {"tcp", "tcp6"}:
+    if options.text("proto", "tcp") not in {"tcp", "tcp6"} or is_tunnelled(options):
         return None
     source = "nfs(5), option nconnect"
     if options.number("nconnect") is not None:
@@ -96,6 +101,13 @@ NFS_RULES: tuple[Rule, ...] = (
         "a request that times out ends as an error, and data can be corrupted silently; hard, the "
         "default, waits until the server answers",
         "nfs(5), option soft / hard",
+    ),
+    when_set(
+        "softerr",
+        "warning",
+        "a request that times out ends as an error (ETIMEDOUT), and data can be corrupted "
+        "silently; hard, the default, waits until the server answers",
+        "nfs(5), option softerr / hard",
     ),
     when_set(
         "noac",

@@ -93,9 +93,18 @@ def load_run(path: Path, told: Run | None = None) -> RunRecord:
         told: What its run.json should say, where that may not have been written.
 
     Raises:
-        ReplayerError: There is none, it is of another format, or run.json is damaged.
+        ReplayerError: There is none, it is of another format, run.json is damaged, or another file
+            of it cannot be read at all.
     """
     run = told if told is not None and path.is_dir() else _load_run_json(path)
+    try:
+        return _load(path, run)
+    except OSError as error:
+        message = f"{error.filename or path}: cannot be read: {error.strerror or error}"
+        raise ReplayerError(message, hint="who reports on a run reads all its files") from error
+
+
+def _load(path: Path, run: Run) -> RunRecord:
     log = read_log(path / "histograms.hlog")
     moved, seconds, lost_rows = _timeline(path / "timeline.csv")
     events, lost_events = read_events(path / "events.jsonl")

@@ -18,6 +18,7 @@ _TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
 _BYTES = ((1, "B"), (10**3, "kB"), (10**6, "MB"), (10**9, "GB"), (10**12, "TB"))
 _COUNTS = ((1, ""), (10**3, "k"), (10**6, "M"), (10**9, "G"))
 _DIGITS = 3  # chosen: as many as the histograms hold
+_WHOLE = 100.0  # from here on there is no place behind the point
 
 
 def format_time_ns(value_ns: float) -> str:
@@ -41,8 +42,9 @@ def format_count(value: int) -> str:
 
 
 def format_share(value: float) -> str:
-    """Return a share in percent: ``0.25 %``."""
-    return f"{value * 100:.3g} %"
+    """Return a share in percent: ``0.25 %``, ``5,850 %``."""
+    percent = float(f"{value * 100:.{_DIGITS}g}")
+    return f"{percent:,.0f} %" if percent >= _WHOLE else f"{percent:g} %"
 
 
 def format_duration(value_s: float) -> str:

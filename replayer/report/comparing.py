@@ -175,8 +175,15 @@ def _sentence(ranked: Compared, words: str) -> str:
         else:
             text += f"; {item.label}: {format_time_ns(item.value)}, {_times(item)} as long"
     for claim, labels in unclear.items():
-        text += f"; {_UNCLEAR[claim]} {best.label} and {' and '.join(labels)}"
+        text += f"; {_UNCLEAR[claim]} {best.label} and {_enumerated(labels)}"
     return text
+
+
+def _enumerated(labels: list[str]) -> str:
+    """Return ``a``, ``a and b``, ``a, b and c``; of many the first ones."""
+    shown, more = [*labels[:MOST_TOLD]], len(labels) - MOST_TOLD
+    last = f"{more} more" if more > 0 else shown.pop()
+    return f"{', '.join(shown)} and {last}" if shown else last
 
 
 _UNCLEAR: Mapping[Claim, str] = {

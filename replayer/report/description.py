@@ -150,7 +150,8 @@ def _time(document: Document) -> str:
     if load.duration_s is not None:
         asked.append(f"{load.duration_s:g} s per target")
     if load.transactions_per_user is not None:
-        asked.append(f"{format_count(load.transactions_per_user)} transactions per user")
+        each = load.transactions_per_user
+        asked.append(f"{format_count(each)} transaction{'s' * (each != 1)} per user")
     rounds = f"{load.rounds} round{'s' * (load.rounds != 1)}"
     measured = ", ".join(
         f"{target.name} {_seconds(target.overall.measured_s)}"

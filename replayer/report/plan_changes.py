@@ -41,7 +41,7 @@ def plan_changes(one: RunRecord, other: RunRecord) -> str:
     left, right = _plan(one), _plan(other)
     if left is None or right is None:
         return "a plan.json is missing, so in what is not known"
-    found = list(_changes(_less_lengths(left), _less_lengths(right), ""))
+    found = list(_changes(_parts(left), _parts(right), ""))
     shown = ", ".join(found[:_MOST])
     more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return f"{shown}{more}" if found else "in nothing that plan.json shows"
@@ -59,6 +59,22 @@ def _without_lengths(plan: Mapping[str, Any]) -> object:
     if plan.get("engine") == "fio":  # which fio ran the jobs is a fact of the run, not of the work
         return [_job_without_lengths(job) for job in plan.get("jobs", ())]
     return _less_lengths(plan)
+
+
+def _parts(plan: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what is named where it differs: of fio's jobs each with its options."""
+    if plan.get("engine") != "fio":
+        return _less_lengths(plan)
+    parts: dict[str, dict[str, str]] = {}
+    options: dict[str, str] = {}
+    for job in plan.get("jobs", ()):
+        for line in _job_without_lengths(job):
+            name, _, value = line.partition("=")
+            if line.startswith("["):
+                options = parts.setdefault(line.strip("[]"), {})
+            elif line:
+                options[name] = value
+    return parts
 
 
 def _less_lengths(plan: Mapping[str, Any]) -> Mapping[str, Any]:

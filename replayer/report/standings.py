@@ -44,6 +44,7 @@ __all__ = [
     "find_mix",
     "find_standings",
     "lie_apart",
+    "samples_for_claim",
 ]
 
 CLAIM_ROUNDS = 3
@@ -228,8 +229,8 @@ def _mixed_values(entrant: Entrant, part: RoundSummary, shares: Mapping[str, flo
 def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
     """Yield what the claims of a ranking are worth that rests on so many rounds."""
     samples = (
-        f"{CLAIM_SAMPLES} samples or more (for p95 {_samples_needed(95.0)}, for p99 "
-        f"{_samples_needed(99.0)})"
+        f"{CLAIM_SAMPLES} samples or more (for p95 {samples_for_claim(95.0)}, for p99 "
+        f"{samples_for_claim(99.0)})"
     )
     apart = (
         f"both have {samples}, no round of it overlaps a round of the best, and the 95 % "
@@ -257,7 +258,7 @@ def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
         )
 
 
-def _samples_needed(percent: float | None) -> int:
+def samples_for_claim(percent: float | None) -> int:
     """Return how many samples a claim about a percentile, or a rate (None), needs on each side."""
     beyond = 0.0 if percent is None else CLAIM_BEYOND / (1 - percent / 100)
     return max(CLAIM_SAMPLES, round(beyond))
@@ -347,7 +348,7 @@ def _judged(
     if own is best:
         return "best", None
     fewest = min(len(_rounds(own, place)), len(_rounds(best, place)))
-    needed = _samples_needed(FIGURES[place].percent)
+    needed = samples_for_claim(FIGURES[place].percent)
     if min(own.samples, best.samples) < needed or not fewest:
         return "too few samples", None
     if own.resampled is None or best.resampled is None:

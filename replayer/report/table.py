@@ -22,7 +22,7 @@ from replayer.report.replay import (
     explain_divergence,
     first_divergences,
 )
-from replayer.report.style import PLAIN, Style, clean
+from replayer.report.style import PLAIN, Style, clean, text_width
 
 __all__ = ["heading", "note", "render_table", "wrapped"]
 
@@ -197,11 +197,12 @@ def note(text: str, style: Style) -> Iterator[str]:
 
 
 def wrapped(label: str, text: str, indent: int, style: Style) -> Iterator[str]:
-    """Yield a label and its text, which goes on below itself."""
+    """Yield a label and its text, which goes on below itself; two blanks at least part them."""
+    label = clean(label)
     yield from textwrap.wrap(
         clean(text) or "\N{EN DASH}",
         max(style.width, 80),
-        initial_indent=f"{clean(label):{indent}}",
+        initial_indent=label + " " * max(indent - text_width(label), 2 if label else 0),
         subsequent_indent=" " * indent,
         break_long_words=False,
         break_on_hyphens=False,

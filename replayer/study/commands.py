@@ -59,10 +59,11 @@ class Terms:
     quiet: bool = False
     seconds: int | None = None
 
-    @property
-    def turns(self) -> int:
-        """How many turns each target has."""
-        return 1 if self.quick else self.rounds or default_rounds(len(self.targets))
+    def turns(self, step: Step) -> int:
+        """Return how many turns each target has in a step."""
+        if self.quick:
+            return 1
+        return step.rounds or self.rounds or default_rounds(len(self.targets))
 
     @property
     def quick_seconds(self) -> int:
@@ -95,7 +96,8 @@ def further_words(step: Step, terms: Terms) -> tuple[str, ...]:
 def step_words(step: Step, terms: Terms, folder: Path) -> list[str]:
     """Return the words of a step's command, without the program."""
     targets = [f"--target={target}" for target in terms.targets]
-    ends = [f"--rounds={terms.turns}", f"--output={folder}", *targets]
+    turns = terms.turns(step)
+    ends = [f"--rounds={turns}", f"--output={folder}", *targets]
     quiet = ["--quiet"] if terms.quiet else []
     further = [*quiet, *further_words(step, terms)]
     if step.fio is not None:
@@ -104,6 +106,8 @@ def step_words(step: Step, terms: Terms, folder: Path) -> list[str]:
         return ["baseline", step.fio, *further, *ends]
     if terms.quick:
         further.append(f"--run-time={terms.quick_seconds}s")
+    elif step.turn_s is not None:
+        further.append(f"--run-time={step.turn_s * turns}s")
     return ["run", step.job, *further, *ends]
 
 
@@ -114,16 +118,18 @@ def step_length(step: Step, terms: Terms) -> Length:
     if step.fio is not None:
         each = [seconds_needed(file) for file in load_jobs([step.fio])]
         known = [seconds for seconds in each if seconds is not None]
-        total = sum(known) * terms.turns * len(terms.targets)
+        total = sum(known) * terms.turns(step) * len(terms.targets)
         return Length(total, total if len(known) == len(each) else None)
     try:
         scenario = load_scenario(step.job, _changes(further_words(step, terms)))
     except ReplayerError:
         return Length(0.0, None)
-    if scenario.duration_ns is None:
-        return Length(0.0, None)
     # A scenario's duration is that of a target, all its rounds together.
-    most = scenario.duration_ns / 1e9 * len(terms.targets)
+    own_s = None if scenario.duration_ns is None else scenario.duration_ns / 1e9
+    own_s = own_s if step.turn_s is None else float(step.turn_s * terms.turns(step))
+    if own_s is None:
+        return Length(0.0, None)
+    most = own_s * len(terms.targets)
     return Length(most if scenario.iterations is None else 0.0, most)
 
 

@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError
 
 from replayer.errors import ReplayerError
 from replayer.measure import Frozen
+from replayer.measure.runfolder import writing_to
 
 __all__ = ["Attempt", "Journal", "State", "create_journal", "open_journal"]
 
@@ -76,10 +77,15 @@ class Journal:
         self.write()
 
     def write(self) -> None:
-        """Replace study.json."""
+        """Replace study.json.
+
+        Raises:
+            ReplayerError: There is no room, or the folder is gone.
+        """
         beside = self.path / f".{FILE}"
-        beside.write_text(self.state.model_dump_json(indent=2) + "\n", encoding="utf-8")
-        beside.replace(self.path / FILE)
+        with writing_to(self.path):
+            beside.write_text(self.state.model_dump_json(indent=2) + "\n", encoding="utf-8")
+            beside.replace(self.path / FILE)
 
 
 def create_journal(path: Path, state: State) -> Journal:

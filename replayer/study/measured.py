@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 
-from replayer.analysis import analyse
+from replayer.analysis import Distribution, Subject, analyse, read_distributions
 from replayer.errors import ReplayerError
 from replayer.measure import Frozen, Outcome, RunRecord, Summary, load_run, summarise
 from replayer.report import sentences
@@ -30,6 +31,11 @@ class Measured:
     record: RunRecord
     summary: Summary
     verdict: Verdict
+
+    @cached_property
+    def distributions(self) -> dict[Subject, Distribution]:
+        """What is drawn from to tell how sure a figure is."""
+        return read_distributions(self.record)
 
 
 class StepVerdict(Frozen):

@@ -26,9 +26,17 @@ class Step(Frozen):
     """Further ones with --quick."""
     full: tuple[str, ...] = ()
     """Further ones without it."""
+    rounds: Annotated[int, Field(gt=0)] | None = None
+    """Turns of each target without --quick, whatever was asked for: of what comes only once."""
+    turn_s: Annotated[int, Field(gt=0)] | None = None
+    """Of a scenario without --quick: how long each turn may last; null: its duration, divided
+    among the turns."""
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
+        if self.turn_s is not None and self.fio is not None:
+            message = "turn_s is of a scenario, not of a fio job"
+            raise ValueError(message)
         if (self.fio is None) == (self.scenario is None):
             message = "a step is either fio or scenario"
             raise ValueError(message)

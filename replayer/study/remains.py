@@ -34,7 +34,8 @@ def adopt(journal: Journal, step: str, say: Callable[[str], None]) -> None:
     """
     noted = {attempt.folder for attempt in journal.state.attempts.get(step, ())}
     for folder in sorted(journal.path.glob(f"{step}-*")):
-        if folder.name in noted:
+        number = folder.name.removeprefix(f"{step}-")
+        if folder.name in noted or not number.isdecimal():  # another step's, such as STEP-warm-1
             continue
         if not (folder / "run.json").exists():  # it was killed before there was a run
             continue

@@ -13,7 +13,7 @@ from replayer.measure import (
     Statistics,
     TransactionSummary,
 )
-from replayer.report.standings import CLAIM_ROUNDS, lie_apart
+from replayer.study.claims import Evidence, find_evidence, shows_difference
 from replayer.study.measured import Measured, StepVerdict, find_verdicts
 from replayer.study.model import Column, Published, Ranking, Ratio, Study, Table
 
@@ -41,8 +41,9 @@ class Row(Frozen):
     rank: int | None = None
     """Among all rows that have the figure."""
     differs: bool | None = None
-    """Of the user's rows: whether every round of it lies beyond every round of the best of them;
-    null: it is the best, there is nothing to compare it with, or there are too few rounds."""
+    """Of the user's rows: whether every round of it lies beyond every round of the best of them and
+    the interval of the ratio leaves out 1; null: it is the best, there is nothing to compare it
+    with, or too little was measured to tell."""
     ratio: float | None = None
     """How many times better than the row that all are compared with."""
     says: str | None = None
@@ -79,10 +80,10 @@ class Filled(Frozen):
 
 @dataclass(frozen=True)
 class _Own:
-    """A row of the user's, and its ranked figure in each round."""
+    """A row of the user's, and what its ranked figure rests on; None: it has none."""
 
     row: Row
-    rounds: tuple[float, ...]
+    evidence: Evidence | None
 
 
 def fill_tables(
@@ -142,31 +143,40 @@ def _own_rows(table: Table, steps: Mapping[str, Measured], *, quick: bool) -> It
                 used = [steps[step] for step in mapping.values() if step in steps]
                 shown = f"{name}, {label}" if label else name
                 row = Row(target=shown, published=False, values=values, stored=_stored(used, name))
-                yield _Own(row, _ranked_in_rounds(table, mapping, steps, name))
+                yield _Own(row, _evidence(table, mapping, steps, name))
 
 
-def _ranked_in_rounds(
+def _evidence(
     table: Table, mapping: Mapping[str, str], steps: Mapping[str, Measured], name: str
-) -> tuple[float, ...]:
-    """Return in each round what a target is ranked by."""
+) -> Evidence | None:
+    """Return what a target is ranked by, with what that rests on."""
     if table.rank is None:
-        return ()
+        return None
     column = table.columns[_place(table, table.rank.column)]
     found = steps.get(mapping.get(column.step, ""))
     targets = () if found is None else found.summary.targets
-    rounds = (part for target in targets if target.name == name for part in target.rounds)
-    return tuple(value for part in rounds if (value := _value_in(part, column)) is not None)
+    target = next((item for item in targets if item.name == name), None)
+    value = None if target is None else _value_in(target.overall, column)
+    if found is None or target is None or value is None:
+        return None
+    each = (_value_in(part, column) for part in target.rounds)
+    rounds = tuple(known for known in each if known is not None)
+    return find_evidence(column, found, target, value, rounds)
 
 
 def _claimed(table: Table, own: list[_Own]) -> Iterator[Row]:
     """Yield the user's rows, each with whether it differs from the best of them."""
     best = None if table.rank is None else _best(table, table.rank, own)
     for each in own:
-        if best is None or each is best or min(len(each.rounds), len(best.rounds)) < CLAIM_ROUNDS:
-            yield each.row
-        else:
-            differs = lie_apart(each.rounds, best.rounds)
-            yield each.row.model_copy(update={"differs": differs})
+        differs = None if best is None or each is best else _differs(table, each, best)
+        yield each.row.model_copy(update={"differs": differs})
+
+
+def _differs(table: Table, own: _Own, best: _Own) -> bool | None:
+    if table.rank is None or own.evidence is None or best.evidence is None:
+        return None
+    column = table.columns[_place(table, table.rank.column)]
+    return shows_difference(column, own.evidence, best.evidence)
 
 
 def _best(table: Table, ranking: Ranking, own: list[_Own]) -> _Own | None:

@@ -128,7 +128,7 @@ def _values(table: Filled, row: Row) -> Iterator[str]:
 def _among_yours(table: Filled) -> str:
     """Say which of the user's rows the rounds show to differ from the best of them."""
     best, *others = _yours(table)
-    words = {True: "differs", False: "no difference shown", None: "too few rounds to tell"}
+    words = {True: "differs", False: "no difference shown", None: "too little measured to tell"}
     found = {
         word: [row.target for row in others if row.differs is differs]
         for differs, word in words.items()
@@ -187,8 +187,9 @@ def _notes(study: Study, tables: Sequence[Filled], journal: Journal | None) -> I
     yield f"{MARK}yours; the others as published, measured on other clients and at other times"
     if any(len(_yours(table)) > 1 for table in tables):
         yield (
-            "among yours: differs where every round of it lies beyond every round of your best; "
-            f"that takes {CLAIM_ROUNDS} rounds, which --quick has not"
+            "among yours: differs where every round of it lies beyond every round of your best and "
+            "the 95 % interval of the ratio leaves out 1 (as in replayer compare); that takes "
+            f"{CLAIM_ROUNDS} rounds, which --quick has not"
         )
     if journal.state.quick:
         yield "--quick: shorter and smaller than what was published; for a comparison run it whole"

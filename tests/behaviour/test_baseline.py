@@ -37,9 +37,9 @@ fsync=4
 """
 
 
-def has_measured(shell: Shell) -> bool:
+def has_measured(shell: Shell, job: str) -> bool:
     rows = shell.home.glob("replayer-runs/*/timeline.csv")
-    return any("upload" in path.read_text() for path in rows)
+    return any(job in path.read_text() for path in rows)
 
 
 def folder_of(shell: Shell) -> Path:
@@ -201,11 +201,7 @@ def test_a_signal_keeps_results_and_removes_files(shell: Shell, until: Until, nu
     (mount / "mine.txt").write_text("keep me")
     words = ("--size=1MiB", "--threshold=errors >= 1", "--json")
     process = shell.start("baseline", "upload", "--target", mount, *words)
-    until(
-        lambda: any(
-            "upload" in path.read_text() for path in shell.home.glob("replayer-runs/*/timeline.csv")
-        )
-    )
+    until(lambda: has_measured(shell, "upload"))
     process.send_signal(number)
     out, err = process.communicate(timeout=20)
     assert process.returncode == 4, err
@@ -223,11 +219,7 @@ def test_fio_ends_with_a_killed_replayer_and_clean_removes_its_files(
 ) -> None:
     mount = shell.target()
     process = shell.start("baseline", "upload", "--target", mount, "--size=1MiB")
-    until(
-        lambda: any(
-            "upload" in path.read_text() for path in shell.home.glob("replayer-runs/*/timeline.csv")
-        )
-    )
+    until(lambda: has_measured(shell, "upload"))
     process.kill()
     process.communicate()
     until(lambda: not still_running(mount))
@@ -238,7 +230,29 @@ def test_fio_ends_with_a_killed_replayer_and_clean_removes_its_files(
     assert list(mount.iterdir()) == []
 
 
-def still_running(mount: Path) -> list[str]:
+@pytest.mark.parametrize("who", ["fio", "job"])
+def test_an_fio_that_is_killed_has_not_finished(shell: Shell, until: Until, who: str) -> None:
+    mount = shell.target()
+    words = ("--target", mount, "--size=1MiB", "--runtime=5s", "--json")
+    process = shell.start("baseline", "write-4k-buffered", *words)
+    until(lambda: has_measured(shell, "write-4k-buffered"))
+    pids = still_running(mount)
+    (job,) = (pid for pid in pids if parent_of(pid) in pids)
+    os.kill(parent_of(job) if who == "fio" else job, signal.SIGKILL)
+    _, err = process.communicate(timeout=40)
+    assert process.returncode == 3, err
+    assert "fio did not end by itself: it or a job of it got SIGKILL" in err
+    run = json.loads((folder_of(shell) / "run.json").read_text())
+    assert run["status"] == "failed"
+    assert list(mount.iterdir()) == []
+
+
+def parent_of(pid: int) -> int:
+    """Return who started a process, see proc_pid_stat(5)."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()[1])
+
+
+def still_running(mount: Path) -> list[int]:
     """Processes that work in a folder of the mount."""
     found = []
     for link in Path("/proc").glob("[0-9]*/cwd"):
@@ -247,7 +261,7 @@ def still_running(mount: Path) -> list[str]:
         except OSError:
             continue
         if where.startswith(str(mount)):
-            found.append(where)
+            found.append(int(link.parent.name))
     return found
 
 

@@ -7,14 +7,17 @@ that the native engine writes, and from there to every report.
 from replayer.engine.fio.amounts import bytes_needed, depth, processes, seconds_needed
 from replayer.engine.fio.checking import check_job_file
 from replayer.engine.fio.jobfile import JobFile, JobFileError, Section, parse_job_file
+from replayer.engine.fio.options import FILE_CALLS
 from replayer.engine.fio.process import FioProcess, Launch, children_of
 from replayer.engine.fio.program import FioError, Program, find_fio
 from replayer.engine.fio.recorder import Gain, Recorder
-from replayer.engine.fio.snapshot import JobState, Share, Snapshot, parse_snapshot
+from replayer.engine.fio.snapshot import WAYS, JobState, Share, Snapshot, parse_snapshot
 from replayer.engine.fio.values import check_values
 from replayer.engine.fio.writing import Scale, folders_of, render_job_file, scaled
 
 __all__ = [
+    "FILE_CALLS",
+    "OPS",
     "FioError",
     "FioProcess",
     "Gain",
@@ -42,3 +45,6 @@ __all__ = [
     "scaled",
     "seconds_needed",
 ]
+
+OPS = (*WAYS.values(), *FILE_CALLS.values())
+"""What jobs do, under the names that it is kept by."""

@@ -12,8 +12,10 @@ __all__ = ["bytes_needed", "depth", "processes", "read_seconds", "read_size", "s
 
 _AMOUNT = re.compile(r"(?P<number>0x[0-9a-f]+|[0-9]+)(?P<unit>[a-z]*)")
 _POWERS = {"": 0, "b": 0, **{unit: power for power, unit in enumerate("kmgtp", start=1)}}
-_SECONDS = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "": 1.0}
+_SECONDS = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "": 1.0}
 _LONGER = {"m": 60.0, "h": 3600.0, "d": 86400.0}
+_QUEUEING = frozenset({"libaio", "io_uring", "posixaio", "null"})
+"""Engines without FIO_SYNCIO in fio's engines/*.c."""
 
 
 def read_size(text: str, base: str | None) -> int | None:
@@ -50,7 +52,12 @@ def processes(section: Section) -> int:
 
 
 def depth(section: Section) -> int:
-    """Return how many I/Os each process of a job has under way."""
+    """Return how many I/Os each process of a job has under way.
+
+    Of an engine that makes one call after the other fio takes 1, whatever the file says.
+    """
+    if section.engine not in _QUEUEING and section.value("io_submit_mode") != "offload":
+        return 1
     return read_size(section.value("iodepth") or "1", None) or 1
 
 
@@ -62,17 +69,30 @@ def bytes_needed(file: JobFile) -> int:
 def seconds_needed(file: JobFile) -> float | None:
     """Return how long a job file runs at least; None where it ends with its work.
 
-    Jobs behind a stonewall begin when those before them have ended.
+    Jobs behind a stonewall begin when all before them have ended, and with wait_for when that one
+    has.
     """
-    total = longest = 0.0
+    begin = end = 0.0
+    ends: dict[str, float] = {}
     for section in file.sections:
         if section.switched_on("stonewall"):
-            total, longest = total + longest, 0.0
-        own = [section.value(name) for name in ("runtime", "ramp_time", "startdelay")]
-        if own[0] is None:
+            begin = end
+        own = _section_seconds(section)
+        if own is None:
             return None
-        longest = max(longest, sum(read_seconds(text) or 0.0 for text in own if text is not None))
-    return total + longest
+        awaited = ends.get(section.value("wait_for") or "", begin)
+        ends[section.name] = max(begin, awaited) + own
+        end = max(end, ends[section.name])
+    return end
+
+
+def _section_seconds(section: Section) -> float | None:
+    """Return how long a job runs from its begin; None where its work or an unknown form says."""
+    if section.value("runtime") is None:
+        return None
+    texts = [section.value(name) for name in ("runtime", "ramp_time", "startdelay")]
+    known = [read_seconds(text) for text in texts if text is not None]
+    return None if None in known else sum(filter(None, known))
 
 
 def _section_bytes(section: Section) -> int:

@@ -65,6 +65,11 @@ class Section:
         found = [option for option in self.options if option.name in names]
         return None if not found else ("1" if found[-1].value is None else found[-1].value)
 
+    @property
+    def engine(self) -> str:
+        """Its engine; on Linux fio takes psync unless it is told otherwise."""
+        return self.value("ioengine") or "psync"
+
     def switched_on(self, name: str) -> bool:
         """Whether a switch is on."""
         return self.value(name) not in {None, "0"}
@@ -101,7 +106,10 @@ def parse_job_file(text: str, source: str, environment: Mapping[str, str]) -> Jo
         elif current is None:
             place.refuse(f"{line!r} stands before the first section", "begin with [global]")
         else:
-            current.append(_parse_option(line, place, environment))
+            option = _parse_option(line, place, environment)
+            # What a global section calls itself is no job's name to fio.
+            if current is not shared or option.name != "name":
+                current.append(option)
     return JobFile(source, _checked(sections, source))
 
 

@@ -6,7 +6,7 @@ of ``fio --cmdhelp=all`` and ``fio --enghelp=ENGINE`` of fio 3.28 to 3.33, with 
 
 from typing import Literal
 
-__all__ = ["ALIASES", "ALLOWED", "ENGINES", "REASONS", "Kind"]
+__all__ = ["ALIASES", "ALLOWED", "ENGINES", "FILE_CALLS", "REASONS", "Kind"]
 
 Kind = Literal["plain", "name", "files", "folder", "engine", "memory", "pattern", "ours"]
 """What a value is.
@@ -94,6 +94,10 @@ filestat filedelete null
 
 ENGINES = frozenset(_ENGINES.split())
 """Engines that work on the files of the job and on nothing else."""
+
+FILE_CALLS = {"filecreate": "open", "filestat": "stat", "filedelete": "unlink"}
+"""Engines that make one call for each file, which fio times as its ``clat`` alone; they move no
+bytes, whatever fio counts."""
 
 _ELSEWHERE = "it reads or writes files outside of the target"
 _RUNS = "it runs a program"

@@ -9,13 +9,15 @@ import base64
 import csv
 import errno
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
 from replayer.engine._native import Histogram
+from replayer.engine.fio.jobfile import Section
+from replayer.engine.fio.options import FILE_CALLS
 from replayer.engine.fio.snapshot import JobState, Share, Snapshot
 from replayer.measure import Key, Segment, Span
 from replayer.measure.runfolder import writing_to
@@ -62,6 +64,8 @@ class Recorder:
         self._segment = Segment(0, 0, "measured")
         self._users = 0
         self._late: frozenset[str] = frozenset()
+        self._limited: frozenset[str] = frozenset()
+        self._calls: Mapping[str, str] = {}
         self._jobs: dict[str, _Job] = {}
         with writing_to(folder):
             self._log = (folder / "histograms.hlog").open("x", encoding="ascii")
@@ -76,26 +80,39 @@ class Recorder:
         """Seconds since the begin."""
         return time.monotonic() - self.begin
 
-    def begin_segment(self, segment: Segment, users: int, late: frozenset[str]) -> None:
+    def begin_segment(self, segment: Segment, users: int, sections: Sequence[Section]) -> None:
         """Begin with a new fio.
 
         Args:
             segment: Target and round.
             users: Processes that work at once.
-            late: Jobs with a ramp_time: what fio says of them before the end is not kept.
+            sections: Its jobs.
         """
-        self._segment, self._users, self._late = segment, users, late
+        self._segment, self._users = segment, users
+        # Of those with a ramp_time what fio says before the end is not kept.
+        self._late = frozenset(each.name for each in sections if each.switched_on("ramp_time"))
+        self._limited = frozenset(s.name for s in sections if s.switched_on("max_latency"))
+        self._calls = {
+            each.name: FILE_CALLS[each.engine] for each in sections if each.engine in FILE_CALLS
+        }
         self._jobs.clear()
 
     def take(self, snapshot: Snapshot) -> list[Gain]:
         """Record what has happened since the last snapshot."""
         known = [job for job in snapshot.jobs if job.name not in self._late]
-        return self._record(known)
+        return self._record(self._told(known))
 
     def finish(self, snapshot: Snapshot) -> list[Gain]:
         """Record the rest, from the last thing that fio printed, with the errors."""
-        failures = (gain for job in snapshot.jobs for gain in self._failures(job))
-        return [*self._record(snapshot.jobs), *self._written(failures)]
+        jobs = self._told(snapshot.jobs)
+        failures = (gain for job in jobs for gain in self._failures(job))
+        return [*self._record(jobs), *self._written(failures)]
+
+    def _told(self, jobs: Iterable[JobState]) -> list[JobState]:
+        """Return jobs by what they do: those of one call a file do neither read nor write."""
+        return [
+            _renamed(job, self._calls[job.name]) if job.name in self._calls else job for job in jobs
+        ]
 
     def close(self) -> None:
         """Close the files."""
@@ -103,7 +120,7 @@ class Recorder:
             with suppress(OSError):  # what it did not take has been told
                 file.close()
 
-    def _record(self, jobs: "list[JobState] | tuple[JobState, ...]") -> list[Gain]:
+    def _record(self, jobs: Iterable[JobState]) -> list[Gain]:
         return self._written(gain for job in jobs for gain in self._gains(job))
 
     def _written(self, gains: Iterable[Gain]) -> list[Gain]:
@@ -127,7 +144,12 @@ class Recorder:
         new = {op: _since(share, known.shares.get(op, Share())) for op, share in job.shares.items()}
         if span.end_s <= span.start_s and not any(share.times for share in new.values()):
             return
-        known.end_s, known.shares = span.end_s, job.shares
+        known.end_s = span.end_s
+        # fio counts the bytes of an I/O before its time: those come with it, in a later interval.
+        known.shares = {
+            op: share if new[op].times else known.shares.get(op, Share())
+            for op, share in job.shares.items()
+        }
         whole = Histogram()
         for op, share in new.items():
             if share.times:
@@ -148,7 +170,9 @@ class Recorder:
         at = self.now_s if known is None else known.end_s
         histogram = Histogram()
         histogram.record(0, count)
-        outcome = errno.errorcode.get(job.error, "EIO")
+        # fio says ETIMEDOUT of its own limit, too: the file system has answered then.
+        limited = job.error == errno.ETIMEDOUT and job.name in self._limited
+        outcome = "LATE" if limited else errno.errorcode.get(job.error, "EIO")
         busiest = max(job.shares, key=lambda op: job.shares[op].total)
         for op, how in ((busiest, outcome), ("transaction", "failed")):
             key = Key(self._segment, job.name, op, how, expected=False)
@@ -174,6 +198,11 @@ class Recorder:
     def _flush(self) -> None:
         self._log.flush()
         self._timeline.flush()
+
+
+def _renamed(job: JobState, call: str) -> JobState:
+    busiest = max(job.shares.values(), key=lambda share: share.total)
+    return replace(job, shares={call: replace(busiest, bytes=0)})
 
 
 def _since(now: Share, before: Share) -> Share:

@@ -23,7 +23,7 @@ class Share:
     Attributes:
         total: fio's own count.
         bytes: Moved.
-        times: How many took how long: nanoseconds from submission to completion.
+        times: How many took how long: nanoseconds from submission to completion, or in the call.
     """
 
     total: int = 0
@@ -89,7 +89,8 @@ def _parse_job(job: Mapping[str, Any]) -> JobState:
 
 
 def _parse_share(found: Mapping[str, Any]) -> Share:
-    bins = found.get("lat_ns", {}).get("bins", {})
+    # Engines that make one call a file have no lat; those that submit are told to print no clat.
+    bins = found.get("lat_ns", {}).get("bins") or found.get("clat_ns", {}).get("bins", {})
     return Share(
         total=int(found.get("total_ios", 0)),
         bytes=int(found.get("io_bytes", 0)),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from replayer.engine.fio.jobfile import JobFile, Option, Section
+from replayer.engine.fio.options import FILE_CALLS
 
 __all__ = ["Scale", "folders_of", "render_job_file", "scaled"]
 
@@ -16,9 +17,8 @@ _SETTINGS = (
     # A job's processes are one entry; jobs do not share one.
     "group_reporting=1",
     "new_group=1",
-    # From submission to completion, the same for each engine.
+    # From submission to completion, the same for each engine that submits.
     "lat_percentiles=1",
-    "clat_percentiles=0",
     "slat_percentiles=0",
 )
 
@@ -94,4 +94,5 @@ def _lines(section: Section, device: Path | None) -> Iterator[str]:
     if device is not None:
         yield f"filename={device}"
     yield from _SETTINGS
+    yield f"clat_percentiles={int(section.engine in FILE_CALLS)}"
     yield ""

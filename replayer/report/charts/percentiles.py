@@ -4,6 +4,7 @@ The median is at the left, and each step to the right leaves a tenth as many sam
 """
 
 from collections.abc import Mapping
+from math import ceil, log10
 
 import numpy as np
 
@@ -87,6 +88,7 @@ def _points(histogram: Histogram, number: int) -> list[tuple[float, int]]:
 def _percent(inverse: float) -> str:
     """Return a percentile's name: ``p50``, ``p99.9``."""
     percent = 100 * (1 - 1 / inverse)
-    digits = 2 if inverse < 1_000 else 4  # noqa: PLR2004 - p99.9 needs one more digit each decade
+    # p99.9 needs one more digit each decade; what is below p100 is never called so.
+    digits = 2 if inverse < 1_000 else max(4, ceil(log10(inverse) - 1e-9) - 2)  # noqa: PLR2004
     text = f"{percent:.{digits}f}".rstrip("0").rstrip(".")
     return f"p{text}" if percent > 0 else "min"

@@ -68,7 +68,7 @@ def test_a_run_too_short_to_tell_says_what_it_cannot_tell(tmp_path: Path) -> Non
             "not enough data to look for cliffs and other steps (17 intervals with samples), "
             "drift (30 intervals with samples): page has 1"
         ),
-        "not enough data to look for slow begins (5 intervals in a round): page has 1",
+        "not enough data to look for slow begins (7 intervals in a round): page has 1",
         (
             "not enough data to look for two groups of times (100 samples), outliers and what made "
             "the slowest slow (100 samples): page has 20"
@@ -266,9 +266,40 @@ def test_each_writing_transaction_says_where_its_data_is(
     assert [label for label, _ in acknowledgements(found)] == ["local"]
 
 
-@pytest.mark.parametrize(("flags", "place"), [(0o1, "client cache"), (0o4010001, "device")])
-def test_synchronous_opens_are_read_from_the_plan(tmp_path: Path, flags: int, place: str) -> None:
-    steps = [{"do": "repeat", "steps": [{"do": "call", "op": "open", "flags": flags}]}]
+@pytest.mark.parametrize("how", [("ok", 15), ("EIO", 30)])
+def test_what_is_not_flushed_each_time_is_not_flushed(tmp_path: Path, how: tuple[str, int]) -> None:
+    outcome, count = how
+    writer = save(tmp_path)
+    expected = "expected" if outcome == "ok" else "unexpected"
+    writer.record(f"0/0/measured/save/fsync/{outcome}/{expected}", [10**4] * count)
+    (promise,) = found_in(writer).acknowledged
+    assert promise.ends == "client cache"
+    says = "flushed 0.5 times a transaction, so not always" if outcome == "ok" else "nothing is"
+    assert promise.says.startswith(says)
+
+
+def test_writes_from_several_buffers_are_writes(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("save", [10**6] * 30)
+    writer.record("0/0/measured/save/writev/ok/expected", [10**4] * 30)
+    (promise,) = found_in(writer).acknowledged
+    assert [item.op for item in promise.ops] == ["writev"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "place"),
+    [
+        ([0o1], "client cache"),
+        ([0o4010001], "device"),
+        ([0o4010001, 0o0], "device"),
+        ([0o4010001, 0o2], "client cache"),
+    ],
+)
+def test_synchronous_opens_are_read_from_the_plan(
+    tmp_path: Path, flags: list[int], place: str
+) -> None:
+    opens = [{"do": "call", "op": "open", "flags": each} for each in flags]
+    steps = [{"do": "repeat", "steps": opens}]
     folder = save(tmp_path).write(make_run())
     (folder / "plan.json").write_text(
         json.dumps({"transactions": [{"name": "save", "steps": steps}]})

@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from replayer.analysis import Shift, exceedance, find_shifts, find_slope
+from replayer.analysis.beginnings import begins_slowly
 
 Floats = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], Floats]
@@ -76,6 +77,26 @@ def test_noise_does_not_drift_in_a_thousand_seeds(kind: str) -> None:
         if find_slope(NOISES[kind](random, int(random.integers(30, 48)))):
             drifts.append(seed)
     assert drifts == []
+
+
+@pytest.mark.parametrize("kind", NOISES)
+@pytest.mark.parametrize(("rounds", "size"), [(2, 20), (3, 10)])
+def test_rounds_of_noise_do_not_begin_slowly(kind: str, rounds: int, size: int) -> None:
+    """By chance 1 in 100,000 would; these tails are too heavy to be known from so few values."""
+    alarms = 0
+    for seed in range(SEEDS):
+        values = NOISES[kind](np.random.default_rng(seed), rounds * size)
+        alarms += begins_slowly(np.split(values, rounds))
+    assert alarms <= 2
+
+
+@pytest.mark.parametrize(("rounds", "size"), [(1, 20), (2, 9), (3, 7)])
+def test_rounds_that_begin_slowly_are_found(rounds: int, size: int) -> None:
+    for seed in range(20):
+        parts = np.split(times(np.random.default_rng(seed), 1_000, rounds * size), rounds)
+        for part in parts:
+            part[0] *= 8
+        assert begins_slowly(parts)
 
 
 def published_stream() -> Floats:

@@ -29,15 +29,19 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def waited_ns(in_call_ns: int) -> int | None:
-    """Return what a fio is said to have waited that was in I/Os for so long."""
+def gain(job: str, in_call_ns: int) -> Gain:
     whole = Histogram()
     whole.record(in_call_ns // 10, 10)
-    key = Key(Segment(0, 0, "measured"), "x", "transaction", "ok", expected=True)
+    key = Key(Segment(0, 0, "measured"), job, "transaction", "ok", expected=True)
+    return Gain(key, Span(0, 1), 0, whole)
+
+
+def waited_ns(in_call_ns: int) -> int | None:
+    """Return what a fio is said to have waited that was in I/Os for so long."""
     gauge = Gauge()
     gauge.open()
     gauge.look(FIO)
-    gauge.add([Gain(key, Span(0, 1), 0, whole)], 1)
+    gauge.add([gain("x", in_call_ns)], {"x": 1})
     gauge.close()
     return gauge.health(0).run_queue_delay_ns
 
@@ -50,3 +54,22 @@ def test_the_start_of_fio_is_no_waiting_of_its_jobs() -> None:
 @pytest.mark.usefixtures("tasks")
 def test_jobs_that_were_in_calls_for_too_short_a_time_are_not_judged() -> None:
     assert waited_ns(LEAST_NS // 2) is None
+
+
+@pytest.mark.parametrize(
+    ("in_ios_s", "processes", "in_calls_s"),
+    [
+        (0.5, 1, 0.5),  # one after the other, with pauses
+        (32.0, 1, 1.0),  # 32 under way all the time
+        (4.0, 4, 4.0),
+        (3.0, 4, 3.0),  # a queue that is hardly used
+    ],
+)
+def test_time_in_ios_is_no_longer_than_the_processes_ran(
+    in_ios_s: float, processes: int, in_calls_s: float
+) -> None:
+    gauge = Gauge()
+    gauge.open()
+    gauge.add([gain("x", round(in_ios_s * 10**9))], {"x": processes})
+    gauge.close()
+    assert gauge.health(0).in_call_ns == pytest.approx(in_calls_s * 10**9, rel=0.01)

@@ -5,6 +5,8 @@ import json
 import pytest
 
 from replayer.baseline.jobs import document_of, load_jobs
+from replayer.baseline.promises import warnings_of
+from replayer.engine import fio
 
 PLACES = {
     "cache": "buffered",
@@ -27,3 +29,12 @@ def test_the_plan_says_how_a_shipped_job_writes(name: str) -> None:
 def test_the_plan_says_nothing_of_a_job_that_reads() -> None:
     (job,) = json.loads(document_of(load_jobs(["rand-read-4k"]), "3.33"))["jobs"]
     assert job["writing"] == {}
+
+
+@pytest.mark.parametrize("pattern", ["read:4k", "randread:8"])
+def test_a_job_that_reads_some_in_a_row_is_one_that_reads(pattern: str) -> None:
+    file = fio.check_job_file(fio.parse_job_file(f"[a]\nrw={pattern}\nsize=1m\n", "x", {}), None)
+    (job,) = json.loads(document_of((file,), "3.33"))["jobs"]
+    assert job["writing"] == {}
+    (warning,) = warnings_of((file,), ())
+    assert "buffered reads may come from this client's page cache" in warning.message

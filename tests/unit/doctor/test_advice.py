@@ -28,6 +28,7 @@ def advice_on(
     ("option", "weight"),
     [
         ("soft", "warning"),
+        ("softerr", "warning"),
         ("noac", "warning"),
         ("sync", "warning"),
         ("nocto", "warning"),
@@ -67,6 +68,13 @@ def test_efs_as_its_helper_mounts_it_is_good() -> None:
     assert not [item for item in found.values() if item.weight == "warning"]
     assert "BurstCreditBalance" in found["throughput mode"].says
     assert {"nconnect", "sync or async export"} & set(found) == set()
+
+
+def test_a_mount_through_this_machine_may_be_the_tunnel_of_the_efs_helper() -> None:
+    found = advice_on(*RECOMMENDED, "port=20371", "addr=127.0.0.1", source="127.0.0.1:/")
+    assert "EFS mount helper" in found["addr"].says
+    assert "nconnect" not in found
+    assert "addr" not in advice_on(*RECOMMENDED, "addr=10.0.0.1")
 
 
 def test_efs_mounted_otherwise_is_told_what_is_recommended() -> None:

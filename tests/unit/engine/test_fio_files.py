@@ -47,6 +47,13 @@ def test_options_of_global_sections_come_before_those_of_the_job() -> None:
     assert job.value("bs") == "8k"
 
 
+def test_the_name_of_a_global_section_is_no_jobs_name_as_with_fio() -> None:
+    (job,) = check("[global]\nname=fio-rand-read\nsize=1m\n[file1]\nrw=read\n").sections
+    assert (job.name, job.value("name")) == ("file1", None)
+    with pytest.raises(fio.JobFileError, match="name is not possible here"):
+        check("[file1]\nname=other\n")
+
+
 def test_the_command_line_replaces_size_and_runtime_of_every_job() -> None:
     file = check("[a]\nsize=4g\nio_size=8g\nruntime=60\n[b]\nsize=1g\n")
     scaled = fio.scaled(file, fio.Scale(size_bytes=1 << 20, runtime_s=2.5, seed=7))
@@ -104,9 +111,13 @@ def test_the_room_that_jobs_need_is_counted_as_fio_reads_sizes(text: str, needed
         ("[a]\nruntime=3\n[b]\nruntime=5s\n", 5.0),
         ("[a]\nruntime=3\n[b]\nstonewall\nruntime=2m\nramp_time=1\n", 124.0),
         ("[a]\nruntime=3\n[b]\nsize=1m\n", None),
+        ("[a]\nruntime=3\n[b]\nwait_for=a\nruntime=5\n[c]\nwait_for=b\nruntime=7\n", 15.0),
+        ("[a]\nruntime=3\n[b]\nstonewall\nwait_for=a\nruntime=5\n[c]\nruntime=1\n", 8.0),
+        ("[a]\nruntime=(5*60)\n", None),
+        ("[a]\nruntime=90sec\n", None),
     ],
 )
-def test_the_time_of_a_file_counts_stonewalls_one_after_the_other(
+def test_the_time_of_a_file_counts_what_waits_one_after_the_other(
     text: str, seconds: float | None
 ) -> None:
     assert fio.seconds_needed(check(text)) == seconds
@@ -118,3 +129,18 @@ def test_a_device_that_the_user_named_may_stand_in_the_file_and_no_other() -> No
     assert "filename=/dev/vdz" in fio.render_job_file(checked, Path("/dev/vdz")).splitlines()
     with pytest.raises(fio.JobFileError, match="is not the target"):
         fio.check_job_file(parsed, Path("/dev/vdy"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "depth"),
+    [
+        ("iodepth=32", 1),
+        ("ioengine=psync\niodepth=32", 1),
+        ("ioengine=psync\niodepth=32\nio_submit_mode=offload", 32),
+        ("ioengine=libaio\niodepth=32", 32),
+        ("ioengine=io_uring", 1),
+    ],
+)
+def test_only_an_engine_that_queues_has_several_ios_under_way(lines: str, depth: int) -> None:
+    (section,) = check(f"[a]\nsize=1m\n{lines}\n").sections
+    assert fio.depth(section) == depth

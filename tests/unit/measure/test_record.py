@@ -63,6 +63,15 @@ def test_a_folder_without_run_json_is_refused_and_the_newest_run_named(tmp_path:
     assert "20261122T024839-ab12" in refusal.value.hint
 
 
+@pytest.mark.parametrize("name", ["histograms.hlog", "timeline.csv", "events.jsonl"])
+def test_a_file_that_cannot_be_read_at_all_is_named(tmp_path: Path, name: str) -> None:
+    folder = RunWriter(tmp_path / "run").write(make_run())
+    (folder / name).unlink()
+    (folder / name).mkdir()
+    with pytest.raises(ReplayerError, match=f"{name}: cannot be read: Is a directory"):
+        measure.load_run(folder)
+
+
 def test_another_format_is_refused_with_both_numbers(tmp_path: Path) -> None:
     folder = RunWriter(tmp_path).write(make_run())
     document = json.loads((folder / "run.json").read_text())
@@ -192,7 +201,7 @@ def test_what_fio_measures_is_refused_where_there_is_no_room_for_it(
     random = np.random.default_rng(1)  # what can be compressed would find room in a page
     share = fio.Share(1, 1, {50 * at: int(random.integers(1, 10**6)) for at in range(1, 4000)})
     state = fio.JobState("job", 1000, {"read": share}, error=0, errors=0, steady=None)
-    recorder.begin_segment(measure.Segment(0, 0, "measured"), 1, frozenset())
+    recorder.begin_segment(measure.Segment(0, 0, "measured"), 1, ())
     try:
         with pytest.raises(ReplayerError, match="run folder cannot be written") as refusal:
             recorder.take(fio.Snapshot(jobs=(state,)))

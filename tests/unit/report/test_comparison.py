@@ -1,6 +1,7 @@
 """Comparisons of targets whose truth is known, of one run and of several."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from replayer.analysis import read_distributions, resample
 from replayer.cli import main
 from replayer.errors import ReplayerError
 from replayer.measure import RunRecord
-from replayer.report.plan_changes import same_work
+from replayer.report.plan_changes import plan_changes, same_work
 from tests.unit.report.contenders import load, other_plan, write_run
 from tests.unit.runs import RunWriter, make_load, make_run, make_target
 
@@ -53,6 +54,12 @@ def test_the_headline_says_it_in_a_sentence(threefold: report.Comparison) -> Non
     first = threefold.headline[0]
     assert first.startswith("t0: half of the transactions of the mix take at most 2.0")
     assert "as long" in first
+
+
+def test_of_many_contenders_without_a_difference_the_first_are_named(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "one", [1e6] * 8)
+    (first, *_) = report.compare([load(folder)]).headline
+    assert re.search(r"no difference is shown between t\d and (t\d, ){4}t\d and 2 more$", first)
 
 
 def test_equal_targets_are_rarely_called_different(tmp_path: Path) -> None:
@@ -251,6 +258,17 @@ def test_jobs_of_fio_are_the_same_work_for_however_long(
         plan = {"engine": "fio", "version": version, "jobs": [job]}
         (folder / "plan.json").write_text(json.dumps(plan))
     assert same_work(load(folders[0]), load(folders[1])) == alike
+
+
+def test_in_what_jobs_of_fio_differ_is_named_by_job_and_option(tmp_path: Path) -> None:
+    records = []
+    for name, size in (("one", "4G"), ("two", "64M")):
+        folder = RunWriter(tmp_path / name).write(make_run())
+        text = f"[cache]\nbs=4k\nsize={size}\nruntime=60\n\n[upload]\nbs=1M\n"
+        plan = {"engine": "fio", "version": "3.33", "jobs": [{"source": "x", "text": text}]}
+        (folder / "plan.json").write_text(json.dumps(plan))
+        records.append(load(folder))
+    assert plan_changes(*records) == 'cache.size ("4G" and "64M")'
 
 
 def test_the_command_writes_a_page(tmp_path: Path) -> None:

@@ -351,6 +351,23 @@ def test_a_printed_time_is_within_half_a_percent(value: float) -> None:
     assert float(number) * factor == pytest.approx(value, rel=0.0051)
 
 
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0 %"), (0.0025, "0.25 %"), (0.1234, "12.3 %"), (1.0, "100 %"), (58.46, "5,850 %")],
+)
+def test_shares_have_three_digits_and_no_powers_of_ten(value: float, text: str) -> None:
+    assert measure.format_share(value) == text
+
+
+def test_a_long_name_is_parted_from_what_is_said_of_it(tmp_path: Path) -> None:
+    name = "x" * 60
+    writer = RunWriter(tmp_path)
+    writer.transaction("a", [1000] * 30)
+    folder = writer.write(make_run(targets=(make_target(name=name),)))
+    text = report.render_table(report.compose(measure.load_run(folder)))
+    assert f"target {name}  /" in text
+
+
 def test_a_time_of_waiting_that_is_not_known_is_no_share(tmp_path: Path) -> None:
     health = make_health(run_queue_delay_ns=None, in_call_ns=2_000_000)
     text = report.render_table(two_targets(tmp_path, health=health))

@@ -6,6 +6,7 @@ from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from replayer import measure, report
@@ -239,6 +240,16 @@ def test_a_percentile_line_passes_through_the_percentiles() -> None:
         assert float(value) == pytest.approx(ranked_times[place] / 1e6, rel=0.02)
     assert len(found) > 5
     assert f"slowest: {measure.format_time_ns(Histogram.from_v2(encode(times)).max)}" in drawn
+
+
+@pytest.mark.parametrize("samples", [3_000_000, 20_000_000])
+def test_no_percentile_of_many_samples_is_called_the_hundredth(samples: int) -> None:
+    layout = Histogram.from_v2(encode([1])).layout
+    found = Histogram(layout, np.arange(1000, 1003), np.array([samples, 10, 1]))
+    drawn = draw_percentiles("page", {"disk": found})
+    assert drawn is not None
+    assert "p99.9999<" in drawn
+    assert "p100" not in drawn
 
 
 def test_the_slowest_sample_is_on_the_percentile_line_however_few_there_are() -> None:

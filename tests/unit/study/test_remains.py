@@ -10,7 +10,7 @@ from replayer.errors import ReplayerError
 from replayer.load.interruption import Interruption
 from replayer.measure.run import Process, this_process
 from replayer.study import flow, remains
-from replayer.study.journal import Journal, State
+from replayer.study.journal import Attempt, Journal, State
 from tests.unit.runs import RunWriter, make_run
 
 GONE = Process(pid=1, start_ticks=0, boot="another boot")
@@ -35,6 +35,20 @@ def test_an_attempt_that_ended_after_its_study_was_killed_is_adopted(tmp_path: P
     (attempt,) = journal.state.attempts["writes"]
     assert (attempt.folder, attempt.done, attempt.code) == ("writes-2", True, 0)
     assert journal.is_done("writes")
+
+
+def test_attempts_at_a_step_whose_name_begins_alike_are_not_adopted(tmp_path: Path) -> None:
+    write_attempt(tmp_path / "writes-warm-1", "finished")
+    journal = make_journal(tmp_path)
+    remains.adopt(journal, "writes", print)
+    assert journal.last("writes") is None
+
+
+def test_a_folder_that_takes_no_notes_is_told_with_exit_code_3(tmp_path: Path) -> None:
+    journal = make_journal(tmp_path / "gone")
+    with pytest.raises(ReplayerError, match="cannot be written: No such file") as refusal:
+        journal.note("writes", Attempt(folder="writes-1", done=True))
+    assert refusal.value.exit_code == 3
 
 
 def test_what_did_not_end_well_is_not_adopted(tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """The shipped studies: their jobs, their published figures, ranks and ratios."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +22,7 @@ from replayer.study.commands import (
     Terms,
     further_words,
     step_length,
+    step_words,
 )
 from replayer.study.flow import announce
 from replayer.study.model import Column, Step
@@ -160,6 +163,29 @@ def test_the_full_study_says_how_long_it_takes_and_how_much_longer_a_cliff_may_m
     for letter in "CE":  # two hours at most for the step that may take them, minutes for the others
         least, most = map(int, re.findall(r"\d+", announce(load_study(letter), terms)))
         assert least <= MINUTES < 120 < most <= 120 + MINUTES
+
+
+@pytest.mark.parametrize(
+    ("letter", "name", "words"),
+    [
+        ("C", "kernel-untar", ["--rounds=3", "--run-time=21600s"]),  # one untar a turn, of 2 h
+        ("E", "stream-burst", ["--rounds=1", "--run-time=7200s"]),  # the cliff comes once
+        ("E", "write-1mb-files", ["--rounds=3"]),
+    ],
+)
+def test_what_takes_hours_has_them_however_many_targets_there_are(
+    letter: str, name: str, words: list[str]
+) -> None:
+    terms = Terms(("a=/a", "b=/b"), quick=False, rounds=None, steps=5)
+    step = load_study(letter).steps[name]
+    found = step_words(step, terms, Path("folder"))
+    assert sorted(w for w in found if w.startswith(("--rounds", "--run-time"))) == words
+    if step.turn_s is not None:
+        seconds = sum(int(w.removeprefix("--run-time=")[:-1]) for w in words[1:])
+        assert step_length(step, terms).most_s == 2 * seconds
+    quick = step_words(step, replace(terms, quick=True), Path("folder"))
+    assert "--rounds=1" in quick
+    assert not [w for w in quick if w.endswith(("21600s", "7200s"))]
 
 
 def test_the_time_of_a_whole_is_told_from_the_rate_of_its_parts() -> None:
