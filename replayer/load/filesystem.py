@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Literal, Self
 
-from gevent import GreenletExit
+from gevent import GreenletExit, getcurrent
 
 from replayer.engine import Outcome
 from replayer.load.answers import Mailbox
@@ -52,6 +52,8 @@ class FileSystem:
         self._free = set(range(SLOTS))
         self._failed = False
         self._within: str | None = None
+        self._own = getcurrent()
+        self._is_ended = False
 
     @contextmanager
     def transaction(self, name: str) -> Iterator[None]:
@@ -194,7 +196,7 @@ class FileSystem:
         self, op: str, shown: str, operands: dict[str, object], expect: Sequence[str]
     ) -> Outcome:
         try:
-            answer = self._mailbox.ask(self._user, _step(op, operands, expect))
+            answer = self._wait_for(_step(op, operands, expect))
         except ValueError as error:  # such as a path that leaves the run's folder
             raise OSError(errno.EINVAL, f"{op}: {error}", shown) from error
         if answer.outcome not in expect:
@@ -204,7 +206,20 @@ class FileSystem:
         return answer
 
     def _ask(self, command: dict[str, object]) -> None:
-        self._mailbox.ask(self._user, json.dumps(command).encode())
+        self._wait_for(json.dumps(command).encode())
+
+    def _wait_for(self, command: bytes) -> Outcome:
+        """Have a command done; once the user's greenlet was ended here, nothing more is.
+
+        A task may keep that to itself (``except:``), and Locust ends a greenlet once.
+        """
+        if self._is_ended:
+            raise GreenletExit
+        try:
+            return self._mailbox.ask(self._user, command)
+        except GreenletExit:
+            self._is_ended = getcurrent() is self._own
+            raise
 
     def _tell(self, command: dict[str, object]) -> None:
         self._mailbox.tell(self._user, json.dumps(command).encode())
@@ -253,6 +268,7 @@ class File:
 
     def write(self, size: int, block: int = BLOCK_BYTES) -> int:
         """Write so many bytes, a block a call; returns how many all calls together wrote."""
+        _check_block(block)
         return self._call("write", total=_const(size), block=_const(block))
 
     def pwrite(self, size: int, offset: int, block: int = BLOCK_BYTES) -> int:
@@ -315,7 +331,11 @@ def _in_blocks(size: int, block: int, call: Callable[[int, int], int]) -> int:
     """Return how many bytes calls move that are made with the begin and the length of each block.
 
     The first that moves less is the last; of no bytes there is one call, as in C.
+
+    Raises:
+        ValueError: A block has no bytes.
     """
+    _check_block(block)
     moved = 0
     for begin in range(0, max(size, 1), block):
         part = min(block, size - begin)
@@ -324,6 +344,12 @@ def _in_blocks(size: int, block: int, call: Callable[[int, int], int]) -> int:
         if came < part:
             break
     return moved
+
+
+def _check_block(block: int) -> None:
+    if block < 1:
+        message = f"block must be at least 1 byte, got {block}"
+        raise ValueError(message)
 
 
 def _const(value: int) -> dict[str, int]:

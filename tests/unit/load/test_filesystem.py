@@ -68,6 +68,17 @@ def test_what_is_left_open_by_a_timeout_is_closed_and_its_place_is_free(commands
     assert len(commands.asked) == SLOTS + 1, "the engine closes what a user has who is ended"
 
 
+class EndsUser(Mailbox):
+    """A mailbox at which the user's greenlet is ended."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def ask(self, _user: int, _command: bytes) -> Any:  # noqa: ANN401 - an outcome
+        self.count += 1
+        raise GreenletExit
+
+
 class Refuses(Mailbox):
     """A mailbox whose thread answers each command with an outcome."""
 
@@ -87,6 +98,24 @@ def test_a_close_that_fails_leaves_its_place_free() -> None:
             file.close()
         with pytest.raises(OSError, match="the file is closed"):
             file.close()
+
+
+def test_a_task_that_keeps_the_end_of_its_user_to_itself_does_nothing_more() -> None:
+    commands = EndsUser()
+    files = FileSystem(commands, 0)
+    for _ in range(3):
+        with pytest.raises(GreenletExit):
+            files.stat("f")
+    assert commands.count == 1
+
+
+@pytest.mark.parametrize("block", [0, -1])
+def test_blocks_without_bytes_are_refused(commands: Commands, block: int) -> None:
+    file = File(FileSystem(commands, 0), "f", 0)
+    for call in (file.read, file.write):
+        with pytest.raises(ValueError, match="block must be at least 1 byte"):
+            call(10, block=block)
+    assert commands.asked == []
 
 
 def test_whether_a_path_is_there_is_not_told_by_a_look_that_fails() -> None:
