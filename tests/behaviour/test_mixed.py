@@ -128,6 +128,33 @@ def test_requests_that_fail_fail_the_run_and_are_told(
     assert "failed, first GET /missing: requests.exceptions.HTTPError" in judgement["says"]
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("tiny.yaml", "--target", "mount", "--target", "near"), "2 targets have their turns"),
+        (("tiny.yaml", "--target", "mount", "--rounds", "2"), "--rounds 2: tasks of a locustfile"),
+        (("visibility", "--target", "mount"), "a scenario with roles needs all users"),
+    ],
+)
+def test_turns_that_tasks_cannot_take_part_in_are_refused(
+    shell: Shell, words: tuple[str, ...], says: str
+) -> None:
+    write_mixed(shell, 1)
+    for name in ("mount", "near"):
+        shell.target(name)
+    done = shell.run("run", *words, "-f", "mixed.py")
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err.splitlines()[0]
+    assert not (shell.home / "replayer-runs").exists()
+
+
+def test_verifying_is_refused_where_no_scenario_is_run(shell: Shell) -> None:
+    write_mixed(shell, 1)
+    done = shell.run("-f", "mixed.py", "--headless", "--verify", program=LOCUST)
+    assert done.code == 2
+    assert "--set (--verify) is about a scenario" in done.err
+
+
 def test_users_of_http_on_a_page_ask_their_own_host(shell: Shell, port: int) -> None:
     write_mixed(shell, port)
     target = ("--target", f"mount={shell.target()}")
