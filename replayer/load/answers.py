@@ -1,6 +1,7 @@
 """Answers to the commands of users written in Python, brought to the greenlets that wait."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from gevent.event import AsyncResult
 
@@ -31,6 +32,11 @@ class Mailbox:
             return outcome
         finally:
             self._waiting.pop(ticket, None)
+
+    def tell(self, user: int, command: bytes) -> None:
+        """Have a user's native thread do a command, after those before it; nobody waits for it."""
+        with suppress(RuntimeError):  # the user has ended, and what it did with it
+            self._engine.submit(user, command)
 
     def deliver(self, outcomes: Iterable[Outcome]) -> None:
         """Wake those who wait for these; an answer that nobody waits for is dropped."""

@@ -21,6 +21,7 @@ from replayer.load.roster import Roster
 from replayer.load.schedule import Segment
 from replayer.load.session import Session
 from replayer.load.threads import call_in_thread
+from replayer.load.users import count_seated
 
 __all__ = ["Band", "OwnBand", "hang_of", "poll"]
 
@@ -67,7 +68,7 @@ class Band(Protocol):
         """Raise what must end the run at once."""
 
     def expected_users(self) -> int:
-        """Return how many users Locust runs."""
+        """Return how many users Locust runs that have a thread each."""
 
     def running_users(self) -> int:
         """Return how many users have a thread."""
@@ -164,9 +165,9 @@ class OwnBand:
         self._roster.check()
 
     def expected_users(self) -> int:
-        """Return how many users Locust runs."""
+        """Return how many users Locust runs that have a thread each."""
         runner = self._environment.runner
-        return runner.user_count if runner is not None else 0
+        return 0 if runner is None else count_seated(self._environment, runner.user_classes_count)
 
     def running_users(self) -> int:
         """Return how many users have a thread."""

@@ -13,6 +13,9 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Literal, Self
 
+from gevent import GreenletExit, getcurrent
+
+from replayer.engine import Outcome
 from replayer.load.answers import Mailbox
 
 __all__ = ["File", "FileSystem", "LockKind"]
@@ -49,6 +52,8 @@ class FileSystem:
         self._free = set(range(SLOTS))
         self._failed = False
         self._within: str | None = None
+        self._own = getcurrent()
+        self._is_ended = False
 
     @contextmanager
     def transaction(self, name: str) -> Iterator[None]:
@@ -78,6 +83,11 @@ class FileSystem:
         except Exception:
             self._ask({"end": name, "failed": True})
             raise
+        except GreenletExit:
+            raise  # of a user who is ended: the engine ends what it does
+        except BaseException:  # a Timeout of gevent's: who waits no longer does not wait for this
+            self._tell({"end": name, "failed": True})
+            raise
 
     def open(self, path: str, mode: str = "r", permissions: int = 0o644) -> "File":
         """Open a file in one of Python's modes: r, w, a or x, each also with a +."""
@@ -92,14 +102,19 @@ class FileSystem:
         if not self._free:
             raise OSError(errno.EMFILE, f"a user has at most {SLOTS} files open", path)
         slot = min(self._free)
-        self.call("open", path, path=path, slot=slot, flags=flags, mode=permissions)
-        self._free.remove(slot)
+        self._free.remove(slot)  # at once: another greenlet of the user may open a file meanwhile
+        try:
+            self.call("open", path, path=path, slot=slot, flags=flags, mode=permissions)
+        except BaseException:
+            self._free.add(slot)  # the engine closes what it may hold when it is filled anew
+            raise
         return File(self, path, slot)
 
     def exists(self, path: str) -> bool:
         """Whether there is something at a path (access(2)); its absence is no error."""
-        step = _step("access", {"path": path, "mode": os.F_OK}, ["ok", "ENOENT", "ENOTDIR"])
-        return self._mailbox.ask(self._user, step).outcome == "ok"
+        absent = ("ENOENT", "ENOTDIR")
+        found = self._answer("access", path, {"path": path, "mode": os.F_OK}, ("ok", *absent))
+        return found.outcome not in absent
 
     def stat(self, path: str) -> int:
         """Return the size."""
@@ -161,22 +176,53 @@ class FileSystem:
         Raises:
             OSError: It failed.
         """
+        return self._answer(op, shown, operands, ("ok",)).value
+
+    def close_slot(self, slot: int, shown: str) -> None:
+        """Close a file; its slot is free whatever comes of that, as in close(2).
+
+        Raises:
+            OSError: It failed.
+        """
+        self._free.add(slot)  # a user's commands are done in turn: no other file is in it before
+        self.call("close", shown, file=slot)
+
+    def leave_slot(self, slot: int) -> None:
+        """Have a file closed without waiting for it."""
+        self._free.add(slot)
+        self._mailbox.tell(self._user, _step("close", {"file": slot}, ("ok",)))
+
+    def _answer(
+        self, op: str, shown: str, operands: dict[str, object], expect: Sequence[str]
+    ) -> Outcome:
         try:
-            answer = self._mailbox.ask(self._user, _step(op, operands, ["ok"]))
+            answer = self._wait_for(_step(op, operands, expect))
         except ValueError as error:  # such as a path that leaves the run's folder
             raise OSError(errno.EINVAL, f"{op}: {error}", shown) from error
-        if answer.outcome != "ok":
+        if answer.outcome not in expect:
             self._failed = True
             number = getattr(errno, answer.outcome, errno.EIO)  # SHORT has no number of its own
             raise OSError(number, f"{op}: {os.strerror(number)}", shown)
-        return answer.value
-
-    def give_back(self, slot: int) -> None:
-        """Take back the slot of a file that was closed."""
-        self._free.add(slot)
+        return answer
 
     def _ask(self, command: dict[str, object]) -> None:
-        self._mailbox.ask(self._user, json.dumps(command).encode())
+        self._wait_for(json.dumps(command).encode())
+
+    def _wait_for(self, command: bytes) -> Outcome:
+        """Have a command done; once the user's greenlet was ended here, nothing more is.
+
+        A task may keep that to itself (``except:``), and Locust ends a greenlet once.
+        """
+        if self._is_ended:
+            raise GreenletExit
+        try:
+            return self._mailbox.ask(self._user, command)
+        except GreenletExit:
+            self._is_ended = getcurrent() is self._own
+            raise
+
+    def _tell(self, command: dict[str, object]) -> None:
+        self._mailbox.tell(self._user, json.dumps(command).encode())
 
 
 class File:
@@ -196,15 +242,20 @@ class File:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._slot is not None and (kind is None or issubclass(kind, Exception)):
+        if self._slot is None or (kind is not None and issubclass(kind, GreenletExit)):
+            return  # of a user who is ended: the engine closes what it has open
+        if kind is None or issubclass(kind, Exception):
             self.close()
+        else:  # a Timeout of gevent's
+            slot, self._slot = self._slot, None
+            self._files.leave_slot(slot)
 
     def close(self) -> None:
         """Close it; a second time is an error, as in C."""
-        self._call("close")
-        if self._slot is not None:
-            self._files.give_back(self._slot)
-        self._slot = None
+        if self._slot is None:
+            raise OSError(errno.EBADF, "close: the file is closed", self.path)
+        slot, self._slot = self._slot, None
+        self._files.close_slot(slot, self.path)
 
     def read(self, size: int, block: int = BLOCK_BYTES) -> int:
         """Read at most so many bytes, a block a call; returns how many came, 0 at the end."""
@@ -217,6 +268,7 @@ class File:
 
     def write(self, size: int, block: int = BLOCK_BYTES) -> int:
         """Write so many bytes, a block a call; returns how many all calls together wrote."""
+        _check_block(block)
         return self._call("write", total=_const(size), block=_const(block))
 
     def pwrite(self, size: int, offset: int, block: int = BLOCK_BYTES) -> int:
@@ -279,7 +331,11 @@ def _in_blocks(size: int, block: int, call: Callable[[int, int], int]) -> int:
     """Return how many bytes calls move that are made with the begin and the length of each block.
 
     The first that moves less is the last; of no bytes there is one call, as in C.
+
+    Raises:
+        ValueError: A block has no bytes.
     """
+    _check_block(block)
     moved = 0
     for begin in range(0, max(size, 1), block):
         part = min(block, size - begin)
@@ -288,6 +344,12 @@ def _in_blocks(size: int, block: int, call: Callable[[int, int], int]) -> int:
         if came < part:
             break
     return moved
+
+
+def _check_block(block: int) -> None:
+    if block < 1:
+        message = f"block must be at least 1 byte, got {block}"
+        raise ValueError(message)
 
 
 def _const(value: int) -> dict[str, int]:

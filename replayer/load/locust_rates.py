@@ -13,7 +13,7 @@ from locust import stats
 from replayer.load.ledger import RECENT_INTERVALS
 from replayer.measure.hlog import Segment, Span, covered_s
 
-__all__ = ["Entry", "MeasuredTime"]
+__all__ = ["Entry", "MeasuredTime", "Total"]
 
 
 @dataclass
@@ -84,12 +84,12 @@ class Entry(stats.StatsEntry):
     @property
     def total_rps(self) -> float:
         """How many ended a second of measured time."""
-        return _per(self.num_requests, self._time.seconds - self._before_s)
+        return self._over_all(self.num_requests)
 
     @property
     def total_fail_per_sec(self) -> float:
         """How many of them failed."""
-        return _per(self.num_failures, self._time.seconds - self._before_s)
+        return self._over_all(self.num_failures)
 
     @property
     def current_rps(self) -> float:
@@ -102,6 +102,44 @@ class Entry(stats.StatsEntry):
         """How many of them failed."""
         failed = sum(late.failures[self.name] for late in self._time.recent)
         return _per(failed, self._time.recent_seconds)
+
+    def _over_all(self, count: int) -> float:
+        return _per(count, self._time.seconds - self._before_s)
+
+
+class Total(Entry):
+    """All together: the engine's over measured time, and others as Locust has their rates."""
+
+    @property
+    def total_rps(self) -> float:
+        """How many ended a second."""
+        others = self._others()
+        own = self.num_requests - sum(each.num_requests for each in others)
+        return self._over_all(own) + sum(float(each.total_rps) for each in others)
+
+    @property
+    def total_fail_per_sec(self) -> float:
+        """How many of them failed."""
+        others = self._others()
+        own = self.num_failures - sum(each.num_failures for each in others)
+        return self._over_all(own) + sum(float(each.total_fail_per_sec) for each in others)
+
+    @property
+    def current_rps(self) -> float:
+        """How many ended a second, of late."""
+        return super().current_rps + sum(each.current_rps for each in self._others())
+
+    @property
+    def current_fail_per_sec(self) -> float:
+        """How many of them failed."""
+        others = self._others()
+        return super().current_fail_per_sec + sum(
+            float(each.current_fail_per_sec) for each in others
+        )
+
+    def _others(self) -> list[stats.StatsEntry]:
+        """Return what Locust counts by itself, such as requests of HTTP."""
+        return [each for each in self.stats.entries.values() if not isinstance(each, Entry)]
 
 
 def _per(count: int, seconds: float) -> float:

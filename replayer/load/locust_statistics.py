@@ -5,7 +5,7 @@ hold every transaction. Its own listener is set aside for the engine's transacti
 requests of a mixed locustfile are counted as ever.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from locust import stats
@@ -13,7 +13,7 @@ from locust.env import Environment
 
 from replayer.engine import Transaction
 from replayer.load.ledger import is_transaction
-from replayer.load.locust_rates import Entry, MeasuredTime
+from replayer.load.locust_rates import Entry, MeasuredTime, Total
 from replayer.load.measured import MeasuredInterval, MeasuredRow
 from replayer.measure.hlog import Segment, Span
 
@@ -44,8 +44,16 @@ class Statistics:
         self._times = [MeasuredTime() for _ in targets]
         self._whole_time = MeasuredTime()
         self._latest: set[Segment] = set()
+        self._others: list[Handler] = []
         self._upto_ns = 0
-        self._set_aside, self._own = _set_locust_aside(environment)
+        self._set_aside, self._own = _set_locust_aside(environment, self._others)
+
+    def hand_others_to(self, handler: Handler) -> None:
+        """Tell one more of requests that are none of the engine's, as Locust tells of them.
+
+        As a listener of Locust's it would be told of every transaction of the engine, too.
+        """
+        self._others.append(handler)
 
     def release(self) -> None:
         """Let Locust count by itself again: another run brings a bridge of its own."""
@@ -128,7 +136,7 @@ class Statistics:
         recorded = self._environment.stats
         if not isinstance(recorded.total, Entry):
             others = recorded.total
-            recorded.total = Entry(recorded, others.name, others.method, self._whole_time)
+            recorded.total = Total(recorded, others.name, others.method, self._whole_time)
             recorded.total.extend(others)
         return recorded.total
 
@@ -175,13 +183,15 @@ def _is_whole(row: MeasuredRow) -> bool:
     return op.startswith("transaction")
 
 
-def _set_locust_aside(environment: Environment) -> tuple[list[Handler], Handler]:
+def _set_locust_aside(
+    environment: Environment, others: Sequence[Handler]
+) -> tuple[list[Handler], Handler]:
     """Replace the runner's own listeners by one that leaves the engine's transactions out."""
     own = [each for each in _handlers(environment) if each.__module__ == "locust.runners"]
 
     def count_others(**event: Any) -> None:  # noqa: ANN401 - a request event holds anything
         if not isinstance(event.get("response"), Transaction):
-            for handler in own:
+            for handler in (*own, *others):
                 handler(**event)
 
     for handler in own:

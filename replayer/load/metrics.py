@@ -42,8 +42,8 @@ BOUNDS_S = (
 """Chosen: three buckets a decade from 100 ns, below a cached stat, to beyond any patience."""
 BOUNDS_NS = tuple(round(bound * NS_PER_S) for bound in BOUNDS_S)
 
-Key = tuple[int, str, str]
-"""Target, transaction, op."""
+Key = tuple[str, str, str]
+"""Target, transaction, op; by names, as the next run from a page may have other targets."""
 
 
 @dataclass
@@ -99,7 +99,7 @@ class Meter:
         for row in interval.rows:
             whole = row.op == WHOLE and row.outcome in COUNTED
             if row.phase == "measured" and (whole or ("." not in row.op and row.op != WHOLE)):
-                key = (row.target, row.transaction, row.op)
+                key = (self._name(row.target), row.transaction, row.op)
                 self._sums.setdefault(key, _Sum()).add(row)
 
     def see(self, tick: Tick | None) -> None:
@@ -141,7 +141,7 @@ class Meter:
         )
         for (target, transaction, op), found in sorted(self._sums.items()):
             if op == WHOLE:
-                values = [self._name(target), transaction]
+                values = [target, transaction]
                 for (outcome, _), count in sorted(found.outcomes.items()):
                     ended.add_metric([*values, outcome], count)
                 times.add_metric(values, found.cumulative(), sum_value=found.seconds)
@@ -163,7 +163,7 @@ class Meter:
         for (target, transaction, op), found in sorted(self._sums.items()):
             if op == WHOLE:
                 continue
-            values = [self._name(target), transaction, op]
+            values = [target, transaction, op]
             for (outcome, expected), count in sorted(found.outcomes.items()):
                 ended.add_metric([*values, outcome, str(expected).lower()], count)
             times.add_metric(values, found.cumulative(), sum_value=found.seconds)

@@ -35,8 +35,15 @@ __all__ = [
 ]
 
 
-def check_thresholds(workload: Workload, targets: Sequence[Target]) -> None:
+def check_thresholds(
+    workload: Workload, targets: Sequence[Target], transactions: tuple[str, ...] | None
+) -> None:
     """Refuse thresholds that are none, or on something that the run will not have.
+
+    Args:
+        workload: What is run.
+        targets: Where.
+        transactions: What users do; None where that shows only as they do it.
 
     Raises:
         ReplayerError: With the value and the nearest known name.
@@ -44,7 +51,7 @@ def check_thresholds(workload: Workload, targets: Sequence[Target]) -> None:
     thresholds = [parse_threshold(text, source) for text, source in workload.thresholds]
     names = Names(
         targets=tuple(target.name for target in targets),
-        transactions=tuple(each["name"] for each in workload.plan.body["transactions"]),
+        transactions=transactions,
         ops=describe_plan(workload.plan).ops,
     )
     check_names(thresholds, names)

@@ -17,6 +17,7 @@ DEFAULTS: dict[str, object] = {
     "results": "tables",
     "on_lost_worker": "fail",
     "threshold": [],
+    "changes": [],
     "reuse": [],
     "offer": [],
     "expect_workers": 1,
@@ -25,6 +26,7 @@ DEFAULTS: dict[str, object] = {
 """What argparse fills in where that is something."""
 NOTHING = (None, False, "")
 REPLAYS = ("check_order", "event_log", "pace", "speed", "rate", "loops", "requests")
+CHANGES = ("changes",)
 ORDER = ("check_order", "event_log")
 MASTERS = (
     *("threshold", "results", "report_html", "junit", "csv_prefix", "metrics"),
@@ -34,7 +36,12 @@ MASTERS = (
 WORKERS = ("remount_command", "reuse")
 SEVERAL = ("on_lost_worker", "worker_timeout", "expect_workers", "expect_workers_max_wait")
 PAGES = ("offer", "web_secret_file")
-NAMES = {"csv_prefix": "csv", "html_file": "html", "results": "json (--results)"}
+NAMES = {
+    "csv_prefix": "csv",
+    "html_file": "html",
+    "results": "json (--results)",
+    "changes": "set (--verify)",
+}
 
 
 def refuse_idle_options(options: argparse.Namespace) -> None:
@@ -52,7 +59,19 @@ def refuse_idle_options(options: argparse.Namespace) -> None:
 
 def _idle(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], str, str]]:
     """Yield options that do nothing here, why, and what to do."""
-    page = not options.headless and not options.worker
+    yield from _idle_by_work(options)
+    yield from _idle_by_role(options)
+    if not _is_page(options):
+        yield PAGES, "is about the web page, and none is served", "add --web, or leave it out"
+
+
+def _is_page(options: argparse.Namespace) -> bool:
+    return not options.headless and not options.worker
+
+
+def _idle_by_work(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], str, str]]:
+    """Yield those of what is not run."""
+    page = _is_page(options)
     if page:
         yield (
             ("trace", *REPLAYS),
@@ -61,6 +80,13 @@ def _idle(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], str, str
         )
     elif options.trace is None:
         yield REPLAYS, "is about a trace, and none is replayed", "add --trace, or leave it out"
+    if not page and not options.worker and options.scenario is None:
+        hint = "add --scenario, or leave it out"
+        yield CHANGES, "is about a scenario, and none is run", hint
+
+
+def _idle_by_role(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], str, str]]:
+    """Yield those of other roles."""
     if not (options.processes or options.master or options.worker):
         hint = "add --processes or --master, or leave it out"
         yield SEVERAL, "is about several processes, and this is one", hint
@@ -76,8 +102,6 @@ def _idle(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], str, str
         yield WORKERS, "does nothing on a master: it touches no target", "say it to the workers"
     if options.worker and not options.processes:
         yield MASTERS, "does nothing on a worker: it has a part alone", "say it to the master"
-    if not page:
-        yield PAGES, "is about the web page, and none is served", "add --web, or leave it out"
 
 
 def _is_given(options: argparse.Namespace, name: str) -> bool:

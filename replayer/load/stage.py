@@ -14,6 +14,7 @@ from replayer.load.caches import refuse_idle_remount
 from replayer.load.chronicle import Ending, load_facts
 from replayer.load.conductor import Conductor
 from replayer.load.interruption import Interruption, Level
+from replayer.load.mixing import refuse_mixtures
 from replayer.load.options import Settings, options_of
 from replayer.load.replays import read_order, read_results
 from replayer.load.results import check_thresholds, end_run
@@ -28,7 +29,7 @@ from replayer.load.session import (
 )
 from replayer.load.targets import MountError, Target
 from replayer.load.troupe import Troupe
-from replayer.load.users import has_python_users, has_scenario_users
+from replayer.load.users import has_file_users, has_python_users, has_scenario_users
 from replayer.load.verifying import read_all_back, read_verification, refuse_others
 from replayer.load.workload import Load, Workload, make_workload
 from replayer.measure.facts import collect_machine
@@ -164,7 +165,9 @@ def make_request(
     targets = tuple(chosen_targets(settings) if targets is None else targets)
     rounds = settings.rounds or _rounds(environment, len(targets))
     workload = _make_workload(environment, settings, rounds)
-    check_thresholds(workload, targets)
+    refuse_mixtures(environment, workload.plan, len(targets), rounds)
+    named = None if has_file_users(environment) else workload.transactions
+    check_thresholds(workload, targets, named)
     if options_of(environment).headless:  # a page has a command for those of its runs that need it
         refuse_idle_remount(workload.cache, settings.remount_command)
     if has_python_users(environment):

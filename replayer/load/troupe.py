@@ -43,7 +43,7 @@ class Troupe:
         band: What a conductor leads.
         courier: Who carries intervals and transactions.
         statistics: The bridge into Locust's.
-        failed_tasks: What the users' tasks raise.
+        failed_tasks: What the users' tasks raise, and which of their other requests fail.
     """
 
     def __init__(self, session: Session, environment: Environment, numbers: Sequence[int]) -> None:
@@ -61,6 +61,7 @@ class Troupe:
         self.band.follow(self.courier)
         sessions.join(environment, Crew(engine, roster, mailbox, len(names)))
         self.failed_tasks = FailedTasks(environment)
+        self.statistics.hand_others_to(self.failed_tasks.note_request)
         self._carrier: Greenlet[[], None] | None = None
         self._hung_before = len(hung_calls())
 

@@ -5,6 +5,8 @@ A ``FileUser`` is for people's own locustfiles: its tasks are Python, its file c
 native thread. Neither makes a call on a mount itself.
 """
 
+from collections.abc import Mapping
+
 from gevent import GreenletExit, Timeout
 from locust import User, task
 from locust.env import Environment
@@ -14,7 +16,14 @@ from replayer.load.filesystem import FileSystem
 from replayer.load.roster import Seat
 from replayer.load.sessions import crew_of
 
-__all__ = ["FileUser", "ScenarioUser", "has_python_users", "has_scenario_users"]
+__all__ = [
+    "FileUser",
+    "ScenarioUser",
+    "count_seated",
+    "has_file_users",
+    "has_python_users",
+    "has_scenario_users",
+]
 
 
 class _SeatedUser(User):
@@ -105,9 +114,25 @@ class FileUser(_SeatedUser):
             engine.cancel_user(seat.number)
 
 
+def count_seated(environment: Environment, counts: Mapping[str, int]) -> int:
+    """Count the users that have a native thread each; those of HTTP, say, have none.
+
+    Args:
+        environment: Locust's.
+        counts: How many there are of each kind, by its name.
+    """
+    seated = [kind for kind in environment.user_classes if issubclass(kind, _SeatedUser)]
+    return sum(counts.get(kind.__name__, 0) for kind in seated)
+
+
 def has_scenario_users(environment: Environment) -> bool:
     """Whether users of the scenario take part."""
     return any(issubclass(kind, ScenarioUser) for kind in environment.user_classes)
+
+
+def has_file_users(environment: Environment) -> bool:
+    """Whether users take part whose tasks, in Python, name transactions of their own."""
+    return any(issubclass(kind, FileUser) for kind in environment.user_classes)
 
 
 def has_python_users(environment: Environment) -> bool:

@@ -83,6 +83,11 @@ class Workload:
         return self.plan.users * loops * self.plan.traces[0].events if whole else None
 
     @property
+    def transactions(self) -> tuple[str, ...]:
+        """What its users do, by name."""
+        return tuple(each["name"] for each in self.plan.body["transactions"])
+
+    @property
     def transactions_per_user(self) -> int | None:
         """After how many transactions a user is done."""
         found: int | None = self.plan.body["stop"]["transactions"]

@@ -151,23 +151,31 @@ def _verified(record: RunRecord) -> Iterator[Judgement]:
 
 
 def _tasks(record: RunRecord) -> Iterator[Judgement]:
-    """Judge the tasks of a locustfile, where some raised."""
-    failures = record.run.task_failures
-    if failures:
+    """Judge the tasks of a locustfile and their requests, where some raised or failed."""
+    for what, (limit, says) in _TASKS.items():
+        failures = [found for found in record.run.task_failures if found.what == what]
+        if not failures:
+            continue
         raised = sum(found.count for found in failures)
         others = len(failures) - 1
         more = f", and {others} other kind{'s' * (others > 1)} (task_failures in run.json)"
         yield Judgement(
-            threshold="tasks raise nothing",
+            threshold=limit,
             source="the locustfile",
             target=", ".join(target.name for target in record.run.targets),
             outcome="fail",
             measured=float(raised),
             limit=0.0,
             unit="count",
-            says=f"{format_count(raised)} raised, first {_raised(failures[0])}"
+            says=f"{format_count(raised)} {says}, first {_raised(failures[0])}"
             f"{more if others else ''}",
         )
+
+
+_TASKS = {
+    "task": ("tasks raise nothing", "raised"),
+    "request": ("other requests succeed", "failed"),
+}
 
 
 def _raised(found: TaskFailure) -> str:

@@ -117,10 +117,16 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Names:
-    """What thresholds may name."""
+    """What thresholds may name.
+
+    Attributes:
+        targets: All that there are.
+        transactions: Those that are known; None: the tasks of a locustfile bring their own.
+        ops: Those that are known.
+    """
 
     targets: tuple[str, ...]
-    transactions: tuple[str, ...]
+    transactions: tuple[str, ...] | None
     ops: tuple[str, ...]
 
 
@@ -177,7 +183,7 @@ def check_names(thresholds: Iterable[Threshold], names: Names) -> None:
         if threshold.target is not None:
             _known("target", threshold.target, names.targets, threshold, refuse)
         subject = threshold.subject
-        if subject is None:
+        if subject is None or names.transactions is None:
             continue
         if subject.op is not None:
             _known("transaction", subject.name, names.transactions, threshold, refuse)

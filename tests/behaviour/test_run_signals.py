@@ -1,11 +1,14 @@
 """Ctrl-C, SIGTERM, SIGHUP and kill -9: results kept, folders removed, nothing else touched."""
 
+import csv
 import json
 import os
 import pty
 import signal
 import sys
+import termios
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -93,6 +96,31 @@ def test_a_terminal_that_goes_away_ends_its_run_with_the_results(
     (run,) = runs(shell.home)
     assert run["status"] == "interrupted"
     assert list(mount.iterdir()) == []
+
+
+def test_keys_in_a_terminal_change_nothing_and_the_terminal_stays_as_it_is(
+    shell: Shell, until: Until
+) -> None:
+    mount = shell.target()
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(shell.home)
+        words = ["-m", "replayer", "run", "tiny.yaml", "--target", str(mount), "-t", "3s"]
+        os.execv(sys.executable, [sys.executable, *words, "--quiet"])  # noqa: S606 - its session
+    until(lambda: is_measuring(shell.home))
+    modes = termios.tcgetattr(terminal)[3]
+    os.write(terminal, b"SwS")
+    with suppress(OSError):  # of Linux, once nobody else has it open
+        while os.read(terminal, 65536):
+            pass
+    os.waitpid(pid, 0)
+    (run,) = runs(shell.home)
+    assert run["status"] == "finished"
+    assert modes & termios.ICANON, "to change that stops a process in the background"
+    (timeline,) = shell.home.glob("replayer-runs/*/timeline.csv")
+    with timeline.open() as file:
+        users = [row["users"] for row in csv.DictReader(file) if row["phase"] == "measured"]
+    assert set(users) == {"2"}
 
 
 def test_the_end_of_a_terminal_reaches_workers_and_costs_no_result(

@@ -93,7 +93,7 @@ def test_thresholds_are_on_what_the_run_will_have(path: Path) -> None:
     assert settings.thresholds
     seconds = int(re.fullmatch(r"(\d+)s", arguments.run_time).group(1))  # type: ignore[union-attr]
     workload = make_workload(settings, Load(int(arguments.users), seconds, 1))
-    check_thresholds(workload, parse_targets(settings.targets))
+    check_thresholds(workload, parse_targets(settings.targets), workload.transactions)
 
 
 def test_reports_are_made_of_the_folder_that_the_run_writes() -> None:

@@ -17,6 +17,7 @@ from replayer.load.fleet.outcome import Outcome, gather_outcome
 from replayer.load.ledger import Ledger
 from replayer.load.progress import Hang
 from replayer.load.schedule import Segment
+from replayer.load.users import count_seated
 
 __all__ = ["DistantBand"]
 
@@ -124,10 +125,11 @@ class DistantBand:
             raise LostWorkerError(message, hint=hint)
 
     def expected_users(self) -> int:
-        """Return how many users Locust runs on workers that are left."""
+        """Return how many users Locust runs on workers that are left, a thread each."""
         living = {worker.id for worker in self._muster.living}
-        nodes = self._runner.clients.values()
-        return sum(node.user_count for node in nodes if node.id in living)
+        nodes = [node for node in self._runner.clients.values() if node.id in living]
+        environment = self._runner.environment
+        return sum(count_seated(environment, node.user_classes_count) for node in nodes)
 
     def running_users(self) -> int:
         """Return how many users have a thread."""

@@ -143,7 +143,7 @@ class Part:
             if self.request.settings.reuse:
                 ground.open(ground.target.paths)
             else:
-                ground.join(name)
+                ground.join(wire.read_name(name))
 
     def lay_out(self, target: int) -> None:
         """Lay a target out, if it is not as the plan wants it."""
@@ -347,7 +347,7 @@ class Part:
 
     def _open_record(self, run: str) -> None:
         output = self.request.settings.output
-        name = f"{run}-{self._terms.number}"
+        name = f"{wire.read_name(run)}-{self._terms.number}"
         if output is None or is_forked(options_of(self._environment)):
             output = PARTS / name
         elif self._terms.turn > 1:

@@ -4,6 +4,7 @@ Locust's messages hold whatever MessagePack can; histograms travel as compressed
 numbered and sent until they are acknowledged, as a connection that breaks loses what was on it.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -23,6 +24,7 @@ __all__ = [
     "State",
     "pack_error",
     "pack_interval",
+    "read_name",
     "unpack_error",
     "unpack_interval",
 ]
@@ -35,6 +37,10 @@ ORDER = "replayer_order"  # master to worker: do this
 ANSWER = "replayer_answer"  # worker to master: done, or why not
 NEWS = "replayer_news"  # worker to master: how I am, and what was measured
 TAKEN = "replayer_taken"  # master to worker: these results are safe
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,220}")
+"""Of runs, and of their folders on targets."""
+MOST_SHOWN = 80
 
 Data = Mapping[str, Any]
 
@@ -97,6 +103,18 @@ class News:
             tuple(unpack_interval(each) for each in data.get("intervals", ())),
             tuple(data.get("events", ())),
         )
+
+
+def read_name(word: str) -> str:
+    """Read what a folder is called; no path is taken from another machine.
+
+    Raises:
+        ReplayerError: It would lead elsewhere.
+    """
+    if NAME.fullmatch(word) is None:
+        message = f"the master named a folder {word[:MOST_SHOWN]!r}, which is no plain name"
+        raise ReplayerError(message, hint="is that a master of replayer?")
+    return word
 
 
 def pack_interval(interval: MeasuredInterval) -> list[Any]:

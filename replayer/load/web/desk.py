@@ -97,7 +97,8 @@ class Desk:
         self.run_time_s: int | None = options_of(environment).run_time
         self.outlook: tuple[RunWarning, ...] = ()
         self._company = gather_company(environment, form.settings)
-        environment.host = form.host
+        if not any(kind.host for kind in environment.user_classes):
+            environment.host = environment.host or form.host  # for what Locust calls its downloads
         for number in SIGNALS:
             if number != signal.SIGTERM:  # that is Locust's until the first run
                 signal.signal(number, self._end_page)

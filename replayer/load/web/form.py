@@ -95,7 +95,7 @@ class Form:
                 **_field(CACHES, "state of the client's caches before each turn"),
                 "default_value": self.settings.cache or STATED,
             },
-            "pace": _field(list(PACES), "when the next transaction begins"),
+            "pace": _field(self._paces(), "when the next transaction begins"),
         }
 
     def read(self, sent: Mapping[str, Sequence[str]]) -> Order:
@@ -143,10 +143,16 @@ class Form:
         sources = {choice.name: choice.source for choice in self.choices}
         scenario = _pick(sent, "scenario", list(sources))
         cache = _pick(sent, "cache", CACHES)
-        pace = _pick(sent, "pace", list(PACES))
+        pace = _pick(sent, "pace", self._paces())
         settings = self._common(sent, None if cache == STATED else cast("CacheState", cache))
-        changes = (*self.settings.changes, *PACES[pace])
-        return replace(settings, scenario=sources[scenario], replay=None, changes=changes)
+        source = sources[scenario]
+        changes = () if source is None else (*self.settings.changes, *PACES[pace])
+        return replace(settings, scenario=source, replay=None, changes=changes)
+
+    def _paces(self) -> list[str]:
+        """Return what the form offers; tasks of a locustfile alone wait as they say themselves."""
+        has_scenarios = any(choice.source is not None for choice in self.choices)
+        return list(PACES) if has_scenarios else [STATED]
 
     def _common(self, sent: Mapping[str, Sequence[str]], cache: CacheState | None) -> Settings:
         chosen = self._targets(sent)

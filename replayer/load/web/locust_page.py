@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, cast
+from urllib.parse import quote
 
 from flask import Response, g, jsonify, request, url_for
 from locust.web import WebUI
@@ -24,6 +25,8 @@ __all__ = ["install"]
 HEAD_END = "</head>"
 INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 TAB = "operations"
+BARE_NAME = "attachment;filename="
+"""How Locust begins the header of a download, which ends with a name as it is."""
 
 
 def install(web_ui: WebUI, desk: Desk) -> None:
@@ -41,6 +44,7 @@ def install(web_ui: WebUI, desk: Desk) -> None:
     app.view_functions["locust.request_stats"] = _true_figures(figures, web_ui, desk)
     token: str = app.extensions[TOKEN]
     app.after_request(lambda response: _put_script(response, token))
+    app.after_request(_quote_name)
 
 
 def _dress(web_ui: WebUI, desk: Desk) -> None:
@@ -115,6 +119,16 @@ def _set_true_times(found: Mapping[str, Any], web_ui: WebUI) -> None:
 
 def _milliseconds(value: float | None) -> float:
     return float(f"{value or 0:.4g}")
+
+
+def _quote_name(response: Response) -> Response:
+    """Have a header hold the name of a download whatever is in it, such as a target's name."""
+    before, _, name = response.headers.get("Content-Disposition", "").partition(BARE_NAME)
+    if name and not before:
+        encoded = {} if name.isascii() else {"filename*": f"UTF-8''{quote(name, safe='')}"}
+        plain = name.encode("ascii", "replace").decode().replace("?", "_")
+        response.headers.set("Content-Disposition", "attachment", filename=plain, **encoded)
+    return response
 
 
 def _put_script(response: Response, token: str) -> Response:

@@ -9,6 +9,7 @@ from locust import stats
 from locust.env import Environment
 from locust.web import WebUI
 
+from replayer.errors import ReplayerError
 from replayer.load.listening import try_address, try_certificate
 from replayer.load.options import Settings, options_of
 from replayer.load.session import chosen_targets
@@ -43,6 +44,9 @@ def open_desk(environment: Environment, web_ui: WebUI, settings: Settings) -> De
     try_address("--web-port", options.web_host, options.web_port)
     try_certificate(options.tls_cert or None, options.tls_key or None)
     several = has_scenario_users(environment)
+    if settings.changes and not several:
+        message = "--set (--verify) is about a scenario, and only a locustfile is run"
+        raise ReplayerError(message, hint="leave it out")
     choices = list(offered(settings, options.offer)) if several else [TASKS_ALONE]
     form = make_form(settings, choices, str(DEFAULT_FOLDER))
     desk = Desk(environment, web_ui, form)

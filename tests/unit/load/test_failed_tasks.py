@@ -23,6 +23,16 @@ def test_what_is_raised_alike_is_counted_together_until_nobody_listens() -> None
     ]
 
 
+def test_requests_that_fail_are_counted_by_their_name_and_others_are_not() -> None:
+    failed = FailedTasks(Environment())
+    for error in (None, ValueError("500"), ValueError("503"), "no such page"):
+        failed.note_request("GET", "/", exception=error, response_time=1.0)
+    assert [(each.what, each.raised, each.count) for each in failed.found()] == [
+        ("request", "GET /: ValueError: 500", 2),
+        ("request", "GET /: no such page", 1),
+    ]
+
+
 def test_ever_new_kinds_take_no_more_room() -> None:
     environment = Environment()
     failed = FailedTasks(environment)

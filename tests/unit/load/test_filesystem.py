@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from gevent import Timeout
+from gevent import GreenletExit, Timeout
 
 from replayer.load.answers import Mailbox
-from replayer.load.filesystem import BLOCK_BYTES, File, FileSystem
+from replayer.load.filesystem import BLOCK_BYTES, SLOTS, File, FileSystem
 
 
 class Commands(Mailbox):
@@ -20,6 +20,8 @@ class Commands(Mailbox):
 
     def ask(self, user: int, command: bytes) -> None:  # type: ignore[override]
         self.asked.append({"user": user, **json.loads(command)})
+
+    tell = ask
 
 
 @pytest.fixture
@@ -47,7 +49,80 @@ def test_transactions_follow_each_other_whatever_ended_the_first(
         raise error
     with files.transaction("second"):
         pass
-    assert commands.asked[-1] == {"user": 7, "end": "second", "failed": False}
+    assert commands.asked[1:] == [
+        {"user": 7, "end": "first", "failed": True},
+        {"user": 7, "begin": "second"},
+        {"user": 7, "end": "second", "failed": False},
+    ]
+
+
+def test_what_is_left_open_by_a_timeout_is_closed_and_its_place_is_free(commands: Commands) -> None:
+    files = FileSystem(commands, 7)
+    closes = [{"user": 7, "do": "call", "op": "close", "file": 0, "expect": ["ok"]}]
+    for _ in range(SLOTS + 1):
+        with pytest.raises(Timeout), File(files, "f", 0):
+            raise Timeout
+        assert commands.asked[-1:] == closes
+    with pytest.raises(GreenletExit), File(files, "f", 0):
+        raise GreenletExit
+    assert len(commands.asked) == SLOTS + 1, "the engine closes what a user has who is ended"
+
+
+class EndsUser(Mailbox):
+    """A mailbox at which the user's greenlet is ended."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def ask(self, _user: int, _command: bytes) -> Any:  # noqa: ANN401 - an outcome
+        self.count += 1
+        raise GreenletExit
+
+
+class Refuses(Mailbox):
+    """A mailbox whose thread answers each command with an outcome."""
+
+    def __init__(self, *outcomes: str) -> None:
+        self.left = list(outcomes)
+
+    def ask(self, _user: int, _command: bytes) -> Any:  # noqa: ANN401 - an outcome
+        return SimpleNamespace(outcome=self.left.pop(0), value=0)
+
+
+def test_a_close_that_fails_leaves_its_place_free() -> None:
+    rounds = SLOTS + 1
+    files = FileSystem(Refuses(*("ok", "ENOSPC") * rounds), 0)
+    for _ in range(rounds):
+        file = files.open("f", "w")
+        with pytest.raises(OSError, match="No space"):
+            file.close()
+        with pytest.raises(OSError, match="the file is closed"):
+            file.close()
+
+
+def test_a_task_that_keeps_the_end_of_its_user_to_itself_does_nothing_more() -> None:
+    commands = EndsUser()
+    files = FileSystem(commands, 0)
+    for _ in range(3):
+        with pytest.raises(GreenletExit):
+            files.stat("f")
+    assert commands.count == 1
+
+
+@pytest.mark.parametrize("block", [0, -1])
+def test_blocks_without_bytes_are_refused(commands: Commands, block: int) -> None:
+    file = File(FileSystem(commands, 0), "f", 0)
+    for call in (file.read, file.write):
+        with pytest.raises(ValueError, match="block must be at least 1 byte"):
+            call(10, block=block)
+    assert commands.asked == []
+
+
+def test_whether_a_path_is_there_is_not_told_by_a_look_that_fails() -> None:
+    files = FileSystem(Refuses("ok", "ENOENT", "ENOTDIR", "ELOOP"), 0)
+    assert [files.exists("f") for _ in range(3)] == [True, False, False]
+    with pytest.raises(OSError, match="symbolic links"):
+        files.exists("f")
 
 
 class Reads(Mailbox):

@@ -118,6 +118,20 @@ def test_what_locust_counts_itself_stays_in_the_sum() -> None:
     assert rows_of(environment)["Aggregated"]["Request Count"] == "10"
 
 
+def test_the_rate_of_all_is_the_sum_of_what_the_engine_and_locust_count() -> None:
+    environment = Environment()
+    for _ in range(40):
+        environment.stats.log_request("GET", "/", 12, 100)
+    environment.stats.total.start_time -= 20
+    bridge = Statistics(environment, EPOCH_NS, ("near",))
+    bridge.merge(interval(0, 2, [1000] * 200))
+    environment.stats.total.last_request_timestamp = environment.stats.start_time + 20
+    rates = {name: float(row["Requests/s"]) for name, row in rows_of(environment).items()}
+    assert rates["look"] == pytest.approx(100)
+    assert rates["/"] > 0
+    assert rates["Aggregated"] == pytest.approx(rates["look"] + rates["/"])
+
+
 def test_rates_after_a_reset_are_over_what_is_measured_since() -> None:
     environment = Environment()
     bridge = Statistics(environment, EPOCH_NS, ("near",))

@@ -14,6 +14,8 @@ NONE: dict[str, Any] = {
     "master": False,
     "processes": None,
     "trace": None,
+    "scenario": "tiny",
+    "changes": [],
     "check_order": False,
     "event_log": None,
     "pace": "closed",
@@ -66,6 +68,9 @@ def test_no_role_refuses_what_nobody_gave(given: dict[str, object]) -> None:
         {"master": True, "expect_workers": 3, "expect_workers_max_wait": 60},
         {**WORKER, "worker_timeout": 20},
         {**WORKER, "reuse": ["kept"], "remount_command": "mount"},
+        {"changes": ["verify=true"]},
+        {**WORKER, "scenario": None, "changes": ["verify=true"]},
+        {**PAGE, "scenario": None, "changes": ["verify=true"]},
         {**PAGE, "offer": ["own.yaml"], "web_secret_file": "secret", "threshold": ["errors == 0"]},
     ],
 )
@@ -98,6 +103,8 @@ def test_what_a_role_heeds_is_taken(given: dict[str, object]) -> None:
         ({}, "expect_workers", 3, "is about several processes"),
         ({"processes": 2}, "expect_workers", 3, "does nothing beside --processes"),
         (WORKER, "expect_workers", 3, "does nothing on a worker"),
+        ({"scenario": None}, "changes", ["verify=true"], "is about a scenario"),
+        ({**TRACE, "scenario": None}, "changes", ["a=1"], "is about a scenario"),
         ({}, "offer", ["own.yaml"], "none is served"),
         ({}, "web_secret_file", "secret", "none is served"),
     ],
@@ -105,7 +112,9 @@ def test_what_a_role_heeds_is_taken(given: dict[str, object]) -> None:
 def test_what_a_role_would_not_heed_is_refused_by_name(
     role: dict[str, object], name: str, value: object, says: str
 ) -> None:
-    shown = {"csv_prefix": "csv", "results": "json"}.get(name, name.replace("_", "-"))
+    shown = {"csv_prefix": "csv", "results": "json", "changes": "set"}.get(
+        name, name.replace("_", "-")
+    )
     with pytest.raises(ReplayerError, match=rf"^--{shown}\b.*{says}") as refused:
         refuse_idle_options(options(**{**role, name: value}))
     assert refused.value.exit_code == 2

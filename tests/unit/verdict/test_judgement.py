@@ -254,6 +254,14 @@ def test_the_default_yields_to_a_threshold_on_errors_of_one_target(tmp_path: Pat
     ]
 
 
+def test_a_request_that_failed_fails_the_run_and_is_named(tmp_path: Path) -> None:
+    failures = (measure.TaskFailure(what="request", raised="GET /: 500", place=None, count=3),)
+    verdict = judged(pages(tmp_path, [5]), task_failures=failures)
+    (judgement,) = verdict.judgements
+    assert (verdict.outcome, judgement.threshold) == ("fail", "other requests succeed")
+    assert judgement.says == "3 failed, first GET /: 500"
+
+
 def test_a_task_that_raised_fails_the_run_and_is_named(tmp_path: Path) -> None:
     failures = (
         measure.TaskFailure(raised="ValueError: my bug", place="pages.py:7", count=30),

@@ -113,6 +113,14 @@ def test_names_that_a_run_will_not_have_are_refused(text: str, problem: str, hin
     assert hint in refusal.value.hint
 
 
+def test_where_tasks_name_their_transactions_any_name_may_come_and_targets_are_known() -> None:
+    names = Names(targets=("local",), transactions=None, ops=())
+    texts = ["save.p95 < 1s", "save/open.p95 < 1s", "fsync.max < 1s", "save.lag.p99 < 1s"]
+    check_names([parse_threshold(text, "--threshold") for text in texts], names)
+    with pytest.raises(ReplayerError, match="no target 'lokal'"):
+        check_names([parse_threshold("lokal:save.p95 < 1s", "--threshold")], names)
+
+
 def test_names_that_a_run_has_pass() -> None:
     texts = ["nfs:login/open.p95 < 1s", "fsync.max < 1s", "errors == 0", "login.lag.p99 < 1s"]
     check_names([parse_threshold(text, "--threshold") for text in texts], NAMES)

@@ -5,6 +5,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from werkzeug.http import parse_options_header
 
 from replayer.load.web.guard import TOKEN_HEADER
 from tests.unit.load.web.conftest import ORDER, Served
@@ -202,3 +203,18 @@ def test_reports_of_runs_with_any_name_can_be_saved(served: Served, name: str, s
     assert saved in answer.headers["Content-Disposition"]
     assert answer.content_type == "text/csv; charset=utf-8"
     assert "page" in answer.get_data(as_text=True)
+
+
+@pytest.mark.parametrize("host", ["日本", "near, far", "a;b"])
+@pytest.mark.parametrize("path", ["stats/requests/csv", "stats/report?download=1"])
+def test_locusts_downloads_can_be_saved_whatever_targets_are_called(
+    served: Served, monkeypatch: pytest.MonkeyPatch, host: str, path: str
+) -> None:
+    environment = served.desk._environment  # noqa: SLF001 - Locust's own views use it
+    monkeypatch.setattr(environment, "host", host)
+    answer = served.ask(f"/{path}")
+    assert answer.status_code == 200
+    header = answer.headers["Content-Disposition"]
+    assert header.isascii(), "or no server sends it"
+    _, options = parse_options_header(header)
+    assert host in options["filename"]
