@@ -12,9 +12,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
 __all__ = ["Staging", "make_staging"]
+
+
+class UnmadeTraceError(ReplayerError):
+    """Nothing can be made where the trace is to be."""
+
+    exit_code = EXIT_ENVIRONMENT
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,8 @@ def make_staging(target: Path, roots: Sequence[Path]) -> Staging:
         roots: The roots, in the same form.
 
     Raises:
-        ReplayerError: The trace exists already, or nothing can be made beside it.
+        ReplayerError: The trace exists already.
+        UnmadeTraceError: Nothing can be made beside it.
     """
     if os.path.lexists(target):
         message = f"{target}: exists already"
@@ -75,7 +82,8 @@ def make_staging(target: Path, roots: Sequence[Path]) -> Staging:
         beside = _make_in(target.parent, target)
     except OSError as error:
         message = f"{target.parent}: {error.strerror}"
-        raise ReplayerError(message, hint="name a trace in a folder that you can write") from error
+        hint = "name a trace in a folder that you can write"
+        raise UnmadeTraceError(message, hint=hint) from error
     root = _root_of(target, roots)
     if root is None:
         return Staging(beside)
