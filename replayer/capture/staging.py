@@ -12,15 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.errors import ReplayerError
+from replayer.trace.errors import UnmadeTraceError
 
 __all__ = ["Staging", "make_staging"]
-
-
-class UnmadeTraceError(ReplayerError):
-    """Nothing can be made where the trace is to be."""
-
-    exit_code = EXIT_ENVIRONMENT
 
 
 @dataclass(frozen=True)
