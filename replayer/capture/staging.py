@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replayer.errors import ReplayerError
+from replayer.trace.errors import UnmadeTraceError
 
 __all__ = ["Staging", "make_staging"]
 
@@ -66,7 +67,8 @@ def make_staging(target: Path, roots: Sequence[Path]) -> Staging:
         roots: The roots, in the same form.
 
     Raises:
-        ReplayerError: The trace exists already, or nothing can be made beside it.
+        ReplayerError: The trace exists already.
+        UnmadeTraceError: Nothing can be made beside it.
     """
     if os.path.lexists(target):
         message = f"{target}: exists already"
@@ -75,7 +77,8 @@ def make_staging(target: Path, roots: Sequence[Path]) -> Staging:
         beside = _make_in(target.parent, target)
     except OSError as error:
         message = f"{target.parent}: {error.strerror}"
-        raise ReplayerError(message, hint="name a trace in a folder that you can write") from error
+        hint = "name a trace in a folder that you can write"
+        raise UnmadeTraceError(message, hint=hint) from error
     root = _root_of(target, roots)
     if root is None:
         return Staging(beside)

@@ -94,6 +94,12 @@ def _refuse_modes_of(parser: Any) -> None:  # noqa: ANN401 - configargparse is u
         return options
 
     parser.parse_args = parse_args
+    parser.error = _refuse_words
+
+
+def _refuse_words(message: str) -> NoReturn:
+    """Refuse a value of one of Locust's own options in the manner of all others."""
+    _leave(in_lines(ReplayerError(message, hint="see --help")), ReplayerError.exit_code)
 
 
 def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object) -> None:

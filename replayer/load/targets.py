@@ -126,6 +126,9 @@ def _parse_target(word: str) -> Target:
     name, equals, places = word.partition("=")
     if not equals or "/" in name:
         name, places = "", word
+    if "," in places and os.path.isdir(places):  # noqa: PTH112 - as it was written
+        message = f"{places}: commas separate mount points, and this folder has one in its name"
+        raise TargetError(message, hint="reach it by a link without: ln -s FOLDER LINK")
     paths = tuple(Path(place).absolute() for place in places.split(",") if place)
     if not paths or (equals and not places) or places.count(",") >= len(paths):
         message = f"--target {word!r}: a path is missing"

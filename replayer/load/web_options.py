@@ -95,6 +95,7 @@ def check_web_options(options: argparse.Namespace) -> None:
         (options.autostart, "--autostart"),
         (options.report_html, "--html"),
         (options.junit, "--junit"),
+        (options.results == "json", "--json"),
     ):
         if chosen:
             message = f"{name}: does not go with the web page"

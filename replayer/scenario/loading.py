@@ -17,6 +17,7 @@ from replayer.scenario.refusals import explain
 from replayer.scenario.scripts import load_scripts
 from replayer.scenario.shipped import shipped_folder, shipped_scenarios
 from replayer.scenario.traces import load_traces
+from replayer.trace import TraceError, find_trace
 
 __all__ = ["load_scenario", "parse_scenario"]
 
@@ -60,11 +61,20 @@ def _find(path_or_name: str) -> Path:
     if name in shipped:
         return shipped[name]
     if path.exists():
-        raise ScenarioError(path_or_name, "is not a file")
-    hint = nearest_hint(name, shipped, kind="scenarios")
+        raise ScenarioError(path_or_name, "is not a file", hint=_hint_for_trace(path_or_name))
+    hint = _hint_for_trace(path_or_name) or nearest_hint(name, shipped, kind="scenarios")
     raise ScenarioError(
         path_or_name, "there is no such scenario, neither as a file nor by name", hint=hint
     )
+
+
+def _hint_for_trace(name: str) -> str:
+    """Say what a trace is for, where one was named in the place of a scenario."""
+    try:
+        find_trace(name, Path())
+    except TraceError:
+        return ""
+    return f"it is a trace: replayer replay {name}"
 
 
 def _build(document: Document, folder: Path, overrides: Sequence[str]) -> Scenario:

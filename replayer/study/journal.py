@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.measure import Frozen
 from replayer.measure.runfolder import writing_to
 
@@ -18,6 +18,12 @@ __all__ = ["Attempt", "Journal", "State", "create_journal", "open_journal"]
 
 FILE = "study.json"
 FORMAT = 1
+
+
+class UnmadeFolderError(ReplayerError):
+    """The folder of a study cannot be made."""
+
+    exit_code = EXIT_ENVIRONMENT
 
 
 class Attempt(Frozen):
@@ -92,7 +98,8 @@ def create_journal(path: Path, state: State) -> Journal:
     """Make a study's folder.
 
     Raises:
-        ReplayerError: It holds something, or cannot be made.
+        ReplayerError: It holds something.
+        UnmadeFolderError: It cannot be made.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -104,7 +111,7 @@ def create_journal(path: Path, state: State) -> Journal:
         journal.write()
     except OSError as error:
         message = f"{path}: cannot be made a study's folder: {error.strerror or error}"
-        raise ReplayerError(message, hint="choose another with -o") from error
+        raise UnmadeFolderError(message, hint="choose another with -o") from error
     return journal
 
 

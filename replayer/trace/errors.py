@@ -1,9 +1,15 @@
 """How the trace room refuses."""
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
-__all__ = ["TraceError"]
+__all__ = ["TraceError", "UnmadeTraceError"]
 
 
 class TraceError(ReplayerError):
     """A log cannot be imported, or a folder is no trace that can be read."""
+
+
+class UnmadeTraceError(TraceError):
+    """Nothing can be made where a trace is to be."""
+
+    exit_code = EXIT_ENVIRONMENT

@@ -1,5 +1,6 @@
 """Imports logs into trace folders, with what a user can say about them."""
 
+import errno
 import json
 import os
 from collections.abc import Callable, Sequence
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
 
 from replayer.trace import native
-from replayer.trace.errors import TraceError
+from replayer.trace.errors import TraceError, UnmadeTraceError
 from replayer.trace.windows import Window
 
 __all__ = ["MARKER", "Computed", "ImportOptions", "Probed", "import_trace"]
@@ -91,13 +92,28 @@ def import_trace(
 
     Raises:
         TraceError: What was asked cannot be meant, or a file is missing or damaged.
+        UnmadeTraceError: The folder cannot be made there.
     """
     if not options.roots:
         message = "an import needs at least one root"
         raise TraceError(message, hint="give --root DIR: what lies below it is the trace")
+    _check_place(target)
     roots = [os.fsencode(root) for root in options.roots]
     text = native.import_logs(files, target, roots, _encode(options), progress)
     return cast("dict[str, Any]", json.loads(text))
+
+
+def _check_place(target: Path) -> None:
+    """Refuse a place that takes no trace before a long log is read."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not os.access(target.parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        message = f"{target}: cannot be made: {error.strerror or error}"
+        raise UnmadeTraceError(
+            message, hint="name a trace in a folder that you can write"
+        ) from error
 
 
 def _encode(options: ImportOptions) -> str:

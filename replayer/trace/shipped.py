@@ -9,6 +9,7 @@ from replayer.trace.errors import TraceError
 __all__ = ["find_trace", "shipped_traces"]
 
 TRACE_JSON = "trace.json"
+SCENARIOS = (".yaml", ".yml")
 MOST_NAMED = 20
 """Chosen: names that fit into a hint."""
 
@@ -57,10 +58,17 @@ def _shipped_folder() -> Path:
 
 def _hint_for(folder: Path) -> str:
     """Name a trace inside a folder that is none itself."""
-    inside = next(iter(sorted(folder.glob(f"*/{TRACE_JSON}"))), None) if folder.is_dir() else None
+    if folder.suffix in SCENARIOS:
+        return "a scenario is run: replayer run FILE"
+    inside = _first_inside(folder) if folder.is_dir() else None
     if inside is not None:
         return f"it holds traces, such as {inside.parent}"
     return "make one with 'replayer capture' or 'replayer import'"
+
+
+def _first_inside(folder: Path) -> Path | None:
+    found = (sorted(folder.glob(f"{below}/{TRACE_JSON}")) for below in ("*", "*/*"))
+    return next((traces[0] for traces in found if traces), None)
 
 
 def _nearest(name: str, known: list[str]) -> str:

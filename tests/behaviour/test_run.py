@@ -250,7 +250,7 @@ def test_errors_of_transactions_are_counted_by_op_and_errno_in_locust_too(shell:
         (("--target", "nowhere"), 2, "does not exist"),
         (("-u", "0"), 2, "-u must be from 1 to 1,000,000, got 0"),
         (("-u", "99999999"), 2, "-u must be from 1 to 1,000,000, got 99,999,999"),
-        (("-t", "fast"), 2, "time span"),
+        (("-t", "fast"), 2, "replayer: argument -t/--run-time: Invalid time span"),
         (("--rounds", "0"), 2, "from 1 to 1000"),
         (("--threshold", "loock.p95 < 1s"), 2, "loock"),
         (("--set", "usres.count=1"), 2, "usres"),

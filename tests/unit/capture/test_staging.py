@@ -65,3 +65,9 @@ def test_a_recording_is_what_strace_has_written(tmp_path: Path) -> None:
     assert not staging.holds_recording
     staging.log.write_text("1 exit_group(0) = ?\n")
     assert staging.holds_recording
+
+
+def test_a_folder_that_takes_no_trace_is_the_environments(unwritable: Path) -> None:
+    with pytest.raises(ReplayerError, match="Permission denied") as error:
+        make_staging(unwritable / "trace", [unwritable / "root"])
+    assert error.value.exit_code == 3

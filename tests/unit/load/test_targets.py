@@ -112,3 +112,10 @@ def test_each_failure_has_its_exit_code_and_names_the_path(
     assert isinstance(refusal, kind)
     assert refusal.exit_code == code
     assert str(refusal).startswith("/srv/x: ")
+
+
+def test_a_folder_with_a_comma_in_its_name_is_told_from_two_mount_points(tmp_path: Path) -> None:
+    (tmp_path / "a,b").mkdir()
+    with pytest.raises(TargetError, match="one in its name") as caught:
+        parse_targets([f"nfs={tmp_path}/a,b"])
+    assert "ln -s" in caught.value.hint

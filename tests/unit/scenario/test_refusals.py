@@ -374,3 +374,10 @@ def test_a_damaged_scenario_is_accepted_or_refused_in_one_line_with_its_file(
     message = message_of(SMALL[:start] + text + SMALL[start + length :])
     assert message == "" or message.startswith("s.yaml")
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("name", ["wordpress/front-warm", "traces/linux/untar"])
+def test_a_trace_in_the_place_of_a_scenario_is_told_as_one(name: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        load_scenario(name)
+    assert caught.value.hint == f"it is a trace: replayer replay {name}"

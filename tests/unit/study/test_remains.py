@@ -10,7 +10,7 @@ from replayer.errors import ReplayerError
 from replayer.load.interruption import Interruption
 from replayer.measure.run import Process, this_process
 from replayer.study import flow, remains
-from replayer.study.journal import Attempt, Journal, State
+from replayer.study.journal import Attempt, Journal, State, create_journal
 from tests.unit.runs import RunWriter, make_run
 
 GONE = Process(pid=1, start_ticks=0, boot="another boot")
@@ -89,3 +89,11 @@ def test_a_step_whose_time_is_over_is_asked_to_end_unless_it_removes_its_folders
     found = flow._wait(process, Interruption(), tmp_path / "writes-1", limit_s=0.0)  # noqa: SLF001
     assert found == cut
     assert (process.returncode == 0) != cut
+
+
+def test_a_study_whose_folder_cannot_be_made_blames_the_environment(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    state = State(study="a", targets=(), quick=True, rounds=None)
+    with pytest.raises(ReplayerError, match="cannot be made") as caught:
+        create_journal(tmp_path / "file/study", state)
+    assert caught.value.exit_code == 3

@@ -206,3 +206,11 @@ def test_an_import_that_finds_nothing_says_why(
     told = capsys.readouterr().err
     assert "holds no event: " in told
     assert reason in told
+
+
+def test_a_place_that_takes_no_trace_is_told_before_the_log_is_read(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    options = ImportOptions(roots=(Path("/srv"),))
+    with pytest.raises(TraceError, match="cannot be made") as caught:
+        import_trace([tmp_path / "missing.strace"], tmp_path / "file/trace", options)
+    assert caught.value.exit_code == 3

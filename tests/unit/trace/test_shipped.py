@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from replayer.cli import main
+from replayer.trace import TraceError, find_trace
 
 TRACES = Path(__file__).parents[3] / "traces"
 SHIPPED = sorted(path.parent for path in TRACES.glob("*/*/trace.json"))
@@ -41,3 +42,14 @@ def test_the_front_page_makes_the_calls_that_were_counted_beside_the_trace(
         "fstat": 1730,
         "read": 2540,
     }
+
+
+def test_what_is_no_trace_is_told_with_what_to_do() -> None:
+    top = Path(__file__).parents[3]
+    for word, hint in (
+        ("traces", f"it holds traces, such as {top}/traces/linux/untar"),
+        ("scenarios/small-reads.yaml", "a scenario is run: replayer run FILE"),
+    ):
+        with pytest.raises(TraceError) as caught:
+            find_trace(word, top)
+        assert caught.value.hint == hint

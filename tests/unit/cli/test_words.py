@@ -1,0 +1,36 @@
+"""Command lines as they come from scripts: with variables that are not set."""
+
+from pathlib import Path
+
+import pytest
+
+from replayer.cli import main, parse_words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("clean", ""),
+        ("doctor", "--no-probe", ""),
+        ("report", ""),
+        ("capture", "-o", "trace", "--root", "", "--", "true"),
+        ("run", "small-reads", "-o", ""),
+        ("run", "small-reads", "--junit="),
+    ],
+)
+def test_an_empty_word_is_not_taken_for_the_working_directory(
+    words: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(words) == 2
+    assert "hint: is a variable not set?" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recorded_command_and_a_note_may_have_empty_words() -> None:
+    recorded = parse_words(["capture", "-o", "trace", "--root", ".", "--", "touch", ""])
+    assert recorded.words[-1] == ""
+    assert parse_words(["import", "log", "-o", "t", "--root", "/", "--note", ""]).note == ""
