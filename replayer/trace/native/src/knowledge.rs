@@ -4,10 +4,11 @@ use crate::seat::Seat;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// Threads that a clock keeps; the oldest are forgotten, which costs edges and never correctness (chosen).
-const MOST_THREADS: usize = 256;
-/// Moments that are kept of all threads together, likewise (chosen: 64 MiB of full clocks).
-const MOST_MOMENTS: usize = 1 << 14;
+/// Threads that a clock keeps; the oldest are forgotten, which costs edges and never correctness (chosen: as many as a replay has lanes).
+const MOST_THREADS: usize = 1024;
+/// Moments that are kept of all threads together, likewise, and what their clocks may hold (chosen: 64 MiB).
+const MOST_MOMENTS: usize = 1 << 16;
+const MOST_ENTRIES: usize = 1 << 22;
 
 /// The last row of each thread that is known to have happened, by thread.
 type Clock = Vec<(u32, u64)>;
@@ -25,6 +26,8 @@ pub(crate) struct Knowledge {
     threads: Vec<Known>,
     /// Whose moments are kept, oldest first.
     noted: VecDeque<u32>,
+    /// What the clocks of all moments hold.
+    entries: usize,
 }
 
 impl Knowledge {
@@ -75,8 +78,9 @@ impl Knowledge {
             return;
         }
         known.moments.push_back((now.row, Rc::clone(&known.clock)));
+        self.entries += known.clock.len();
         self.noted.push_back(now.thread);
-        if self.noted.len() > MOST_MOMENTS {
+        while self.noted.len() > MOST_MOMENTS || self.entries > MOST_ENTRIES {
             self.forget_moment();
         }
     }
@@ -86,11 +90,12 @@ impl Knowledge {
         let Some(known) = oldest.and_then(|thread| self.known(thread)) else {
             return;
         };
-        known.moments.pop_front();
+        let forgotten = known.moments.pop_front();
         if known.moments.is_empty() {
             // It has learned nothing for long, and may have ended.
             known.clock = Rc::default();
         }
+        self.entries -= forgotten.map_or(0, |(_, clock)| clock.len());
     }
 }
 
@@ -161,22 +166,24 @@ mod tests {
     #[test]
     fn what_is_kept_has_a_bound_however_many_threads_and_events_there_are() {
         let mut knowledge = Knowledge::default();
-        let threads = 1_000_u32;
-        for row in 1..20_000_u64 {
+        let threads = 2_000_u32;
+        for row in 1..8_000_u64 {
             let [from, now] =
                 [row - 1, row].map(|row| seat(row, u32::try_from(row).unwrap() % threads));
             assert!(knowledge.learn(now, from));
             knowledge.note(now);
         }
         let each = knowledge.threads.iter();
-        let moments: usize = each.clone().map(|known| known.moments.len()).sum();
+        let moments = each.clone().flat_map(|known| &known.moments);
+        let entries: usize = moments.clone().map(|(_, clock)| clock.len()).sum();
         assert_eq!(
-            (moments, knowledge.noted.len()),
-            (MOST_MOMENTS, MOST_MOMENTS)
+            (entries, moments.count()),
+            (knowledge.entries, knowledge.noted.len())
         );
+        assert!(entries <= MOST_ENTRIES && entries + MOST_THREADS > MOST_ENTRIES);
         let longest = each.map(|known| known.clock.len()).max();
         assert_eq!(longest, Some(MOST_THREADS));
         // Of the latest ones it is known.
-        assert!(!knowledge.learn(seat(20_000, 999), seat(19_998, 998)));
+        assert!(!knowledge.learn(seat(8_000, 1_999), seat(7_998, 1_998)));
     }
 }

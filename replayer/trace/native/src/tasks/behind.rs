@@ -3,15 +3,16 @@
 
 use crate::order::Reason;
 use crate::seat::Seat;
+use std::rc::Rc;
 
 /// Kept of a task; of more the oldest are forgotten, which costs edges (chosen: more are seldom waited for before the next is started).
-const MOST: usize = 1024;
+const MOST: usize = 128;
 
 /// Events that the next one waits for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Behind {
-    /// With their numbers, in the order in which they were learned.
-    known: Vec<(u64, Seat, Reason)>,
+    /// With their numbers, in the order in which they were learned; shared with the tasks that were started since.
+    known: Rc<Vec<(u64, Seat, Reason)>>,
     next: u64,
     /// Those with lower numbers were there when the task was started.
     own_from: u64,
@@ -29,37 +30,36 @@ pub(super) struct Left {
 
 impl Behind {
     fn learn(&mut self, seat: Seat, reason: Reason) {
-        if self.known.len() >= MOST {
-            self.known.drain(..MOST / 2);
+        let known = Rc::make_mut(&mut self.known);
+        if known.len() >= MOST {
+            known.drain(..MOST / 2);
         }
-        self.known.push((self.next, seat, reason));
+        known.push((self.next, seat, reason));
         self.next += 1;
     }
 
     /// What is behind a task that another one starts, whose last event is given.
     pub(super) fn of_child(&self, parent: u64, last: Option<Seat>) -> Self {
-        let mut child = Self::default();
-        for (seat, reason) in last
-            .map(|seat| (seat, Reason::Spawn))
-            .into_iter()
-            .chain(self.all())
-        {
-            child.learn(seat, reason);
+        let mut child = Self {
+            born: Some((parent, self.next)),
+            ..self.clone()
+        };
+        if let Some(seat) = last {
+            child.learn(seat, Reason::Spawn);
         }
         child.own_from = child.next;
-        child.born = Some((parent, self.next));
         child
-    }
-
-    fn all(&self) -> impl Iterator<Item = (Seat, Reason)> {
-        self.known.iter().map(|&(_, seat, reason)| (seat, reason))
     }
 
     /// The next event is here, and waits for all of it.
     pub(crate) fn take(&mut self) -> Vec<(Seat, Reason)> {
-        self.known
-            .drain(..)
-            .map(|(_, seat, reason)| (seat, reason))
+        if self.known.is_empty() {
+            return Vec::new();
+        }
+        let known = std::mem::take(&mut self.known);
+        known
+            .iter()
+            .map(|&(_, seat, reason)| (seat, reason))
             .collect()
     }
 
@@ -76,7 +76,7 @@ impl Behind {
         if let Some((parent, next)) = left.born
             && parent == number
         {
-            self.known.retain(|one| one.0 >= next);
+            Rc::make_mut(&mut self.known).retain(|one| one.0 >= next);
         }
         for seat in left.events {
             self.learn(seat, Reason::Wait);
