@@ -8,36 +8,12 @@
 
 mod common;
 
-use common::{Imported, asked};
-use std::fmt::Write;
+use common::{Imported, asked, waits};
 
 /// Two tasks with a descriptor each of one file.
 const BOTH: &str = "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
      1 1700000001.1 openat(AT_FDCWD, \"/r/f\", O_RDWR) = 3\n\
      2 1700000001.2 openat(AT_FDCWD, \"/r/f\", O_RDWR) = 4\n";
-
-/// Whether an event waits for another, by any number of edges and program orders.
-fn waits(trace: &Imported, event: usize, other: usize) -> bool {
-    let edges = trace.trace.edges().unwrap();
-    let row = |row: u64| usize::try_from(row).unwrap();
-    let edges: Vec<_> = edges
-        .iter()
-        .map(|&(to, from)| (row(to), row(from)))
-        .collect();
-    let mut reached = vec![false; trace.events.len()];
-    reached[event] = true;
-    for row in (0..=event).rev().filter(|&row| row > other) {
-        if !reached[row] {
-            continue;
-        }
-        let thread = trace.events[row].thread;
-        let before = (0..row).rev().find(|&at| trace.events[at].thread == thread);
-        let sources = edges.iter().filter(|(to, _)| *to == row);
-        let sources = sources.map(|&(_, from)| from).chain(before);
-        sources.for_each(|at| reached[at] = true);
-    }
-    reached[other]
-}
 
 #[test]
 fn a_lock_that_was_let_go_is_taken_after_that_even_if_it_was_had_sooner() {
@@ -282,70 +258,6 @@ fn what_is_waited_for_may_have_come_while_another_call_was_waited_for() {
         assert_eq!(trace.tree(), ["r d 0"], "{one} {other}");
         assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
     }
-}
-
-#[test]
-fn every_thread_waits_for_what_the_first_one_did_alone() {
-    let trace = asked(
-        "1 1700000001.0 openat(AT_FDCWD, \"/r/f\", O_WRONLY|O_CREAT|O_EXCL, 0644) = 3\n\
-         2 1700000001.1 access(\"/r/g\", F_OK) = -1 ENOENT (No such file or directory)\n\
-         1 1700000001.2 access(\"/r/g\", F_OK) = -1 ENOENT (No such file or directory)\n\
-         3 1700000001.3 openat(AT_FDCWD, \"/r/f\", O_RDONLY) = 3\n",
-    )
-    .import();
-    assert!(waits(&trace, 1, 0) && waits(&trace, 3, 0));
-    assert!(!waits(&trace, 3, 1) && !waits(&trace, 3, 2));
-}
-
-/// A shell that does nothing below the root itself runs two commands; lines between them, and whether the second one waits.
-const IN_A_ROW: &[(&str, bool)] = &[
-    (
-        "1 1700000001.3 wait4(-1, [{WIFEXITED(s)}], 0, NULL) = 2\n",
-        true,
-    ),
-    ("", false),
-    // Through another shell, which has gone.
-    (
-        "4 1700000001.3 wait4(-1, [{WIFEXITED(s)}], 0, NULL) = 2\n\
-         4 1700000001.3 +++ exited with 0 +++\n\
-         1 1700000001.3 wait4(-1, [{WIFEXITED(s)}], 0, NULL) = 4\n",
-        true,
-    ),
-];
-
-#[test]
-fn a_command_waits_for_those_that_its_shell_has_waited_for() {
-    for &(between, is_after) in IN_A_ROW {
-        let shell = if between.contains("4 17") { 4 } else { 1 };
-        let trace = asked(format!(
-            "5 1700000001.0 access(\"/r/e\", F_OK) = -1 ENOENT (No such file or directory)\n\
-             6 1700000001.0 access(\"/r/e\", F_OK) = -1 ENOENT (No such file or directory)\n\
-             1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 4\n\
-             {shell} 1700000001.1 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
-             2 1700000001.2 mkdir(\"/r/a\", 0755) = 0\n\
-             2 1700000001.2 +++ exited with 0 +++\n{between}\
-             1 1700000001.4 clone(child_stack=NULL, flags=SIGCHLD) = 3\n\
-             3 1700000001.5 mkdir(\"/r/b\", 0755) = 0\n"
-        ))
-        .import();
-        assert_eq!(waits(&trace, 3, 2), is_after, "{between}");
-    }
-}
-
-#[test]
-fn what_a_command_has_waited_for_is_not_waited_for_once_more() {
-    let mut text = String::new();
-    for pid in 2..1_000 {
-        let _ = write!(
-            text,
-            "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = {pid}\n\
-             {pid} 1700000001.0 mkdir(\"/r/{pid}\", 0755) = 0\n\
-             {pid} 1700000001.0 +++ exited with 0 +++\n\
-             1 1700000001.0 wait4(-1, [{{WIFEXITED(s)}}], 0, NULL) = {pid}\n"
-        );
-    }
-    let trace = asked(text).import();
-    assert_eq!(trace.trace.edges().unwrap().len(), 997);
 }
 
 #[test]
