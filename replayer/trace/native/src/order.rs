@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 /// Why an event waits for another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Reason {
-    /// The second thread that a log shows: what the first one did until then may have been for it.
+    /// What the first thread of a log did while it was the only one may have been for every other.
     Start,
     Spawn,
     Wait,
@@ -80,6 +80,8 @@ pub(crate) struct Order {
     knowledge: Knowledge,
     /// The last event of each thread.
     last: Vec<Option<Seat>>,
+    /// The last event of the first thread before there was a second one.
+    alone: Option<Seat>,
     /// An event after which names may lead elsewhere.
     barrier: Option<Seat>,
     now: Option<Seat>,
@@ -99,14 +101,16 @@ impl Order {
         self.settle();
         let place = usize::try_from(seat.thread).unwrap_or(usize::MAX);
         let is_new = place >= self.last.len();
-        // What the first thread used before there was a second one was not written down.
-        if is_new && self.is_solo() {
-            let told = |seat: &Seat| causes.iter().any(|&(cause, _)| cause.row >= seat.row);
-            let earlier = self.last.iter().flatten().filter(|&seat| !told(seat));
-            self.candidates
-                .extend(earlier.map(|&seat| (seat, Reason::Start)));
-        }
         if is_new {
+            // What the first thread used before there was a second one was not written down.
+            if self.is_solo() {
+                self.alone = self.last.first().copied().flatten();
+            }
+            // Whatever came later waits for it already.
+            let told = |seat: &Seat| causes.iter().any(|&(cause, _)| cause.row >= seat.row);
+            let alone = self.alone.filter(|seat| !told(seat));
+            self.candidates
+                .extend(alone.map(|seat| (seat, Reason::Start)));
             self.last.resize(place + 1, None);
         }
         let before = self.last.get(place).copied().flatten();

@@ -2,8 +2,9 @@
 
 use crate::access::Access;
 use crate::seat::{Seat, put};
+use rustc_hash::FxHashMap;
 
-/// Ranges kept of a file; more are taken together, which orders more than is needed and never less (chosen).
+/// Ranges kept of a file; more are taken together, one for each thread, which orders more than is needed and never less (chosen).
 const MOST_RANGES: usize = 64;
 
 #[derive(Debug, Clone, Copy)]
@@ -16,9 +17,17 @@ struct Range {
 /// Reads and writes that later ones may have to wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Ranges {
-    writes: Vec<Range>,
-    reads: Vec<Range>,
+    writes: Spans,
+    reads: Spans,
     appends: Appends,
+}
+
+/// Ranges that were read, or written.
+#[derive(Debug, Default)]
+struct Spans {
+    all: Vec<Range>,
+    /// How many were left when they were taken together.
+    left: usize,
 }
 
 /// Writes at the end, wherever that was: they do not wait for each other, but all of them decide what stands behind the first.
@@ -48,8 +57,8 @@ impl Ranges {
 
     fn append(&mut self, seat: Seat, start: i64, mut waits_for: impl FnMut(Seat)) {
         // Who wrote the last byte made the end what it is; who saw the end saw it before.
-        let writes = self.writes.iter().filter(|range| range.end >= start);
-        let reads = self.reads.iter().filter(|range| range.end > start);
+        let writes = self.writes.all.iter().filter(|range| range.end >= start);
+        let reads = self.reads.all.iter().filter(|range| range.end > start);
         for range in writes.chain(reads) {
             waits_for(range.seat);
         }
@@ -66,7 +75,7 @@ impl Ranges {
         mut waits_for: impl FnMut(Seat),
     ) {
         let touching = |range: &&Range| range.start < end && start < range.end;
-        for range in self.writes.iter().filter(touching) {
+        for range in self.writes.all.iter().filter(touching) {
             waits_for(range.seat);
         }
         if self.appends.from.is_some_and(|from| from < end) {
@@ -76,50 +85,70 @@ impl Ranges {
         }
         let covered = |range: &Range| start <= range.start && range.end <= end;
         if access == Access::Read {
-            self.reads
-                .retain(|range| !(covered(range) && range.seat.thread == seat.thread));
-            append(&mut self.reads, Range { start, end, seat });
+            let again = |range: &Range| covered(range) && range.seat.thread == seat.thread;
+            self.reads.replace_latest(again, Range { start, end, seat });
             return;
         }
-        for range in self.reads.iter().filter(touching) {
+        for range in self.reads.all.iter().filter(touching) {
             waits_for(range.seat);
         }
         if end == i64::MAX && self.appends.from.is_some_and(|from| start <= from) {
             self.appends = Appends::default();
         }
-        self.writes.retain(|range| !covered(range));
-        self.reads.retain(|range| !covered(range));
-        append(&mut self.writes, Range { start, end, seat });
+        self.writes.all.retain(|range| !covered(range));
+        self.reads.all.retain(|range| !covered(range));
+        self.writes.append(Range { start, end, seat });
     }
 }
 
-fn append(ranges: &mut Vec<Range>, range: Range) {
-    // What a thread goes on with is one range: sequential reads and writes stay small.
-    if let Some(last) = ranges.last_mut()
-        && last.seat.thread == range.seat.thread
-        && last.end == range.start
-    {
-        last.end = range.end;
-        last.seat = range.seat;
-        return;
+impl Spans {
+    /// Add a range in the place of some of the latest ones; that older ones stay orders nothing more.
+    fn replace_latest(&mut self, is_old: impl Fn(&Range) -> bool, range: Range) {
+        let first = self.all.len().saturating_sub(MOST_RANGES);
+        let latest = self.all.get(first..).unwrap_or_default();
+        if latest.iter().any(&is_old) {
+            let mut at = 0;
+            self.all.retain(|range| {
+                at += 1;
+                at <= first || !is_old(range)
+            });
+        }
+        self.append(range);
     }
-    ranges.push(range);
-    if ranges.len() > MOST_RANGES {
-        let mut merged: Vec<Range> = Vec::new();
-        for range in ranges.drain(..) {
-            match merged
-                .iter_mut()
-                .find(|other| other.seat.thread == range.seat.thread)
-            {
+
+    fn append(&mut self, range: Range) {
+        // What a thread goes on with is one range: sequential reads and writes stay small.
+        if let Some(last) = self.all.last_mut()
+            && last.seat.thread == range.seat.thread
+            && last.end == range.start
+        {
+            last.end = range.end;
+            last.seat = range.seat;
+            return;
+        }
+        self.all.push(range);
+        // Of many threads more ranges than that are left each time: it is not done again before there are twice as many.
+        if self.all.len() > MOST_RANGES.max(2 * self.left) {
+            self.take_together();
+        }
+    }
+
+    fn take_together(&mut self) {
+        let mut places: FxHashMap<u32, usize> = FxHashMap::default();
+        let mut together: Vec<Range> = Vec::new();
+        for range in self.all.drain(..) {
+            let place = *places.entry(range.seat.thread).or_insert(together.len());
+            match together.get_mut(place) {
                 Some(other) => {
                     other.start = other.start.min(range.start);
                     other.end = other.end.max(range.end);
                     other.seat = other.seat.max(range.seat);
                 }
-                None => merged.push(range),
+                None => together.push(range),
             }
         }
-        *ranges = merged;
+        self.left = together.len();
+        self.all = together;
     }
 }
 
@@ -181,7 +210,28 @@ mod tests {
                 Access::Write,
             );
         }
-        assert!(ranges.writes.len() <= MOST_RANGES);
+        assert!(ranges.writes.all.len() <= MOST_RANGES);
         assert!(!touch(&mut ranges, 10_000, 9, (100, 101), Access::Read).is_empty());
+    }
+
+    #[test]
+    fn who_writes_waits_for_all_of_many_threads_that_read() {
+        let mut ranges = Ranges::default();
+        let threads = 50_000_u32;
+        for row in 0..2 * threads {
+            touch(
+                &mut ranges,
+                u64::from(row),
+                row % threads,
+                (0, 9),
+                Access::Read,
+            );
+        }
+        assert!(ranges.reads.all.len() <= 2 * threads as usize);
+        let mut waits = touch(&mut ranges, 200_000, threads, (0, 9), Access::Write);
+        waits.sort_unstable();
+        waits.retain(|&row| row >= u64::from(threads));
+        assert_eq!(waits.len(), threads as usize);
+        assert!(ranges.reads.all.is_empty());
     }
 }

@@ -1,5 +1,6 @@
 //! Processes and threads: their descriptors and working directories, inherited and shared as the kernel does it.
 
+mod behind;
 mod descriptors;
 mod living;
 
@@ -8,6 +9,7 @@ use crate::op::Op;
 use crate::scope::Spot;
 use crate::seat::Seat;
 use crate::stretch::LastCall;
+use behind::{Behind, Left};
 use living::Living;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -91,12 +93,10 @@ pub(crate) struct Task {
     pub(crate) spawning: Option<Shares>,
     /// When that was entered.
     pub(crate) spawning_ns: Option<i64>,
-    /// The last event of the task that spawned it, before it did.
-    pub(crate) parent_event: Option<Seat>,
     /// Its last event.
     pub(crate) last_event: Option<Seat>,
-    /// Last events of children that it has waited for since.
-    pub(crate) reaped: Vec<Seat>,
+    /// What has happened since, or before its first one.
+    pub(crate) behind: Behind,
 }
 
 /// All tasks that live.
@@ -114,8 +114,8 @@ pub(crate) struct Tasks {
     default_cwd: Option<Spot>,
     /// Tasks that were taken for somebody's child by guess.
     pub(crate) guessed: u64,
-    /// Last events of tasks that have ended and were not waited for yet.
-    ended: FxHashMap<u64, Seat>,
+    /// What is left of tasks that have ended and were not waited for yet.
+    ended: FxHashMap<u64, Left>,
 }
 
 impl Tasks {
@@ -151,10 +151,10 @@ impl Tasks {
             umask: USUAL_UMASK,
             users: 0,
         });
-        self.insert(number, files, cwd, None);
+        self.insert(number, files, cwd, Behind::default());
     }
 
-    fn insert(&mut self, number: u64, files: usize, cwd: usize, parent_event: Option<Seat>) {
+    fn insert(&mut self, number: u64, files: usize, cwd: usize, behind: Behind) {
         if let Some(table) = self.tables.get_mut(files) {
             table.users += 1;
         }
@@ -174,9 +174,8 @@ impl Tasks {
                 early: None,
                 spawning: None,
                 spawning_ns: None,
-                parent_event,
                 last_event: None,
-                reaped: Vec::new(),
+                behind,
             },
         );
     }
@@ -235,8 +234,8 @@ impl Tasks {
         let Some(task) = self.living.get(parent) else {
             return Vec::new();
         };
-        let (mut files, mut cwd, event) =
-            (task.files, task.cwd, task.last_event.or(task.parent_event));
+        let (mut files, mut cwd) = (task.files, task.cwd);
+        let behind = task.behind.of_child(parent, task.last_event);
         let mut copied = Vec::new();
         if !shares.files {
             let table = self.tables.get(files).cloned().unwrap_or_default();
@@ -248,7 +247,7 @@ impl Tasks {
         {
             cwd = self.add_cwd(Cwd { users: 0, ..copy });
         }
-        self.insert(child, files, cwd, event);
+        self.insert(child, files, cwd, behind);
         copied
     }
 
@@ -290,8 +289,8 @@ impl Tasks {
         if self.ended.len() >= MOST_ENDED {
             self.ended.clear();
         }
-        self.ended
-            .extend(task.last_event.map(|seat| (number, seat)));
+        let left = task.behind.leave(task.last_event);
+        self.ended.extend(left.map(|left| (number, left)));
         if let Some(table) = self.tables.get_mut(task.files) {
             table.users = table.users.saturating_sub(1);
             if table.users == 0 {
@@ -309,9 +308,9 @@ impl Tasks {
 
     /// A task has waited for another that had ended.
     pub(crate) fn reap(&mut self, number: u64, child: u64) {
-        let seat = self.ended.remove(&child);
-        if let (Some(task), Some(seat)) = (self.get_mut(number), seat) {
-            task.reaped.push(seat);
+        let left = self.ended.remove(&child);
+        if let (Some(task), Some(left)) = (self.get_mut(number), left) {
+            task.behind.reap(number, left);
         }
     }
 

@@ -8,35 +8,12 @@
 
 mod common;
 
-use common::{Imported, asked};
+use common::{Imported, asked, waits};
 
 /// Two tasks with a descriptor each of one file.
 const BOTH: &str = "1 1700000001.0 clone(child_stack=NULL, flags=SIGCHLD) = 2\n\
      1 1700000001.1 openat(AT_FDCWD, \"/r/f\", O_RDWR) = 3\n\
      2 1700000001.2 openat(AT_FDCWD, \"/r/f\", O_RDWR) = 4\n";
-
-/// Whether an event waits for another, by any number of edges and program orders.
-fn waits(trace: &Imported, event: usize, other: usize) -> bool {
-    let edges = trace.trace.edges().unwrap();
-    let row = |row: u64| usize::try_from(row).unwrap();
-    let edges: Vec<_> = edges
-        .iter()
-        .map(|&(to, from)| (row(to), row(from)))
-        .collect();
-    let mut reached = vec![false; trace.events.len()];
-    reached[event] = true;
-    for row in (0..=event).rev().filter(|&row| row > other) {
-        if !reached[row] {
-            continue;
-        }
-        let thread = trace.events[row].thread;
-        let before = (0..row).rev().find(|&at| trace.events[at].thread == thread);
-        let sources = edges.iter().filter(|(to, _)| *to == row);
-        let sources = sources.map(|&(_, from)| from).chain(before);
-        sources.for_each(|at| reached[at] = true);
-    }
-    reached[other]
-}
 
 #[test]
 fn a_lock_that_was_let_go_is_taken_after_that_even_if_it_was_had_sooner() {
@@ -259,6 +236,28 @@ fn calls_that_follow_from_each_other_in_a_row_are_all_put_right() {
     assert!(starts.is_sorted(), "{starts:?}");
     assert_eq!(trace.tree(), ["r d 0"]);
     assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+}
+
+#[test]
+fn what_is_waited_for_may_have_come_while_another_call_was_waited_for() {
+    for (one, other) in [(2, 3), (3, 2), (9, 3), (3, 9)] {
+        let trace = asked(format!(
+            "1 1700000001.0 openat(AT_FDCWD, \"/r\", O_RDONLY|O_DIRECTORY) = 3\n\
+             {one} 1700000001.1 mkdir(\"/r/a\", 0755 <unfinished ...>\n\
+             {other} 1700000001.2 mkdir(\"/r/a/b\", 0755 <unfinished ...>\n\
+             1 1700000001.3 openat(AT_FDCWD, \"/r/a/b/c\", O_WRONLY|O_CREAT|O_EXCL, 0644) = 4\n\
+             1 1700000001.4 write(4, \"x\"..., 5) = 5\n\
+             {one} 1700000001.5 <... mkdir resumed>) = 0\n\
+             1 1700000001.6 close(4) = 0\n\
+             {other} 1700000001.7 <... mkdir resumed>) = 0\n\
+             1 1700000001.8 close(3) = 0\n",
+        ))
+        .import();
+        let starts: Vec<i64> = trace.events.iter().map(|event| event.start_ns).collect();
+        assert!(starts.is_sorted(), "{one} {other}: {starts:?}");
+        assert_eq!(trace.tree(), ["r d 0"], "{one} {other}");
+        assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+    }
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::counts::Counts;
 use crate::error::TraceError;
 use crate::files::Files;
 use crate::op::Op;
-use crate::order::{Order, Reason};
+use crate::order::Order;
 use crate::paths::PathId;
 use crate::requests::Requests;
 use crate::scope::Scope;
@@ -243,14 +243,8 @@ impl Tracker {
         task.calls_then = self.counts.calls;
         task.last_op = Some(op);
         task.last_end_ns = call.end_ns();
-        let mut causes: Vec<(Seat, Reason)> = task
-            .reaped
-            .drain(..)
-            .map(|seat| (seat, Reason::Wait))
-            .collect();
-        if task.last_event.replace(seat).is_none() {
-            causes.extend(task.parent_event.map(|seat| (seat, Reason::Spawn)));
-        }
+        let causes = task.behind.take();
+        task.last_event = Some(seat);
         if thread == free {
             self.threads.push(call.task);
         }

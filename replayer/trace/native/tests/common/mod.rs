@@ -175,3 +175,27 @@ impl Imported {
         self.folder.path().join("trace")
     }
 }
+
+/// Whether an event waits for another, by any number of edges and program orders.
+#[allow(dead_code, reason = "not every test binary uses it")]
+pub(crate) fn waits(trace: &Imported, event: usize, other: usize) -> bool {
+    let edges = trace.trace.edges().unwrap();
+    let row = |row: u64| usize::try_from(row).unwrap();
+    let edges: Vec<_> = edges
+        .iter()
+        .map(|&(to, from)| (row(to), row(from)))
+        .collect();
+    let mut reached = vec![false; trace.events.len()];
+    reached[event] = true;
+    for row in (0..=event).rev().filter(|&row| row > other) {
+        if !reached[row] {
+            continue;
+        }
+        let thread = trace.events[row].thread;
+        let before = (0..row).rev().find(|&at| trace.events[at].thread == thread);
+        let sources = edges.iter().filter(|(to, _)| *to == row);
+        let sources = sources.map(|&(_, from)| from).chain(before);
+        sources.for_each(|at| reached[at] = true);
+    }
+    reached[other]
+}

@@ -3,7 +3,9 @@
 use crate::call::{Call, Outcome};
 use crate::formats::strace::decode::Decoders;
 use crate::formats::strace::scan::{Scanned, Shape, scan_call};
+use crate::tracker::overlap::may_show;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 
 /// The first half of a call.
 #[derive(Debug, Default)]
@@ -13,8 +15,8 @@ pub(crate) struct Half {
     pub(crate) start_ns: Option<i64>,
     /// Calls of the log that had ended then.
     pub(crate) calls: u64,
-    /// It was waited for in vain: nothing waits for it any more.
-    given_up: bool,
+    /// Its number among those that are worth waiting for.
+    turn: Option<u64>,
 }
 
 /// A call as it was entered.
@@ -56,6 +58,10 @@ impl Entered<'_> {
 #[derive(Debug, Default)]
 pub(crate) struct Halves {
     of: FxHashMap<u64, Half>,
+    /// Tasks of those that are worth waiting for, in the order in which they were entered: what they do, results of others may
+    /// show, and nobody has waited for them in vain.
+    awaitable: BTreeMap<u64, u64>,
+    turns: u64,
     /// Halves that were put together: their room is used again.
     spare: Vec<Half>,
 }
@@ -64,6 +70,8 @@ pub(crate) struct Halves {
 const LONGEST_HALF_BYTES: usize = 64 << 10;
 /// Halves whose room is kept (chosen: more are seldom open at once).
 const MOST_SPARE: usize = 16;
+/// Those that a result is held against, the latest ones (chosen: far more than there are processors to make calls).
+const MOST_LOOKED_AT: usize = 128;
 
 impl Half {
     pub(crate) fn entered(&self, task: u64) -> Entered<'_> {
@@ -93,17 +101,31 @@ impl Halves {
         half.head.extend_from_slice(kept);
         half.start_ns = start_ns;
         half.calls = calls;
-        half.given_up = false;
-        self.of.insert(task, half).is_none()
+        half.turn = may_show(name).then_some(self.turns);
+        self.turns += 1;
+        let is_first = self.remove(task).is_none();
+        self.put_back(task, half);
+        is_first
+    }
+
+    fn remove(&mut self, task: u64) -> Option<Half> {
+        let half = self.of.remove(&task)?;
+        if let Some(turn) = half.turn {
+            self.awaitable.remove(&turn);
+        }
+        Some(half)
     }
 
     /// The half of a task's call of this name.
     pub(crate) fn take(&mut self, task: u64, name: &[u8]) -> Option<Half> {
-        self.of.remove(&task).filter(|half| half.name == name)
+        self.remove(task).filter(|half| half.name == name)
     }
 
     /// The call has not returned after all.
     pub(crate) fn put_back(&mut self, task: u64, half: Half) {
+        if let Some(turn) = half.turn {
+            self.awaitable.insert(turn, task);
+        }
         self.of.insert(task, half);
     }
 
@@ -116,14 +138,14 @@ impl Halves {
 
     /// The task has ended. Whether it was in a call.
     pub(crate) fn end(&mut self, task: u64) -> bool {
-        self.of.remove(&task).is_some()
+        self.remove(task).is_some()
     }
 
     /// A task goes on under the number of another one, which has ended.
     pub(crate) fn supersede(&mut self, ended: u64, by: u64) {
-        self.of.remove(&ended);
-        if let Some(half) = self.of.remove(&by) {
-            self.of.insert(ended, half);
+        self.remove(ended);
+        if let Some(half) = self.remove(by) {
+            self.put_back(ended, half);
         }
     }
 
@@ -131,19 +153,47 @@ impl Halves {
         self.of.contains_key(&task)
     }
 
-    pub(crate) fn give_up(&mut self, task: u64) {
-        if let Some(half) = self.of.get_mut(&task) {
-            half.given_up = true;
-        }
+    /// Wait no more for those of some tasks.
+    pub(crate) fn give_up(&mut self, is_meant: impl Fn(u64) -> bool) {
+        let of = &mut self.of;
+        self.awaitable.retain(|_, task| {
+            let given_up = of.get_mut(task).filter(|_| is_meant(*task));
+            given_up.map(|half| half.turn = None).is_none()
+        });
     }
 
-    /// Those that are worth waiting for, by task.
+    /// The latest of those that are worth waiting for, by task.
     pub(crate) fn awaitable(&self) -> impl Iterator<Item = (u64, &Half)> {
-        let each = self.of.iter().map(|(&task, half)| (task, half));
-        each.filter(|(_, half)| !half.given_up)
+        let latest = self.awaitable.values().rev().take(MOST_LOOKED_AT);
+        latest.filter_map(|&task| Some((task, self.of.get(&task)?)))
     }
 
     pub(crate) fn count(&self) -> usize {
         self.of.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_of_many_halves_are_looked_at_and_none_that_was_given_up() {
+        let mut halves = Halves::default();
+        for task in 0..10_000 {
+            halves.begin(task, (b"mkdir", b"\"/r/a\", 0777"), None, 0);
+            halves.begin(20_000 + task, (b"accept", b"3"), None, 0);
+        }
+        let looked: Vec<u64> = halves.awaitable().map(|(task, _)| task).collect();
+        assert_eq!(
+            (looked.len(), looked.first()),
+            (MOST_LOOKED_AT, Some(&9_999))
+        );
+        halves.give_up(|task| task > 10);
+        let half = halves.take(9_999, b"mkdir").unwrap();
+        halves.put_back(9_999, half);
+        halves.supersede(5, 6);
+        let looked: Vec<u64> = halves.awaitable().map(|(task, _)| task).collect();
+        assert_eq!(looked, [10, 9, 8, 7, 5, 4, 3, 2, 1, 0]);
     }
 }

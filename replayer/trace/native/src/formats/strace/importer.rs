@@ -5,12 +5,11 @@ use crate::call::{Call, Kind, Outcome, Passing};
 use crate::error::TraceError;
 use crate::formats::Clock;
 use crate::formats::strace::decode::{Decoders, has_no_path};
-use crate::formats::strace::halves::{Entered, Half, Halves};
+use crate::formats::strace::halves::{Entered, Halves};
 use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call, without_notice};
 use crate::formats::strace::streams::{LogLine, Streams};
 use crate::formats::strace::waiting::Waiting;
 use crate::tracker::Tracker;
-use crate::tracker::overlap::may_show;
 use rustc_hash::FxHashSet;
 
 /// A line that program output or strace itself cut, until the next line tells.
@@ -79,7 +78,7 @@ impl Importer {
             return Ok(true);
         }
         let at = Moment {
-            task: self.task(line),
+            task: self.task(line.task),
             time_ns: line.time_ns,
             meanwhile: 0,
         };
@@ -120,8 +119,8 @@ impl Importer {
     }
 
     /// Whose line it is. Lines without a number belong to the first task, which may get a number later on.
-    pub(super) fn task(&mut self, line: &LogLine<'_>) -> u64 {
-        match line.task {
+    pub(super) fn task(&mut self, told: Option<u64>) -> u64 {
+        match told {
             None => {
                 self.unnumbered = true;
                 UNNUMBERED
@@ -341,8 +340,7 @@ impl Importer {
         if !self.is_whole || !self.waiting.cause().is_none_or(is_awaited) {
             return None;
         }
-        let shows = |(_, half): &(u64, &Half)| may_show(&half.name);
-        let mut others = self.halves.awaitable().filter(shows).peekable();
+        let mut others = self.halves.awaitable().peekable();
         others.peek()?;
         let wanting = tracker.wanting(call)?;
         others

@@ -9,12 +9,13 @@ use crate::input::Input;
 use crate::lines::Line;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::rc::Rc;
 
 /// A line and where it stands.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogLine<'a> {
     /// Of its log.
-    pub(crate) name: &'a str,
+    pub(crate) name: &'a Rc<str>,
     pub(crate) number: u64,
     /// Whose line it is, where it or the name of its log says so.
     pub(crate) task: Option<u64>,
@@ -29,7 +30,7 @@ pub(crate) struct LogLine<'a> {
 /// A log, and the line of it that was read last.
 pub(crate) struct Source {
     input: Input,
-    pub(crate) name: String,
+    pub(crate) name: Rc<str>,
     /// The process that a file of -ff belongs to.
     task: Option<u64>,
     number: u64,
@@ -60,7 +61,7 @@ impl Streams {
         };
         for input in inputs {
             streams.sources.push(Source {
-                name: input.path.display().to_string(),
+                name: input.path.display().to_string().into(),
                 task: task_of(&input.path),
                 input,
                 number: 0,

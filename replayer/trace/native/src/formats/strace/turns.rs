@@ -3,9 +3,11 @@
 use crate::error::TraceError;
 use crate::formats::strace::importer::Importer;
 use crate::formats::strace::streams::{LogLine, Streams};
+use crate::formats::strace::waiting::KeptLine;
 use crate::formats::{Clock, Progress};
 use crate::input::Input;
 use crate::tracker::Tracker;
+use rustc_hash::FxHashSet;
 
 /// Lines between two looks at whether somebody wants to stop.
 const PROGRESS_LINES: u64 = 1 << 16;
@@ -19,9 +21,11 @@ pub(crate) fn import(
     let mut streams = Streams::open(inputs)?;
     let mut importer = Importer::new();
     loop {
-        let kept = importer.waiting.next();
+        let kept = importer.next_kept();
         let line = if let Some(kept) = &kept {
             kept.line()
+        } else if importer.waiting.is_full() && importer.give_up() {
+            continue;
         } else if let Some(source) = streams.next_line()? {
             tracker.counts.lines += 1;
             source.line()
@@ -30,11 +34,21 @@ pub(crate) fn import(
         } else {
             break;
         };
-        if !importer.take(tracker, &line)? {
+        let is_new = kept.is_none();
+        let (understood, turn) = importer.take(tracker, &line)?;
+        if !understood {
             let counts = &mut tracker.counts;
             counts.strange(line.name, line.number, line.whole);
         }
-        if kept.is_none()
+        if turn != Turn::Come {
+            let again = if is_new {
+                Some(KeptLine::of(&line))
+            } else {
+                kept
+            };
+            importer.keep(turn, again);
+        }
+        if is_new
             && tracker.counts.lines.is_multiple_of(PROGRESS_LINES)
             && !progress(tracker.counts.lines)
         {
@@ -44,39 +58,75 @@ pub(crate) fn import(
     Ok(importer.finish(tracker, &streams))
 }
 
+/// Whether the turn of a line has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Turn {
+    Come,
+    /// It waits for a call, and those that waited for it wait behind it.
+    First,
+    /// It stands behind lines that wait.
+    Behind,
+}
+
 impl Importer {
-    /// Take a line when its turn has come. False where it cannot be understood.
-    fn take(&mut self, tracker: &mut Tracker, line: &LogLine<'_>) -> Result<bool, TraceError> {
+    /// The next line that is kept and whose turn has come: while others wait, one of the task that they wait for.
+    fn next_kept(&mut self) -> Option<KeptLine> {
+        if self.waiting.is_empty() {
+            return None;
+        }
+        // The rest of a line that was cut is the next one, whosever that is.
+        let cause = self.waiting.cause().filter(|_| self.cut.is_none());
+        let mut waiting = std::mem::take(&mut self.waiting);
+        let line = waiting.next(|task| cause.is_none_or(|cause| self.task(task) == cause));
+        self.waiting = waiting;
+        line
+    }
+
+    /// Take a line if its turn has come. Also false where it cannot be understood.
+    fn take(
+        &mut self,
+        tracker: &mut Tracker,
+        line: &LogLine<'_>,
+    ) -> Result<(bool, Turn), TraceError> {
         let cause = self.waiting.cause();
         self.is_whole = self.cut.is_none();
-        let mut understood = true;
-        if self.is_whole && cause.is_some_and(|cause| cause != self.task(line)) {
-            self.waiting.keep(line);
-        } else {
-            understood = self.line(tracker, line)?;
-            if self.waiting.cause() != cause {
-                self.waiting.keep_first(line);
-            } else if self.has_returned(cause) {
-                self.waiting.end();
-            }
+        if self.is_whole && cause.is_some_and(|cause| cause != self.task(line.task)) {
+            return Ok((true, Turn::Behind));
         }
-        if self.waiting.is_full() {
-            self.give_up();
+        let understood = self.line(tracker, line)?;
+        if self.waiting.cause() != cause {
+            return Ok((understood, Turn::First));
         }
-        Ok(understood)
+        if self.has_returned(cause) {
+            self.waiting.end();
+        }
+        Ok((understood, Turn::Come))
+    }
+
+    fn keep(&mut self, turn: Turn, line: Option<KeptLine>) {
+        let Some(line) = line else { return };
+        match turn {
+            Turn::Come => {}
+            Turn::First => self.waiting.keep_first(line),
+            Turn::Behind => self.waiting.keep(line),
+        }
     }
 
     fn has_returned(&self, cause: Option<u64>) -> bool {
         self.cut.is_none() && cause.is_some_and(|cause| !self.halves.is_under_way(cause))
     }
 
-    /// The call that is waited for does not return: go on without it. False where none is.
+    /// The call that is waited for does not return: go on without it, and without all others of which no line has come
+    /// meanwhile. False where nothing waits.
     fn give_up(&mut self) -> bool {
-        let cause = self.waiting.cause();
-        if let Some(cause) = cause {
-            self.halves.give_up(cause);
-            self.waiting.end();
+        if self.waiting.cause().is_none() {
+            return false;
         }
-        cause.is_some()
+        let waiting = std::mem::take(&mut self.waiting);
+        let heard_of: FxHashSet<u64> = waiting.tasks().map(|task| self.task(task)).collect();
+        self.waiting = waiting;
+        self.halves.give_up(|task| !heard_of.contains(&task));
+        self.waiting.end();
+        true
     }
 }

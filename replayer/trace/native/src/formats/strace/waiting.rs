@@ -2,14 +2,17 @@
 
 use crate::formats::strace::streams::LogLine;
 use std::collections::VecDeque;
+use std::rc::Rc;
 
-/// Lines that are kept until a call returns (chosen: some thousand; calls that overlap return within a few lines).
-const MOST_BYTES: usize = 256 << 10;
+/// What lines that are kept until a call returns may take (chosen: some thousand lines; calls that overlap return within a few).
+const MOST_BYTES: usize = 512 << 10;
+/// What a line takes beside its text.
+const LINE_BYTES: usize = size_of::<Option<KeptLine>>();
 
 /// A line, kept.
 #[derive(Debug)]
 pub(crate) struct KeptLine {
-    name: String,
+    name: Rc<str>,
     number: u64,
     task: Option<u64>,
     time_ns: Option<i64>,
@@ -20,9 +23,9 @@ pub(crate) struct KeptLine {
 }
 
 impl KeptLine {
-    fn of(line: &LogLine<'_>) -> Self {
+    pub(crate) fn of(line: &LogLine<'_>) -> Self {
         Self {
-            name: line.name.to_owned(),
+            name: Rc::clone(line.name),
             number: line.number,
             task: line.task,
             time_ns: line.time_ns,
@@ -43,17 +46,22 @@ impl KeptLine {
             text: crate::bytes::from(&self.whole, self.rest),
         }
     }
+
+    fn bytes(&self) -> usize {
+        self.whole.len() + LINE_BYTES
+    }
 }
 
 /// Lines whose turn has not come, in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Waiting {
-    /// The task whose call must return first.
+    /// The task whose call must return before the first of them.
     cause: Option<u64>,
-    kept: VecDeque<KeptLine>,
+    /// None where one was taken before its turn.
+    kept: VecDeque<Option<KeptLine>>,
+    /// The next one to be looked at; those before it wait.
+    at: usize,
     bytes: usize,
-    /// Lines that wait no more.
-    ready: VecDeque<KeptLine>,
 }
 
 impl Waiting {
@@ -66,16 +74,22 @@ impl Waiting {
         self.cause = Some(cause);
     }
 
-    /// Keep the line that began to wait: it comes before those that waited for it.
-    pub(crate) fn keep_first(&mut self, line: &LogLine<'_>) {
-        self.bytes += line.whole.len();
-        self.kept.push_front(KeptLine::of(line));
+    /// Keep the line that began to wait: it comes before those that waited for it. What is waited for may be kept already.
+    pub(crate) fn keep_first(&mut self, line: KeptLine) {
+        self.bytes += line.bytes();
+        self.kept.push_front(Some(line));
+        self.at = 1;
     }
 
     /// Keep a line behind those that wait.
-    pub(crate) fn keep(&mut self, line: &LogLine<'_>) {
-        self.bytes += line.whole.len();
-        self.kept.push_back(KeptLine::of(line));
+    pub(crate) fn keep(&mut self, line: KeptLine) {
+        self.bytes += line.bytes();
+        self.kept.push_back(Some(line));
+        self.at = self.kept.len();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.kept.is_empty()
     }
 
     /// Whether they are too many.
@@ -86,13 +100,85 @@ impl Waiting {
     /// Nothing waits any more.
     pub(crate) fn end(&mut self) {
         self.cause = None;
-        self.bytes = 0;
-        self.kept.append(&mut self.ready);
-        std::mem::swap(&mut self.kept, &mut self.ready);
+        self.at = 0;
     }
 
-    /// The next line whose turn has come again.
-    pub(crate) fn next(&mut self) -> Option<KeptLine> {
-        self.ready.pop_front()
+    /// Take the next line of a task that is meant; the others go on waiting.
+    pub(crate) fn next(
+        &mut self,
+        mut is_meant: impl FnMut(Option<u64>) -> bool,
+    ) -> Option<KeptLine> {
+        while let Some(place) = self.kept.get_mut(self.at) {
+            self.at += 1;
+            if place.as_ref().is_some_and(|line| is_meant(line.task)) {
+                let line = place.take();
+                self.bytes -= line.as_ref().map_or(0, KeptLine::bytes);
+                self.drop_taken();
+                return line;
+            }
+        }
+        None
+    }
+
+    fn drop_taken(&mut self) {
+        while self.kept.front().is_some_and(Option::is_none) {
+            self.kept.pop_front();
+            self.at = self.at.saturating_sub(1);
+        }
+    }
+
+    /// Whose they are.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = Option<u64>> {
+        self.kept.iter().flatten().map(|line| line.task)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(task: u64, text: &[u8]) -> KeptLine {
+        KeptLine::of(&LogLine {
+            name: &"log".into(),
+            number: 1,
+            task: Some(task),
+            time_ns: None,
+            too_long: false,
+            whole: text,
+            text,
+        })
+    }
+
+    #[test]
+    fn lines_without_a_text_take_room_too() {
+        let mut waiting = Waiting::default();
+        waiting.begin(7);
+        let most = (0..).take_while(|_| {
+            waiting.keep(line(1, b""));
+            !waiting.is_full()
+        });
+        assert!(most.count() * LINE_BYTES <= MOST_BYTES);
+    }
+
+    #[test]
+    fn those_of_the_task_that_is_waited_for_come_first_and_the_others_in_their_order() {
+        let mut waiting = Waiting::default();
+        waiting.begin(7);
+        for (task, text) in [(1, b"a"), (7, b"b"), (2, b"c"), (7, b"d")] {
+            waiting.keep(line(task, text));
+        }
+        waiting.keep_first(line(3, b"x"));
+        let mut taken = |task: Option<u64>| {
+            let line = waiting.next(|told| task.is_none() || told == task);
+            line.map(|line| line.whole)
+        };
+        assert_eq!(taken(Some(7)), Some(b"b".to_vec()));
+        assert_eq!(taken(Some(7)), Some(b"d".to_vec()));
+        assert_eq!(taken(Some(7)), None);
+        waiting.end();
+        let rest: Vec<u8> = std::iter::from_fn(|| waiting.next(|_| true))
+            .flat_map(|line| line.whole)
+            .collect();
+        assert_eq!((rest.as_slice(), waiting.bytes), (&b"xac"[..], 0));
     }
 }
