@@ -114,7 +114,7 @@ def test_a_folder_that_cannot_be_entered_is_reported_while_that_lasts(
     scene, place = broken.scene, broken.place
     other = tmp_path / "other"
     other.mkdir()
-    words = ("--rounds", "2", "-t", "8s", "--target", f"other={other}")
+    words = ("--rounds", "2", "-t", "18s", "--target", f"other={other}")
     scene.begin("look.yaml", *words)
     scene.wait_until_measuring()
     scene.happens()
