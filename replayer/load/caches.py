@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from replayer.engine import evict_machine_caches
 from replayer.errors import ReplayerError
+from replayer.load.eviction import may_evict_machine
 from replayer.load.ground import Ground
 from replayer.load.options import CacheState
 from replayer.load.targets import MountError
-from replayer.load.threads import call_in_thread
 
 __all__ = ["Procedure", "choose_procedure", "refuse_idle_remount", "remount"]
 
@@ -58,8 +57,7 @@ class MachineCold:
 
     def prepare(self, ground: Ground) -> None:
         """Sync and drop."""
-        del ground
-        call_in_thread(evict_machine_caches)
+        ground.evict_machine()
 
 
 class FilesCold:
@@ -95,7 +93,7 @@ def choose_procedure(state: CacheState, remount_command: str | None) -> Procedur
         case "cold" if remount_command is not None:
             return Remounted(remount_command)
         case "cold":
-            return MachineCold() if call_in_thread(evict_machine_caches) else FilesCold()
+            return MachineCold() if may_evict_machine() else FilesCold()
 
 
 def refuse_idle_remount(state: CacheState, remount_command: str | None) -> None:

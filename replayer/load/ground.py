@@ -14,11 +14,12 @@ from typing import TypeVar
 
 import gevent
 
-from replayer.engine import Engine, Finding, Plan, Sandbox, Task
+from replayer.engine import Engine, Finding, Plan, Sandbox
 from replayer.errors import ReplayerError
+from replayer.load.eviction import MachineEviction
 from replayer.load.interruption import InterruptedRunError, Interruption
 from replayer.load.marker import hand_on, take_over
-from replayer.load.patience import Patience
+from replayer.load.patience import Patience, Work
 from replayer.load.progress import Progress
 from replayer.load.targets import MountError, Target, explain
 from replayer.load.threads import call_within
@@ -197,6 +198,14 @@ class Ground:
         for sandbox in self.sandboxes:
             self._work("evicting", partial(sandbox.evict, self.works.plan, THREADS))
 
+    def evict_machine(self) -> None:
+        """Have all mounts of the machine synced, and all its caches dropped.
+
+        Raises:
+            ReplayerError: A call hangs, or the kernel refuses.
+        """
+        self._work("dropping caches for", MachineEviction)
+
     def read_back(self, engine: Engine, target: int, budget_s: float) -> None:
         """Have the engine read what its users wrote here, and judge it; a signal ends that.
 
@@ -264,7 +273,7 @@ class Ground:
             message = f"{path}: {error}"
             raise ReplayerError(message, hint="only folders that a run made are used") from error
 
-    def _work(self, doing: str, start: Callable[[], Task]) -> Finding:
+    def _work(self, doing: str, start: Callable[[], Work[R]]) -> R:
         """Start a task, wait for it while others run, and return what it found."""
         self.works.interruption.check(f"{doing} {self.target.name}")
         task = start()
@@ -278,14 +287,12 @@ class Ground:
         interruption.check(what)
         return found
 
-    def _finish(self, doing: str, task: Task, cancelled: Callable[[], bool]) -> Finding:
+    def _finish(self, doing: str, task: Work[Finding], cancelled: Callable[[], bool]) -> Finding:
         """Do the same at a run's end, whatever has ended it."""
         patience = Patience(self.works.patience_s, self.works.patience_s)
         return self._poll((task, patience), doing, cancelled)
 
-    def _poll(
-        self, work: tuple[Task, Patience], doing: str, cancelled: Callable[[], bool]
-    ) -> Finding:
+    def _poll(self, work: tuple[Work[R], Patience], doing: str, cancelled: Callable[[], bool]) -> R:
         """Wait for a task, saying what hangs, and return what it found.
 
         Raises:
@@ -304,14 +311,14 @@ class Ground:
             report(task.done_entries, task.total_entries, task.done_bytes)
             return self._result(task)
 
-    def _look(self, task: Task, patience: Patience) -> None:
+    def _look(self, task: Work[object], patience: Patience) -> None:
         for hang in patience.look(task):
             self.works.progress.alarm(hang)
         if patience.is_over:
             self.is_hanging = True
             raise patience.give_up(self.target.name, str(self.target.paths[0]))
 
-    def _result(self, task: Task) -> Finding:
+    def _result(self, task: Work[R]) -> R:
         try:
             return task.result()
         except OSError as error:

@@ -105,3 +105,22 @@ def test_calls_that_last_are_reported_while_they_do(broken: Broken) -> None:
     assert ending.outcomes == frozenset()
     assert list(scene.mount.glob("replayer-2*")) == []
     scene.tell("open takes 7 s", "FUSE pass-through", ending)
+
+
+@long
+def test_a_folder_that_cannot_be_entered_is_reported_while_that_lasts(
+    broken: Broken, tmp_path: Path
+) -> None:
+    scene, place = broken.scene, broken.place
+    other = tmp_path / "other"
+    other.mkdir()
+    words = ("--rounds", "2", "-t", "18s", "--target", f"other={other}")
+    scene.begin("look.yaml", *words)
+    scene.wait_until_measuring()
+    scene.happens()
+    place.suffer(access={"delay_s": 7})  # users ask for it when they enter, and at no other time
+    scene.wait_until_told("chdir .")
+    place.suffer()
+    ending = scene.end()
+    assert ending.code in {0, 4}, ending.said
+    scene.tell("access takes 7 s", "FUSE pass-through", ending)

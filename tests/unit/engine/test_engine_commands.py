@@ -1,6 +1,7 @@
 """Interactive users do what commands say."""
 
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,16 @@ def test_what_is_no_command_is_refused(talk: Talk, command: bytes, message: str)
 def test_only_interactive_users_obey(talk: Talk) -> None:
     with pytest.raises(RuntimeError, match="user 1 is not interactive"):
         talk.engine.submit(1, b'{"begin": "a"}')
+
+
+def test_users_that_obey_outlast_the_segments_of_the_others(talk: Talk, until: Until) -> None:
+    engine = talk.engine  # its interactive user is there before the first segment
+    engine.start_user(1)
+    for turn in range(2):
+        engine.begin_segment(0, turn, 0)
+        until(lambda: engine.busy_users() == 0)
+        began = time.monotonic()
+        assert engine.end_segment(60_000_000_000) == []
+        assert time.monotonic() - began < 10
+        assert engine.running_users() == 2
+        assert talk.call("mkdir", path=f"d{turn}", mode=0o755).outcome == "ok"

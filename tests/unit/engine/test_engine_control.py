@@ -15,6 +15,7 @@ from tests.unit.engine.drafts import Drafts, Make, Until
 
 FOREVER = {"duration_ns": None, "transactions": None}
 MINUTE = {"const": 60_000_000_000}
+FOREVER_NS = 2**62
 
 
 def outcomes(engine: Engine, op: str) -> dict[str, int]:
@@ -61,6 +62,43 @@ def test_time_after_the_last_transaction_is_not_measured(
     lines = (tmp_path / "record/events.jsonl").read_text().splitlines()
     phases = {event["phase"]: event["t_s"] for event in map(json.loads, lines) if "phase" in event}
     assert 0 <= phases["idle"] - phases["measured"] < 0.4
+
+
+def test_calls_of_a_long_transaction_count_in_the_second_in_which_they_end(
+    drafts: Drafts, sandbox: Sandbox, until: Until
+) -> None:
+    # 10 ms of computing after each call, in pieces too short to sleep.
+    busy = {"do": "think", "time": drafts.const(50_000)}
+    turn = [
+        drafts.call("stat", path=0),
+        {"do": "repeat", "times": drafts.const(200), "steps": [busy]},
+    ]
+    steps = [
+        drafts.name(0, "a"),
+        {"do": "repeat", "times": drafts.const(1_000_000), "steps": turn},
+    ]
+    plan = drafts.plan(steps, stop=FOREVER)
+    sandbox.lay_out(plan, 1).result()
+    engine = Engine(plan, [[sandbox]], interval_ns=100_000_000)
+    try:
+        engine.start_user(0)
+        engine.begin_segment(0, 0, FOREVER_NS)
+        found: list[int] = []
+
+        def look() -> int:
+            rows = [row for interval in engine.drain_intervals() for row in interval.rows]
+            found.extend(row.histogram.count for row in rows if row.op == "stat")
+            return len(found)
+
+        until(lambda: look() > 1)
+        assert sum(found) < 64  # as many calls are handed over together at most
+        engine.measure()
+        engine.end_segment(0)
+    finally:
+        engine.close()
+    counts = {row.phase: row.histogram.count for row in engine.totals() if row.op == "stat"}
+    assert counts["warm-up"] >= sum(found)
+    assert counts.get("measured", 0) < 10  # what was done in the warm-up is no part of it
 
 
 def test_a_second_segment_needs_the_first_to_end(

@@ -17,7 +17,9 @@ pub(crate) const NAG: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// At the gate, or not part of segments at all.
+    /// Not part of segments at all.
+    Apart,
+    /// At the gate.
     Waiting,
     /// In a segment.
     Busy,
@@ -95,11 +97,14 @@ impl Crowd {
             }));
         }
         let thread = spawn()?;
-        let joins = paced && inner.segment.is_some();
-        inner.busy += usize::from(joins);
-        inner.rested_ns = inner.rested_ns.filter(|_| !joins);
+        let state = match (paced, &inner.segment) {
+            (false, _) => State::Apart,
+            (true, None) => State::Waiting,
+            (true, Some(_)) => State::Busy,
+        };
+        inner.busy += usize::from(state == State::Busy);
+        inner.rested_ns = inner.rested_ns.filter(|_| state != State::Busy);
         inner.interactive |= !paced;
-        let state = if joins { State::Busy } else { State::Waiting };
         let pulse = Arc::clone(pulse);
         inner.members.insert(
             pulse.user,

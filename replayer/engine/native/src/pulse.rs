@@ -32,6 +32,8 @@ const KIND: u64 = 3 << 48;
 
 impl Place {
     pub(crate) const NOWHERE: Place = Place(0);
+    /// The run's folder itself.
+    pub(crate) const FOLDER: Place = Place(1);
 
     #[inline]
     pub(crate) fn entry(dataset: u16, entry: u32) -> Place {
@@ -56,6 +58,9 @@ impl Place {
     /// The path, for a person.
     pub(crate) fn path(self, program: &Program, pulse: &Pulse) -> Vec<u8> {
         let low = usize::try_from(self.0 & 0xFFFF_FFFF).unwrap_or(0);
+        if self == Place::FOLDER {
+            return b".".to_vec();
+        }
         let path = match self.0 & KIND {
             ENTRY => {
                 let dataset = usize::try_from((self.0 >> 32) & 0xFFFF).unwrap_or(0);

@@ -8,7 +8,7 @@ use crate::lock::hold;
 use crate::ops::{Op, outcome_of_errno};
 use crate::pace::{Paced, Pacer};
 use crate::program::Pace;
-use crate::pulse::{CUT, Pulse, STOP};
+use crate::pulse::{CUT, Place, Pulse, STOP};
 use crate::record::event::Event;
 use crate::replay::play::Band;
 use crate::segment::Segment;
@@ -113,7 +113,7 @@ fn live<K: Places>(core: &Core, pulse: &Arc<Pulse>) {
 pub(crate) fn enter<K: Kernel>(core: &Core, pulse: &Pulse, target: u16) -> Option<K> {
     pulse.set_target(target);
     let folder = core.folder(target, pulse.user)?;
-    match K::enter(folder) {
+    match pulse.show(Op::Chdir, Place::FOLDER, || K::enter(folder)) {
         Ok(kernel) => Some(kernel),
         Err(errno) => {
             refuse(core, pulse, target, errno);

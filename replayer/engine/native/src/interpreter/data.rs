@@ -1,7 +1,7 @@
 //! Ops that move data of an open file; some are series of calls, each an op.
 
 use super::{Act, Done, Interpreter};
-use crate::ops;
+use crate::ops::{self, Op};
 use crate::program::{DataCall, Draw};
 use crate::sys::{Answer, Kernel};
 use rustix::io::Errno;
@@ -192,7 +192,11 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             return self.refuse(act, Errno::BADF);
         };
         // Not a timed call. A copy onto the end of its own file would go on until the device is full.
-        let held = self.kernel.fstat(from).unwrap_or(u64::MAX);
+        let ask = || self.kernel.fstat(from);
+        let held = self
+            .pulse
+            .show(Op::Fstat, act.place, ask)
+            .unwrap_or(u64::MAX);
         self.until_nothing(act, held, |kernel| kernel.copy_file_range(from, to, size))
     }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 const BATCH: usize = 64;
 /// A batch this full is handed over when a transaction ends.
 const HALF: usize = 32;
-/// A batch older than this is handed over when a transaction ends.
+/// A batch older than this is handed over when a call or a transaction ends: calls count in the second in which they did.
 const OLD_NS: u64 = 20_000_000;
 
 /// A finished transaction, for whoever listens.
@@ -184,9 +184,10 @@ impl Journal {
             bytes,
             free_ns: end_ns.max(self.busy_until_ns),
         });
-        if self.batch.len() >= HALF || end_ns.saturating_sub(self.flushed_ns) >= OLD_NS {
-            self.flush();
-            self.flushed_ns = end_ns;
+        if self.batch.len() >= HALF {
+            self.hand_over(end_ns);
+        } else {
+            self.hand_over_old(end_ns);
         }
     }
 
@@ -204,6 +205,20 @@ impl Journal {
         self.in_call_ns += ns;
         self.last = (outcome.0, self.last.1 + ns);
         self.push(op as u8, outcome, bytes, ns);
+        self.hand_over_old(end_ns);
+    }
+
+    #[inline]
+    fn hand_over_old(&mut self, now_ns: u64) {
+        if now_ns.saturating_sub(self.flushed_ns) >= OLD_NS {
+            self.hand_over(now_ns);
+        }
+    }
+
+    #[cold]
+    fn hand_over(&mut self, now_ns: u64) {
+        self.flush();
+        self.flushed_ns = now_ns;
     }
 
     #[inline]

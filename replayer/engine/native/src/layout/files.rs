@@ -60,6 +60,7 @@ pub(crate) fn warm(folder: OwnedFd, program: &Arc<Program>, threads: usize) -> T
     let program = Arc::clone(program);
     Task::start(folder, threads, move |crew| {
         // Written out first: otherwise the clock runs while what was laid out goes to the disk or server.
+        crew.job.at("syncfs", b"");
         below::sync_whole(crew.folder()).map_err(Fault::at(b""))?;
         let tree = counted(crew, &program);
         stat_directories(crew, &tree)?;
@@ -218,6 +219,7 @@ impl Made<'_> {
 }
 
 fn root_mode(crew: &Crew) -> Result<u32, Fault> {
+    crew.job.at("stat", b"");
     let status = below::status(crew.folder()).map_err(Fault::at(b""))?;
     Ok(status.mode)
 }
