@@ -93,10 +93,15 @@ def _part(scope: Scope, word: str) -> dict[str, Any]:
 
 def _check_literal(book: Book, key: Key, template: str) -> None:
     """Refuse what can be seen to be no path; placeholders stand for a component's part each."""
-    shown = "".join("x" if kind == "part" else text for kind, text in template_parts(template))
+    parts = template_parts(template)
+    shown = "".join(_shortest(text) if kind == "part" else text for kind, text in parts)
     problem = check_path(shown)
     if problem is not None:
         raise refuse(book, key, f"({template}) {problem}")
+
+
+def _shortest(word: str) -> str:
+    return "x" * RANDOM_DIGITS if word == "random" else "x"
 
 
 def _pick(scope: Scope, step: StepPart, place: Place, key: Key) -> dict[str, Any]:
@@ -104,9 +109,10 @@ def _pick(scope: Scope, step: StepPart, place: Place, key: Key) -> dict[str, Any
     types = TYPES[place.kind or _usual_kind(step)]
     candidates = candidates_of(book.entries[dataset], types)
     if candidates == 0:
-        kind = place.kind or _usual_kind(step)
+        kind = (place.kind or _usual_kind(step)).replace("any", "").strip()
+        what = f"{kind} entry" if kind else "entry"
         hint = "give the dataset entries, or take in: and name: for files that are made later"
-        raise refuse(book, (*key, "from"), f"picks from {dataset}, which has no {kind} entry", hint)
+        raise refuse(book, (*key, "from"), f"picks from {dataset}, which has no {what}", hint)
     if place.pick == "own" and candidates < book.users:
         message = (
             f"wants files for each user, but {dataset} has {candidates} for {book.users} users"

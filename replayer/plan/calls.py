@@ -11,6 +11,7 @@ from replayer.plan.bindings import (
     compile_template,
     refuse,
 )
+from replayer.plan.bounds import check_bounds, largest_write
 from replayer.plan.scope import Scope
 from replayer.plan.traces import replay_step
 from replayer.scenario import steps as s
@@ -61,6 +62,7 @@ def compile_steps(scope: Scope, steps: Sequence[s.StepPart], key: Key) -> list[P
 
 def _compile_step(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
     inside = (*key, step.do)
+    check_bounds(scope.book, step, inside)
     match step:
         case s.Repeat() | s.Choose() | s.Each() | s.Until():
             return [_compile_block(scope, step, inside)]
@@ -197,6 +199,7 @@ def _calls(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
     if isinstance(step, s.List):
         return _list(scope, step, key)
     expect = _expect(scope, step, key)
+    scope.book.writes(largest_write(scope.book, step))
     op, operands = _operands(scope, step, key)
     return [_call(expect, op, operands)]
 
@@ -281,7 +284,6 @@ def _of_path(scope: Scope, step: s.OfPath, key: Key) -> PlanStep:
         case s.Rename():
             return {"to": scope.slot(step.to.slot), "flags": RENAME[step.existing]}
         case s.Setxattr():
-            scope.book.writes(scope.book.largest(step.size))
             return {"name": step.attribute, "size": scope.draw(step.size)}
         case _:
             return _plain_path(scope, step)
@@ -335,16 +337,11 @@ def _read(scope: Scope, step: s.Read) -> tuple[str, PlanStep]:
 
 
 def _write(scope: Scope, step: s.Write | s.Append) -> tuple[str, PlanStep]:
-    book = scope.book
-    pieces = [step.block] if step.first is None else [step.first, step.block]
-    book.writes(min(book.largest(step.size), max(map(book.largest, pieces))))
     first = {} if step.first is None else {"first": scope.draw(step.first)}
     return step.do, {"total": scope.draw(step.size), **first, "block": scope.draw(step.block)}
 
 
 def _at(scope: Scope, step: s.Pread | s.Pwrite) -> tuple[str, PlanStep]:
-    if isinstance(step, s.Pwrite):
-        scope.book.writes(scope.book.largest(step.size))
     size = {"size": scope.draw(step.size)}
     if isinstance(step.offset, str):
         return f"{step.do}_random", {**size, "align": step.align}

@@ -6,64 +6,25 @@ a run (how large a directory has become) is estimated.
 """
 
 import json
-from collections import defaultdict
+import math
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from replayer.plan.census import Census
-from replayer.plan.room import Room
+from replayer.plan.kinds import MAKING, PATH_OPS, READING, RECORDED_AS, UNTIMED, WRITING
+from replayer.plan.rewriting import Rewriting
+from replayer.plan.room import Room, count_names
 from replayer.plan.spread import ZERO, Spread, constant, pieces, ratio_up, smaller
+from replayer.plan.tally import Tally
 
-__all__ = ["Tally", "expect_transaction"]
+__all__ = ["expect_transaction"]
 
 V = TypeVar("V")
 
 O_CREAT = 0o100
+O_APPEND = 0o2000
+SEEK_END = 2
 ENTRIES_PER_GETDENTS = 800  # 32 KiB of entries of about 40 bytes
-PATH_OPS = frozenset(
-    (
-        *("open", "stat", "lstat", "access", "mkdir", "rmdir", "unlink", "rename", "link"),
-        *("symlink", "readlink", "truncate", "chmod", "chown", "utimens"),
-    )
-)
-"""Ops that fail when a name is not there. Those on xattrs fail when an attribute is not."""
-
-# Ops of traces, see replayer/trace/FORMAT.md.
-READING = frozenset({"read", "readv", "pread", "preadv", "sendfile"})
-WRITING = frozenset({"write", "writev", "pwrite", "pwritev", "copy_file_range"})
-UNTIMED = frozenset({"inherit", "close_exit"})
-"""No calls of the recorded program: made between the timed ones."""
-RECORDED_AS = {"close_dup": "close"}
-MAKING = frozenset({"open", "mkdir", "symlink", "link", "mknod"})
-"""An open may create: a bound, since a census does not tell which one does."""
-
-
-@dataclass
-class Tally:
-    """Expected amounts of one transaction."""
-
-    ops: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-    ends: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-    """Calls among these that only find the end of a file that is copied or sent."""
-    failing_lookups: float = 0.0
-    bytes_read: float = 0.0
-    bytes_written: float = 0.0
-    created: float = 0.0
-    removed: float = 0.0
-    think_ns: float = 0.0
-    replayed_bytes: float = 0.0
-    """Written by a replay: part of ``bytes_written``."""
-    passed_bytes: float = 0.0
-    """Written into files that the transaction removes itself: part of ``bytes_written``."""
-    passed_files: float = 0.0
-    """Made and removed by the transaction itself: part of ``created``."""
-    held_bytes: float = 0.0
-    """Room that a replay, or files that are removed again, need meanwhile and give back."""
-    held_files: float = 0.0
-    """Made by a replay or a transaction, which removes them again, at most at a time."""
-    touched: set[tuple[int, int]] = field(default_factory=set)
-    """Entries of laid-out datasets that may be used: (dataset, index)."""
 
 
 def expect_transaction(census: Census, steps: Sequence[Mapping[str, Any]]) -> Tally:
@@ -75,6 +36,8 @@ def expect_transaction(census: Census, steps: Sequence[Mapping[str, Any]]) -> Ta
     tally.passed_bytes, tally.passed_files = room.passed_bytes, room.passed_files
     tally.held_bytes += room.held_bytes
     tally.held_files += room.held_files
+    tally.kept, tally.hoards = room.kept(), room.hoards
+    tally.passed_bytes += walker.rewriting.finish()
     return tally
 
 
@@ -94,6 +57,9 @@ class _Walker:
         """What each slot is bound to: equal ones are one entry, or the same entries in turn."""
         self.homes: dict[int, int] = {}
         """The dataset of what each slot is bound to."""
+        self.names_of: dict[int, float] = {}
+        """How many names each slot may be bound to, by all users in all transactions."""
+        self.rewriting = Rewriting()
         self.opened_as: dict[int, Hashable] = {}
         """What each open file was bound to when it was opened."""
         self.sizes: dict[int, Spread] = {}
@@ -161,6 +127,7 @@ class _Walker:
         self.names.pop(slot, None)
         self.identities[slot] = self.identity_of(step)
         self.homes[slot] = self.home_of(step)
+        self.names_of[slot] = self.count_names(step)
         if "pick" in step:
             dataset = self.homes[slot]
             self.sizes[slot] = self.census.spread_of_pick(step["pick"])
@@ -173,6 +140,16 @@ class _Walker:
             self.names[slot] = json.dumps(step["name"])
             known = self.written.get(self.names[slot])
             self.sizes[slot] = self.size_of_name(step["name"]) if known is None else known
+
+    def count_names(self, step: Mapping[str, Any]) -> float:
+        """Return how many names a ``bind`` step can give, to all users together."""
+        if "pick" in step:
+            named = float(len(self.census.picked(step["pick"])))
+            return named * self.census.copies(self.home_of(step))
+        parts = step["name"]["parts"] if "name" in step else []
+        own = self.census.copies(self.home_of(step)) > 1
+        users = int(self.census.body["users"])
+        return count_names([*parts, *([{"user": True}] if own else [])], self.names_of, users)
 
     def home_of(self, step: Mapping[str, Any]) -> int:
         """Return the dataset that a ``bind`` step binds something of."""
@@ -192,6 +169,7 @@ class _Walker:
     def copy(self, source: int, slot: int) -> None:
         _copy(self.identities, source, slot)
         _copy(self.homes, source, slot)
+        _copy(self.names_of, source, slot)
         _copy(self.sizes, source, slot)
         _copy(self.names, source, slot)
         _copy(self.places, source, slot)
@@ -235,6 +213,7 @@ class _Walker:
                 self.sizes[step["slot"]] = self.census.sizes_of_type(dataset, kind)
                 self.identities[step["slot"]] = ("each", dataset, kind)
                 self.homes[step["slot"]] = dataset
+                self.names_of[step["slot"]] = float(len(indexes) * self.census.copies(dataset))
                 self.touch(dataset, indexes)
                 self.branch(step[kind], times, len(indexes))
 
@@ -278,8 +257,13 @@ class _Walker:
         self.listed.discard(slot)
         fresh = step["flags"] & O_CREAT
         self.opened_as[slot] = self.identities.get(slot)
+        self.rewriting.end(slot)
         if fresh:
             self.create(slot, times)
+        elif not step["flags"] & O_APPEND:
+            self.rewriting.begin(slot, times * self.sizes.get(slot, ZERO).mean)
+        if step["flags"] & O_APPEND:
+            self.room.grows(self.opened_as[slot])
         self.left[slot] = self.sizes.get(slot, ZERO)
         if fresh and slot in self.names:
             self.left[slot] = self.written[self.names[slot]] = ZERO
@@ -323,7 +307,8 @@ class _Walker:
     def call_rename(self, step: Mapping[str, Any], times: float) -> None:
         self.tally.ops["rename"] += times
         self.sizes[step["to"]] = self.sizes.get(step["path"], ZERO)
-        self.room.moved(self.identities.get(step["path"]), self.identities.get(step["to"]))
+        names = self.names_of.get(step["to"], math.inf)
+        self.room.moved(self.identities.get(step["path"]), self.identities.get(step["to"]), names)
         if step["to"] in self.names:
             self.written[self.names[step["to"]]] = self.sizes[step["to"]]
 
@@ -337,10 +322,16 @@ class _Walker:
             if end > self.left.get(slot, ZERO).maximum:
                 self.left[slot] = constant(end)
 
-    call_pwrite_random = call_pwrite
+    def call_pwrite_random(self, step: Mapping[str, Any], times: float) -> None:
+        if self.sizes.get(step["file"], ZERO).mean:  # within what is there
+            self.rewriting.fits(step["file"], times * self.draw(step["size"]).mean)
+        self.call_pwrite(step, times)
 
     def call_lseek(self, step: Mapping[str, Any], times: float) -> None:
         self.tally.ops["lseek"] += times
+        if step["whence"] == SEEK_END:
+            self.room.grows(self.opened_as.get(step["file"]))
+            self.rewriting.end(step["file"])
         if step["whence"] == 0:
             self.listed.discard(step["file"])
             at = self.draw(step["offset"]).mean
@@ -380,14 +371,18 @@ class _Walker:
 
     def call_link(self, step: Mapping[str, Any], times: float) -> None:
         self.tally.ops["link"] += times
-        self.room.left(self.identities.get(step["path"]))
+        name = self.identities.get(step["path"])
+        self.room.shared(name, self.names_of.get(step["to"], math.inf))
+        self.room.left(name)
 
     def create(self, slot: int, times: float) -> None:
         self.tally.created += times
-        self.room.made(self.identities.get(slot), times)
+        names = self.names_of.get(slot, math.inf)
+        self.room.made(self.identities.get(slot), times, names)
 
     def write(self, file: int, times: float, size_bytes: float) -> None:
         self.tally.bytes_written += times * size_bytes
+        self.rewriting.wrote(file, times * size_bytes)
         self.room.written(self.opened_as.get(file), times, size_bytes)
 
     def gone(self, step: Mapping[str, Any], times: float) -> None:

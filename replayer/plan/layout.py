@@ -9,8 +9,15 @@ from replayer.plan.refusal import PlanError
 from replayer.plan.tables import tabulate
 from replayer.scenario.document import Key
 from replayer.scenario.draws import SizeDraw
-from replayer.scenario.manifests import Entry, check_link, check_path
+from replayer.scenario.manifests import (
+    MAX_FILE_BYTES,
+    Entry,
+    check_link,
+    check_path,
+    sort_entries,
+)
 from replayer.scenario.model import Dataset, Scenario
+from replayer.scenario.places import template_parts
 from replayer.scenario.refusals import show_key
 
 __all__ = ["compile_entries"]
@@ -37,7 +44,11 @@ def _resolve(scenario: Scenario, name: str, seed: int) -> tuple[Entry, ...]:
         entries = _generate(scenario, name, seed)
     else:
         entries = scenario.entries.get(name, ())
-    return (*_moved(scenario, name, entries), *_links(scenario, name))
+    moved, links = _moved(scenario, name, entries), _links(scenario, name)
+    if not links:
+        return moved
+    place = f"{scenario.document.origin(('datasets', name, 'links'))}: datasets.{name}.links"
+    return sort_entries((*moved, *links), place)
 
 
 def _links(scenario: Scenario, name: str) -> list[Entry]:
@@ -74,6 +85,10 @@ def _generate(scenario: Scenario, name: str, seed: int) -> tuple[Entry, ...]:
     sizes = _sizes(dataset, count, Stream(mix64(seed + GAMMA * (number + 1))))
     directories = _directories(dataset, count)
     template = dataset.names or "f{n}"
+    strange = [word for kind, word in template_parts(template) if kind == "part" and word != "n"]
+    if strange:
+        message = f"has {{{strange[0]}}}, and can only have {{n}}"
+        raise _refuse(scenario, ("datasets", name, "names"), message)
     entries = [Entry(path, "d", 0, DIRECTORY_MODE) for path in _with_parents(directories)]
     per_directory = dataset.per_directory or count
     for index, size in enumerate(sizes):
@@ -82,7 +97,8 @@ def _generate(scenario: Scenario, name: str, seed: int) -> tuple[Entry, ...]:
         path = f"{folder}/{file_name}" if folder else file_name
         entries.append(Entry(path, "f", size, FILE_MODE))
     _check_names(scenario, name, entries)
-    return tuple(entries)
+    _check_sizes(scenario, name, entries)
+    return sort_entries(entries, name)
 
 
 def _sizes(dataset: Dataset, count: int, stream: Stream) -> list[int]:
@@ -160,6 +176,13 @@ def _check_names(scenario: Scenario, name: str, entries: list[Entry]) -> None:
             hint = "put {n}, the number of the file, into the template"
             raise _refuse(scenario, key, f"gives {entry.path} twice", hint)
         seen.add(entry.path)
+
+
+def _check_sizes(scenario: Scenario, name: str, entries: list[Entry]) -> None:
+    for entry in entries:
+        if entry.size > MAX_FILE_BYTES:
+            message = f"gives {entry.path} {entry.size:,} bytes, more than {MAX_FILE_BYTES:,}"
+            raise _refuse(scenario, ("datasets", name, "files"), message)
 
 
 def _refuse(scenario: Scenario, key: Key, message: str, hint: str = "") -> PlanError:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from replayer.plan.expectation import PATH_OPS
+from replayer.plan.kinds import PATH_OPS
 from replayer.plan.summary import TransactionSummary
 
 __all__ = ["LIMIT_POINTS", "Likeness", "Row", "calls_of", "compare_calls"]

@@ -4,13 +4,17 @@ Amounts are expected ones, as everywhere in this room's expectations. What is no
 to be removed by the transaction that made it counts as left behind.
 """
 
-from collections.abc import Hashable, Iterator
+import math
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-__all__ = ["Room"]
+from replayer.plan.tally import Kept
+
+__all__ = ["Room", "count_names"]
 
 
 @dataclass
@@ -19,6 +23,9 @@ class _Files:
 
     count: float = 0.0
     size_bytes: float = 0.0
+    names: float = math.inf
+    """Under how many names there can be such files."""
+    appended: bool = False
 
 
 class Room:
@@ -27,11 +34,13 @@ class Room:
     Attributes:
         passed_bytes: Written into files that the transaction removes itself.
         passed_files: These files, and directories.
+        hoards: Whether files that others made get ever new names: then those are made anew.
     """
 
     def __init__(self) -> None:
         self.passed_bytes = 0.0
         self.passed_files = 0.0
+        self.hoards = False
         self._files: dict[Hashable, _Files] = {}
         # Bytes and files that are there now, and were at most, of one turn of the innermost loop.
         self._now = np.zeros(2)
@@ -47,9 +56,19 @@ class Room:
         """The same of files."""
         return float(self._most[1] - self._now[1])
 
-    def made(self, name: Hashable, times: float) -> None:
-        """Something new has a name."""
-        self._files.setdefault(name, _Files()).count += times
+    def kept(self) -> list[Kept]:
+        """Return what is left under names that are used again."""
+        return [
+            Kept(each.count, 0.0 if each.appended else each.size_bytes, each.names)
+            for each in self._files.values()
+            if each.count and math.isfinite(each.names)
+        ]
+
+    def made(self, name: Hashable, times: float, names: float) -> None:
+        """Something new has a name, one of so many."""
+        found = self._files.setdefault(name, _Files())
+        found.count += times
+        found.names = names
         self._add(0.0, 1.0)
 
     def written(self, name: Hashable, times: float, size_bytes: float) -> None:
@@ -58,11 +77,23 @@ class Room:
             self._files[name].size_bytes += times * size_bytes
         self._add(size_bytes, 0.0)
 
-    def moved(self, name: Hashable, to: Hashable) -> None:
-        """Something has another name."""
+    def grows(self, name: Hashable) -> None:
+        """What is written into what has a name is added to what it held."""
+        if name in self._files:
+            self._files[name].appended = True
+
+    def moved(self, name: Hashable, to: Hashable, names: float) -> None:
+        """Something has another name, one of so many."""
         self.left(to)
+        self.shared(name, names)
         if name in self._files:
             self._files[to] = self._files.pop(name)
+            self._files[to].names = names
+
+    def shared(self, name: Hashable, names: float) -> None:
+        """What has a name gets another one, one of so many."""
+        if name not in self._files and math.isinf(names):
+            self.hoards = True
 
     def left(self, name: Hashable) -> None:
         """Removing a name frees nothing any more: the file has another one, too."""
@@ -95,3 +126,23 @@ class Room:
     def _add(self, size_bytes: float, files: float) -> None:
         self._now = self._now + np.array([size_bytes, files])
         self._most = np.maximum(self._most, self._now)
+
+
+def count_names(parts: Sequence[Any], names_of: Mapping[int, float], users: int) -> float:
+    """Return how many names a template of plan format 1 gives to all users in a segment.
+
+    Args:
+        parts: Of the template.
+        names_of: How many names each slot may be bound to.
+        users: How many there are.
+    """
+    found = float(users) if {"user": True} in parts else 1.0
+    for part in parts:
+        match part:
+            case str() | {"user": True} | {"round": True}:
+                pass
+            case {"path_of": int(slot)} | {"name_of": int(slot)}:
+                found *= names_of.get(slot, math.inf)
+            case _:
+                return math.inf
+    return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from replayer.plan.links import find_through_links
@@ -32,6 +33,7 @@ class Book:
         self.traces = Traces(self.entries)
         self.positions: dict[str, dict[str, int]] = {}
         self.signals: dict[str, int] = {}
+        self._largest: dict[int, int] = {}
 
     def position(self, dataset: str, path: str) -> int | None:
         """Return the index of an entry by its path, or None when the dataset does not hold it."""
@@ -71,8 +73,15 @@ class Book:
         if draw.uniform is not None:
             return draw.uniform[1]
         if draw.size_of is not None:
-            return max((e.size for rows in self.entries.values() for e in rows), default=0)
-        return max(tabulate(draw) or [0])
+            return self.largest_entry
+        if id(draw) not in self._largest:  # a scenario outlives its compiler: no number twice
+            self._largest[id(draw)] = max(tabulate(draw) or [0])
+        return self._largest[id(draw)]
+
+    @cached_property
+    def largest_entry(self) -> int:
+        """The size of the largest file of all datasets."""
+        return max((e.size for rows in self.entries.values() for e in rows), default=0)
 
 
 @dataclass

@@ -6,8 +6,9 @@ from typing import Any
 
 from replayer.plan.census import Census
 from replayer.plan.document import Plan
-from replayer.plan.expectation import Tally, expect_transaction
+from replayer.plan.expectation import expect_transaction
 from replayer.plan.naming import say_limits
+from replayer.plan.tally import Tally
 from replayer.plan.traces import TraceSummary, describe_trace
 
 __all__ = ["DatasetSummary", "PlanSummary", "TransactionSummary", "describe_plan"]
@@ -180,8 +181,16 @@ def _growth(plan: Plan, tallies: list[Tally], shares: list[float]) -> tuple[int,
         (tally.bytes_written - tally.replayed_bytes - tally.passed_bytes) * share
         for tally, share in pairs
     )
+    again = [
+        (kept.made_again(count * share), kept.size_bytes / kept.files)
+        for tally, share in pairs
+        for kept in tally.kept
+        if not any(other.hoards for other, used in pairs if used)
+    ]
+    made_again = sum(files for files, _ in again)
     size_bytes = count * (written + created * BLOCK_BYTES) + held
-    return round(size_bytes), round(count * created + held_files)
+    size_bytes -= sum(files * (each + BLOCK_BYTES) for files, each in again)
+    return round(size_bytes), round(count * created - made_again + held_files)
 
 
 def _dataset(census: Census, number: int) -> DatasetSummary:

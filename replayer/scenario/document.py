@@ -167,6 +167,7 @@ class _Reader:
             if not isinstance(name_node, yaml.ScalarNode):
                 self._refuse(name_node, "a key must be a word, got a list or a mapping")
             name = name_node.value
+            self._check_text(name_node)
             if name in seen:
                 self._refuse(name_node, f"{name} is given twice, first on line {seen[name]}")
             if name == "<<":
@@ -181,8 +182,7 @@ class _Reader:
 
     def _scalar(self, node: yaml.Node) -> object:
         text = node.value
-        if any("\ud800" <= char <= "\udfff" for char in text):
-            self._refuse(node, "half of a character: it cannot be written as UTF-8")
+        self._check_text(node)
         if (
             getattr(node, "style", None) is not None
         ):  # quoted or a block: a string whatever it looks like
@@ -194,6 +194,10 @@ class _Reader:
         if _FLOAT.fullmatch(text) and not text.lstrip("+-").isdigit():
             return float(text)
         return str(text)
+
+    def _check_text(self, node: yaml.Node) -> None:
+        if any("\ud800" <= char <= "\udfff" for char in node.value):
+            self._refuse(node, "half of a character: it cannot be written as UTF-8")
 
     def _count(self, node: yaml.Node, around: tuple[int, ...]) -> None:
         self._nodes += 1

@@ -36,7 +36,7 @@ class Lognormal(Part, Generic[T]):
 
 
 class Draw(Part, Generic[T]):
-    """Exactly one of: a constant, a distribution, or the size of what a name is bound to."""
+    """Exactly one of: a constant, or a distribution."""
 
     KINDS: ClassVar[tuple[str, ...]] = (
         "uniform",
@@ -44,7 +44,6 @@ class Draw(Part, Generic[T]):
         "exponential",
         "values",
         "quantiles",
-        "size_of",
     )
 
     const: T | None = None
@@ -80,7 +79,9 @@ class Draw(Part, Generic[T]):
 
 
 class SizeDraw(Draw[Size]):
-    """Bytes."""
+    """Bytes: these may be the size of what a name is bound to."""
+
+    KINDS: ClassVar[tuple[str, ...]] = (*Draw.KINDS, "size_of")
 
 
 class DurationDraw(Draw[Duration]):

@@ -81,7 +81,7 @@ class _Judge:
         ends = []
         for block_key, steps in blocks_of(step, key):
             end = self.block(steps, block_key, inside)
-            if not isinstance(step, Choose):
+            if not isinstance(step, Choose) and end != inside:
                 end = self.block(steps, block_key, end)  # the second time round
             ends.append(end)
         return _joined(step, state, ends)

@@ -5,6 +5,7 @@ models read before they validate, are added here.
 """
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from replayer.scenario.draws import CountDraw, DurationDraw, SizeDraw
@@ -25,7 +26,7 @@ def scenario_schema() -> Schema:
     schema = Scenario.model_json_schema(by_alias=True, ref_template="#/$defs/{model}")
     definitions = schema["$defs"]
     for draw in DRAWS:
-        definitions[draw.__name__] = _draw(definitions[draw.__name__])
+        definitions[draw.__name__] = _draw(definitions[draw.__name__], draw.KINDS)
     for step in STEPS.values():
         _take_word_away(definitions[step.__name__])
     definitions["Place"] = {
@@ -77,11 +78,11 @@ def _tidy(schema: Any) -> Any:  # noqa: ANN401 - any part of a schema
     return {str(key): _tidy(value) for key, value in found.items()}
 
 
-def _draw(model: Schema) -> Schema:
+def _draw(model: Schema, kinds: Sequence[str]) -> Schema:
     """A draw is a single value, or a mapping with one distribution."""
-    properties = dict(model["properties"])
-    single = _without_null(properties.pop("const"))
-    named = {name: _without_null(value) for name, value in properties.items()}
+    properties = model["properties"]
+    single = _without_null(properties["const"])
+    named = {name: _without_null(properties[name]) for name in kinds}
     mapping = {
         "type": "object",
         "properties": named,

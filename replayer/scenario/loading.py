@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from replayer.scenario.document import Document, load_text, parse_document
+from replayer.scenario.expansion import check_expansion
 from replayer.scenario.flow import check_flow
 from replayer.scenario.inclusion import include_files
 from replayer.scenario.manifests import Entry, load_manifest, load_tar, part_of
@@ -89,6 +90,7 @@ def _build(document: Document, folder: Path, overrides: Sequence[str]) -> Scenar
     scenario = scenario.located(document, {})
     check_references(scenario)
     load_scripts(scenario, folder)
+    check_expansion(scenario)
     check_flow(scenario)
     found = scenario.located(document, _load_entries(scenario, folder))
     return found.replaying(load_traces(found, folder))

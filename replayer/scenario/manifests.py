@@ -9,6 +9,7 @@ import lzma
 import re
 import stat
 import tarfile
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -17,6 +18,7 @@ from typing import IO, Literal, TypeAlias, cast
 from replayer.scenario.problems import ScenarioError
 
 __all__ = [
+    "MAX_FILE_BYTES",
     "Entry",
     "EntryType",
     "check_link",
@@ -31,6 +33,10 @@ HEADER = ("path", "type", "size", "mode", "link")
 MAX_ENTRIES = 10_000_000
 MAX_COMPONENT_BYTES = 255  # NAME_MAX of Linux
 MAX_PATH_BYTES = 4000  # plan format 1
+MAX_FILE_BYTES = 2**50  # plan format 1
+DIRECTORY_MODE = 0o755
+BLOCK_BYTES = 512  # tar(5)
+MAX_DIGITS = 19  # of a number of 64 bits
 MAX_LINE = 16_384
 NEIGHBOURS = 25
 """Chosen: of a tenth of a kernel tree, nine in ten directories are then those that were meant."""
@@ -60,7 +66,7 @@ def load_manifest(path: Path) -> tuple[Entry, ...]:
     try:
         with _open_text(path) as file:
             return sort_entries(list(_parse_lines(file, path)), str(path))
-    except (OSError, EOFError, lzma.LZMAError, UnicodeDecodeError) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, UnicodeDecodeError) as error:
         raise ScenarioError(str(path), f"cannot be read: {error}") from None
 
 
@@ -73,9 +79,27 @@ def load_tar(path: Path) -> tuple[Entry, ...]:
     """
     try:
         with tarfile.open(path, "r:*") as archive:
-            return sort_entries(list(_members(archive, str(path))), str(path))
-    except (OSError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
-        raise ScenarioError(str(path), f"cannot be read as a tar archive: {error}") from None
+            entries = list(_members(archive, str(path)))
+            _check_end(archive, str(path))
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, tarfile.TarError) as error:
+        reason = str(error).partition(":\n")[0]  # what every decoder says of it fills lines
+        hint = "tar files are read plain and compressed by gzip, bzip2 or xz"
+        message = f"cannot be read as a tar archive: {reason}"
+        raise ScenarioError(str(path), message, hint=hint) from None
+    return sort_entries(entries, str(path))
+
+
+def _check_end(archive: tarfile.TarFile, source: str) -> None:
+    """Check that reading stopped at the end: the standard library takes any bad header for it.
+
+    Raises:
+        ScenarioError: There is something else than zeros, which mark the end, or nothing.
+    """
+    archive.fileobj.seek(archive.offset)
+    block = archive.fileobj.read(BLOCK_BYTES)
+    if block.strip(b"\0") or len(block) not in {0, BLOCK_BYTES}:
+        message = f"is damaged or cut off: there is no header at byte {archive.offset:,}"
+        raise ScenarioError(source, message, hint="tar tf says what can be read of it")
 
 
 def part_of(entries: Sequence[Entry], percent: int) -> tuple[Entry, ...]:
@@ -126,8 +150,11 @@ def _check_lengths(parts: list[str]) -> str | None:
     return f"is longer than {MAX_PATH_BYTES} bytes" if whole > MAX_PATH_BYTES else None
 
 
-def sort_entries(entries: list[Entry], source: str) -> tuple[Entry, ...]:
+def sort_entries(entries: Sequence[Entry], source: str) -> tuple[Entry, ...]:
     """Check that the entries make a tree, and bring parents before children.
+
+    Directories that nobody listed but something lies in are added, with the mode 0755, as tar and
+    the engines make them.
 
     Raises:
         ScenarioError: A path is there twice, or lies below a file.
@@ -137,19 +164,29 @@ def sort_entries(entries: list[Entry], source: str) -> tuple[Entry, ...]:
         if entry.path in kinds:
             raise ScenarioError(source, f"{entry.path} is there twice")
         kinds[entry.path] = entry.type
+    found: list[Entry] = []
+    seen: set[str] = set()
     for entry in entries:
-        parent = entry.path.rpartition("/")[0]
-        if kinds.get(parent, "d") != "d":
-            raise ScenarioError(
-                source, f"{entry.path} lies below {parent}, which is not a directory"
-            )
-    seen: set[str] = {""}
-    for entry in entries:
-        parent = entry.path.rpartition("/")[0]
-        if parent in kinds and parent not in seen:
-            return tuple(sorted(entries, key=lambda item: item.path.split("/")))
-        seen.add(entry.path)
-    return tuple(entries)
+        above = _unseen_parents(entry.path, seen)
+        for parent in (_parent((*above, entry.path)[0]), *above):
+            if kinds.get(parent, "d") != "d":
+                message = f"{entry.path} lies below {parent}, which is not a directory"
+                raise ScenarioError(source, message)
+        found += [Entry(path, "d", 0, DIRECTORY_MODE) for path in above if path not in kinds]
+        found.append(entry)
+        seen.update(above, (entry.path,))
+    places = {entry.path: number for number, entry in enumerate(found)}
+    if all(places.get(_parent(each.path), -1) < at for at, each in enumerate(found)):
+        return tuple(found)
+    return tuple(sorted(found, key=lambda item: item.path.split("/")))
+
+
+def _unseen_parents(path: str, seen: set[str]) -> list[str]:
+    """Return the directories above a path that are not among those seen, the highest first."""
+    above: list[str] = []
+    while (path := _parent(path)) and path not in seen:
+        above.append(path)
+    return above[::-1]
 
 
 def _open_text(path: Path) -> IO[str]:
@@ -180,8 +217,8 @@ def _parse_line(line: str, place: str) -> Entry:
     if len(fields) != len(HEADER):
         raise ScenarioError(place, f"must have {len(HEADER)} fields, got {len(fields)}")
     path, kind, size, mode, link = fields
-    if path == ".":
-        return Entry(".", "d", 0, 0o755)
+    if path in {"", "."} and kind == "d":  # what find(1) says of where it begins
+        return Entry(".", "d", 0, DIRECTORY_MODE)
     if kind not in {"f", "d", "l"}:
         raise ScenarioError(place, f"type must be f, d or l, got {kind!r}")
     if not size.isdecimal() or not size.isascii():
@@ -189,6 +226,8 @@ def _parse_line(line: str, place: str) -> Entry:
     bits = _parse_octal(mode)
     if bits is None:
         raise ScenarioError(place, f"mode must be octal such as 644, got {mode!r}")
+    if len(size) > MAX_DIGITS:
+        raise ScenarioError(place, f"size must be at most {MAX_FILE_BYTES:,} bytes, got {size}")
     return _checked(Entry(path, cast("EntryType", kind), int(size), bits, link), place)
 
 
@@ -210,12 +249,17 @@ def _checked(entry: Entry, place: str) -> Entry:
             hint = "only relative links that stay inside are laid out"
             raise ScenarioError(place, f"the link {entry.path} {problem}", hint=hint)
         return Entry(entry.path, "l", 0, 0o777, entry.link)
+    if entry.size > MAX_FILE_BYTES:
+        message = f"{entry.path} must have at most {MAX_FILE_BYTES:,} bytes, got {entry.size:,}"
+        raise ScenarioError(place, message)
     return Entry(entry.path, entry.type, entry.size if entry.type == "f" else 0, entry.mode)
 
 
 def check_link(entry: Entry) -> str | None:
     """Return what is wrong with a symbolic link's target, or None."""
     depth = entry.path.count("/")
+    if _CONTROL.search(entry.link) or len(entry.link.encode(errors="replace")) > MAX_PATH_BYTES:
+        return f"points to a name with control characters or of more than {MAX_PATH_BYTES} bytes"
     for part in entry.link.split("/"):
         depth += -1 if part == ".." else int(part not in {"", "."})
         if depth < 0 or entry.link.startswith("/") or not entry.link:

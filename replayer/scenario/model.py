@@ -16,7 +16,17 @@ from replayer.scenario.manifests import Entry
 from replayer.scenario.part import Name, Part
 from replayer.scenario.replay_steps import read_transaction
 from replayer.scenario.steps import Steps
-from replayer.scenario.units import Count, Duration, Percent, Positive, Rate, Size, show_value
+from replayer.scenario.units import (
+    Count,
+    Duration,
+    Percent,
+    Positive,
+    Rate,
+    Seed,
+    Size,
+    Weight,
+    show_value,
+)
 from replayer.trace import TraceFacts
 
 __all__ = [
@@ -152,7 +162,7 @@ class Role(Part):
     """Some users who do something else than the others."""
 
     users: Positive = 1
-    mix: Annotated[Mapping[Name, Count], Field(min_length=1)]
+    mix: Annotated[Mapping[Name, Weight], Field(min_length=1)]
 
 
 class Scenario(Part):
@@ -162,7 +172,7 @@ class Scenario(Part):
     include: Annotated[tuple[str, ...], BeforeValidator(_read_names)] = ()
     about: str = ""
     assumptions: tuple[str, ...] = ()
-    seed: Annotated[Count, Field(lt=2**64)] = 1
+    seed: Seed = 1
     users: Users = Users.model_validate({})
     arrivals: Arrivals | None = None
     duration_ns: Annotated[Duration, Field(gt=0)] | None = Field(None, alias="duration")
@@ -172,7 +182,7 @@ class Scenario(Part):
     written: Content = "random"
     verify: bool = False
     datasets: Mapping[Name, Dataset] = {}
-    mix: Annotated[Mapping[Name, Count], Field(min_length=1)] = {}
+    mix: Annotated[Mapping[Name, Weight], Field(min_length=1)] = {}
     roles: Mapping[Name, Role] = {}
     sequences: Mapping[Name, Annotated[Steps, Field(min_length=1)]] = {}
     transactions: Annotated[

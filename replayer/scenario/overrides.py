@@ -35,6 +35,9 @@ def _apply(document: Document, override: str) -> Document:
     if not equals or not all(names):
         hint = "for example --set users.count=4 or --set docroot.files=5000"
         raise ScenarioError(option, "must be KEY=VALUE", hint=hint)
+    if names == ["include"]:
+        message = "include cannot be set: what a file includes is put in before"
+        raise ScenarioError(option, message, hint="write a file that includes it")
     key = _resolve(document, names, option)
     value = _rooted(key, parse_fragment(text, option))
     changed = _with(document.value, key, value, option)
@@ -89,10 +92,23 @@ def _with(value: object, key: Key, new: object, option: str) -> object:
 
 def _rooted(key: Key, value: object) -> object:
     """Make paths of the command line relative to the current directory, not to the scenario."""
-    is_path = isinstance(value, str) and ("/" in value or Path(value).exists())
-    if is_path and key[0] == "datasets" and key[-1] in {"tar", "manifest"}:
-        return str(Path(str(value)).expanduser().absolute())
+    if isinstance(value, dict):
+        return {name: _rooted((*key, name), inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_rooted((*key, index), inner) for index, inner in enumerate(value)]
+    if isinstance(value, str) and _is_path(key, value):
+        return str(Path(value).expanduser().absolute())
     return value
+
+
+def _is_path(key: Key, value: str) -> bool:
+    """Whether a value names a file; manifests and traces may be those that are shipped."""
+    if key[0] == "datasets" and key[-1] == "tar":
+        return True
+    if key[0] == "datasets" and key[-1] == "manifest":
+        return "/" in value or Path(value).exists()
+    inside_steps = key[0] in {"transactions", "sequences"}
+    return inside_steps and key[-1] == "trace" and Path(value).expanduser().is_dir()
 
 
 def _without_other_sources(value: object, key: Key) -> object:

@@ -1,8 +1,9 @@
 """Steps that are calls on a path."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from replayer.scenario.draws import DurationDraw, SizeDraw
 from replayer.scenario.operands import ZERO, EntryMode, OfEither, OfPath, StepPart, size_of_text
@@ -67,6 +68,14 @@ class Open(OfPath):
     do: Literal["open"]
     flags: tuple[Flag, ...] = ("rdonly",)
     mode: Mode = 0o644
+
+    @model_validator(mode="after")
+    def _has_one_access(self) -> Self:
+        ways = [flag for flag in ("rdonly", "wronly", "rdwr") if flag in self.flags]
+        if len(ways) > 1:
+            message = "has the flags {ways}, of which there can be one"
+            raise PydanticCustomError("flags", message, {"ways": " and ".join(ways)})
+        return self
 
 
 class Stat(OfPath):
@@ -189,8 +198,22 @@ class Utimens(OfEither):
     mtime: DurationDraw | None = None
 
 
+MAX_ATTRIBUTE_BYTES = 255  # XATTR_NAME_MAX of Linux
+
+
+def _fits(name: str) -> str:
+    size_bytes = len(name.encode("utf-8", "surrogatepass"))
+    if size_bytes > MAX_ATTRIBUTE_BYTES:
+        message = "must be at most {most} bytes, got {size_bytes}"
+        context = {"most": MAX_ATTRIBUTE_BYTES, "size_bytes": size_bytes}
+        raise PydanticCustomError("attribute", message, context)
+    return name
+
+
 Attribute = Annotated[
-    str, Field(pattern=r"^(user\.[^\x00]{1,250}|system\.posix_acl_(access|default))$")
+    str,
+    Field(pattern=r"^(user\.[^\x00]{1,250}|system\.posix_acl_(access|default))$"),
+    AfterValidator(_fits),
 ]
 
 

@@ -46,7 +46,10 @@ def _read_pick(value: object) -> object:
         return value
     if isinstance(value, str) and value in words[:3]:
         return value
-    shown = next(iter(value)) if isinstance(value, dict) and value else show_value(value)
+    if isinstance(value, dict) and len(value) != 1:
+        message = "must have one key, hot or zipf, got {count}"
+        raise PydanticCustomError("pick", message, {"count": len(value)})
+    shown = next(iter(value)) if isinstance(value, dict) else show_value(value)
     hint = nearest_hint(str(shown).strip("'"), words, kind="pickers")
     message = "{value} is not a picker"
     raise PydanticCustomError("pick", message, {"value": shown, "hint": hint})

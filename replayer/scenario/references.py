@@ -18,6 +18,8 @@ __all__ = ["OPS", "check_references", "refuse"]
 _SUBJECT = re.compile(r"\s*(?:[^:<>=!\s]+:)?([A-Za-z0-9_-]+)(?:/[a-z_]+)?\.")
 MAX_SIGNALS = 16
 """Signals of plan format 1."""
+MAX_CHAIN = 32
+"""Chosen: a sequence that uses a sequence is two; nobody has thirty."""
 _METRICS = re.compile(r"service|lag|p[0-9]+")
 
 
@@ -164,22 +166,34 @@ def _uses_of(scenario: Scenario) -> dict[str, list[str]]:
 
 
 def _check_cycles(scenario: Scenario, group: str, edges: Mapping[str, list[str]]) -> None:
-    done: set[str] = set()
+    depths: dict[str, int] = {}
     for name in edges:
-        _visit(scenario, group, edges, [name], done)
+        _visit(scenario, group, edges, [name], depths)
 
 
 def _visit(
-    scenario: Scenario, group: str, edges: Mapping[str, list[str]], path: list[str], done: set[str]
-) -> None:
-    if path[-1] in done:
-        return
-    for following in edges[path[-1]]:
+    scenario: Scenario,
+    group: str,
+    edges: Mapping[str, list[str]],
+    path: list[str],
+    depths: dict[str, int],
+) -> int:
+    """Return how many there are in the longest chain that begins with the last of a path."""
+    name = path[-1]
+    if name in depths:
+        return depths[name]
+    deepest = 0
+    for following in edges[name]:
         if following in path:
             loop = " -> ".join([*path[path.index(following) :], following])
             raise refuse(scenario, (group, following), f"contains itself: {loop}")
-        _visit(scenario, group, edges, [*path, following], done)
-    done.add(path[-1])
+        if len(path) <= MAX_CHAIN:
+            deepest = max(deepest, _visit(scenario, group, edges, [*path, following], depths))
+        if len(path) + deepest > MAX_CHAIN:
+            message = f"leads to {MAX_CHAIN} others or more, one through the other"
+            raise refuse(scenario, (group, path[0]), message)
+    depths[name] = 1 + deepest
+    return depths[name]
 
 
 def _check_thresholds(scenario: Scenario) -> None:

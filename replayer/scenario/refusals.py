@@ -88,13 +88,22 @@ def _key_of(location: Sequence[str | int], value: object) -> Key:
 
 def _phrase(details: ErrorDetails) -> str:
     template = PHRASES.get(details["type"])
-    if details["type"] == "too_short":
-        context = details["ctx"]
-        return f"must have at least {context['min_length']} entry, got {context['actual_length']}"
+    if details["type"] in {"too_short", "too_long"}:
+        return _wrong_length(details)
     if template is None:
         return details["msg"]
+    if details.get("ctx", {}).get("expected") == "True":
+        return f"must be true, got {show_value(details['input'])}"
     values = {**details.get("ctx", {}), "input": show_value(details["input"])}
     return template.format_map(values)
+
+
+def _wrong_length(details: ErrorDetails) -> str:
+    context = details["ctx"]
+    bound = f"least {context['min_length']}" if "min_length" in context else ""
+    bound = bound or f"most {context['max_length']}"
+    entries = "entry" if bound.endswith(" 1") else "entries"
+    return f"must have at {bound} {entries}, got {context['actual_length']}"
 
 
 def _hint_for_literal(details: ErrorDetails) -> str:

@@ -60,7 +60,7 @@ from replayer.scenario.path_steps import (
 from replayer.scenario.places import Template
 from replayer.scenario.problems import nearest_hint
 from replayer.scenario.replay_steps import Replay
-from replayer.scenario.units import Count, show_value
+from replayer.scenario.units import Weight, show_value
 
 __all__ = [
     "LOOKS",
@@ -146,7 +146,7 @@ class Repeat(StepPart):
 class Branch(Part):
     """A way of a choice."""
 
-    weight: Count = 1
+    weight: Weight = 1
     steps: "Steps"
 
 

@@ -21,7 +21,9 @@ __all__ = [
     "Percent",
     "Positive",
     "Rate",
+    "Seed",
     "Size",
+    "Weight",
     "read_duration",
     "read_rate",
     "read_size",
@@ -59,6 +61,11 @@ LONGEST_S = 365 * 24 * 3600
 """Chosen: no run lasts for longer, and sums of such times fit."""
 LONGEST = "a year (8760h)"
 
+MOST_RATE, LEAST_RATE = 1_000_000_000.0, 1 / LONGEST_S
+"""Chosen: gaps of a nanosecond, and of the longest run."""
+
+MAX_WEIGHT = 2**32 - 1  # plan format 1
+
 ALL_BITS = 0o7777
 SHOWN = 60
 """Chosen: how much of a wrong value fits into a line."""
@@ -93,7 +100,12 @@ def read_rate(value: object) -> float:
     number, unit = _split(value, RATES, "a rate such as 50/s or 90/min")
     if number <= 0:
         raise PydanticCustomError("bound", "must be more than 0, got {value}", {"value": value})
-    return float(number / RATES[unit])
+    rate = float(number / RATES[unit])
+    if not LEAST_RATE <= rate <= MOST_RATE:
+        message = "must be from once a year to {most}/s, got {value}"
+        context = {"most": int(MOST_RATE), "value": show_value(value)}
+        raise PydanticCustomError("bound", message, context)
+    return rate
 
 
 def _read(value: object, units: Mapping[str, int], wanted: str, most: tuple[int, str]) -> int:
@@ -198,14 +210,28 @@ Percent = Annotated[int, _PERCENT[0], _PERCENT[1]]
 Count = Annotated[
     int,
     BeforeValidator(_read_count),
-    Field(ge=0),
-    WithJsonSchema({"type": "integer", "minimum": 0}),
+    Field(ge=0, le=MAX_VALUE),
+    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_VALUE}),
 ]
 """A whole number, not negative."""
 Positive = Annotated[
     int,
     BeforeValidator(_read_count),
-    Field(ge=1),
-    WithJsonSchema({"type": "integer", "minimum": 1}),
+    Field(ge=1, le=MAX_VALUE),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_VALUE}),
 ]
 """A whole number, at least 1."""
+Seed = Annotated[
+    int,
+    BeforeValidator(_read_count),
+    Field(ge=0, lt=2**64),
+    WithJsonSchema({"type": "integer", "minimum": 0, "exclusiveMaximum": 2**64}),
+]
+"""What random draws come from."""
+Weight = Annotated[
+    int,
+    BeforeValidator(_read_count),
+    Field(ge=0, le=MAX_WEIGHT),
+    WithJsonSchema({"type": "integer", "minimum": 0, "maximum": MAX_WEIGHT}),
+]
+"""How often one of several is drawn, beside the weights of the others."""

@@ -175,11 +175,63 @@ def test_a_file_that_its_transaction_removes_takes_room_once_a_user() -> None:
 
 def test_a_file_that_stays_takes_room_in_each_transaction() -> None:
     assert needed(*steps_of("a-{user}-{seq}")) == times(300)
-    assert needed(*steps_of("a"), "unlink: {in: work, name: b, expect: any}") == times(300)
+    seldom = "unlink: {in: work, name: b, expect: any}"
+    assert needed(*steps_of("a-{seq}"), seldom) == times(300)
+    assert needed(*steps_of("a"), seldom) == times(1)
     again = "unlink: {in: work, name: '{random}', expect: any}"
     assert needed(*steps_of("{random}"), again) == times(300)
     linked = "link: {path: file, to: {in: work, name: 'b-{seq}', as: b}}"
     assert needed(*steps_of("a"), linked, "unlink: file") == times(300)
+
+
+STREAM = """\
+name: stream
+users: {count: 2}
+iterations: 1000
+datasets:
+  work: {directory: true}
+  names: {files: 5, sizes: 1MiB, layout: false}
+  old: {files: 4, sizes: 1MiB}
+mix: {write: 1, turn: 0}
+transactions:
+  turn:
+    - rename: {in: work, name: "f{user}", to: {in: work, name: "f{user}-{seq}", as: kept}}
+  write:
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "size_bytes", "files"),
+    [
+        ('open: {in: work, name: "f{user}", flags: [wronly, create, trunc]}', 2 << 20, 2),
+        ("open: {in: work, name: one, flags: [wronly, create, trunc]}", 1 << 20, 1),
+        ('open: {in: work, name: "f{seq}", flags: [wronly, create, trunc]}', 2000 << 20, 2000),
+        ('open: {in: work, name: "f{user}", flags: [wronly, create, append]}', 2000 << 20, 2),
+        ("open: {from: old, flags: [wronly]}", 0, 0),
+        ("open: {from: old, flags: [wronly, append]}", 2000 << 20, 0),
+    ],
+)
+def test_a_file_that_is_written_again_and_again_takes_room_once(
+    steps: str, size_bytes: int, files: int
+) -> None:
+    text = f"{STREAM}    - {steps}\n    - write: {{size: 1MiB}}\n    - close\n"
+    plain = describe_plan(compile_plan(parse_scenario(STREAM + "    - think: 1us\n", "s")))
+    found = describe_plan(compile_plan(parse_scenario(text, "s")))
+    assert found.inodes - plain.inodes == files
+    assert found.space_bytes - plain.space_bytes == size_bytes + 4096 * files
+
+
+def test_a_file_that_others_rename_takes_room_each_time() -> None:
+    step = 'open: {in: work, name: "f{user}", flags: [wronly, create]}'
+    text = f"{STREAM}    - {step}\n    - write: {{size: 1MiB}}\n"
+    found = describe_plan(compile_plan(parse_scenario(text, "s", ["mix.turn=1"])))
+    assert found.space_bytes > 1000 << 20
+
+
+def test_the_stream_of_the_study_takes_the_room_of_one_file() -> None:
+    study = ["transactions.stream.1.write.size=1.1GB", "iterations=2000", "duration=2h"]
+    found = describe_plan(compile_plan(load_scenario("stream-burst", study)))
+    assert 1_100_000_000 < found.space_bytes < 1_200_000_000
 
 
 def test_files_that_are_there_at_the_same_time_all_take_room() -> None:
@@ -190,7 +242,8 @@ def test_files_that_are_there_at_the_same_time_all_take_room() -> None:
     make = f"each: {{of: list, as: e, file: [{entry}]}}"
     gone = 'each: {of: list, as: e, file: [{unlink: {in: work, name: "{e}"}}]}'
     assert needed(make, gone) == times(15)
-    assert needed(make) == times(1500)
+    assert needed(make) == times(5)
+    assert needed(make.replace('"{e}"', '"{e}-{seq}"')) == times(1500)
 
 
 def test_what_is_removed_one_time_in_four_is_left_three_times() -> None:

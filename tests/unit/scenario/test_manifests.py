@@ -3,6 +3,7 @@
 import gzip
 import io
 import lzma
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -31,6 +32,35 @@ ENTRIES = (
 )
 
 
+def test_what_find_writes_is_a_manifest(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "a").mkdir(parents=True)
+    (tree / "a" / "b").write_bytes(b"123")
+    (tree / "a" / "l").symlink_to("b")
+    written = subprocess.run(
+        ["find", ".", "-printf", r"%P\t%y\t%s\t%m\t%l\n"],
+        cwd=tree,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    path = tmp_path / "tree.tsv"
+    path.write_text(HEADER + written)
+    kinds = {(entry.path, entry.type, entry.size) for entry in load_manifest(path)}
+    assert kinds == {("a", "d", 0), ("a/b", "f", 3), ("a/l", "l", 0)}
+
+
+def test_directories_that_nobody_lists_are_there_before_what_lies_in_them() -> None:
+    files = [Entry("a/b/c", "f", 1, 0o644), Entry("a/d", "f", 1, 0o644), Entry("e", "f", 1, 0o644)]
+    found = sort_entries(files, "s")
+    assert [each.path for each in found] == ["a", "a/b", "a/b/c", "a/d", "e"]
+    assert [each for each in found if each.type == "d"] == [
+        Entry("a", "d", 0, 0o755),
+        Entry("a/b", "d", 0, 0o755),
+    ]
+    assert part_of(found, 100) == found
+
+
 @pytest.mark.parametrize("ending", [".tsv", ".tsv.gz", ".tsv.xz"])
 def test_a_manifest_is_read_plain_or_compressed(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"tree{ending}"
@@ -55,6 +85,10 @@ def test_a_manifest_is_read_plain_or_compressed(tmp_path: Path, ending: str) -> 
         ("a\tl\t0\t777\t../b", "tree.tsv:2: the link a points to '../b', outside"),
         ("a\tf\t1\t644\t\na\tf\t1\t644\t", "tree.tsv: a is there twice"),
         ("a\tf\t1\t644\t\na/b\tf\t1\t644\t", "a/b lies below a, which is not a directory"),
+        ("a\tf\t1\t644\t\na/b/c\tf\t1\t644\t", "a/b/c lies below a, which is not a directory"),
+        (f"a\tf\t{2**51}\t644\t", "tree.tsv:2: a must have at most 1,125,899,906,842,624 bytes"),
+        (f"a\tf\t{'9' * 23}\t644\t", "tree.tsv:2: size must be at most 1,125,899,906,842,624"),
+        (f"a\tl\t0\t777\t{'x' * 4001}", "tree.tsv:2: the link a points to a name with control"),
     ],
 )
 def test_a_foul_line_is_refused_with_its_number(tmp_path: Path, line: str, message: str) -> None:
@@ -139,11 +173,39 @@ def test_another_archive_can_be_unpacked(tmp_path: Path) -> None:
     assert untar.ops["write"] == pytest.approx(sum(pieces) / len(pieces), rel=0.01)
 
 
+@pytest.mark.parametrize("suffix", [".tar", ".tar.gz"])
+def test_an_archive_with_a_damaged_header_is_refused(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x{suffix}"
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w") as archive:
+        for number in range(20):
+            archive.addfile(_member(f"f{number}", 600), io.BytesIO(b"x" * 600))
+    data = bytearray(whole.getvalue())
+    header = 10 * (512 + 1024)
+    data[header + 3] ^= 0xFF
+    path.write_bytes(gzip.compress(data) if suffix == ".tar.gz" else data)
+    with pytest.raises(ScenarioError, match=rf"is damaged or cut off: .* byte {header:,}$"):
+        load_tar(path)
+    data[header + 3] ^= 0xFF
+    path.write_bytes(data[: header + 300])
+    with pytest.raises(ScenarioError, match=rf"is damaged or cut off: .* byte {header:,}$"):
+        load_tar(path)
+    path.write_bytes(data[:header])  # without the two blocks of zeros, as some programs end it
+    assert len(load_tar(path)) == 10
+
+
+def _member(name: str, size: int) -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.size = size
+    return member
+
+
 def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.tar"
     path.write_bytes(b"nothing like it" * 100)
-    with pytest.raises(ScenarioError, match="cannot be read as a tar archive"):
+    with pytest.raises(ScenarioError, match="cannot be read as a tar archive") as refused:
         load_tar(path)
+    assert "\n" not in str(refused.value)
 
 
 @given(st.permutations(["a", "a/b", "a/b/c", "d", "d/e"]))

@@ -44,6 +44,20 @@ def test_paths_of_options_are_relative_to_the_current_directory(
     assert len(scenario.entries["linux"]) == 1
 
 
+def test_paths_inside_mappings_are_relative_to_the_current_directory_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine.tsv").write_text("path\ttype\tsize\tmode\tlink\na\tf\t7\t644\t\n")
+    scenario = load_scenario("rm-rf", ["tree={manifest: ./mine.tsv, per: user}"])
+    assert [entry.path for entry in scenario.entries["tree"]] == ["a"]
+    with pytest.raises(ScenarioError, match=f"the archive {tmp_path}/none.tar does not exist"):
+        load_scenario("rm-rf", ["tree.tar=none.tar"])
+    with pytest.raises(ScenarioError, match=f"{tmp_path}/mine"):
+        load_scenario("wordpress-replay", ["transactions.front_page.trace=mine"])
+
+
 @pytest.mark.parametrize(
     ("option", "message", "hint"),
     [
@@ -55,6 +69,7 @@ def test_paths_of_options_are_relative_to_the_current_directory(
         ("name.first=x", "leads into a single value", ""),
         ("transactions.look.9.open.pick=own", "9 is not a place in a list of 3", ""),
         ("users={count: 2", "not valid YAML", ""),
+        ("include=other.yaml", "include cannot be set", "write a file that includes it"),
     ],
 )
 def test_a_mistake_names_the_option(option: str, message: str, hint: str) -> None:

@@ -1,0 +1,49 @@
+"""What plan format 1 can hold: the sizes, times and counts of a step are held against it.
+
+The engine refuses what is beyond it, but cannot say where a scenario has it from.
+"""
+
+from replayer.plan.bindings import refuse
+from replayer.plan.scope import Book
+from replayer.scenario import steps as s
+from replayer.scenario.document import Key
+from replayer.scenario.references import draws_of
+
+__all__ = ["check_bounds", "largest_write"]
+
+MAX_NUMBER = 2**63 - 1
+MAX_READ_BYTES = 2**30
+MAX_WRITE_BYTES = 2**34 - 4096  # what writes are sliced from is as large, and 4096 bytes
+
+
+def check_bounds(book: Book, step: s.StepPart, key: Key) -> None:
+    """Check that a step asks for no more than an engine can do in one call.
+
+    Raises:
+        PlanError: It can draw a larger number.
+    """
+    for draw_key, draw in draws_of(step, key):
+        _check(book, draw_key, book.largest(draw), MAX_NUMBER)
+    if isinstance(step, s.Read | s.Pread):
+        _check(book, (*key, "size"), book.largest(step.size), MAX_READ_BYTES)
+    written = largest_write(book, step)
+    where = "block" if isinstance(step, s.Write | s.Append) else "size"
+    _check(book, (*key, where), written, MAX_WRITE_BYTES)
+
+
+def largest_write(book: Book, step: s.StepPart) -> int:
+    """Return how many bytes one call of a step writes at most."""
+    match step:
+        case s.Write() | s.Append():
+            pieces = [step.block] if step.first is None else [step.first, step.block]
+            return min(book.largest(step.size), max(map(book.largest, pieces)))
+        case s.Pwrite() | s.Setxattr():
+            return book.largest(step.size)
+        case _:
+            return 0
+
+
+def _check(book: Book, key: Key, value: int, most: int) -> None:
+    if value > most:
+        message = f"must be at most {most:,} for one call, and can be {value:,}"
+        raise refuse(book, key, message)
