@@ -10,6 +10,7 @@ from replayer.analysis.drift import Slope, find_slope
 from replayer.analysis.finding import (
     Acknowledged,
     Analysis,
+    Between,
     Drift,
     FirstTouch,
     Modes,
@@ -43,6 +44,7 @@ __all__ = [
     "WAITS",
     "Acknowledged",
     "Analysis",
+    "Between",
     "Distribution",
     "Drift",
     "Figure",

@@ -6,6 +6,7 @@ from typing import TypeVar
 from replayer.analysis.acknowledgement import find_acknowledged
 from replayer.analysis.attribution import find_outliers, find_tails
 from replayer.analysis.beginnings import find_first_touches
+from replayer.analysis.between import find_between
 from replayer.analysis.changes import find_changes, worth
 from replayer.analysis.finding import Analysis, Modes
 from replayer.analysis.grouping import find_modes
@@ -36,6 +37,7 @@ def analyse(record: RunRecord, summary: Summary) -> Analysis:
         first_touches=_most(touches),
         outliers=_most(find_outliers(works)),
         tails=_most(find_tails(record, works)),
+        between=_most(find_between(record, works)),
         acknowledged=tuple(find_acknowledged(record, summary)),
         notes=tuple(find_shortages(record, series)),
     )

@@ -165,6 +165,17 @@ class Tail(Frozen):
     paths: tuple[SlowPath, ...]
 
 
+class Between(Frozen):
+    """A transaction whose slowest passed their time between calls: with this client."""
+
+    target: str
+    transaction: str
+    p99_ns: int
+    """From the start to the end."""
+    calls_ns: int
+    """More than its calls can have taken: each op's longest, as often as one makes it."""
+
+
 class Promise(Frozen):
     """Where data is when one op has returned."""
 
@@ -193,6 +204,7 @@ class Analysis(Frozen):
     first_touches: tuple[FirstTouch, ...]
     outliers: tuple[Outliers, ...]
     tails: tuple[Tail, ...]
+    between: tuple[Between, ...] = ()
     acknowledged: tuple[Acknowledged, ...]
     notes: tuple[str, ...]
     """What could not be looked for, and why."""

@@ -10,6 +10,7 @@ from typing import Literal
 from replayer.analysis import (
     Acknowledged,
     Analysis,
+    Between,
     Drift,
     FirstTouch,
     Modes,
@@ -62,6 +63,7 @@ def sentences(analysis: Analysis) -> Iterator[Sentence]:
     yield from map(_first_touch, analysis.first_touches)
     yield from map(_modes, analysis.modes)
     yield from _outliers(analysis.outliers)
+    yield from map(_between, analysis.between)
     yield from (found for tail in analysis.tails for found in _tail(tail))
 
 
@@ -206,6 +208,20 @@ def _tail(tail: Tail) -> Iterator[Sentence]:
         f"{tail.percentile} ({format_time_ns(tail.limit_ns)}), at most "
         f"{format_share(tail.explained)} are due to single calls that took as long alone: "
         f"{calls}{often}",
+    )
+
+
+def _between(found: Between) -> Sentence:
+    told = (
+        f"1 of 100 {found.transaction} on {found.target} took {format_time_ns(found.p99_ns)} or "
+        f"more"
+    )
+    return Sentence(
+        "client",
+        "alarm",
+        f"{told}, of which their calls can have taken {format_time_ns(found.calls_ns)} at most: "
+        "the rest passed between calls, while this client had no CPU for them; the p99 is its own",
+        f"{told}, but not in their calls: that p99 is this client's",
     )
 
 
