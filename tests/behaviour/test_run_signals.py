@@ -81,15 +81,21 @@ def test_a_run_that_was_begun_to_outlive_its_terminal_does(shell: Shell, until: 
     assert json.loads(out)["status"] == "finished", err
 
 
+def run_in_terminal(shell: Shell, mount: Path, lasts: str) -> tuple[int, int]:
+    """Start a run with a terminal of its own; return its process and the terminal's other end."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.chdir(shell.home)
+        words = ["-m", "replayer", "run", "tiny.yaml", "--target", str(mount), "-t", lasts]
+        os.execv(sys.executable, [sys.executable, *words, "--quiet"])  # noqa: S606 - its session
+    return pid, terminal
+
+
 def test_a_terminal_that_goes_away_ends_its_run_with_the_results(
     shell: Shell, until: Until
 ) -> None:
     mount = shell.target()
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(shell.home)
-        words = ["-m", "replayer", "run", "tiny.yaml", "--target", str(mount), "-t", "60s"]
-        os.execv(sys.executable, [sys.executable, *words, "--quiet"])  # noqa: S606 - its session
+    pid, terminal = run_in_terminal(shell, mount, "60s")
     until(lambda: is_measuring(shell.home))
     os.close(terminal)
     os.waitpid(pid, 0)
@@ -102,11 +108,7 @@ def test_keys_in_a_terminal_change_nothing_and_the_terminal_stays_as_it_is(
     shell: Shell, until: Until
 ) -> None:
     mount = shell.target()
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.chdir(shell.home)
-        words = ["-m", "replayer", "run", "tiny.yaml", "--target", str(mount), "-t", "3s"]
-        os.execv(sys.executable, [sys.executable, *words, "--quiet"])  # noqa: S606 - its session
+    pid, terminal = run_in_terminal(shell, mount, "3s")
     until(lambda: is_measuring(shell.home))
     modes = termios.tcgetattr(terminal)[3]
     os.write(terminal, b"SwS")

@@ -2,9 +2,7 @@
 
 import pytest
 
-from replayer.plan import compile_plan
-from replayer.scenario import ScenarioError, parse_scenario
-from tests.unit.scenario.texts import changed
+from tests.unit.scenario.texts import changed, expect_refusal
 
 AFTER_LOOK = "    - close\n  make"
 
@@ -134,10 +132,4 @@ BEYOND = {
 
 @pytest.mark.parametrize("mistake", BEYOND)
 def test_what_is_beyond_a_plan_is_refused_with_its_line(mistake: str) -> None:
-    text, message, hint = BEYOND[mistake]
-    with pytest.raises(ScenarioError) as refused:
-        compile_plan(parse_scenario(text, "s.yaml"))
-    assert str(refused.value).startswith(message)
-    assert "\n" not in str(refused.value)
-    assert hint in refused.value.hint
-    assert refused.value.exit_code == 2
+    expect_refusal(*BEYOND[mistake])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from replayer.plan import compile_plan
 from replayer.scenario import ScenarioError, load_scenario, parse_scenario
-from tests.unit.scenario.texts import SMALL, changed
+from tests.unit.scenario.texts import SMALL, changed, expect_refusal
 
 AFTER_LOOK = "    - close\n  make"
 
@@ -302,13 +302,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_refused_with_its_line(mistake: str) -> None:
-    text, message, hint = MISTAKES[mistake]
-    with pytest.raises(ScenarioError) as refused:
-        compile_plan(parse_scenario(text, "s.yaml"))
-    assert str(refused.value).startswith(message)
-    assert "\n" not in str(refused.value)
-    assert hint in refused.value.hint
-    assert refused.value.exit_code == 2
+    expect_refusal(*MISTAKES[mistake])
 
 
 def test_zeros_are_refused_by_the_option_that_asks_for_them() -> None:

@@ -1,4 +1,9 @@
-"""A small scenario that tests change in one place."""
+"""A small scenario that tests change in one place, and how a mistake in it is refused."""
+
+import pytest
+
+from replayer.plan import compile_plan
+from replayer.scenario import ScenarioError, parse_scenario
 
 SMALL = """\
 name: small
@@ -25,3 +30,13 @@ def changed(old: str, new: str) -> str:
     """Return the small scenario with one piece of text replaced."""
     assert old in SMALL
     return SMALL.replace(old, new, 1)
+
+
+def expect_refusal(text: str, message: str, hint: str) -> None:
+    """Hold what is said of a scenario against how it should begin, in one line."""
+    with pytest.raises(ScenarioError) as refused:
+        compile_plan(parse_scenario(text, "s.yaml"))
+    assert str(refused.value).startswith(message)
+    assert "\n" not in str(refused.value)
+    assert hint in refused.value.hint
+    assert refused.value.exit_code == 2

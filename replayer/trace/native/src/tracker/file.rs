@@ -10,7 +10,7 @@ use crate::op::{Class, Op};
 use crate::paths::PathId;
 use crate::tasks::Held;
 use crate::tracker::path::mark_now;
-use crate::tracker::special::SPECIAL;
+use crate::tracker::resolve::SPECIAL;
 use crate::tracker::{Fate, On, Tracker};
 
 /// ioctls that ask a file something and can be asked again anywhere.

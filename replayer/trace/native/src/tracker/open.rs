@@ -11,8 +11,7 @@ use crate::op::Op;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
-use crate::tracker::resolve::{FOR_ITS_ENDING, fails_for_ending};
-use crate::tracker::special::SPECIAL;
+use crate::tracker::resolve::{FOR_ITS_ENDING, SPECIAL, fails_for_ending};
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
 

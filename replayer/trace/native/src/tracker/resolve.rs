@@ -12,6 +12,8 @@ use std::rc::Rc;
 
 /// Why a call is left out that asks for a directory by what its path ends with, and fails for it.
 pub(crate) const FOR_ITS_ENDING: &str = "path that ends in a slash or dots";
+/// Why a call is left out that goes through a file that is none of bytes.
+pub(crate) const SPECIAL: &str = "fifo, socket or device";
 
 impl Tracker {
     /// Where a relative path of a call begins, and the description of that directory.

@@ -10,9 +10,6 @@ use crate::tracker::Tracker;
 use crate::tracker::open::on_exec;
 use crate::tree::{Found, NodeId, Tree};
 
-/// Why what goes through one is no event.
-pub(crate) const SPECIAL: &str = "fifo, socket or device";
-
 /// What a mknod makes.
 pub(crate) fn kind_made(args: &Args<'_>) -> FileKind {
     match args.mode.unwrap_or(0) & S_IFMT {

@@ -1,7 +1,6 @@
 //! Calls that would have changed something if the program had been allowed to: here they are allowed, so they are never made.
 
-use super::operands::Operands;
-use super::scribe_file::SET_STATUS;
+use super::operands::{Operands, SET_STATUS};
 use super::slots::Reason;
 use replayer_trace::{Event, Op};
 

@@ -11,6 +11,9 @@ pub(crate) const MOST_BYTES: u64 = 1 << 50;
 /// The most that is mapped at once (chosen: above the largest file that is worth mapping whole).
 const MOST_MAPPED: u64 = 1 << 40;
 
+/// `F_SETFL`, a command of fcntl: flags of the description.
+pub(super) const SET_STATUS: u32 = 4;
+
 const NO_SIZE: Reason = "size that no call can have";
 const FAILED_OUTSIDE: Reason = "failed transfer to or from outside of the trace";
 const NO_OFFSET: Reason = "offset that no call can have";

@@ -1,7 +1,7 @@
 //! Deeds on open files.
 
 use super::locks::{UNLOCKED, span};
-use super::operands::Operands;
+use super::operands::{Operands, SET_STATUS};
 use super::scribe::{BETWEEN_ROOTS, Scribe, UNKNOWN};
 use super::slots::{NOT_OPEN, Reason, Seat};
 use crate::replay::reel::{Deed, Slot, Subject};
@@ -16,8 +16,6 @@ const STATUS_FLAGS: u64 = 0o2000 | 0o4000 | 0o40_000 | 0o1_000_000;
 const GET_DESCRIPTOR: u32 = 1;
 const SET_DESCRIPTOR: u32 = 2;
 const GET_STATUS: u32 = 3;
-/// `F_SETFL`: flags of the description.
-pub(super) const SET_STATUS: u32 = 4;
 /// `LOCK_NB`.
 const NOT_BLOCKING: u32 = 4;
 /// `MAP_SHARED` and `MAP_PRIVATE`.
