@@ -144,7 +144,7 @@ fn write_tables(
         "connections_without_events": without_events,
         "span_ns": tracker.last_ns.saturating_sub(first_ns).max(0),
         "parents_guessed": tracker.tasks.guessed,
-        "files_from_outside": tracker.outside,
+        "files_from_outside": tracker.outside.crossings,
         "manifest_rows": origin.declared,
     });
     let told = json!({

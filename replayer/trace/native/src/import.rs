@@ -16,7 +16,7 @@ use crate::tables::events::EventWriter;
 use crate::tables::tree::Keep;
 use crate::tables::write::Sink;
 use crate::tasks::Tasks;
-use crate::tracker::Tracker;
+use crate::tracker::{Outside, Tracker};
 use crate::tree::Tree;
 use crate::usage::Usage;
 use std::io::Read;
@@ -187,7 +187,7 @@ fn tracker(request: &Request, open: Open<'_>) -> Result<Tracker, TraceError> {
         first_ns: None,
         last_ns: i64::MIN,
         threads: Vec::new(),
-        outside: 0,
+        outside: Outside::default(),
         adopted: Vec::new(),
     };
     for (link, root) in &request.aliases {

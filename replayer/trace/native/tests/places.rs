@@ -201,3 +201,29 @@ fn a_descriptor_that_was_received_shares_what_is_open_elsewhere() {
     assert_eq!(named["close (descriptor that was received)"], 1);
     assert_eq!(trace.count("/counts/bytes_written"), 39);
 }
+
+#[test]
+fn directories_that_come_from_outside_are_directories_whose_contents_nobody_knows() {
+    let trace = asked(
+        "mkdir(\"/tmp/made\", 0700) = 0\n\
+         openat(AT_FDCWD, \"/tmp/made/in\", O_WRONLY|O_CREAT, 0644) = 3\n\
+         close(3) = 0\n\
+         rename(\"/tmp/made\", \"/r/made\") = 0\n\
+         openat(AT_FDCWD, \"/tmp/listed\", O_RDONLY|O_DIRECTORY) = 3\n\
+         close(3) = 0\n\
+         rename(\"/tmp/listed\", \"/r/listed\") = 0\n\
+         mkdir(\"/tmp/gone\", 0700) = 0\n\
+         rmdir(\"/tmp/gone\") = 0\n\
+         rename(\"/tmp/gone\", \"/r/other\") = 0\n",
+    )
+    .import();
+    for entry in ["tmp|made d 0", "tmp|listed d 0", "tmp|gone f 0"] {
+        assert!(
+            trace.tree().contains(&format!(".outside/{entry}")),
+            "{entry}"
+        );
+    }
+    let blind = "what was in directories that came from outside of the roots";
+    assert_eq!(trace.document["blind_spots"][blind], 2);
+    assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+}

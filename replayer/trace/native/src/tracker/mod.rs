@@ -9,6 +9,7 @@ mod file;
 mod gauge;
 mod held;
 mod open;
+mod outside;
 pub(crate) mod overlap;
 mod pair;
 mod path;
@@ -33,6 +34,7 @@ use crate::tables::events::{EventWriter, Row};
 use crate::tasks::Tasks;
 use crate::tree::{Found, Tree};
 use crate::usage::Usage;
+pub(crate) use outside::Outside;
 
 /// What a call turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +80,7 @@ pub(crate) struct Tracker {
     pub(crate) last_ns: i64,
     /// The traced program's own number of each thread.
     pub(crate) threads: Vec<u64>,
-    /// Names of files outside of the roots that were moved or linked in.
-    pub(crate) outside: u32,
+    pub(crate) outside: Outside,
     /// Descriptions that were open before: they get an event before the one that uses them.
     pub(crate) adopted: Vec<Adopted>,
 }

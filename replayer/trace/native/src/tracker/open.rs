@@ -124,7 +124,12 @@ impl Tracker {
         let on_exec = on_exec(args.flags.unwrap_or(0));
         let held = match self.outside_of(call, path) {
             _ if hit == Hit::Nameless => Held::Lost("file without a name"),
-            Spot::Outside(absolute) => Held::Outside(Some(absolute)),
+            Spot::Outside(absolute) => {
+                if args.flags.unwrap_or(0) & O_DIRECTORY != 0 {
+                    self.outside.add(&absolute);
+                }
+                Held::Outside(Some(absolute))
+            }
             Spot::Inside(_) | Spot::Unknown => Held::Outside(None),
         };
         self.hold_new(call.task, fd, held, on_exec);

@@ -67,17 +67,14 @@ impl Tracker {
             return Ok(Fate::Event);
         }
         // The places before and after are the same: a rename changes what they mean, not where they are.
-        self.order_names(
-            seat,
-            source,
-            if op == Op::Rename {
-                Access::Write
-            } else {
-                Access::Read
-            },
-        );
+        let renames = op == Op::Rename;
+        let access = if renames { Access::Write } else { Access::Read };
+        self.order_names(seat, source, access);
         self.order_names(seat, target, Access::Write);
-        self.learn_pair(op, source, target, args.flags.unwrap_or(0));
+        let moved = self.learn_pair(op, source, target, args.flags.unwrap_or(0));
+        if let (true, Some(node)) = (renames && crosses, moved) {
+            self.arrived(call, from, node);
+        }
         Ok(Fate::Event)
     }
 
@@ -102,7 +99,8 @@ impl Tracker {
             .add("files without a name that got one (O_TMPFILE)");
     }
 
-    fn learn_pair(&mut self, op: Op, source: PathId, target: PathId, flags: i64) {
+    /// Returns what has the target's name now, if that is known.
+    fn learn_pair(&mut self, op: Op, source: PathId, target: PathId, flags: i64) -> Option<NodeId> {
         let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
         let placed = match op {
@@ -130,6 +128,7 @@ impl Tracker {
             let count = if here == there { 1 } else { 2 };
             self.take_along(moves.get(..count).unwrap_or_default());
         }
+        placed.map(|[(node, _), _]| node)
     }
 
     /// Directories were renamed, each from a place to a place: what is open in them, and who works in them, is elsewhere now.
@@ -180,26 +179,6 @@ impl Tracker {
                 }
             }
         }
-    }
-
-    /// A place in the trace for a file outside of the roots that is moved or linked in.
-    fn outside_place(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Option<PathId> {
-        let Spot::Outside(absolute) = self.outside_of(call, path) else {
-            return None;
-        };
-        let top = self.scope.paths.child(PathId::TOP, b".outside")?;
-        let name: Vec<u8> = absolute
-            .iter()
-            .map(|&byte| if byte == b'/' { b'|' } else { byte })
-            .collect();
-        // A name may have 255 bytes: the end of the path tells more than its begin.
-        let kept = name
-            .get(name.len().saturating_sub(200)..)
-            .unwrap_or_default()
-            .to_vec();
-        self.tree.ensure_directory(&self.scope.paths, top);
-        self.outside += 1;
-        self.scope.paths.child(top, &kept)
     }
 }
 

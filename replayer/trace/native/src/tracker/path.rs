@@ -35,6 +35,9 @@ impl Tracker {
             self.change_directory(call, path, hit);
         }
         let Hit::Inside(place) = hit else {
+            if matches!(op, Op::Mkdir | Op::Rmdir) && call.outcome.is_ok() {
+                self.note_outside(call, path, op == Op::Mkdir);
+            }
             return Ok(self.drop_call(call, hit));
         };
         if fails_for_ending(op, path, call.outcome, false) {
