@@ -67,7 +67,7 @@ def make_staging(target: Path, roots: Sequence[Path]) -> Staging:
         roots: The roots, in the same form.
 
     Raises:
-        ReplayerError: The trace exists already.
+        ReplayerError: The trace exists already, or the folder that it is to be in does not.
         UnmadeTraceError: Nothing can be made beside it.
     """
     if os.path.lexists(target):
@@ -78,7 +78,9 @@ def make_staging(target: Path, roots: Sequence[Path]) -> Staging:
     except OSError as error:
         message = f"{target.parent}: {error.strerror}"
         hint = "name a trace in a folder that you can write"
-        raise UnmadeTraceError(message, hint=hint) from error
+        misnamed = isinstance(error, FileNotFoundError | NotADirectoryError)
+        refusal = ReplayerError if misnamed else UnmadeTraceError
+        raise refusal(message, hint=hint) from error
     root = _root_of(target, roots)
     if root is None:
         return Staging(beside)
