@@ -5,12 +5,12 @@ for synchronous writes, and how a job of fio writes. A figure of 10 µs for a wr
 this client's memory.
 """
 
-import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from replayer.analysis.finding import Acknowledged, Promise
+from replayer.analysis.planned import read_plan, steps_by_transaction
 from replayer.measure import RunRecord, Summary, Target, TransactionSummary, Writing, place_of
 
 __all__ = ["find_acknowledged"]
@@ -21,7 +21,6 @@ WRITES = (
 )  # fmt: skip
 FLUSHES = ("fsync", "fdatasync", "sync_file_range", "syncfs")
 O_DSYNC = 0o10000  # open(2) on x86-64; O_SYNC holds this bit too
-_DEEPEST = 17  # steps of a plan nest 16 deep at most
 
 
 def find_acknowledged(record: RunRecord, summary: Summary) -> Iterator[Acknowledged]:
@@ -85,30 +84,22 @@ def _writings(record: RunRecord) -> Mapping[str, Writing]:
 
     A baseline's says it of each job that writes; a scenario's opens files with O_SYNC or O_DSYNC.
     """
-    try:
-        plan = json.loads((record.folder / "plan.json").read_bytes())
-        if plan.get("engine") == "fio":
+    plan = read_plan(record)
+    if plan.get("engine") == "fio":
+        try:
             return {name: how for job in plan["jobs"] for name, how in job["writing"].items()}
-        return {
-            found["name"]: "synchronous"
-            for found in plan["transactions"]
-            if (opened := [*_writing_opens(found["steps"], 0)])
-            and all(flags & O_DSYNC for flags in opened)
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}  # a plan of another kind: nothing is claimed from it
+        except (KeyError, TypeError, AttributeError):
+            return {}  # of an earlier version: nothing is claimed from it
+    return {
+        name: "synchronous"
+        for name, steps in steps_by_transaction(plan).items()
+        if (opened := [*_writing_opens(steps)]) and all(flags & O_DSYNC for flags in opened)
+    }
 
 
-def _writing_opens(node: Any, depth: int) -> Iterator[int]:  # noqa: ANN401 - JSON
+def _writing_opens(steps: Iterable[Mapping[str, Any]]) -> Iterator[int]:
     """Yield the flags of each open for writing among steps."""
-    if depth > 2 * _DEEPEST:
-        return
-    if isinstance(node, dict):
-        flags = node.get("flags")
-        if node.get("op") == "open" and isinstance(flags, int):
-            yield from [flags] if flags & os.O_ACCMODE else []
-            return
-        node = [*node.values()]
-    if isinstance(node, list):
-        for item in node:
-            yield from _writing_opens(item, depth + 1)
+    for step in steps:
+        flags = step.get("flags")
+        if step.get("op") == "open" and isinstance(flags, int) and flags & os.O_ACCMODE:
+            yield flags

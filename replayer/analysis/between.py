@@ -4,12 +4,11 @@ The engine does next to nothing between two calls of a plan, so whoever loses mi
 waited for a CPU. Few such waits make a high percentile though they are a small share of all time.
 """
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from replayer.analysis.attribution import FEWEST_P99
 from replayer.analysis.finding import Between
+from replayer.analysis.planned import read_plan, steps_by_transaction
 from replayer.analysis.series import SERVICE
 from replayer.analysis.works import Work
 from replayer.measure import Of, RunRecord, samples_of
@@ -47,22 +46,8 @@ def _between(record: RunRecord, work: Work) -> Iterator[Between]:
 
 
 def _without_pauses(record: RunRecord) -> frozenset[str]:
-    try:
-        plan: Mapping[str, Any] = json.loads((record.folder / "plan.json").read_bytes())
-        return frozenset(
-            found["name"]
-            for found in plan["transactions"]
-            if _PAUSES.isdisjoint(_kinds(found["steps"]))
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return frozenset()  # a plan of another kind: nothing is claimed from it
-
-
-def _kinds(node: Any) -> Iterator[str]:  # noqa: ANN401 - JSON
-    """Yield what kinds of steps there are, however deep."""
-    if isinstance(node, dict):
-        yield str(node.get("do"))
-        node = [*node.values()]
-    if isinstance(node, list):
-        for item in node:
-            yield from _kinds(item)
+    return frozenset(
+        name
+        for name, steps in steps_by_transaction(read_plan(record)).items()
+        if _PAUSES.isdisjoint(str(step.get("do")) for step in steps)
+    )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replayer.errors import ReplayerError
-from replayer.trace.errors import UnmadeTraceError
+from replayer.trace.errors import WRITABLE, UnmadeTraceError
 
 __all__ = ["Staging", "make_staging"]
 
@@ -77,10 +77,9 @@ def make_staging(target: Path, roots: Sequence[Path]) -> Staging:
         beside = _make_in(target.parent, target)
     except OSError as error:
         message = f"{target.parent}: {error.strerror}"
-        hint = "name a trace in a folder that you can write"
         misnamed = isinstance(error, FileNotFoundError | NotADirectoryError)
         refusal = ReplayerError if misnamed else UnmadeTraceError
-        raise refusal(message, hint=hint) from error
+        raise refusal(message, hint=WRITABLE) from error
     root = _root_of(target, roots)
     if root is None:
         return Staging(beside)

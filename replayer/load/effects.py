@@ -24,7 +24,7 @@ def changes_files(plan: Plan) -> bool:
     """Whether running the plan leaves other files behind than were laid out."""
     if any(trace.changes_files for trace in plan.traces):
         return True
-    return any(map(_changes, plan.calls()))
+    return any(map(_changes, plan.steps("call")))
 
 
 def _changes(step: Mapping[str, Any]) -> bool:

@@ -18,7 +18,7 @@ Found_co = TypeVar("Found_co", covariant=True)
 
 STUCK_NS = 5_000_000_000  # as the engine's: a call that takes longer is reported
 SAID_AGAIN_S = 10.0  # chosen: seldom enough for a log
-FLUSHES = ("sync ", "syncfs ")
+FLUSHES = frozenset({"sync", "syncfs"})
 FLUSHED_LATER = 10  # chosen: a fifth of 64 GB (vm.dirty_ratio) in 20 minutes are 11 MB/s
 NS_PER_S = 1e9
 
@@ -83,12 +83,13 @@ class Patience:
 
     def look(self, task: Watched) -> tuple[Hang, ...]:
         """Look at a task, and return what must be said: a call that hangs, now and then."""
-        hanging = [Hang(f"{op} {path}", age / NS_PER_S) for op, path, age in task.stuck(STUCK_NS)]
-        self.last = hanging[0] if hanging else None
-        too_long = self.last is not None and self.last.age_s > self._limit_s(self.last)
+        hanging = task.stuck(STUCK_NS)[:1]
+        hangs = tuple(Hang(f"{op} {path}", age / NS_PER_S) for op, path, age in hanging)
+        self.last = hangs[0] if hangs else None
+        too_long = any(age / NS_PER_S > self._limit_s(op) for op, _, age in hanging)
         ended_long_ago = self._ended is not None and self._clock() - self._ended > self._end_s
         self.is_over = too_long or ended_long_ago
-        return tuple(hang for hang in hanging[:1] if self._is_news(hang))
+        return tuple(hang for hang in hangs if self._is_news(hang))
 
     def give_up(self, name: str, path: str) -> MountError:
         """Leave the task's threads behind, and return the refusal.
@@ -101,9 +102,9 @@ class Patience:
         message = f"{path}: {self.last or 'a call'} and was given up on"
         return MountError(message, hint="is its server up?")
 
-    def _limit_s(self, hang: Hang) -> float:
+    def _limit_s(self, op: str) -> float:
         """Return how long a call may last: one that writes out all that is dirty has much to do."""
-        return self._hung_s * (FLUSHED_LATER if hang.call.startswith(FLUSHES) else 1)
+        return self._hung_s * (FLUSHED_LATER if op in FLUSHES else 1)
 
     def _is_news(self, hang: Hang) -> bool:
         now = self._clock()

@@ -176,12 +176,8 @@ def _divergence(each: Mapping[str, Any], plan: Plan, *, first: bool) -> Divergen
 
 
 def _has_requests(plan: Plan, trace: int) -> bool:
-    steps = (
-        step
-        for transaction in plan.body["transactions"]
-        for step in steps_of(transaction["steps"], "replay")
-    )
-    return any(step["trace"] == trace and step["request"] is not None for step in steps)
+    replays = plan.steps("replay")
+    return any(step["trace"] == trace and step["request"] is not None for step in replays)
 
 
 def _target(each: Mapping[str, Any]) -> ReplayedTarget:

@@ -65,10 +65,10 @@ class Plan:
         """Whether data say whose they are, and reads are checked."""
         return bool(self.body.get("verify", False))
 
-    def calls(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the steps that are calls, however deep they lie."""
+    def steps(self, do: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the steps of a kind of all transactions, however deep they lie."""
         for row in self.body["transactions"]:
-            yield from steps_of(row["steps"], "call")
+            yield from steps_of(row["steps"], do)
 
     @property
     def duration_ns(self) -> int | None:

@@ -26,7 +26,7 @@ def say_limits(plan: Plan) -> str | None:
 
 
 def _reason(plan: Plan) -> str | None:
-    ops = {step["op"] for step in plan.calls()}
+    ops = {step["op"] for step in plan.steps("call")}
     kinds = {entry[1] for row in plan.body["datasets"] for entry in row["entries"]}
     if "symlink" in ops or "l" in kinds:
         return "there are symbolic links"

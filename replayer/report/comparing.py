@@ -19,10 +19,11 @@ from replayer.measure import (
     latencies_of,
     summarise,
 )
+from replayer.report.claims import claim_notes
 from replayer.report.comparison import Claim, Compared, Comparison, Contender, Difference, Standing
 from replayer.report.conditions import Side, find_differences
 from replayer.report.plan_changes import plan_changes, same_work
-from replayer.report.standings import Entrant, claim_notes, find_mix, find_standings
+from replayer.report.standings import Entrant, find_mix, find_standings
 from replayer.verdict import Verdict, judge
 
 __all__ = ["compare"]

@@ -14,10 +14,10 @@ from replayer.measure import (
     format_time_ns,
     part_in_words,
 )
+from replayer.report.claims import claim_notes
 from replayer.report.clients import client_notes, describe_clients
 from replayer.report.document import Document, Incident
 from replayer.report.replay import describe_traces
-from replayer.report.standings import claim_notes
 from replayer.report.verification import describe_verification
 from replayer.verdict import Judgement
 

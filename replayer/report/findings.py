@@ -212,10 +212,8 @@ def _tail(tail: Tail) -> Iterator[Sentence]:
 
 
 def _between(found: Between) -> Sentence:
-    told = (
-        f"1 of 100 {found.transaction} on {found.target} took {format_time_ns(found.p99_ns)} or "
-        f"more"
-    )
+    time = format_time_ns(found.p99_ns)
+    told = f"1 of 100 {found.transaction} on {found.target} took {time} or more"
     return Sentence(
         "client",
         "alarm",

@@ -1,26 +1,20 @@
 """Standings: each figure of all contenders with its ratio to the best and how sure that is.
 
-Values are those of the full histograms; intervals come from resampling. A difference is claimed
-where the 95 % interval of the ratio leaves out 1, no round of one lies among those of the other,
-and both have samples, seconds and rounds enough; with fewer rounds the interval must also stay
-clear of what another run might show. With fewer samples or seconds nothing is said.
+Values are those of the full histograms; intervals come from resampling. When a difference is
+claimed is said next door (``claims``).
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from replayer.analysis import (
-    LEAST_SLOTS,
     Distribution,
-    Interval,
     Resampled,
     Subject,
-    ratio_interval,
     resample,
     resample_mixture,
 )
@@ -33,28 +27,16 @@ from replayer.measure import (
     TargetSummary,
     TransactionSummary,
 )
+from replayer.report.claims import Evidence, judge
 from replayer.report.comparison import Claim, Compared, Standing
 
 __all__ = [
-    "CLAIM_ROUNDS",
     "FIGURES",
     "Entrant",
     "FigureName",
-    "claim_notes",
     "find_mix",
     "find_standings",
-    "lie_apart",
-    "samples_for_claim",
 ]
-
-CLAIM_ROUNDS = 3
-"""Chosen: with two rounds, chance alone keeps those of two equal targets apart 1 time in 3."""
-FEW_ROUNDS_MARGIN = 1.25
-"""Chosen: another run on a shared mount may well differ by a quarter."""
-CLAIM_SAMPLES = 30
-"""Chosen: below it one slow call more or less moves a median, and a rate, by some per cent."""
-CLAIM_BEYOND = 5
-"""Chosen: so many samples lie above a percentile of which something is claimed."""
 
 Order = Literal["together", "in turn"]
 _Entry = TransactionSummary | Performance
@@ -226,44 +208,6 @@ def _mixed_values(entrant: Entrant, part: RoundSummary, shares: Mapping[str, flo
     )
 
 
-def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
-    """Yield what the claims of a ranking are worth that rests on so many rounds."""
-    samples = (
-        f"{CLAIM_SAMPLES} samples or more (for p95 {samples_for_claim(95.0)}, for p99 "
-        f"{samples_for_claim(99.0)})"
-    )
-    apart = (
-        f"both have {samples}, no round of it overlaps a round of the best, and the 95 % "
-        "interval of the ratio"
-    )
-    if "too few samples" in claims:
-        yield f"too few samples: only where both have {samples} is anything said of a figure"
-    if "too few seconds" in claims:
-        yield (
-            f"too few seconds: only where both have samples in {LEAST_SLOTS} seconds or more is "
-            "anything said of a difference (measure for longer)"
-        )
-    if claims <= {"best", "too few samples", "too few seconds"}:
-        return
-    if rounds >= CLAIM_ROUNDS or "differs" in claims:
-        yield (
-            f"differs: {apart} leaves out 1; of equal targets chance would say so at most 1 time "
-            "in 20, for each figure"
-        )
-    if rounds < CLAIM_ROUNDS or "differs, few rounds" in claims:
-        yield (
-            f"differs, few rounds: {apart} lies beyond \N{MULTIPLICATION SIGN}"
-            f"{FEW_ROUNDS_MARGIN:g}, for fewer than {CLAIM_ROUNDS} rounds that have the figure "
-            f"hardly show how rounds differ (use --rounds {CLAIM_ROUNDS} or more)"
-        )
-
-
-def samples_for_claim(percent: float | None) -> int:
-    """Return how many samples a claim about a percentile, or a rate (None), needs on each side."""
-    beyond = 0.0 if percent is None else CLAIM_BEYOND / (1 - percent / 100)
-    return max(CLAIM_SAMPLES, round(beyond))
-
-
 def _subjects(entrants: Sequence[Entrant]) -> list[tuple[_Kind, str]]:
     found: dict[tuple[_Kind, str], None] = {}
     for entrant in entrants:
@@ -322,7 +266,11 @@ def _compared(found: Sequence[_Figures], place: int) -> tuple[Standing, ...]:
 def _standing(value: float, own: _Figures, best: tuple[float, _Figures], place: int) -> Standing:
     rounds = _rounds(own, place)
     ratio = value / best[0] if best[0] else 1.0
-    claim, interval = _judged(own, best[1], place, ratio)
+    claim: Claim = "best"
+    interval = None
+    if own is not best[1]:
+        percent = FIGURES[place].percent
+        claim, interval = judge(_evidence(own, place), _evidence(best[1], place), percent, ratio)
     several = len(rounds) > 1
     return Standing(
         label=own.label,
@@ -336,31 +284,8 @@ def _standing(value: float, own: _Figures, best: tuple[float, _Figures], place: 
     )
 
 
-def lie_apart(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether all of one lie beyond all of the other."""
-    return max(one) < min(other) or max(other) < min(one)
-
-
-def _judged(
-    own: _Figures, best: _Figures, place: int, ratio: float
-) -> tuple[Claim, Interval | None]:
-    """Say whether what was measured shows a difference from the best, and how sure the ratio is."""
-    if own is best:
-        return "best", None
-    fewest = min(len(_rounds(own, place)), len(_rounds(best, place)))
-    needed = samples_for_claim(FIGURES[place].percent)
-    if min(own.samples, best.samples) < needed or not fewest:
-        return "too few samples", None
-    if own.resampled is None or best.resampled is None:
-        return "too few seconds", None
-    interval = ratio_interval(own.resampled, best.resampled, place, ratio)
-    if interval is None:
-        return "too few seconds", None
-    margin = 1.0 if fewest >= CLAIM_ROUNDS else FEW_ROUNDS_MARGIN
-    beyond = interval.low > margin or interval.high < 1 / margin
-    if not (beyond and lie_apart(_rounds(own, place), _rounds(best, place))):
-        return "no difference shown", interval
-    return ("differs" if fewest >= CLAIM_ROUNDS else "differs, few rounds"), interval
+def _evidence(figures: _Figures, place: int) -> Evidence:
+    return Evidence(_rounds(figures, place), figures.samples, figures.resampled, place)
 
 
 def _rounds(figures: _Figures, place: int) -> list[float]:

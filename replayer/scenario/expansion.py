@@ -30,6 +30,11 @@ class _Size:
     steps: int = 0
     blocks: int = 0
 
+    @classmethod
+    def of_all(cls, sizes: Sequence["_Size"]) -> "_Size":
+        """Return the size of steps that stand one after the other."""
+        return cls(sum(each.steps for each in sizes), max((e.blocks for e in sizes), default=0))
+
 
 def check_expansion(scenario: Scenario) -> None:
     """Check how many steps the transactions have, and how deep they nest.
@@ -58,9 +63,7 @@ class _Gauge:
         self.of_sequence = cache(lambda name: self.measure(self.sequences[name]))
 
     def measure(self, steps: Sequence[StepPart]) -> _Size:
-        sizes = [self.of_step(step) for step in steps]
-        blocks = max((size.blocks for size in sizes), default=0)
-        return _Size(sum(size.steps for size in sizes), blocks)
+        return _Size.of_all([self.of_step(step) for step in steps])
 
     def of_step(self, step: StepPart) -> _Size:
         match step:
@@ -72,13 +75,11 @@ class _Gauge:
                 inner = self.measure(step.steps)
                 return _Size(len(step.names) * (1 + inner.steps), inner.blocks)
             case Repeat() | Choose() | Each() | Until():
-                inside = [self.measure(steps) for _, steps in blocks_of(step, ())]
-                blocks = max((size.blocks for size in inside), default=0)
-                return _Size(1 + sum(size.steps for size in inside), 1 + blocks)
+                inside = _Size.of_all([self.measure(steps) for _, steps in blocks_of(step, ())])
+                return _Size(1 + inside.steps, 1 + inside.blocks)
             case _:
                 return _Size(1)
 
     def of_script(self, step: Script) -> _Size:
-        sizes = [self.of_sequence(line.sequence) for line in step.lines]
-        blocks = max((size.blocks for size in sizes), default=0)
-        return _Size(sum(1 + size.steps for size in sizes), blocks)
+        lines = _Size.of_all([self.of_sequence(line.sequence) for line in step.lines])
+        return _Size(len(step.lines) + lines.steps, lines.blocks)

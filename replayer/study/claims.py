@@ -7,9 +7,9 @@ resampled rounds and seconds, must leave out 1 as well.
 from collections import Counter
 from dataclasses import dataclass
 
-from replayer.analysis import Figure, Resampled, Subject, ratio_interval, resample
+from replayer.analysis import Figure, Subject, resample
 from replayer.measure import TargetSummary
-from replayer.report.standings import CLAIM_ROUNDS, lie_apart, samples_for_claim
+from replayer.report.claims import CLAIM_ROUNDS, Evidence, judge
 from replayer.study.measured import Measured
 from replayer.study.model import Column
 
@@ -28,51 +28,36 @@ _RESAMPLED: dict[str, Figure] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """What a ranked figure rests on.
-
-    Attributes:
-        value: The figure.
-        rounds: Its value in each round.
-        samples: How many succeeded.
-        resampled: What it might have been; None where nothing can be drawn.
-    """
+class Ranked:
+    """A figure that rows are ranked by, and what it rests on."""
 
     value: float
-    rounds: tuple[float, ...]
-    samples: int
-    resampled: Resampled | None
+    evidence: Evidence
 
 
 def find_evidence(
-    column: Column, found: Measured, target: TargetSummary, value: float, rounds: tuple[float, ...]
+    column: Column, found: Measured, target: TargetSummary, rounds: tuple[float, ...]
 ) -> Evidence:
     """Return what the figure of a column rests on, on one target of a step."""
     subject = _subject(column, target)
     distribution = None if subject is None else found.distributions.get(subject)
     if distribution is None or column.figure not in _RESAMPLED:
-        return Evidence(value, rounds, 0, None)
+        return Evidence(rounds, 0, None)
     samples = int(distribution.table.sum())
-    return Evidence(
-        value, rounds, samples, resample(distribution, [_RESAMPLED[column.figure]], seed=0)
-    )
+    return Evidence(rounds, samples, resample(distribution, [_RESAMPLED[column.figure]], seed=0))
 
 
-def shows_difference(column: Column, own: Evidence, best: Evidence) -> bool | None:
+def shows_difference(column: Column, own: Ranked, best: Ranked) -> bool | None:
     """Whether what was measured shows a difference; None: too little was measured to tell."""
-    percent = _RESAMPLED.get(column.figure)
-    needed = samples_for_claim(percent if isinstance(percent, float) else None)
-    if min(len(own.rounds), len(best.rounds)) < CLAIM_ROUNDS:
-        return None
-    if min(own.samples, best.samples) < needed or own.resampled is None or best.resampled is None:
+    if min(len(each.evidence.rounds) for each in (own, best)) < CLAIM_ROUNDS:
         return None
     # Of a time that is told from a rate the rate is what was drawn.
-    parts = (best, own) if column.figure == "time_of_all" else (own, best)
-    ratio = parts[0].value / parts[1].value if parts[1].value else 0.0
-    interval = ratio_interval(own.resampled, best.resampled, 0, ratio)
-    if interval is None:
-        return None
-    return not interval.low <= 1 <= interval.high and lie_apart(own.rounds, best.rounds)
+    over, under = (best, own) if column.figure == "time_of_all" else (own, best)
+    ratio = over.value / under.value if under.value else 0.0
+    figure = _RESAMPLED.get(column.figure)
+    percent = figure if isinstance(figure, float) else None
+    claim, _ = judge(own.evidence, best.evidence, percent, ratio)
+    return {"differs": True, "no difference shown": False}.get(claim)
 
 
 def _subject(column: Column, target: TargetSummary) -> Subject | None:

@@ -13,7 +13,7 @@ from replayer.measure import (
     Statistics,
     TransactionSummary,
 )
-from replayer.study.claims import Evidence, find_evidence, shows_difference
+from replayer.study.claims import Ranked, find_evidence, shows_difference
 from replayer.study.measured import Measured, StepVerdict, find_verdicts
 from replayer.study.model import Column, Published, Ranking, Ratio, Study, Table
 
@@ -83,7 +83,7 @@ class _Own:
     """A row of the user's, and what its ranked figure rests on; None: it has none."""
 
     row: Row
-    evidence: Evidence | None
+    ranked: Ranked | None
 
 
 def fill_tables(
@@ -143,12 +143,12 @@ def _own_rows(table: Table, steps: Mapping[str, Measured], *, quick: bool) -> It
                 used = [steps[step] for step in mapping.values() if step in steps]
                 shown = f"{name}, {label}" if label else name
                 row = Row(target=shown, published=False, values=values, stored=_stored(used, name))
-                yield _Own(row, _evidence(table, mapping, steps, name))
+                yield _Own(row, _ranked_by(table, mapping, steps, name))
 
 
-def _evidence(
+def _ranked_by(
     table: Table, mapping: Mapping[str, str], steps: Mapping[str, Measured], name: str
-) -> Evidence | None:
+) -> Ranked | None:
     """Return what a target is ranked by, with what that rests on."""
     if table.rank is None:
         return None
@@ -161,7 +161,7 @@ def _evidence(
         return None
     each = (_value_in(part, column) for part in target.rounds)
     rounds = tuple(known for known in each if known is not None)
-    return find_evidence(column, found, target, value, rounds)
+    return Ranked(value, find_evidence(column, found, target, rounds))
 
 
 def _claimed(table: Table, own: list[_Own]) -> Iterator[Row]:
@@ -173,10 +173,10 @@ def _claimed(table: Table, own: list[_Own]) -> Iterator[Row]:
 
 
 def _differs(table: Table, own: _Own, best: _Own) -> bool | None:
-    if table.rank is None or own.evidence is None or best.evidence is None:
+    if table.rank is None or own.ranked is None or best.ranked is None:
         return None
     column = table.columns[_place(table, table.rank.column)]
-    return shows_difference(column, own.evidence, best.evidence)
+    return shows_difference(column, own.ranked, best.ranked)
 
 
 def _best(table: Table, ranking: Ranking, own: list[_Own]) -> _Own | None:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from replayer.measure import by_size, format_count, format_time_ns
 from replayer.report import PLAIN, Style
+from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.grid import Column, lay_out_grid
-from replayer.report.standings import CLAIM_ROUNDS
 from replayer.study.journal import Journal
 from replayer.study.measured import StandOut, StepVerdict
 from replayer.study.model import Study

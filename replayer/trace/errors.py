@@ -2,7 +2,7 @@
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
-__all__ = ["TraceError", "UnmadeTraceError"]
+__all__ = ["WRITABLE", "TraceError", "UnmadeTraceError"]
 
 
 class TraceError(ReplayerError):
@@ -13,3 +13,7 @@ class UnmadeTraceError(TraceError):
     """Nothing can be made where a trace is to be."""
 
     exit_code = EXIT_ENVIRONMENT
+
+
+WRITABLE = "name a trace in a folder that you can write"
+"""What to do about a place that takes none."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
 
 from replayer.trace import native
-from replayer.trace.errors import TraceError, UnmadeTraceError
+from replayer.trace.errors import WRITABLE, TraceError, UnmadeTraceError
 from replayer.trace.windows import Window
 
 __all__ = ["MARKER", "Computed", "ImportOptions", "Probed", "import_trace"]
@@ -111,9 +111,7 @@ def _check_place(target: Path) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         message = f"{target}: cannot be made: {error.strerror or error}"
-        raise UnmadeTraceError(
-            message, hint="name a trace in a folder that you can write"
-        ) from error
+        raise UnmadeTraceError(message, hint=WRITABLE) from error
 
 
 def _encode(options: ImportOptions) -> str:

@@ -56,11 +56,11 @@ impl Knowledge {
         let told = told.filter(|&(thread, _)| thread != now.thread && thread != from.thread);
         let mut clock = later(known.clock.iter().copied(), told);
         match clock.binary_search_by_key(&from.thread, |&(thread, _)| thread) {
-            Ok(at) => clock
-                .iter_mut()
-                .skip(at)
-                .take(1)
-                .for_each(|one| one.1 = from.row),
+            Ok(at) => {
+                if let Some(one) = clock.get_mut(at) {
+                    one.1 = from.row;
+                }
+            }
             Err(at) => clock.insert(at, (from.thread, from.row)),
         }
         forget_oldest(&mut clock);

@@ -1,0 +1,111 @@
+"""What may be claimed of a figure on two sides: one rule, for rankings, comparisons and studies.
+
+A difference is claimed where the 95 % interval of the ratio leaves out 1, no round of one lies
+among those of the other, and both have samples, seconds and rounds enough; with fewer rounds the
+interval must also stay clear of what another run might show. With fewer samples or seconds nothing
+is said.
+"""
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+
+from replayer.analysis import LEAST_SLOTS, Interval, Resampled, ratio_interval
+from replayer.report.comparison import Claim
+
+__all__ = ["CLAIM_ROUNDS", "Evidence", "claim_notes", "judge"]
+
+CLAIM_ROUNDS = 3
+"""Chosen: with two rounds, chance alone keeps those of two equal targets apart 1 time in 3."""
+FEW_ROUNDS_MARGIN = 1.25
+"""Chosen: another run on a shared mount may well differ by a quarter."""
+CLAIM_SAMPLES = 30
+"""Chosen: below it one slow call more or less moves a median, and a rate, by some per cent."""
+CLAIM_BEYOND = 5
+"""Chosen: so many samples lie above a percentile of which something is claimed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """What a figure rests on.
+
+    Attributes:
+        rounds: Its value in each round in which there were samples enough for it.
+        samples: How many succeeded.
+        resampled: What figures might have been; None where nothing can be drawn.
+        place: Which of these it is.
+    """
+
+    rounds: Sequence[float]
+    samples: int
+    resampled: Resampled | None
+    place: int = 0
+
+
+def judge(
+    own: Evidence, best: Evidence, percent: float | None, ratio: float
+) -> tuple[Claim, Interval | None]:
+    """Say whether what was measured shows a difference from the best, and how sure the ratio is.
+
+    Args:
+        own: What one figure rests on.
+        best: The same of the best one.
+        percent: Of a percentile; None: of a rate or a mean.
+        ratio: Own to best.
+    """
+    fewest = min(len(own.rounds), len(best.rounds))
+    if min(own.samples, best.samples) < _samples_needed(percent) or not fewest:
+        return "too few samples", None
+    if own.resampled is None or best.resampled is None:
+        return "too few seconds", None
+    interval = ratio_interval(own.resampled, best.resampled, own.place, ratio)
+    if interval is None:
+        return "too few seconds", None
+    margin = 1.0 if fewest >= CLAIM_ROUNDS else FEW_ROUNDS_MARGIN
+    beyond = interval.low > margin or interval.high < 1 / margin
+    if not (beyond and _lie_apart(own.rounds, best.rounds)):
+        return "no difference shown", interval
+    return ("differs" if fewest >= CLAIM_ROUNDS else "differs, few rounds"), interval
+
+
+def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
+    """Yield what the claims of a ranking are worth that rests on so many rounds."""
+    samples = (
+        f"{CLAIM_SAMPLES} samples or more (for p95 {_samples_needed(95.0)}, for p99 "
+        f"{_samples_needed(99.0)})"
+    )
+    apart = (
+        f"both have {samples}, no round of it overlaps a round of the best, and the 95 % "
+        "interval of the ratio"
+    )
+    if "too few samples" in claims:
+        yield f"too few samples: only where both have {samples} is anything said of a figure"
+    if "too few seconds" in claims:
+        yield (
+            f"too few seconds: only where both have samples in {LEAST_SLOTS} seconds or more is "
+            "anything said of a difference (measure for longer)"
+        )
+    if claims <= {"best", "too few samples", "too few seconds"}:
+        return
+    if rounds >= CLAIM_ROUNDS or "differs" in claims:
+        yield (
+            f"differs: {apart} leaves out 1; of equal targets chance would say so at most 1 time "
+            "in 20, for each figure"
+        )
+    if rounds < CLAIM_ROUNDS or "differs, few rounds" in claims:
+        yield (
+            f"differs, few rounds: {apart} lies beyond \N{MULTIPLICATION SIGN}"
+            f"{FEW_ROUNDS_MARGIN:g}, for fewer than {CLAIM_ROUNDS} rounds that have the figure "
+            f"hardly show how rounds differ (use --rounds {CLAIM_ROUNDS} or more)"
+        )
+
+
+def _samples_needed(percent: float | None) -> int:
+    """Return how many samples a claim about a percentile, or a rate (None), needs on each side."""
+    beyond = 0.0 if percent is None else CLAIM_BEYOND / (1 - percent / 100)
+    return max(CLAIM_SAMPLES, round(beyond))
+
+
+def _lie_apart(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether all of one lie beyond all of the other."""
+    return max(one) < min(other) or max(other) < min(one)
