@@ -13,7 +13,8 @@ __all__ = ["bytes_needed", "depth", "processes", "read_seconds", "read_size", "s
 _AMOUNT = re.compile(r"(?P<number>0x[0-9a-f]+|[0-9]+)(?P<unit>[a-z]*)")
 _POWERS = {"": 0, "b": 0, **{unit: power for power, unit in enumerate("kmgtp", start=1)}}
 _SECONDS = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "": 1.0}
-_LONGER = {"m": 60.0, "h": 3600.0, "d": 86400.0}
+_SECONDS |= {"m": 60.0, "h": 3600.0, "d": 86400.0}
+"""Any other unit is microseconds to fio, ``sec`` and ``min`` among them."""
 _QUEUEING = frozenset({"libaio", "io_uring", "posixaio", "null"})
 """Engines without FIO_SYNCIO in fio's engines/*.c."""
 
@@ -39,11 +40,10 @@ def read_size(text: str, base: str | None) -> int | None:
 
 def read_seconds(text: str) -> float | None:
     """Return a time in seconds; None for another form."""
-    found = _AMOUNT.fullmatch(text.strip().lower())
-    units = {**_SECONDS, **_LONGER}
-    if found is None or found["unit"] not in units:
+    found = _AMOUNT.fullmatch(text.lower().replace(" ", ""))
+    if found is None or found["unit"] not in _SECONDS:
         return None
-    return int(found["number"], 0) * units[found["unit"]]
+    return int(found["number"], 0) * _SECONDS[found["unit"]]
 
 
 def processes(section: Section) -> int:

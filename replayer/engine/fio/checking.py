@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
+from replayer.engine.fio.amounts import read_seconds
 from replayer.engine.fio.jobfile import JobFile, Option, Section
 from replayer.engine.fio.options import ALIASES, ALLOWED, ENGINES, REASONS, Kind
 
@@ -80,6 +81,18 @@ def _check_plain(option: Option) -> None:
         option.place.refuse(f"{option.name}={value}: no value that is known here")
 
 
+def _check_time(option: Option) -> None:
+    """Refuse what fio misreads without a word: 1.5s as 1 s, a unit it does not know as µs.
+
+    Of a sum in parentheses, fio says itself whether it was built to read them.
+    """
+    _check_plain(option)
+    value = _text(option)
+    if "(" not in value and any(read_seconds(part) is None for part in value.split("-")):
+        hint = "write a whole number and one of us, ms, s, m, h, d"
+        option.place.refuse(f"{option.name}={value}: fio would misread this time", hint)
+
+
 def _check_name(option: Option) -> None:
     value = _text(option)
     if not _FILE_NAME.fullmatch(value) or value.startswith("."):
@@ -142,6 +155,7 @@ def _check_numbers(section: Section) -> None:
 
 _CHECKS: dict[Kind, Callable[[Option], None]] = {
     "plain": _check_plain,
+    "time": _check_time,
     "name": _check_name,
     "files": _check_files,
     "folder": _check_folder,

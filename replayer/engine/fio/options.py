@@ -8,12 +8,13 @@ from typing import Literal
 
 __all__ = ["ALIASES", "ALLOWED", "ENGINES", "FILE_CALLS", "REASONS", "Kind"]
 
-Kind = Literal["plain", "name", "files", "folder", "engine", "memory", "pattern", "ours"]
+Kind = Literal["plain", "time", "name", "files", "folder", "engine", "memory", "pattern", "ours"]
 """What a value is.
 
-plain: numbers, words and lists of them. name: of a file that fio writes beside the data. files:
-``filename``. folder: ``directory``. engine, memory, pattern: ``ioengine``, ``mem``,
-``buffer_pattern``. ours: set by replayer, the file's is dropped.
+plain: numbers, words and lists of them. time: a whole number with a unit, or two with - between.
+name: of a file that fio writes beside the data. files: ``filename``. folder: ``directory``. engine,
+memory, pattern: ``ioengine``, ``mem``, ``buffer_pattern``. ours: set by replayer, the file's is
+dropped.
 """
 
 ALIASES = {
@@ -45,13 +46,12 @@ iodepth iodepth_batch iodepth_batch_complete_min iodepth_batch_complete_max iode
 serialize_overlap io_submit_mode size io_size filesize file_append offset offset_increment
 offset_align number_ios random_generator random_distribution percentage_random allrandrepeat nrfiles
 file_service_type openfiles fallocate fadvise_hint fsync fdatasync write_barrier sync_file_range
-direct atomic buffered overwrite loops numjobs startdelay runtime time_based verify_only ramp_time
-clocksource verify do_verify verify_interval verify_offset verify_fatal verify_async verify_backlog
-verify_backlog_batch experimental_verify trim_percentage trim_verify_zero trim_backlog
-trim_backlog_batch lockfile unique_filename lockmem rwmixread rwmixwrite nice prio prioclass
-thinktime thinktime_spin thinktime_blocks thinktime_blocks_type thinktime_iotime rate rate_min
-rate_process rate_cycle rate_ignore_thinktime rate_iops rate_iops_min max_latency latency_target
-latency_window latency_percentile latency_run invalidate sync write_hint create_serialize
+direct atomic buffered overwrite loops numjobs time_based verify_only clocksource verify do_verify
+verify_interval verify_offset verify_fatal verify_async verify_backlog verify_backlog_batch
+experimental_verify trim_percentage trim_verify_zero trim_backlog trim_backlog_batch lockfile
+unique_filename lockmem rwmixread rwmixwrite nice prio prioclass thinktime_blocks
+thinktime_blocks_type rate rate_min rate_process rate_cycle rate_ignore_thinktime rate_iops
+rate_iops_min latency_percentile latency_run invalidate sync write_hint create_serialize
 create_fsync create_on_open create_only allow_file_create pre_read cpumask cpus_allowed
 cpus_allowed_policy numa_cpu_nodes numa_mem_policy end_fsync fsync_on_close unlink unlink_each_loop
 exitall exit_what exitall_on_error stonewall thread per_job_logs bwavgtime iopsavgtime log_entries
@@ -60,10 +60,14 @@ log_compression_cpus log_store_compressed log_unix_epoch log_alternate_epoch
 log_alternate_epoch_clock_id zero_buffers refill_buffers scramble_buffers buffer_compress_percentage
 buffer_compress_chunk dedupe_percentage dedupe_mode dedupe_working_set_percentage dedupe_global
 gtod_cpu continue_on_error error_dump kb_base hugepage-size flow_id flow flow_sleep steadystate
-steadystate_duration steadystate_ramp_time
 hipri hipri_percentage cmdprio_percentage cmdprio_class cmdprio cmdprio_bssplit fixedbufs
 registerfiles sqthread_poll sqthread_poll_cpu nonvectored uncached nowait force_async userspace_reap
 thp stat_type
+"""
+
+_TIMES = """
+startdelay runtime ramp_time thinktime thinktime_spin thinktime_iotime max_latency latency_target
+latency_window steadystate_duration steadystate_ramp_time
 """
 
 _OURS = """
@@ -76,6 +80,7 @@ _LOGS = "write_bw_log write_lat_log write_iops_log write_hist_log"
 
 ALLOWED: dict[str, Kind] = {
     **dict.fromkeys(_PLAIN.split(), "plain"),
+    **dict.fromkeys(_TIMES.split(), "time"),
     **dict.fromkeys(_OURS.split(), "ours"),
     **dict.fromkeys(_LOGS.split(), "name"),
     "wait_for": "name",

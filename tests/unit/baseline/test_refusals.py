@@ -79,6 +79,9 @@ def test_nothing_runs_and_nothing_is_made_when_a_file_is_refused(
         ("buffer_compress_percentage=150", "out of range: 150 (100 max)"),
         ("verify=foo", "fio does not take verify=foo\nhint: possible: 0, md5"),
         ("rwmixread=200", "fio does not take rwmixread=200: max value"),
+        ("runtime=90sec", "runtime=90sec: fio would misread this time\nhint: write a whole number"),
+        ("ramp_time=1.5s", "ramp_time=1.5s: fio would misread this time"),
+        ("startdelay=1s-2min", "startdelay=1s-2min: fio would misread this time"),
     ],
 )
 @pytest.mark.parametrize("place", ["[global]\n{}\n[x]\nrw=read\n", "[x]\n{}\nsize=1m\n[y]\n"])
