@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from replayer.cli._against import compare_with_traces, render_likeness
 from replayer.load.options import read_seed
 from replayer.measure import LOOPS, DatasetPart, part_in_words
-from replayer.measure.units import format_bytes, format_count, format_time_ns
+from replayer.measure.units import format_bytes, format_count, format_many, format_time_ns
 from replayer.plan import PlanSummary, compile_plan, describe_plan
 from replayer.plan.summary import DatasetSummary, TransactionSummary
 from replayer.plan.traces import TraceSummary
@@ -96,7 +96,7 @@ def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:
     for trace in summary.traces:
         yield from _trace(trace)
     yield (
-        f"working set   {format_count(summary.working_set_files)} files,"
+        f"working set   {format_many(summary.working_set_files, 'file')},"
         f" {format_bytes(summary.working_set_bytes)}"
     )
     yield f"needs         {_needs(summary)}"
@@ -123,21 +123,21 @@ def _check_thresholds(scenario: Scenario, summary: PlanSummary) -> None:
 
 def _sentence(scenario: Scenario, summary: PlanSummary) -> str:
     loop = LOOPS[summary.pace]
-    words = [f"{format_count(summary.users)} users, {loop} loop: {pace_in_words(scenario)}"]
+    words = [f"{format_many(summary.users, 'user')}, {loop} loop: {pace_in_words(scenario)}"]
     if summary.warm_up_ns:
         words.append(f"{format_time_ns(summary.warm_up_ns)} warm-up")
     if summary.duration_ns is not None:
         words.append(f"{format_time_ns(summary.duration_ns)} measured on each target")
     if summary.transactions_per_user is not None:
-        words.append(f"{format_count(summary.transactions_per_user)} transactions a user")
+        words.append(f"{format_many(summary.transactions_per_user, 'transaction')} a user")
     return "; ".join(words)
 
 
 def _transaction(transaction: TransactionSummary, width: int) -> Iterator[str]:
     ops, failing = transaction.ops_total, transaction.failing_lookups
     line = (
-        f"{transaction.name:<{width}} {transaction.share * 100:5.1f} %  {_number(ops)} ops,"
-        f" {_number(failing)} look-ups meant to fail,"
+        f"{transaction.name:<{width}} {transaction.share * 100:5.1f} %  {_number(ops)}"
+        f" op{'s' * (ops != 1)}, {_number(failing)} look-ups meant to fail,"
         f" reads {format_bytes(transaction.bytes_read)},"
         f" writes {format_bytes(transaction.bytes_written)}"
     )
@@ -155,21 +155,21 @@ def _transaction(transaction: TransactionSummary, width: int) -> Iterator[str]:
 def _dataset(dataset: DatasetSummary) -> str:
     copies = f", {format_count(dataset.copies)} copies" if dataset.copies > 1 else ""
     made = "" if dataset.laid_out else ", not laid out"
-    links = f", {format_count(dataset.links)} links" if dataset.links else ""
+    links = f", {format_many(dataset.links, 'link')}" if dataset.links else ""
     return (
-        f"dataset       {dataset.name}: {format_count(dataset.files)} files,"
-        f" {format_count(dataset.directories)} directories{links},"
+        f"dataset       {dataset.name}: {format_many(dataset.files, 'file')},"
+        f" {format_many(dataset.directories, 'directory', 'directories')}{links},"
         f" {format_bytes(dataset.size_bytes)}{copies}{made}"
     )
 
 
 def _trace(trace: TraceSummary) -> Iterator[str]:
-    threads = f"{format_count(trace.threads)} thread{'s' * (trace.threads != 1)}"
     own = trace.paths.get("private", 0)
     apart = f", {format_count(own)} paths are each user's own" if own else ""
     yield (
-        f"trace         {trace.name}: {format_count(trace.events)} events of {threads},"
-        f" {format_count(trace.files)} files, {format_count(trace.directories)} directories,"
+        f"trace         {trace.name}: {format_many(trace.events, 'event')} of"
+        f" {format_many(trace.threads, 'thread')}, {format_many(trace.files, 'file')},"
+        f" {format_many(trace.directories, 'directory', 'directories')},"
         f" {format_bytes(trace.size_bytes)}{apart}"
     )
     if trace.blind_spots:
@@ -179,7 +179,7 @@ def _trace(trace: TraceSummary) -> Iterator[str]:
 
 def _needs(summary: PlanSummary) -> str:
     text = (
-        f"{format_bytes(summary.space_bytes)} of free space, {format_count(summary.inodes)} inodes"
+        f"{format_bytes(summary.space_bytes)} of free space, {format_many(summary.inodes, 'inode')}"
     )
     grows = any(t.bytes_written and t.share for t in summary.transactions)
     if grows and not summary.growth_known:

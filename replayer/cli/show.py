@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from replayer.measure.units import format_bytes, format_count, format_time_ns
+from replayer.measure.units import format_bytes, format_count, format_many, format_time_ns
 from replayer.trace import find_trace, load_trace
 
 __all__ = ["HELP", "NAME", "add_arguments", "render_trace", "run"]
@@ -66,7 +66,7 @@ def _events(trace: Mapping[str, Any], size: int) -> str:
     counts = trace["counts"]
     per_event = size / max(counts["events"], 1)
     return (
-        f"{format_count(counts['events'])} of {_many(counts['threads'], 'thread')}"
+        f"{format_count(counts['events'])} of {format_many(counts['threads'], 'thread')}"
         f" over {format_time_ns(counts['span_ns'])};"
         f" {format_bytes(size)} on disk, {per_event:.1f} B an event"
     )
@@ -89,8 +89,9 @@ def _files(trace: Mapping[str, Any]) -> Iterator[str]:
     repairs = counts["tree_repairs"]
     yield _row(
         "tree before",
-        f"{_many(tree['files'], 'file')}, {_many(tree['directories'], 'directory', 'directories')},"
-        f" {_many(tree['links'], 'link')}, {format_bytes(tree['bytes'])};"
+        f"{format_many(tree['files'], 'file')},"
+        f" {format_many(tree['directories'], 'directory', 'directories')},"
+        f" {format_many(tree['links'], 'link')}, {format_bytes(tree['bytes'])};"
         f" {format_count(tree['inferred'])} inferred from events",
     )
     corrections = repairs["missing_in_manifest"] + repairs["not_there"] + repairs["corrected"]
@@ -111,7 +112,8 @@ def _files(trace: Mapping[str, Any]) -> Iterator[str]:
     reasons = _counted(counts["edges_by_reason"])
     yield _row(
         "order",
-        f"{_many(counts['edges'], 'edge')} between threads" + (f": {reasons}" if reasons else ""),
+        f"{format_many(counts['edges'], 'edge')} between threads"
+        + (f": {reasons}" if reasons else ""),
     )
 
 
@@ -141,7 +143,9 @@ def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _not_understood(counts: Mapping[str, Any]) -> str:
-    return f"{format_count(counts['lines_not_understood'])} of {_many(counts['lines'], 'line')}"
+    return (
+        f"{format_count(counts['lines_not_understood'])} of {format_many(counts['lines'], 'line')}"
+    )
 
 
 def _calibration(calibration: Mapping[str, Any]) -> str:
@@ -162,10 +166,6 @@ def _calibration(calibration: Mapping[str, Any]) -> str:
 
 def _row(name: str, text: str) -> str:
     return f"{name:<{COLUMN}} {text}"
-
-
-def _many(count: int, one: str, many: str | None = None) -> str:
-    return f"{format_count(count)} {one if count == 1 else many or one + 's'}"
 
 
 def _counted(named: Mapping[str, int]) -> str:

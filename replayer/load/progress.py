@@ -17,7 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from replayer.load.ledger import Ledger, Line
-from replayer.measure import format_time_ns
+from replayer.measure import format_many, format_time_ns
 
 __all__ = [
     "Hang",
@@ -272,9 +272,9 @@ def _headline(tick: Tick) -> str:
     errors = sum(line.errors for line in ledger.lines.values())
     parts = [
         tick.phase,
-        f"{tick.users:,} users",
+        format_many(tick.users, "user"),
         f"{ledger.rate:,.0f} transactions/s",
-        f"{errors:,} errors",
+        format_many(errors, "error"),
     ]
     if tick.left_s is not None:
         parts.append(f"{max(tick.left_s, 0):.0f} s left")

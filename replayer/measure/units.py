@@ -8,6 +8,7 @@ __all__ = [
     "format_count",
     "format_duration",
     "format_factor",
+    "format_many",
     "format_rate",
     "format_ratio",
     "format_share",
@@ -39,6 +40,11 @@ def format_rate(value_per_s: float) -> str:
 def format_count(value: int) -> str:
     """Return a count with its thousands set apart: ``12,345``."""
     return f"{value:,}"
+
+
+def format_many(count: int, one: str, many: str | None = None) -> str:
+    """Return a count with what is counted: ``1 user``, ``12,345 users``, ``2 entries``."""
+    return f"{format_count(count)} {one if count == 1 else many or one + 's'}"
 
 
 def format_share(value: float) -> str:

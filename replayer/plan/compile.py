@@ -110,7 +110,7 @@ def _check_users(scenario: Scenario, count: int) -> None:
         raise PlanError(str(scenario.document.origin(("roles",))), message)
     if scenario.most_users is not None and count > scenario.most_users:
         message = f"users must be {wanted}, as many as the roles have, got {count}"
-        hint = f"without a mix others have nothing to do: take {wanted} users (-u), or add a mix"
+        hint = f"without a mix others have nothing to do: take -u {wanted}, or add a mix"
         raise PlanError(str(scenario.document.origin(("roles",))), message, hint=hint)
 
 

@@ -5,7 +5,7 @@ A run of one process has no clients, and nothing is said of it here.
 
 from collections.abc import Iterator
 
-from replayer.measure import Client, format_count
+from replayer.measure import Client, format_count, format_many
 from replayer.report.document import Document
 
 __all__ = ["client_notes", "client_rows", "client_titles", "describe_clients"]
@@ -30,8 +30,8 @@ def describe_clients(document: Document) -> Iterator[tuple[str, str]]:
             if (target, name) in names
         )
         paths = ", ".join(path for paths in client.paths for path in paths)
-        users = format_count(client.users)
-        who = f"{client.machine.host}, process {client.pid}, {users} users on {paths}"
+        users = format_many(client.users, "user")
+        who = f"{client.machine.host}, process {client.pid}, {users} on {paths}"
         losses = "".join(f"; {text}" for text in _losses(client))
         told = shares or ("not told yet" if _is_open(document) else "nothing")
         yield f"  worker {client.number}", f"{who}: {told}{losses}"

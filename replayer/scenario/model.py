@@ -138,6 +138,9 @@ class Dataset(Part):
             raise PydanticCustomError("dataset", message, {"source": given[0]})
         if self.files is None:
             self._refuse_shape(given[0])
+        elif self.depth and self.per_directory is None:
+            message = "depth needs per_directory: without it all files lie in one directory"
+            raise PydanticCustomError("dataset", message)
         return self
 
     def _refuse_shape(self, source: str) -> None:

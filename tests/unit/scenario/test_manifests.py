@@ -257,6 +257,11 @@ def test_a_part_has_so_many_of_a_hundred_directories() -> None:
     assert [sum(entry.type == kind for entry in part) for kind in "df"] == [19, 57]  # and the top
 
 
+def test_files_that_lie_in_one_directory_have_no_depth() -> None:
+    with pytest.raises(ScenarioError, match="depth needs per_directory: without it all files lie"):
+        load_scenario("rm-rf", ["tree.per_directory=null"])
+
+
 def test_a_part_goes_with_what_is_read() -> None:
     with pytest.raises(ScenarioError, match="part goes with manifest or tar, not with files"):
         load_scenario("small-reads", ["files.part=10%"])

@@ -62,7 +62,7 @@ MISTAKES = {
     "more users than roles": (
         changed("mix: {look: 9, make: 1}", "roles: {only: {users: 1, mix: {make: 1}}}"),
         "s.yaml:7: users must be 1, as many as the roles have, got 2",
-        "without a mix others have nothing to do: take 1 users",
+        "without a mix others have nothing to do: take -u 1",
     ),
     "mix of zero": (
         changed("look: 9, make: 1", "look: 0, make: 0"),
