@@ -50,6 +50,15 @@ def test_a_foul_table_is_refused_with_its_line(tmp_path: Path, table: str, messa
     assert message in str(refused.value)
 
 
+def test_more_paths_than_a_plan_can_hold_are_refused_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("replayer.plan.compile.MAX_PICKERS", 3)
+    table = "use\tname\n" + "".join(f"probe\td0/f{n}\n" for n in range(4))
+    with pytest.raises(ScenarioError, match="different ways, at most 3 fit"):
+        load(tmp_path, table)
+
+
 def test_a_missing_script_is_refused_where_it_is_named() -> None:
     with pytest.raises(ScenarioError, match=r"^none/s\.yaml:14: the script none/page\.tsv cannot"):
         parse_scenario(TEXT, "none/s.yaml")
