@@ -150,7 +150,10 @@ def _not_understood(counts: Mapping[str, Any]) -> str:
 
 def _calibration(calibration: Mapping[str, Any]) -> str:
     after = [value for value in calibration.get("gap_ns_after", {}).values() if value is not None]
-    gaps = sorted({*after} or {calibration["gap_ns"]} - {None})
+    # Then each gap loses so much that the CPU time is left of all: far more than the tracer added.
+    by_cpu_time = bool(after) and calibration.get("most_owed_ns") == 0
+    told = {calibration["gap_ns"]} if by_cpu_time or not after else {*after}
+    gaps = sorted(told - {None})
     parts = [
         f"{' to '.join(format_time_ns(value) for value in values)} {where}"
         for values, where in (
@@ -159,9 +162,10 @@ def _calibration(calibration: Mapping[str, Any]) -> str:
         )
         if any(value is not None for value in values)
     ]
-    return (
-        f"the tracer added {' and '.join(parts)}" if parts else "not known: nothing is subtracted"
-    )
+    if not parts:
+        return "not known: nothing is subtracted"
+    rest = "; pauses are cut to the CPU time that the program had" if by_cpu_time else ""
+    return f"the tracer added {' and '.join(parts)}{rest}"
 
 
 def _row(name: str, text: str) -> str:
