@@ -82,7 +82,7 @@ fn trust(text: &mut String, document: &Value) {
     line(
         text,
         &format!(
-            "- Times were taken under a tracer. {times}. Order and think times are what to use them for."
+            "- Times were taken under a tracer. What it added comes from {times}. Order and think times are what to use them for."
         ),
     );
     line(
