@@ -17,7 +17,12 @@ from tests.behaviour.shell import Done, Shell, Until, make_shell
 from tests.behaviour.test_run_signals import is_measuring
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - a tmpfs
-LARGE = {"linux/untar", "wordpress/deploy-cp", "wordpress/deploy-rsync"}
+LARGE = {
+    "linux/untar",
+    "wordpress/deploy-cp",
+    "wordpress/deploy-release",
+    "wordpress/deploy-rsync",
+}
 """Traces that write 65 MB and more."""
 
 

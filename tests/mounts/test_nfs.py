@@ -18,11 +18,11 @@ from tests.mounts.test_pieces import judge
 pytestmark = [
     pytest.mark.mounts,
     pytest.mark.skipif(WANTED != "all", reason="minutes: just mounts all"),
-    pytest.mark.timeout(3600),
+    pytest.mark.timeout(3900),
 ]
 
 REFERENCE = "memory"
-LIMIT_S = 3000
+LIMIT_S = 3500
 CHOSEN = os.environ.get("REPLAYER_PIECES", "").split()
 
 

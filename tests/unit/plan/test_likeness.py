@@ -35,6 +35,7 @@ MODELLED = [
     ("wordpress-update", "plugin_delete_only", "wordpress/plugin-delete", "delete plugin (ajax)"),
     ("wordpress-update", "theme_install_only", "wordpress/theme-install", "theme upload+install"),
     ("wordpress-deploy", "cp", "wordpress/deploy-cp", None),
+    ("wordpress-deploy", "release_cp_unchecked", "wordpress/deploy-release", None),
     ("wordpress-deploy", "rsync_3_5", "wordpress/deploy-rsync", None),
     ("php-sessions", "own_session", "php/sessions", None),
     ("kernel-untar", "untar", "linux/untar", None),
