@@ -130,7 +130,8 @@ def packets_are_delayed_and_lost() -> None:
 
 def server_has_no_space_left() -> None:
     scene = on_nfs("space")
-    scene.begin("tiny.yaml", "-t", "8s", "-s", str(STOP_S), "--threshold", "errors == 0")
+    # To fill the disk takes a busy guest ten seconds.
+    scene.begin("tiny.yaml", "-t", "30s", "-s", str(STOP_S), "--threshold", "errors == 0")
     scene.wait_until_measuring()
     scene.happens()
     space = os.statvfs("/disk")
