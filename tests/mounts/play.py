@@ -20,7 +20,7 @@ from tests.mounts.tree import Tree, tree_of
 
 __all__ = ["Outcome", "Played", "play"]
 
-LIMIT_S = 280
+LIMIT_S = 600
 Mounts = Mapping[str, Sequence[Path]]
 RUNS_WELL = {0, 1, 4}  # 1: one of the mounts had errors; 4: too short, or the machine is busy
 

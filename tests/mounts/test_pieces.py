@@ -7,7 +7,7 @@ from tests.mounts.pieces import PIECES, Piece
 from tests.mounts.play import RUNS_WELL, Outcome
 from tests.mounts.tree import differences
 
-pytestmark = pytest.mark.mounts
+pytestmark = [pytest.mark.mounts, pytest.mark.timeout(900)]  # of a piece on all mounts
 
 REFERENCE = "tmpfs"
 
