@@ -13,7 +13,7 @@ from tests.mounts.fleet import WANTED, long
 from tests.mounts.local import btrfs, on_loop, tmpfs
 from tests.mounts.machine import CannotError, call
 from tests.mounts.scene import Scene, make_scene
-from tests.mounts.zfs import POOL, pool
+from tests.mounts.zfs import limited_zfs
 
 pytestmark = pytest.mark.mounts
 
@@ -148,16 +148,10 @@ def test_inodes_that_end_in_a_run_are_counted(few_inodes: Scene) -> None:
     few_inodes.tell("no inodes in a run", "ext4", ending)
 
 
-def limited_btrfs(stack: ExitStack, home: Path) -> Path:
+def limited_btrfs(stack: ExitStack, home: Path, quota: int) -> Path:
     (mount,) = btrfs(stack, home)
     call("btrfs", "quota", "enable", mount)
-    call("btrfs", "qgroup", "limit", f"{ROOM}", mount)
-    return mount
-
-
-def limited_zfs(stack: ExitStack, home: Path) -> Path:
-    mount = pool(stack, home)
-    call("zfs", "set", f"quota={ROOM}", POOL)
+    call("btrfs", "qgroup", "limit", f"{quota}", mount)
     return mount
 
 
@@ -169,7 +163,7 @@ def test_a_quota_that_ends_is_counted_and_the_folder_is_removed(
         pytest.skip("quotas are tried with all mounts only: just mounts all")
     limited = {"btrfs": limited_btrfs, "zfs-fuse": limited_zfs}[kind]
     try:
-        mount = limited(stack, home / "place")
+        mount = limited(stack, home / "place", ROOM)
     except CannotError as error:
         pytest.skip(str(error))
     scene = make_scene(home / "shell", mount)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.mounts.machine import CannotError, call, need_root, needs, wait_for
 
-__all__ = ["pool", "zfs"]
+__all__ = ["limited_zfs", "zfs"]
 
 SIZE_BYTES = 4 << 30
 POOL = "replayertests"
@@ -14,10 +14,21 @@ POOL = "replayertests"
 
 def zfs(stack: ExitStack, home: Path) -> tuple[Path, ...]:
     """Make a pool and mount its file system."""
-    return (pool(stack, home),)
+    return (_pool(stack, home),)
 
 
-def pool(stack: ExitStack, home: Path) -> Path:
+def limited_zfs(stack: ExitStack, home: Path, quota: int) -> Path:
+    """Mount a file system that holds so many bytes at most: in our pool, or in one made for it."""
+    if not _works("zfs", "list", POOL):
+        _pool(stack, home / "pool")
+    name, mount = f"{POOL}/limited", home / "limited"
+    call("zfs", "create", "-o", f"quota={quota}", "-o", f"mountpoint={mount}", name)
+    stack.callback(_works, "zfs", "destroy", "-f", name)
+    wait_for(mount.is_mount, "the file system is mounted")
+    return mount
+
+
+def _pool(stack: ExitStack, home: Path) -> Path:
     """Make a pool on a sparse file; its daemon ends with the stack."""
     need_root()
     needs("zfs-fuse", "zfs-fuse")
