@@ -31,7 +31,7 @@ fn shipped() -> Vec<PathBuf> {
 #[test]
 fn streams_and_groups_tell_the_same() {
     let folders = shipped();
-    assert_eq!(folders.len(), 17);
+    assert_eq!(folders.len(), 18);
     for folder in folders {
         let trace = Trace::open(&folder).unwrap();
         let streams = Streams::open(&trace, &folder).unwrap();
