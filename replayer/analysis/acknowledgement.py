@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from replayer.analysis.finding import Acknowledged, Promise
-from replayer.analysis.planned import read_plan, steps_by_transaction
+from replayer.analysis.planned import steps_by_transaction
 from replayer.measure import RunRecord, Summary, Target, TransactionSummary, Writing, place_of
 
 __all__ = ["find_acknowledged"]
@@ -84,7 +84,7 @@ def _writings(record: RunRecord) -> Mapping[str, Writing]:
 
     A baseline's says it of each job that writes; a scenario's opens files with O_SYNC or O_DSYNC.
     """
-    plan = read_plan(record)
+    plan = record.plan or {}
     if plan.get("engine") == "fio":
         try:
             return {name: how for job in plan["jobs"] for name, how in job["writing"].items()}
@@ -92,7 +92,7 @@ def _writings(record: RunRecord) -> Mapping[str, Writing]:
             return {}  # of an earlier version: nothing is claimed from it
     return {
         name: "synchronous"
-        for name, steps in steps_by_transaction(plan).items()
+        for name, steps in steps_by_transaction(record).items()
         if (opened := [*_writing_opens(steps)]) and all(flags & O_DSYNC for flags in opened)
     }
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from replayer.analysis.attribution import FEWEST_P99
 from replayer.analysis.finding import Between
-from replayer.analysis.planned import read_plan, steps_by_transaction
+from replayer.analysis.planned import steps_by_transaction
 from replayer.analysis.series import SERVICE
 from replayer.analysis.works import Work
 from replayer.measure import Of, RunRecord, samples_of
@@ -48,6 +48,6 @@ def _between(record: RunRecord, work: Work) -> Iterator[Between]:
 def _without_pauses(record: RunRecord) -> frozenset[str]:
     return frozenset(
         name
-        for name, steps in steps_by_transaction(read_plan(record)).items()
+        for name, steps in steps_by_transaction(record).items()
         if _PAUSES.isdisjoint(str(step.get("do")) for step in steps)
     )

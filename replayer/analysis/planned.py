@@ -1,31 +1,22 @@
-"""What a run's plan says of its transactions, for whoever reads the run folder."""
+"""What a run's plan says of its transactions."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from replayer.measure import RunRecord
 
-__all__ = ["read_plan", "steps_by_transaction"]
+__all__ = ["steps_by_transaction"]
 
 
-def read_plan(record: RunRecord) -> Mapping[str, Any]:
-    """Return plan.json; empty where it is missing, damaged or no mapping."""
-    try:
-        plan = json.loads((record.folder / "plan.json").read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return plan if isinstance(plan, dict) else {}
-
-
-def steps_by_transaction(plan: Mapping[str, Any]) -> dict[str, list[Mapping[str, Any]]]:
+def steps_by_transaction(record: RunRecord) -> dict[str, list[Mapping[str, Any]]]:
     """Return the steps of each transaction, however deep they lie; none of a plan of another kind.
 
     Whatever is a mapping counts as one: what reads them looks for keys that only steps have.
     """
+    plan = record.plan or {}
     try:
         return {found["name"]: [*_mappings(found["steps"])] for found in plan["transactions"]}
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, RecursionError):
         return {}
 
 

@@ -7,6 +7,7 @@ hidden.
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -83,6 +84,15 @@ class RunRecord:
     events: tuple[Event, ...]
     losses: Losses
     damage: tuple[str, ...]
+
+    @cached_property
+    def plan(self) -> Mapping[str, Any] | None:
+        """plan.json, read when it is first asked for; None: missing, damaged or no mapping."""
+        try:
+            found = json.loads((self.folder / "plan.json").read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return None
+        return found if isinstance(found, dict) else None
 
 
 def load_run(path: Path, told: Run | None = None) -> RunRecord:

@@ -1,4 +1,4 @@
-"""What plan format 1 can hold: the sizes, times and counts of a step are held against it.
+"""What plan format 1 can hold: the sizes, times and counts of a step, and how many pickers.
 
 The engine refuses what is beyond it, but cannot say where a scenario has it from.
 """
@@ -9,9 +9,10 @@ from replayer.scenario import steps as s
 from replayer.scenario.document import Key
 from replayer.scenario.references import draws_of
 
-__all__ = ["check_bounds", "largest_write"]
+__all__ = ["check_bounds", "check_pickers", "largest_write"]
 
 MAX_NUMBER = 2**63 - 1
+MAX_PICKERS = 2**16
 MAX_READ_BYTES = 2**30
 MAX_WRITE_BYTES = 2**34 - 4096  # what writes are sliced from is as large, and 4096 bytes
 
@@ -29,6 +30,19 @@ def check_bounds(book: Book, step: s.StepPart, key: Key) -> None:
     written = largest_write(book, step)
     where = "block" if isinstance(step, s.Write | s.Append) else "size"
     _check(book, (*key, where), written, MAX_WRITE_BYTES)
+
+
+def check_pickers(book: Book) -> None:
+    """Check that the transactions do not pick files in more ways than steps can refer to.
+
+    Raises:
+        PlanError: They do.
+    """
+    found = len(book.pickers.rows)
+    if found > MAX_PICKERS:
+        message = f"pick and name files in {found:,} different ways, at most {MAX_PICKERS:,} fit"
+        hint = "each path of a script is one: take a shorter script"
+        raise refuse(book, ("transactions",), message, hint)
 
 
 def largest_write(book: Book, step: s.StepPart) -> int:

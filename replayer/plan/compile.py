@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from replayer.plan.bindings import refuse
+from replayer.plan.bounds import check_pickers
 from replayer.plan.calls import compile_steps
 from replayer.plan.document import FORMAT, Plan
 from replayer.plan.layout import compile_entries
@@ -24,7 +25,6 @@ POOL_BYTES = 4 * 1024 * 1024
 """Chosen: larger than what file systems compress at once (records of 128 KiB)."""
 
 POOL_MARGIN = 4096  # plan format 1
-MAX_PICKERS = 2**16  # of plan format 1
 NANOSECONDS = 1_000_000_000
 WRITING = frozenset({"wronly", "rdwr", "create", "creat", "trunc", "append"})
 
@@ -89,7 +89,7 @@ def _work(book: Book) -> dict[str, Any]:
     scenario = book.scenario
     transactions = [_transaction(book, name) for name in scenario.transactions]
     pace = _pace(book)
-    _check_pickers(book)
+    check_pickers(book)
     traces = {"traces": book.traces.rows} if book.traces.rows else {}
     return {
         **traces,
@@ -100,14 +100,6 @@ def _work(book: Book) -> dict[str, Any]:
         "pickers": book.pickers.rows,
         "datasets": [_dataset(book, name) for name in scenario.datasets],
     }
-
-
-def _check_pickers(book: Book) -> None:
-    found = len(book.pickers.rows)
-    if found > MAX_PICKERS:
-        message = f"pick and name files in {found:,} different ways, at most {MAX_PICKERS:,} fit"
-        hint = "each path of a script is one: take a shorter script"
-        raise PlanError(str(book.scenario.document.origin(("transactions",))), message, hint=hint)
 
 
 def _check_users(scenario: Scenario, count: int) -> None:

@@ -5,7 +5,6 @@ out among its page views. Bytes and ops are those of the application's calls, wh
 client asks a server: caches answer some of them, and others take several requests.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Literal
@@ -145,8 +144,8 @@ def _check_views(record: RunRecord, summary: Summary, prices: Prices) -> None:
 
 def _planned(record: RunRecord) -> Iterator[str]:
     """Yield the names of the transactions in plan.json; none of a plan of another kind."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        plan = json.loads((record.folder / "plan.json").read_bytes())
+    plan = record.plan or {}
+    with suppress(TypeError, KeyError):
         yield from (str(transaction["name"]) for transaction in plan["transactions"])
 
 

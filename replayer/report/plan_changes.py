@@ -29,30 +29,21 @@ def same_work(one: RunRecord, other: RunRecord) -> bool:
 
 def work_of(record: RunRecord) -> str:
     """Return the SHA-256 of a run's plan apart from its length; without plan.json, of all of it."""
-    plan = _plan(record)
-    if plan is None:
+    if record.plan is None:
         return record.run.plan.fingerprint
-    text = json.dumps(_without_lengths(plan), sort_keys=True, separators=(",", ":"))
+    text = json.dumps(_without_lengths(record.plan), sort_keys=True, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()
 
 
 def plan_changes(one: RunRecord, other: RunRecord) -> str:
     """Name what differs between the plans of two runs, in one line."""
-    left, right = _plan(one), _plan(other)
+    left, right = one.plan, other.plan
     if left is None or right is None:
         return "a plan.json is missing, so in what is not known"
     found = list(_changes(_parts(left), _parts(right), ""))
     shown = ", ".join(found[:_MOST])
     more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
     return f"{shown}{more}" if found else "in nothing that plan.json shows"
-
-
-def _plan(record: RunRecord) -> Mapping[str, Any] | None:
-    try:
-        found = json.loads((record.folder / "plan.json").read_bytes())
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
 
 
 def _without_lengths(plan: Mapping[str, Any]) -> object:

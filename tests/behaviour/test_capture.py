@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,9 @@ from replayer.measure import format_time_ns
 from tests.behaviour.shell import Done, Shell
 
 HERE = Path(__file__).parent
-CALL = re.compile(r"^(\d+) +[\d.]+ (?:<\.\.\. )?(\w+)(?:\(| resumed>)")
+CALL = re.compile(r"^(\d+) +[\d.]+ (\w+)\(")
+CUT = re.compile(r"^(\d+) .*(?= <unfinished \.\.\.>$)")
+RESUMED = re.compile(r"^(\d+) +[\d.]+ <\.\.\. \w+ resumed>")
 RESULT = re.compile(r"= (-?\d+|0x[0-9a-f]+)(?:<.*>)?(?: (E\w+) \(.*\)| /\*.*\*/)?(?: <[\d.]+>)?$")
 NOT_ANNOUNCED = {"pipe2", "clone", "wait4", "fork", "vfork", "clone3"}
 OP_OF = {
@@ -40,13 +43,25 @@ def capture(shell: Shell, *words: str | Path, trace: str = "trace", root: str = 
     return shell.run("capture", "-o", trace, "--root", root, *words)
 
 
+def whole_lines(log: Path) -> Iterator[str]:
+    """Yield the lines of a log, those of calls that others cut in two put together."""
+    begun: dict[str, str] = {}
+    for line in lzma.decompress(log.read_bytes()).decode("ascii").splitlines():
+        if cut := CUT.match(line):
+            begun[cut[1]] = cut[0]
+        elif resumed := RESUMED.match(line):
+            yield begun.pop(resumed[1]) + line[resumed.end() :]
+        else:
+            yield line
+
+
 def lines_between_markers(log: Path) -> dict[int, list[tuple[str, int]]]:
     """Return the calls of each process between its markers, as (name, result)."""
     calls: dict[int, list[tuple[str, int]]] = defaultdict(list)
     inside: set[int] = set()
-    for line in lzma.decompress(log.read_bytes()).decode("ascii").splitlines():
+    for line in whole_lines(log):
         found = CALL.match(line)
-        if found is None or "<unfinished ...>" in line:
+        if found is None:
             continue
         process, name = int(found[1]), found[2]
         if "/replayer/request/" in line:

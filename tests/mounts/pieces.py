@@ -91,16 +91,6 @@ VERIFIED: Sequence[Piece] = tuple(
 )
 """Reads that do not hold what was written are errors of theirs: none is expected anywhere."""
 
-LARGE = frozenset(
-    {
-        "linux/untar",
-        "wordpress/deploy-cp",
-        "wordpress/deploy-release",
-        "wordpress/deploy-rsync",
-    }
-)
-"""Traces that write 65 MB and more."""
-
 QUICK_TRACES = frozenset({"php/sessions", "wordpress/upload", "wordpress/plugin-delete"})
 """Those that write, rename, lock and remove the most for their length."""
 

@@ -12,8 +12,17 @@ __all__ = ["bytes_needed", "depth", "processes", "read_seconds", "read_size", "s
 
 _AMOUNT = re.compile(r"(?P<number>0x[0-9a-f]+|[0-9]+)(?P<unit>[a-z]*)")
 _POWERS = {"": 0, "b": 0, **{unit: power for power, unit in enumerate("kmgtp", start=1)}}
-_SECONDS = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "": 1.0}
-_SECONDS |= {"m": 60.0, "h": 3600.0, "d": 86400.0}
+_SECONDS = {
+    "us": 1e-6,
+    "usec": 1e-6,
+    "ms": 1e-3,
+    "msec": 1e-3,
+    "": 1.0,
+    "s": 1.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+}
 """Any other unit is microseconds to fio, ``sec`` and ``min`` among them."""
 _QUEUEING = frozenset({"libaio", "io_uring", "posixaio", "null"})
 """Engines without FIO_SYNCIO in fio's engines/*.c."""
