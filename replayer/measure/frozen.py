@@ -9,5 +9,8 @@ class Frozen(BaseModel):
     """A validated value that does not change; unknown keys are refused, in files as in code."""
 
     model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+        frozen=True,
+        extra="forbid",
+        allow_inf_nan=False,
+        defer_build=True,  # most commands use few of the models that they import
     )

@@ -1,6 +1,14 @@
 """The JSON Schemas of the documents that ``--json`` prints."""
 
+import ast
+import inspect
+from collections.abc import Iterator
+from itertools import pairwise
+from textwrap import dedent
 from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
 
 from replayer.measure import Frozen
 from replayer.report.comparison import Comparison
@@ -20,5 +28,34 @@ def comparison_schema() -> dict[str, Any]:
 
 
 def _schema(model: type[Frozen]) -> dict[str, Any]:
-    schema = model.model_json_schema(mode="serialization")
+    schema = model.model_json_schema(mode="serialization", schema_generator=_Described)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
+class _Described(GenerateJsonSchema):
+    """Takes descriptions from the docstrings of attributes.
+
+    Pydantic can, but reads the sources of all models for it whenever they are imported.
+    """
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        made = super().model_schema(schema)
+        for model in reversed(schema["cls"].__mro__):
+            if issubclass(model, Frozen):
+                for name, text in _docstrings(model):
+                    made["properties"][schema["cls"].model_fields[name].alias or name][
+                        "description"
+                    ] = text
+        return made
+
+
+def _docstrings(model: type[Frozen]) -> Iterator[tuple[str, str]]:
+    """Yield what stands below the attributes of a class, by attribute."""
+    body = ast.parse(dedent(inspect.getsource(model))).body[0]
+    for one, below in pairwise(body.body if isinstance(body, ast.ClassDef) else ()):
+        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
+            match below:
+                case ast.Expr(value=ast.Constant(value=str(text))):
+                    yield one.target.id, inspect.cleandoc(text)
+                case _:
+                    pass

@@ -18,7 +18,13 @@ MAX_NAME = 64
 class Part(BaseModel):
     """A part of a scenario."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=False, hide_input_in_errors=True)
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        strict=False,
+        hide_input_in_errors=True,
+        defer_build=True,  # most parts are validated as parts of a scenario alone
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -332,5 +332,3 @@ def _split(value: object) -> tuple[str, object]:
 
 Step = Annotated[AnyStep, Field(discriminator="do"), BeforeValidator(read_step)]
 Steps = tuple[Step, ...]
-for _step in (*AnyStep.__args__, Branch):
-    _step.model_rebuild()
