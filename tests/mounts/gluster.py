@@ -70,7 +70,7 @@ def gluster(stack: ExitStack, home: Path) -> tuple[Path, ...]:
 
 def bricks(home: Path) -> list[int]:
     """The processes that hold a volume's files."""
-    listed = call("ps", "-eo", "pid=,args=").splitlines()
+    listed = call("ps", "-wweo", "pid=,args=").splitlines()
     return [int(line.split()[0]) for line in listed if "glusterfsd" in line and f"{home}/" in line]
 
 

@@ -49,14 +49,14 @@ class Server:
 
     def workers(self) -> list[int]:
         """The server's processes that answer file calls: those in its own session but the first."""
-        listed = call("ps", "-eo", "pid=,args=")
+        listed = call("ps", "-wweo", "pid=,args=")
         ours = str(self.home / "sshd_config")
         top = [int(line.split()[0]) for line in listed.splitlines() if f"{SSHD} -f {ours}" in line]
         return [pid for pid in _below(set(top)) if pid not in top]
 
     def clients(self) -> list[int]:
         """The processes that hand calls of this machine on to the server."""
-        listed = call("ps", "-eo", "pid=,args=").splitlines()
+        listed = call("ps", "-wweo", "pid=,args=").splitlines()
         ours = f"sshfs root@127.0.0.1:{self.export} "
         return [int(line.split()[0]) for line in listed if ours in line]
 
@@ -74,7 +74,7 @@ def send_to(pids: Iterable[int], number: signal.Signals) -> None:
 
 def _below(parents: set[int]) -> list[int]:
     """Every process that descends from some."""
-    listed = [tuple(map(int, row.split())) for row in call("ps", "-eo", "pid=,ppid=").splitlines()]
+    listed = [tuple(map(int, row.split())) for row in call("ps", "-wweo", "pid=,ppid=").splitlines()]
     found = set(parents)
     for _ in range(4):  # listener, connection, its privileged part, sftp
         found |= {pid for pid, parent in listed if parent in found}
