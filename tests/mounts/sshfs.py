@@ -74,7 +74,7 @@ def send_to(pids: Iterable[int], number: signal.Signals) -> None:
 
 def _below(parents: set[int]) -> list[int]:
     """Every process that descends from some."""
-    listed = [tuple(map(int, row.split())) for row in call("ps", "-wweo", "pid=,ppid=").splitlines()]
+    listed = [tuple(map(int, row.split())) for row in call("ps", "-eo", "pid=,ppid=").splitlines()]
     found = set(parents)
     for _ in range(4):  # listener, connection, its privileged part, sftp
         found |= {pid for pid, parent in listed if parent in found}
