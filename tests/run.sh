@@ -7,7 +7,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly PACKAGES=(python3-venv gcc libc6-dev e2fsprogs fio strace openssl)
 readonly MOUNTS=(sshfs openssh-server openssh-client python3-fusepy faketime) # without them tests on mounts are skipped
 readonly BROWSER=chromium # of Debian; without it the tests of the web page in a browser are skipped
-readonly MINIMUM_RUST=85 # 1.85 is the first with edition 2024
+readonly MINIMUM_RUST=88 # as in Cargo.toml
 
 say() { printf '\n== %s\n' "$*"; }
 

@@ -115,6 +115,14 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert block[1] in (ROOT / ".ci/run").read_text().splitlines()
 
 
+def test_the_oldest_rust_is_the_same_everywhere() -> None:
+    crates = (ROOT / f"replayer/{room}/native/Cargo.toml" for room in ("engine", "trace"))
+    oldest = {tomllib.loads(crate.read_text())["package"]["rust-version"] for crate in crates}
+    readme = re.findall(r"Rust that is there, ([\d.]+) or later", (ROOT / "README.md").read_text())
+    script = re.findall(r"MINIMUM_RUST=(\d+)", (ROOT / "tests/run.sh").read_text())
+    assert oldest == {*readme} == {f"1.{minor}" for minor in script}
+
+
 def test_the_package_carries_the_scenarios() -> None:
     shipped = Path(replayer.__file__).parent / "scenarios"
     assert {path.name for path in shipped.glob("*.yaml")} == {
