@@ -233,6 +233,8 @@ def _computed(job: _Capture, done: _Done) -> Computed | None:
 
 
 def _note(order: Order) -> str:
+    if order.note:
+        return order.note
     if isinstance(order.what, Launch):
         return f"replayer capture of {' '.join(order.what.command)}"
     return f"replayer capture of process {order.what.pid}"

@@ -49,6 +49,7 @@ class Order:
         raw: Whether strace's text stays in the trace.
         limit_bytes: What the text may take on the disk.
         telling: Whether a terminal shows progress.
+        note: What the recording is of; the command line or process where nothing is said.
     """
 
     target: Path
@@ -58,3 +59,4 @@ class Order:
     raw: RawLog = RawLog.DROP
     limit_bytes: int = LIMIT_BYTES
     telling: Telling = Telling.PROGRESS
+    note: str = ""

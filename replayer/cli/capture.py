@@ -77,6 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="disk space for the log: what comes after is not recorded (default: 20 GB)",
     )
+    parser.add_argument(
+        "--note", default="", metavar="TEXT", help="what it is of, instead of the command line"
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     parser.add_argument("words", nargs="*", metavar="COMMAND", help="what to run, behind --")
 
@@ -91,6 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
         raw=RawLog.KEEP if arguments.keep_raw else RawLog.DROP,
         limit_bytes=arguments.limit,
         telling=Telling.QUIET if arguments.quiet else Telling.PROGRESS,
+        note=arguments.note,
     )
     return capture(order)
 

@@ -140,6 +140,19 @@ def test_threads_and_children_are_recorded_call_by_call(shell: Shell) -> None:
     assert counts["lines_not_understood"] == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        ((), "replayer capture of true"),
+        (("--note", "a release of the shop"), "a release of the shop"),
+    ],
+)
+def test_a_trace_says_what_it_is_of(shell: Shell, words: tuple[str, ...], note: str) -> None:
+    assert capture(shell, *words, "--", "true").code == 0
+    assert load(shell.home / "trace")["origin"]["note"] == note
+    assert note in shell.run("show", "trace").out
+
+
 def test_a_command_keeps_its_streams_and_its_exit_status(shell: Shell) -> None:
     (shell.home / "root").mkdir()
     words = ["capture", "-o", "trace", "--root", "root", "--", "sh", "-c"]

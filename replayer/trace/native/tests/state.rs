@@ -270,6 +270,34 @@ fn times_owners_and_attributes_are_kept() {
     assert_eq!(mkdir.mode, Some(0o700));
 }
 
+/// As acl(5) has it: entries of eight bytes behind a version.
+#[test]
+fn an_access_list_that_says_no_more_than_a_mode_is_kept_as_one() {
+    const OWNER: &str = r"\2\0\0\0\1\0\6\0\377\377\377\377";
+    const REST: &str = r"\4\0\4\0\377\377\377\377 \0\0\0\377\377\377\377";
+    const NAMED: &str = r"\2\0\7\0!\0\0\0";
+    let set =
+        |name: &str, value: &str| format!("7 setxattr(\"/r/f\", \"{name}\", {value}, 28, 0) = 0\n");
+    let access = "system.posix_acl_access";
+    let log = [
+        set(access, &format!("\"{OWNER}{REST}\"")),
+        set(access, &format!("\"{OWNER}{NAMED}{REST}\"")),
+        set(access, &format!("\"{OWNER}\"...")),
+        set(access, &format!("\"{OWNER}{REST}\\0\"")),
+        set(
+            access,
+            &format!("\"{}{REST}\"", OWNER.replacen("6", "16", 1)),
+        ),
+        set(access, "0x7ffe"),
+        set("system.posix_acl_default", &format!("\"{OWNER}{REST}\"")),
+        set("user.a", &format!("\"{OWNER}{REST}\"")),
+    ];
+    let trace = asked(&log.concat()).import();
+    let modes: Vec<_> = trace.events.iter().map(|event| event.mode).collect();
+    let none = [None; 7];
+    assert_eq!(modes, [&[Some(0o640)], &none[..]].concat());
+}
+
 #[test]
 fn copies_between_descriptors_have_both() {
     let trace = asked(

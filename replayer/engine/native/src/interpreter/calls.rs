@@ -8,7 +8,7 @@ use super::{Act, Done, Halt, Interpreter, Value};
 use crate::ops::Op;
 use crate::path;
 use crate::program::{Call, Expect, FileCall, LinkTarget, Mode, PairCall, PathCall, Timed};
-use crate::sys::{Answer, Kernel, LockRange, c_path};
+use crate::sys::{ACCESS_LIST, Answer, Kernel, LockRange, access_list, c_path};
 use rustix::io::Errno;
 use std::ffi::CStr;
 use std::os::fd::RawFd;
@@ -17,26 +17,6 @@ use std::os::fd::RawFd;
 const ATTRIBUTE_BYTES: u64 = 64 << 10;
 /// The buffer of readlink.
 const LINK_BYTES: u64 = 4096;
-/// The attribute that holds an access control list: acl(5), `linux/posix_acl_xattr.h`.
-const ACCESS_LIST: &CStr = c"system.posix_acl_access";
-
-/// The list that says the same as a mode: what programs set that copy modes and lists.
-fn access_list(mode: u32) -> [u8; 28] {
-    const NOBODY: [u8; 4] = [0xFF; 4];
-    let mut list = [0; 28];
-    let (version, entries) = list.split_at_mut(4);
-    version.copy_from_slice(&2_u32.to_le_bytes());
-    // The owner, the group, all others.
-    let tags = [(1_u16, 6), (4, 3), (0x20, 0)];
-    for (entry, (tag, shift)) in entries.chunks_exact_mut(8).zip(tags) {
-        let allowed = u16::try_from(mode >> shift & 7).unwrap_or(0);
-        let [t0, t1] = tag.to_le_bytes();
-        let [a0, a1] = allowed.to_le_bytes();
-        let [n0, n1, n2, n3] = NOBODY;
-        entry.copy_from_slice(&[t0, t1, a0, a1, n0, n1, n2, n3]);
-    }
-    list
-}
 
 impl<K: Kernel> Interpreter<'_, K> {
     /// Run one timed step.

@@ -247,6 +247,12 @@ pub(crate) enum Deed {
         size: u64,
         flags: u32,
     },
+    /// Set the access control list that says the same as a mode.
+    SetList {
+        on: Subject,
+        mode: u32,
+        flags: u32,
+    },
     Removexattr {
         on: Subject,
         name: TextId,

@@ -1,5 +1,6 @@
 //! The only room that calls the kernel. What a call means is decided elsewhere.
 
+mod access_list;
 mod answer;
 mod attributes;
 pub(crate) mod below;
@@ -23,6 +24,7 @@ mod scratch;
 mod text;
 mod threads;
 
+pub(crate) use access_list::{ACCESS_LIST, access_list};
 pub(crate) use answer::{Answer, LockRange};
 pub(crate) use counter::{counter, counter_is_the_clock};
 pub(crate) use doorbell::Doorbell;

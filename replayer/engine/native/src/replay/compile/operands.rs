@@ -2,6 +2,7 @@
 
 use super::slots::Reason;
 use crate::replay::reel::{Time, Times};
+use crate::sys::ACCESS_LIST;
 use replayer_trace::Event;
 
 /// The most that one read or write moves on Linux (`MAX_RW_COUNT`, read(2)).
@@ -98,6 +99,12 @@ impl Operands<'_> {
     /// Permission bits and the sticky bit: no file gets another's identity.
     pub(crate) fn permissions(&self) -> u32 {
         low(self.0.mode) & 0o1777
+    }
+
+    /// The permissions that an access control list sets which says no more than a mode does.
+    pub(crate) fn listed_mode(&self) -> Option<u32> {
+        let is_list = self.0.text.as_deref() == Some(ACCESS_LIST.to_bytes());
+        (is_list && self.0.mode.is_some()).then(|| self.mode_bits(0o777))
     }
 
     /// The column `mode` where it is no mode of a file.

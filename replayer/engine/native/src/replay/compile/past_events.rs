@@ -91,11 +91,9 @@ impl Past<'_> {
                     self.set_size(id, positive(event.size.unwrap_or(0)));
                 }
             }
-            Op::Chmod => {
-                let found = self.find(path).and_then(|id| self.nodes.get_mut(id));
-                if let (Some(node), Some(mode)) = (found, mode) {
-                    node.mode = mode;
-                }
+            Op::Chmod => self.permit(self.find(path), mode),
+            Op::Setxattr | Op::Lsetxattr => {
+                self.permit(self.find(path), Operands(event).listed_mode());
             }
             _ => {}
         }
@@ -144,11 +142,12 @@ impl Past<'_> {
                 self.reach(event.file, end);
             }
             Op::Fchmod => {
-                let held = self.of(event.file);
-                let node = held.and_then(|held| self.nodes.get_mut(held.node));
-                if let Some(node) = node {
-                    node.mode = Operands(event).permissions();
-                }
+                let mode = Operands(event).permissions();
+                self.permit(self.of(event.file).map(|held| held.node), Some(mode));
+            }
+            Op::Fsetxattr => {
+                let mode = Operands(event).listed_mode();
+                self.permit(self.of(event.file).map(|held| held.node), mode);
             }
             Op::CopyFileRange | Op::Splice | Op::Sendfile => {
                 if event.offset.is_none() {
@@ -167,6 +166,13 @@ impl Past<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn permit(&mut self, node: Option<NodeId>, mode: Option<u32>) {
+        let node = node.and_then(|id| self.nodes.get_mut(id));
+        if let (Some(node), Some(mode)) = (node, mode) {
+            node.mode = mode;
         }
     }
 

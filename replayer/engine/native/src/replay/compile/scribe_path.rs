@@ -4,6 +4,7 @@ use super::operands::Operands;
 use super::scribe::{BETWEEN_ROOTS, Scribe, UNKNOWN};
 use super::slots::{Reason, Seat};
 use crate::replay::reel::{Deed, Place, Subject, TextId};
+use crate::sys::ACCESS_LIST;
 use replayer_trace::{Event, Op};
 
 /// `AT_EACCESS` and `AT_SYMLINK_NOFOLLOW`.
@@ -125,15 +126,25 @@ impl Scribe<'_> {
                 name: self.attribute_name(event)?,
                 size: operands.buffer(VALUE_BYTES)?,
             },
-            Op::Setxattr | Op::Lsetxattr | Op::Fsetxattr => Deed::Setxattr {
-                on,
-                name: self.users_attribute(event)?,
-                size: operands.buffer(VALUE_BYTES)?,
-                flags: operands.flags(3)?,
-            },
+            Op::Setxattr | Op::Lsetxattr | Op::Fsetxattr => {
+                let flags = operands.flags(3)?;
+                match operands.listed_mode() {
+                    Some(mode) => Deed::SetList { on, mode, flags },
+                    None => Deed::Setxattr {
+                        on,
+                        name: self.users_attribute(event)?,
+                        size: operands.buffer(VALUE_BYTES)?,
+                        flags,
+                    },
+                }
+            }
             Op::Removexattr | Op::Lremovexattr | Op::Fremovexattr => Deed::Removexattr {
                 on,
-                name: self.users_attribute(event)?,
+                name: if is_list(event) {
+                    self.attribute_name(event)?
+                } else {
+                    self.users_attribute(event)?
+                },
             },
             Op::Listxattr | Op::Llistxattr | Op::Flistxattr => Deed::Listxattr {
                 on,
@@ -159,4 +170,10 @@ impl Scribe<'_> {
         }
         self.attribute_name(event)
     }
+}
+
+/// Whether an attribute is an access control list: without it, the mode alone says who may do what.
+fn is_list(event: &Event) -> bool {
+    let name = event.text.as_deref();
+    name == Some(ACCESS_LIST.to_bytes()) || name == Some(b"system.posix_acl_default")
 }

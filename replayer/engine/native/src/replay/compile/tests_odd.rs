@@ -74,6 +74,7 @@ fn is_bounded(deed: &Deed) -> bool {
         Deed::Chmod { mode, .. } | Deed::Fchmod { mode, .. } | Deed::Mknod { mode, .. } => {
             *mode <= 0o1777
         }
+        Deed::SetList { mode, .. } => *mode <= 0o777,
         Deed::Rename { flags, .. } => *flags <= 3,
         _ => true,
     }

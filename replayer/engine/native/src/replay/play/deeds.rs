@@ -73,6 +73,7 @@ impl<'a, K: Places> Player<'a, K> {
             | Deed::Map { .. } => self.enact_transfer(cue),
             Deed::Getxattr { .. }
             | Deed::Setxattr { .. }
+            | Deed::SetList { .. }
             | Deed::Removexattr { .. }
             | Deed::Listxattr { .. } => self.enact_attribute(chunk, cue),
             Deed::Chdir { .. }

@@ -4,7 +4,7 @@ use super::player::{Act, Played, Player};
 use crate::ops::Op;
 use crate::replay::reel::{Chunk, Cue, Deed, Subject};
 use crate::sys::replayed::{fgetxattr, flistxattr, fremovexattr, fsetxattr};
-use crate::sys::{Answer, Links, Places};
+use crate::sys::{ACCESS_LIST, Answer, Links, Places, access_list};
 use std::ffi::CStr;
 use std::os::fd::RawFd;
 
@@ -47,6 +47,15 @@ impl<K: Places> Player<'_, K> {
                 self.attribute(cue, *on, SET, |k, on| match on {
                     On::File(file) => fsetxattr(file, &name, value, flags),
                     On::Path(path, links) => k.set_attribute((path, links), &name, (value, flags)),
+                })
+            }
+            Deed::SetList { on, mode, flags } => {
+                let (list, flags) = (access_list(*mode), *flags);
+                self.attribute(cue, *on, SET, |k, on| match on {
+                    On::File(file) => fsetxattr(file, ACCESS_LIST, &list, flags),
+                    On::Path(path, links) => {
+                        k.set_attribute((path, links), ACCESS_LIST, (&list, flags))
+                    }
                 })
             }
             Deed::Removexattr { on, name } => {

@@ -1,6 +1,7 @@
 use super::one_lane::{open, write};
 use super::*;
 use crate::replay::reel::{Subject, Through, Time, Times};
+use std::os::unix::fs::PermissionsExt;
 
 const OK: Recorded = Recorded::Well;
 const NEW: i32 = libc::O_RDWR | libc::O_CREAT | libc::O_EXCL;
@@ -90,6 +91,8 @@ fn attributes(at: Cast, name: TextId) -> Deeds {
         (Deed::Removexattr { on: of(false), name }, OK),
         (Deed::Setxattr { on: of(true), name, size: 5, flags: 1 }, OK),
         (Deed::Removexattr { on: file, name }, OK),
+        (Deed::SetList { on: file, mode: 0o640, flags: 0 }, OK),
+        (Deed::SetList { on: of(true), mode: 0o600, flags: 0 }, OK),
         (Deed::Listxattr { on: of(true), size: 64 }, OK),
     ]
 }
@@ -179,6 +182,56 @@ fn every_deed_is_a_call_in_both_confinements() {
         assert_eq!(every_deed::<Guarded>(place), expected);
         if crate::sys::can_jail() {
             assert_eq!(every_deed::<Jailed>(place), expected);
+        }
+    }
+}
+
+fn modes_by_list<K: Places>(place: &str) -> [u32; 2] {
+    let ground = Ground::on(place);
+    std::fs::create_dir(ground.run().join("t")).unwrap();
+    let mut tape = Tape::new(1);
+    let (file, directory) = (tape.at("t/f"), tape.at("t/d"));
+    let (of_file, of_path) = (
+        Subject::File(1),
+        Subject::Path {
+            path: directory.path,
+            follow: true,
+        },
+    );
+    for deed in [
+        open(file, 1, NEW),
+        Deed::Mkdir {
+            at: directory,
+            mode: 0o1700,
+        },
+        Deed::SetList {
+            on: of_file,
+            mode: 0o640,
+            flags: 0,
+        },
+        Deed::SetList {
+            on: of_path,
+            mode: 0o751,
+            flags: 0,
+        },
+    ] {
+        tape.cue(0, deed, OK);
+    }
+    let pulse = Arc::new(Pulse::new(0));
+    let shown = ground.show_in::<K>(&tape.reel(), ReplayPace::Asap, 1, &pulse);
+    assert!(shown.is_clean());
+    ["t/f", "t/d"].map(|name| {
+        let facts = ground.run().join(name).metadata().unwrap();
+        facts.permissions().mode() & 0o7777
+    })
+}
+
+#[test]
+fn a_list_that_says_a_mode_sets_it() {
+    for place in ["/dev/shm", "/tmp"] {
+        assert_eq!(modes_by_list::<Guarded>(place), [0o640, 0o1751]);
+        if crate::sys::can_jail() {
+            assert_eq!(modes_by_list::<Jailed>(place), [0o640, 0o1751]);
         }
     }
 }

@@ -152,6 +152,8 @@ fn attempts(tape: &mut Tape, at: Place) -> Vec<Deed> {
         Deed::Utimens { at, times, follow: false },
         Deed::Setxattr { on: on(true), name, size: 10, flags: 0 },
         Deed::Setxattr { on: on(false), name, size: 10, flags: 0 },
+        Deed::SetList { on: on(true), mode: 0o777, flags: 0 },
+        Deed::SetList { on: on(false), mode: 0o777, flags: 0 },
         Deed::Removexattr { on: on(true), name },
         Deed::Unlink { at },
         Deed::Rmdir { at },

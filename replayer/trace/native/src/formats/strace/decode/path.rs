@@ -349,12 +349,37 @@ fn fchownat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
 
 /// `name, value, size, flags` behind a path or descriptor.
 pub(crate) fn xattr_args<'a>(call: &Scanned<'a>) -> Args<'a> {
+    let name = string_start(call.args.get(1));
+    let is_list = name.as_deref() == Some(b"system.posix_acl_access");
     Args {
-        text: string_start(call.args.get(1)),
+        mode: is_list
+            .then(|| mode_of_list(&string(call.args.get(2))?))
+            .flatten(),
+        text: name,
         size: number(call.args.get(3)),
         flags: flags(call.args.get(4)).filter(|&bits| bits != 0),
         ..Args::default()
     }
+}
+
+/// The mode that an access control list stands for, if it says no more than one: `linux/posix_acl_xattr.h`.
+fn mode_of_list(list: &[u8]) -> Option<i64> {
+    let entries = list.strip_prefix(&2_u32.to_le_bytes())?;
+    let (entries, rest) = entries.as_chunks::<8>();
+    let [owner, group, others] = entries else {
+        return None;
+    };
+    let mut mode = 0;
+    for (entry, tag) in [(owner, 1), (group, 4), (others, 0x20)] {
+        let [t0, t1, allowed @ 0..=7, 0, ..] = *entry else {
+            return None;
+        };
+        if u16::from_le_bytes([t0, t1]) != tag {
+            return None;
+        }
+        mode = mode << 3 | i64::from(allowed);
+    }
+    rest.is_empty().then_some(mode)
 }
 
 fn xattr<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
