@@ -173,8 +173,9 @@ mod tests {
                 spin(50);
             });
         });
-        assert!(waiting.read_ns() > before);
-        assert_eq!(waiting.working_ns(), before);
+        // It may have had to wait in between, too: just before the rest and just after it.
+        let (all, counted) = (waiting.read_ns() - before, waiting.working_ns() - before);
+        assert!(counted < all / 4, "{counted} of {all}");
     }
 
     #[test]

@@ -286,13 +286,13 @@ fn an_access_list_that_says_no_more_than_a_mode_is_kept_as_one() {
         set(access, &format!("\"{OWNER}{REST}\\0\"")),
         set(
             access,
-            &format!("\"{}{REST}\"", OWNER.replacen("6", "16", 1)),
+            &format!("\"{}{REST}\"", OWNER.replacen('6', "16", 1)),
         ),
         set(access, "0x7ffe"),
         set("system.posix_acl_default", &format!("\"{OWNER}{REST}\"")),
         set("user.a", &format!("\"{OWNER}{REST}\"")),
     ];
-    let trace = asked(&log.concat()).import();
+    let trace = asked(log.concat()).import();
     let modes: Vec<_> = trace.events.iter().map(|event| event.mode).collect();
     let none = [None; 7];
     assert_eq!(modes, [&[Some(0o640)], &none[..]].concat());

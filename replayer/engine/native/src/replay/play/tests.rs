@@ -256,6 +256,8 @@ impl Ground {
             pace,
             speed_percent: 100,
         };
+        // As the engine does: lanes that end interrupt the others.
+        crate::sys::install_wake_signal();
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(256 << 10);
             let user = thread.spawn_scoped(scope, || {

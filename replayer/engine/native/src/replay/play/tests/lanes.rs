@@ -157,7 +157,6 @@ fn a_cut_reaches_every_lane() {
 
 #[test]
 fn a_lane_that_waits_for_a_lock_is_seen_and_interrupted() {
-    crate::sys::install_wake_signal();
     let mut tape = Tape::new(2);
     let at = tape.at("t/lock");
     let open = |slot| Deed::Open {
@@ -215,7 +214,6 @@ impl Chunks for Once {
 
 #[test]
 fn a_lane_that_fails_ends_all_of_them() {
-    crate::sys::install_wake_signal();
     let ground = ground();
     ground.write("t/lock", 0);
     let mut tape = Tape::new(3);
