@@ -34,7 +34,6 @@ def broken(stack: ExitStack, home: Path) -> Iterator[Broken]:
     scene.kill()
 
 
-@long
 @pytest.mark.parametrize(
     ("call", "number"),
     [("read", "EIO"), ("write", "EIO"), ("open", "ESTALE"), ("create", "EDQUOT")],
@@ -57,7 +56,6 @@ def test_calls_that_fail_are_counted_by_errno_and_the_run_goes_on(
     scene.tell(f"{number} of {call} in a run", "FUSE pass-through", ending)
 
 
-@long
 @pytest.mark.parametrize("call", ["write", "create"])
 def test_a_call_that_fails_while_laying_out_ends_the_run_and_names_the_file(
     broken: Broken, call: str
@@ -76,7 +74,6 @@ def test_a_call_that_fails_while_laying_out_ends_the_run_and_names_the_file(
     scene.tell(f"EIO of {call} while laying out", "FUSE pass-through", ending)
 
 
-@long
 def test_a_removal_that_fails_leaves_the_rest_to_clean(broken: Broken) -> None:
     scene, place = broken.scene, broken.place
     scene.begin("look.yaml", "-t", "3s")

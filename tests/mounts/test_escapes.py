@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mounts.fleet import long, with_fio
+from tests.mounts.fleet import with_fio
 from tests.mounts.sentinel import BOTH, Guarded, meanwhile
 
 pytestmark = pytest.mark.mounts
@@ -20,7 +20,6 @@ ESCAPES = [
 ]
 
 
-@long
 @pytest.mark.parametrize("name", ESCAPES)
 def test_a_scenario_that_names_what_is_outside_is_refused_or_fails(
     guarded: Guarded, name: str
@@ -50,7 +49,6 @@ TRACE = """\
 """
 
 
-@long
 @BOTH
 @pytest.mark.parametrize("inside", ["../../sentinel/secret", "file"])
 def test_a_trace_that_was_written_to_escape_does_not(
@@ -108,7 +106,6 @@ def falsify(trace: Path) -> set[bytes]:
     return found
 
 
-@long
 @BOTH
 def test_a_trace_whose_tables_were_falsified_to_escape_does_not(
     guarded: Guarded, confinement: str, monkeypatch: pytest.MonkeyPatch
@@ -137,7 +134,6 @@ size=64k
 """
 
 
-@long
 @with_fio
 @pytest.mark.parametrize(
     "line",
@@ -207,7 +203,6 @@ def plant(mount: Path, sentinel: Path, stop: threading.Event) -> None:
                     (folder / f"new-{name}").rename(folder / name)
 
 
-@long
 @with_fio
 @pytest.mark.parametrize("first", ["replayer-2*", "replayer-2*/file0"])
 def test_links_that_are_planted_in_the_place_of_files_of_fio_lead_it_nowhere(
@@ -230,7 +225,6 @@ def test_links_that_are_planted_in_the_place_of_files_of_fio_lead_it_nowhere(
     guarded.check()
 
 
-@long
 @with_fio
 def test_a_log_of_fio_that_is_changed_for_a_link_is_not_read_through_it(guarded: Guarded) -> None:
     scene = guarded.scene
