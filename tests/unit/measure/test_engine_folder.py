@@ -213,7 +213,7 @@ def test_a_run_killed_with_9_is_reported_with_all_but_its_last_interval(tmp_path
     assert (found.status, found.verdict.outcome) == ("killed", "inconclusive")
     overall = found.summary.targets[0].overall
     assert overall.measured_s > 0.2
-    assert overall.transactions[0].count > 20
+    assert overall.transactions[0].count > 5
     assert "the run was killed" in report.render_table(found)
 
 
