@@ -15,6 +15,7 @@ _PAGES = {"getdents ok": "how many calls a listing takes: FUSE answers in pages 
 _LISTS = {
     "xattr E": "no POSIX access control lists: EOPNOTSUPP where others say ENODATA",
     "setxattr ok": "nor can any be set",
+    "removexattr ok": "nor be removed",
 }
 _NONE = {"xattr ": "no extended attributes at all: EOPNOTSUPP where others list none"}
 _CLONES = {"clone ": "files can be cloned, which the reference and the recorded ext4 cannot do"}
