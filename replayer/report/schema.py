@@ -40,22 +40,29 @@ class _Described(GenerateJsonSchema):
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         made = super().model_schema(schema)
-        for model in reversed(schema["cls"].__mro__):
-            if issubclass(model, Frozen):
-                for name, text in _docstrings(model):
-                    made["properties"][schema["cls"].model_fields[name].alias or name][
-                        "description"
-                    ] = text
+        model: type[Frozen] = schema["cls"]
+        for name, text in _docstrings(model).items():
+            made["properties"][model.model_fields[name].alias or name]["description"] = text
         return made
 
 
-def _docstrings(model: type[Frozen]) -> Iterator[tuple[str, str]]:
-    """Yield what stands below the attributes of a class, by attribute."""
+def _docstrings(model: type[Frozen]) -> dict[str, str]:
+    """Return what stands below the attributes of a model and of those it extends, by attribute."""
+    found: dict[str, str] = {}
+    for each in reversed(model.__mro__):
+        if issubclass(each, Frozen):
+            found.update(_own_docstrings(each))
+    return found
+
+
+def _own_docstrings(model: type[Frozen]) -> Iterator[tuple[str, str]]:
     body = ast.parse(dedent(inspect.getsource(model))).body[0]
     for one, below in pairwise(body.body if isinstance(body, ast.ClassDef) else ()):
-        if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name):
-            match below:
-                case ast.Expr(value=ast.Constant(value=str(text))):
-                    yield one.target.id, inspect.cleandoc(text)
-                case _:
-                    pass
+        if (
+            isinstance(one, ast.AnnAssign)
+            and isinstance(one.target, ast.Name)
+            and isinstance(below, ast.Expr)
+            and isinstance(below.value, ast.Constant)
+            and isinstance(below.value.value, str)
+        ):
+            yield one.target.id, inspect.cleandoc(below.value.value)

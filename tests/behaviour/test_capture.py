@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,10 @@ import pytest
 from replayer.cli import main
 from replayer.measure import format_time_ns
 from tests.behaviour.shell import Done, Shell
+from tests.behaviour.strace_lines import whole_lines
 
 HERE = Path(__file__).parent
 CALL = re.compile(r"^(\d+) +[\d.]+ (\w+)\(")
-CUT = re.compile(r"^(\d+) .*(?= <unfinished \.\.\.>$)")
-RESUMED = re.compile(r"^(\d+) +[\d.]+ <\.\.\. \w+ resumed>")
 RESULT = re.compile(r"= (-?\d+|0x[0-9a-f]+)(?:<.*>)?(?: (E\w+) \(.*\)| /\*.*\*/)?(?: <[\d.]+>)?$")
 NOT_ANNOUNCED = {"pipe2", "clone", "wait4", "fork", "vfork", "clone3"}
 OP_OF = {
@@ -41,18 +39,6 @@ def load(trace: Path) -> Any:  # noqa: ANN401 - JSON
 def capture(shell: Shell, *words: str | Path, trace: str = "trace", root: str = "root") -> Done:
     (shell.home / root).mkdir(exist_ok=True)
     return shell.run("capture", "-o", trace, "--root", root, *words)
-
-
-def whole_lines(log: Path) -> Iterator[str]:
-    """Yield the lines of a log, those of calls that others cut in two put together."""
-    begun: dict[str, str] = {}
-    for line in lzma.decompress(log.read_bytes()).decode("ascii").splitlines():
-        if cut := CUT.match(line):
-            begun[cut[1]] = cut[0]
-        elif resumed := RESUMED.match(line):
-            yield begun.pop(resumed[1]) + line[resumed.end() :]
-        else:
-            yield line
 
 
 def lines_between_markers(log: Path) -> dict[int, list[tuple[str, int]]]:

@@ -90,6 +90,6 @@ def test_locusts_csv_has_the_figures_of_the_summary(shell: Shell, more: tuple[st
             assert float(row["Median Response Time"]) == theirs["p50"]
             for name, part in (("p50", 2), ("p95", 20)):
                 if found["count"] % part == 0:  # Locust's is the sample behind, by rounding
-                    del ours[name], theirs[name]
+                    assert theirs.pop(name) >= ours.pop(name) * 0.98
             assert theirs == pytest.approx(ours, rel=0.02)
             assert float(row["Requests/s"]) == pytest.approx(found["rate_per_s"], rel=0.05)

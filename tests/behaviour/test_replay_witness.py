@@ -1,20 +1,17 @@
 """What a replay does, seen from outside: recorded again, it is the recorded program."""
 
-import lzma
 import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.behaviour.shell import Shell
+from tests.behaviour.strace_lines import whole_lines
 
 HERE = Path(__file__).parent
 CALL = re.compile(r"(?P<task>\d+) +[\d.]+ (?P<name>\w+)\((?P<operands>.*)\) += (?P<result>.*)")
-UNFINISHED = " <unfinished ...>"
-RESUMED = re.compile(r"(?P<task>\d+) +[\d.]+ <\.\.\. \w+ resumed>(?P<rest>.*)")
 OPS = {
     "openat": "open",
     "openat2": "open",
@@ -68,23 +65,10 @@ def parse_call(name: str, operands: str, result: str, top: str) -> Call:
     return op, names, flags, numbers_of(op, operands), outcome[1] or number
 
 
-def whole(lines: list[str]) -> Iterator[str]:
-    """Put calls together again that were printed in two parts, with another thread's in between."""
-    begun: dict[str, str] = {}
-    for line in lines:
-        resumed = RESUMED.match(line)
-        if line.endswith(UNFINISHED):
-            begun[line.partition(" ")[0]] = line.removesuffix(UNFINISHED)
-        elif resumed is None:
-            yield line
-        elif resumed["task"] in begun:
-            yield begun.pop(resumed["task"]) + resumed["rest"]
-
-
 def calls_of(trace: Path, top: str) -> list[Call]:
     """Return the calls between the marks, of the thread that made them."""
-    lines = lzma.decompress((trace / "raw" / "log.strace.xz").read_bytes()).decode().splitlines()
-    found = [match for match in map(CALL.match, whole(lines)) if match is not None]
+    lines = whole_lines(trace / "raw" / "log.strace.xz")
+    found = [match for match in map(CALL.match, lines) if match is not None]
     marks = [
         at for at, call in enumerate(found) if re.search(rf'"{top}(begin|end)"', call["operands"])
     ]

@@ -200,6 +200,15 @@ time.sleep(60)
 """
 
 
+def read_transactions(folder: Path) -> int:
+    histograms = measure.load_run(folder).log.histograms
+    return sum(
+        histogram.count
+        for key, histogram in histograms.items()
+        if (key.transaction, key.op, key.segment.phase) == ("read", "transaction", "measured")
+    )
+
+
 def test_a_run_killed_with_9_is_reported_with_all_but_its_last_interval(tmp_path: Path) -> None:
     root = str(Path(__file__).parents[3])
     command = [sys.executable, "-c", CRASHING, str(tmp_path), root]
@@ -207,13 +216,16 @@ def test_a_run_killed_with_9_is_reported_with_all_but_its_last_interval(tmp_path
         assert process.stdout is not None
         assert process.stdout.readline() == "running\n"
         time.sleep(0.5)
+        while read_transactions(tmp_path / "run") <= 20:  # on a busy machine
+            assert process.poll() is None
+            time.sleep(0.05)
         assert measure.load_run(tmp_path / "run").status == "running"
         process.send_signal(signal.SIGKILL)
     found = report.compose(measure.load_run(tmp_path / "run"))
     assert (found.status, found.verdict.outcome) == ("killed", "inconclusive")
     overall = found.summary.targets[0].overall
     assert overall.measured_s > 0.2
-    assert overall.transactions[0].count > 5
+    assert overall.transactions[0].count > 20
     assert "the run was killed" in report.render_table(found)
 
 

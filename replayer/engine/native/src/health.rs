@@ -160,11 +160,11 @@ mod tests {
         assert!(queue.delay_ns() > 100_000_000);
     }
 
-    #[test]
-    fn a_wait_after_a_rest_does_not_count() {
+    /// What counts of the waits of a thread whose rest ends where too many are at work.
+    fn counted_of_a_crowded_rest() -> u64 {
         let queue = RunQueue::default();
         let waiting = queue.enter(own()).unwrap();
-        let before = waiting.read_ns();
+        let before = (waiting.read_ns(), waiting.working_ns());
         waiting.rest(|| {
             std::thread::scope(|scope| {
                 for _ in 0..4 * std::thread::available_parallelism().unwrap().get() {
@@ -173,9 +173,14 @@ mod tests {
                 spin(50);
             });
         });
-        // It may have had to wait in between, too: just before the rest and just after it.
-        let (all, counted) = (waiting.read_ns() - before, waiting.working_ns() - before);
-        assert!(counted < all / 4, "{counted} of {all}");
+        assert!(waiting.read_ns() > before.0);
+        waiting.working_ns() - before.1
+    }
+
+    #[test]
+    fn a_wait_after_a_rest_does_not_count() {
+        // Another process may take the processor just before the rest or after it: not every time.
+        assert!((0..20).any(|_| counted_of_a_crowded_rest() == 0));
     }
 
     #[test]

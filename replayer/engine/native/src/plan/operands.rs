@@ -8,6 +8,7 @@ use super::value::{
 };
 use crate::path;
 use crate::program::{DataCall, Draw, LinkTarget, LockKind, Mode, Owner, Part, SLOTS};
+use crate::sys::is_list;
 use serde_json::Value;
 use std::ffi::CString;
 
@@ -17,9 +18,6 @@ const _: () = assert!(SLOTS == 16);
 pub(crate) const TO_SLOT: u8 = PATH_SLOT + 1;
 /// The largest single read (chosen: buffers of this size are shared by the users).
 const READ_BYTES: u64 = 1 << 30;
-
-/// Attributes that hold access control lists (acl(5)).
-const ACCESS_LISTS: [&str; 2] = ["system.posix_acl_access", "system.posix_acl_default"];
 
 /// The operands of one call, and what reading them finds out.
 pub(crate) struct Operands<'a, 'c, 't> {
@@ -211,7 +209,7 @@ impl<'a, 'c, 't> Operands<'a, 'c, 't> {
         self.take("name", |value| {
             let name = text(value)?;
             let is_own = name.starts_with("user.") && (6..=255).contains(&name.len());
-            if !is_own && !ACCESS_LISTS.contains(&name) {
+            if !is_own && !is_list(name.as_bytes()) {
                 return refuse(
                     "a name that begins with \"user.\", at most 255 bytes, or that of an access control list",
                     value,

@@ -4,6 +4,13 @@ use std::ffi::CStr;
 
 /// The attribute that holds one.
 pub(crate) const ACCESS_LIST: &CStr = c"system.posix_acl_access";
+/// The attribute of a directory that holds the list of what will be made in it.
+const DEFAULT_LIST: &CStr = c"system.posix_acl_default";
+
+/// Whether an attribute is a list: without it, the mode alone says who may do what.
+pub(crate) fn is_list(name: &[u8]) -> bool {
+    name == ACCESS_LIST.to_bytes() || name == DEFAULT_LIST.to_bytes()
+}
 
 /// The list that says the same as a mode: what programs set that copy modes and lists.
 pub(crate) fn access_list(mode: u32) -> [u8; 28] {

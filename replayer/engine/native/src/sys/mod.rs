@@ -24,7 +24,7 @@ mod scratch;
 mod text;
 mod threads;
 
-pub(crate) use access_list::{ACCESS_LIST, access_list};
+pub(crate) use access_list::{ACCESS_LIST, access_list, is_list};
 pub(crate) use answer::{Answer, LockRange};
 pub(crate) use counter::{counter, counter_is_the_clock};
 pub(crate) use doorbell::Doorbell;

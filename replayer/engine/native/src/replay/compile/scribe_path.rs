@@ -4,7 +4,7 @@ use super::operands::Operands;
 use super::scribe::{BETWEEN_ROOTS, Scribe, UNKNOWN};
 use super::slots::{Reason, Seat};
 use crate::replay::reel::{Deed, Place, Subject, TextId};
-use crate::sys::ACCESS_LIST;
+use crate::sys::is_list;
 use replayer_trace::{Event, Op};
 
 /// `AT_EACCESS` and `AT_SYMLINK_NOFOLLOW`.
@@ -140,7 +140,7 @@ impl Scribe<'_> {
             }
             Op::Removexattr | Op::Lremovexattr | Op::Fremovexattr => Deed::Removexattr {
                 on,
-                name: if is_list(event) {
+                name: if is_list(event.text.as_deref().unwrap_or_default()) {
                     self.attribute_name(event)?
                 } else {
                     self.users_attribute(event)?
@@ -170,10 +170,4 @@ impl Scribe<'_> {
         }
         self.attribute_name(event)
     }
-}
-
-/// Whether an attribute is an access control list: without it, the mode alone says who may do what.
-fn is_list(event: &Event) -> bool {
-    let name = event.text.as_deref();
-    name == Some(ACCESS_LIST.to_bytes()) || name == Some(b"system.posix_acl_default")
 }

@@ -370,14 +370,11 @@ fn mode_of_list(list: &[u8]) -> Option<i64> {
         return None;
     };
     let mut mode = 0;
-    for (entry, tag) in [(owner, 1), (group, 4), (others, 0x20)] {
-        let [t0, t1, allowed @ 0..=7, 0, ..] = *entry else {
-            return None;
+    for (entry, wanted) in [(owner, 1), (group, 4), (others, 0x20)] {
+        mode = match *entry {
+            [tag, 0, allowed @ 0..=7, 0, ..] if tag == wanted => mode << 3 | i64::from(allowed),
+            _ => return None,
         };
-        if u16::from_le_bytes([t0, t1]) != tag {
-            return None;
-        }
-        mode = mode << 3 | i64::from(allowed);
     }
     rest.is_empty().then_some(mode)
 }
