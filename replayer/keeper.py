@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import NoReturn
 
-__all__ = ["end_with", "follow", "give_up_on", "hung_calls", "keep", "leave_now"]
+__all__ = ["end_with", "follow", "follow_no_more", "give_up_on", "hung_calls", "keep", "leave_now"]
 
 PASSED = frozenset(
     {
@@ -97,6 +97,11 @@ def follow(parent: int, number: int) -> None:
     _LIBC.prctl(PR_SET_PDEATHSIG, number)
     if os.getppid() != parent:  # it was killed before that
         os._exit(EXIT_ORPHAN)
+
+
+def follow_no_more() -> None:
+    """Have this process live on when its parent ends."""
+    _LIBC.prctl(PR_SET_PDEATHSIG, 0)
 
 
 _LIBC = ctypes.CDLL(None)

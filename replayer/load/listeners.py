@@ -16,6 +16,7 @@ from locust.runners import MasterRunner, WorkerRunner
 from replayer.errors import EXIT_BUG, ReplayerError, guard_streams, in_lines, keep_bug
 from replayer.load.audience import Audience, at_the_terminal
 from replayer.load.fleet.follower import Follower, open_follower
+from replayer.load.fleet.forks import forks_follow, forks_follow_no_more
 from replayer.load.fleet.leader import Leader, open_leader
 from replayer.load.fleet_options import add_fleet_options, arrange_modes
 from replayer.load.locust_csv import find_refusal, watch_csv_files
@@ -108,6 +109,7 @@ def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object)
     keep_digits()
     leave_keys_alone()
     guard_streams()
+    forks_follow_no_more()
     try:
         check_surroundings(sys.argv)
         _open(environment, web_ui, Settings.read(options_of(environment)))
@@ -157,6 +159,8 @@ def _refuse_modes(options: argparse.Namespace) -> None:
     arrange_modes(options)
     if not options.headless and not options.worker:
         check_web_options(options)
+    if options.processes:  # Locust forks them next
+        forks_follow()
 
 
 def _start(environment: Environment, **_: object) -> None:

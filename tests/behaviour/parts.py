@@ -45,11 +45,11 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def wait_for(is_so: Callable[[], object]) -> None:
+def wait_for(is_so: Callable[[], object], limit_s: float = 150) -> None:
     """Wait until something is so; several processes start slowly on a busy machine."""
-    deadline = time.monotonic() + 150
+    deadline = time.monotonic() + limit_s
     while not is_so():
-        assert time.monotonic() < deadline, "it has not come to be so within 150 s"
+        assert time.monotonic() < deadline, f"it has not come to be so within {limit_s:g} s"
         time.sleep(0.05)
 
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from replayer.measure import load_run
-from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, wait_for, workers
+from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, free_port, wait_for, workers
 from tests.behaviour.shell import Done, Process, Shell
+from tests.processes import children_of, is_there
 
 BOUND = ("--worker-timeout", "10")
 LONG = """\
@@ -55,6 +56,14 @@ def led(
                 master.kill()
             if master.stderr is not None and not master.stderr.closed:
                 print(master.communicate(timeout=20)[1])  # noqa: T201 - shown where a test fails
+
+
+def forks(command: Process) -> tuple[int, list[int]]:
+    """Wait until a command's process has forked its two workers, and return it and them."""
+    wait_for(lambda: children_of(command.pid))
+    (forking,) = children_of(command.pid)
+    wait_for(lambda: len(children_of(forking)) == 2)
+    return forking, children_of(forking)
 
 
 def ended(process: Process) -> Done:
@@ -173,6 +182,38 @@ def test_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> None:
     assert sum(counts(record).values()) > 0
     assert sum(counts(load_run(shell.home / "part0")).values()) > 0
     assert list((shell.home / "mount").iterdir()) == []
+
+
+def test_forked_workers_without_an_order_end_with_what_forked_them(shell: Shell) -> None:
+    command = shell.start(
+        *("run", "tiny.yaml", "--target", shell.target(), "--worker", "--processes", "2"),
+        *("--master-port", str(free_port())),  # nobody leads there
+    )
+    try:
+        forking, forked = forks(command)
+        os.kill(forking, signal.SIGKILL)
+        wait_for(lambda: not any(map(is_there, forked)), 20)
+    finally:
+        command.kill()
+        command.communicate()
+
+
+def test_forked_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> None:
+    mount = shell.target()
+    command = shell.start(
+        *("run", "tiny.yaml", "--target", mount, "--processes", "2", "-t", "5m", "-o", "out"),
+        *BOUND,
+    )
+    try:
+        wait_for(lambda: measured(shell.home / "out"))
+        forking, forked = forks(command)
+        os.kill(forking, signal.SIGKILL)
+        wait_for(lambda: not any(map(is_there, forked)), 40)
+    finally:
+        command.kill()
+        command.communicate()
+    assert load_run(shell.home / "out").status == "killed"
+    assert list(mount.iterdir()) == []
 
 
 def test_workers_of_a_killed_master_take_part_in_the_run_of_the_next_one(shell: Shell) -> None:

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.processes import children_of
+
 EVERY_S = 0.5
 SETTLES = 0.2  # of the time, before anything is judged (chosen)
 GROWTH_LIMIT = (
@@ -109,10 +111,9 @@ def _looks(process: "subprocess.Popen[bytes]", seconds: int) -> Iterator[Look]:
 
 def _child(process: "subprocess.Popen[bytes]") -> int:
     """The process that works, which the one that was begun keeps."""
-    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    while not (found := children.read_text().split()):
+    while not (found := children_of(process.pid)):
         time.sleep(EVERY_S)
-    return int(found[0])
+    return found[0]
 
 
 def _wait_for_threads(worker: int) -> float:

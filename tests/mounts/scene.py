@@ -14,6 +14,7 @@ from typing import Any
 
 from tests.behaviour.shell import Done, Shell, make_shell
 from tests.mounts.tree import Tree, differences, fingerprint
+from tests.processes import children_of
 
 __all__ = ["Ending", "Scene", "make_scene"]
 
@@ -130,8 +131,7 @@ class Scene:
     def held(self) -> Iterator[None]:
         """Hold the process that works while something is done to its mount."""
         assert self.process is not None
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        (worker,) = map(int, children.read_text().split())
+        (worker,) = children_of(self.process.pid)
         os.kill(worker, signal.SIGSTOP)
         try:
             yield

@@ -5,9 +5,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+
+from tests.processes import is_there
 
 PROGRAM = """
 import os, signal, sys, time
@@ -46,14 +47,6 @@ def first_line(process: Process) -> tuple[int, int]:
     assert process.stdout is not None
     child, keeper = map(int, process.stdout.readline().split())
     return child, keeper
-
-
-def is_there(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 def test_the_work_is_done_in_a_child_and_its_exit_code_is_the_keepers(start: Start) -> None:

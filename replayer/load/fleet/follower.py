@@ -22,6 +22,7 @@ from locust.runners import STATE_INIT, WorkerRunner
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, keep_bug
 from replayer.keeper import leave_now
 from replayer.load.fleet import wire
+from replayer.load.fleet.forks import stay
 from replayer.load.fleet.muster import Others
 from replayer.load.fleet.part import Part, Terms
 from replayer.load.fleet.terms import agreed_workload, refuse_differences
@@ -158,6 +159,7 @@ class Follower:
 
     def _prepare(self, told: Mapping[str, Any]) -> dict[str, Any]:
         self._timeout_s = float(told["timeout_s"])
+        stay()  # from now on there is something to clean up, and a time to wait for the master
         self._interruption.watch()
         self._leave_keys_to_the_master()
         numbers = told["numbers"]
