@@ -1,6 +1,6 @@
 //! Chunks: cues of events, dealt to lanes, with what they wait for.
 
-use super::clock::{Clock, Stamp};
+use super::clock::{Clock, Stamp, Timed};
 use super::past::Inherited;
 use super::recipe::Recipe;
 use super::recorded::returned;
@@ -67,24 +67,33 @@ impl<'a> Chunker<'a> {
             duration: event.duration_ns,
             gap: gap_ns,
         };
-        let start_ns = self.clock.start(event.thread, stamp);
+        let timed = self.clock.time(event.thread, stamp);
         self.scribe.waits.clear();
         let deed = self.scribe.deed((lane, row), event);
         let waits = self.wait((lane, row), earlier);
         let recorded = self.recorded(event);
-        self.waits.plays((lane, row));
+        self.waits.plays((lane, row), timed.end_ns);
         self.put(
             lane,
             Cue {
                 row,
                 thread: event.thread,
-                start_ns,
-                gap_ns,
+                start_ns: timed.start_ns,
+                gap_ns: self.gap_after_waits(gap_ns, timed),
                 recorded,
                 waits,
                 deed,
             },
         );
+    }
+
+    /// The think time before an event whose waits were just found. That of a thread's first one may count from before what it waits
+    /// for: what comes after that is left of it.
+    fn gap_after_waits(&self, gap_ns: u64, timed: Timed) -> u64 {
+        let waited = timed.is_first.then(|| self.waits.found_end_ns()).flatten();
+        waited.map_or(gap_ns, |end_ns| {
+            gap_ns.min(timed.start_ns.saturating_sub(end_ns))
+        })
     }
 
     fn recorded(&self, event: &Event) -> Recorded {

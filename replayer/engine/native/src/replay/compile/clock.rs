@@ -29,6 +29,15 @@ pub(crate) struct Stamp {
     pub(crate) gap: u64,
 }
 
+/// When an event is made, since the begin of the reel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Timed {
+    pub(crate) start_ns: u64,
+    pub(crate) end_ns: u64,
+    /// Whether it is the first one of its thread.
+    pub(crate) is_first: bool,
+}
+
 impl Clock {
     pub(crate) fn new(begin_ns: i64, call_ns: u64) -> Clock {
         Clock {
@@ -40,15 +49,16 @@ impl Clock {
     }
 
     /// When a thread's next event is made, since the begin of the reel.
-    pub(crate) fn start(&mut self, thread: u32, stamp: Stamp) -> u64 {
+    pub(crate) fn time(&mut self, thread: u32, stamp: Stamp) -> Timed {
         let recorded = stamp.start.saturating_sub(self.begin_ns);
         let at = thread.min(MOST_THREADS) as usize;
         if self.threads.len() <= at {
             self.threads.resize(at + 1, None);
         }
         let Some(place) = self.threads.get_mut(at) else {
-            return 0;
+            return Timed::default();
         };
+        let is_first = place.is_none();
         let start = match place {
             Some(stand) => stand.end_ns.saturating_add(stamp.gap),
             None => positive(recorded.saturating_sub(self.shift_ns)),
@@ -58,7 +68,11 @@ impl Clock {
         *place = Some(Stand { end_ns });
         let start_signed = i64::try_from(start).unwrap_or(i64::MAX);
         self.shift_ns = recorded.saturating_sub(start_signed);
-        start
+        Timed {
+            start_ns: start,
+            end_ns,
+            is_first,
+        }
     }
 }
 
@@ -82,18 +96,18 @@ mod tests {
     #[test]
     fn what_the_tracing_added_is_taken_out_and_new_threads_follow() {
         let mut clock = Clock::new(1000, 100);
-        assert_eq!(clock.start(0, stamp(1000, 150, 0)), 0);
+        assert_eq!(clock.time(0, stamp(1000, 150, 0)).start_ns, 0);
         // It was made 250 after the begin: 50 of the call, 20 of the gap are the program's.
-        assert_eq!(clock.start(0, stamp(1250, 150, 20)), 70);
-        assert_eq!(clock.start(1, stamp(1260, 100, 0)), 80);
-        assert_eq!(clock.start(1, stamp(1500, 100, 10)), 90);
+        assert_eq!(clock.time(0, stamp(1250, 150, 20)).start_ns, 70);
+        assert_eq!(clock.time(1, stamp(1260, 100, 0)).start_ns, 80);
+        assert_eq!(clock.time(1, stamp(1500, 100, 10)).start_ns, 90);
     }
 
     #[test]
     fn absurd_times_stay_within_bounds() {
         let mut clock = Clock::new(i64::MIN, u64::MAX);
-        clock.start(0, stamp(i64::MAX, i64::MIN, u64::MAX));
-        clock.start(u32::MAX, stamp(i64::MIN, i64::MAX, 0));
-        assert_eq!(clock.start(0, stamp(0, 0, u64::MAX)), u64::MAX);
+        clock.time(0, stamp(i64::MAX, i64::MIN, u64::MAX));
+        clock.time(u32::MAX, stamp(i64::MIN, i64::MAX, 0));
+        assert_eq!(clock.time(0, stamp(0, 0, u64::MAX)).start_ns, u64::MAX);
     }
 }

@@ -1,6 +1,6 @@
 //! The order that a trace demands is kept by lanes and waits.
 
-use super::tests::{cues, shipped, source_of};
+use super::tests::{cues, imported, shipped, source_of};
 use super::*;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -59,4 +59,40 @@ fn what_is_over(reel: &Reel) -> BTreeMap<u64, (usize, Vec<u64>)> {
         now[lane][lane] = row + 1;
     }
     seen
+}
+
+/// The think times before the first events of the threads of a log, in milliseconds.
+fn first_gaps(log: &str) -> Vec<u64> {
+    let (_folder, trace) = imported(log, "");
+    let reel = compile_whole(&source_of(&trace), true).unwrap();
+    let lanes = cues(&reel);
+    assert!(lanes[1][0].1.iter().any(|wait| wait.lane == 0));
+    let firsts = lanes.iter().map(|lane| &lane[0].0);
+    firsts.map(|cue| cue.gap_ns / 1_000_000).collect()
+}
+
+#[test]
+fn time_that_passed_before_the_event_waited_for_is_not_waited_again() {
+    let attached = "\
+10 1700000000.000000 getpid() = 10 <0.000010>
+10 1700000002.000000 mkdir(\"/r/a\", 0755) = 0 <0.000010>
+11 1700000002.500000 mkdir(\"/r/b\", 0755) = 0 <0.000010>
+";
+    assert_eq!(first_gaps(attached), [2000, 499]);
+    let needs_what_came_later = "\
+10 1700000000.000000 clone(child_stack=NULL, flags=SIGCHLD) = 11 <0.000010>
+10 1700000002.000000 mkdir(\"/r/a\", 0755) = 0 <0.000010>
+11 1700000002.500000 mkdir(\"/r/a/b\", 0755) = 0 <0.000010>
+";
+    assert_eq!(first_gaps(needs_what_came_later), [2000, 499]);
+}
+
+#[test]
+fn a_thread_thinks_as_long_as_it_has_been_there() {
+    let spawned = "\
+10 1700000000.000000 mkdir(\"/r/a\", 0755) = 0 <0.000010>
+10 1700000001.000000 clone(child_stack=NULL, flags=SIGCHLD) = 11 <0.000010>
+11 1700000002.500000 mkdir(\"/r/a/b\", 0755) = 0 <0.000010>
+";
+    assert_eq!(first_gaps(spawned), [0, 1499]);
 }

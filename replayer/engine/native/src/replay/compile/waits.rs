@@ -5,7 +5,7 @@ use crate::replay::reel::{Lane, Wait};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Rows of which the lanes are remembered (chosen: 8 MiB); rows further back are looked up in `Far`. Tests have traces that reach beyond.
+/// Rows of which lanes and ends are remembered (chosen: 16 MiB); rows further back are looked up in `Far`. Tests have traces that reach beyond.
 pub(crate) const WINDOW: u64 = if cfg!(test) { 256 } else { 1 << 20 };
 /// Bits of a lane in a remembered row.
 const LANE_BITS: u32 = 16;
@@ -18,10 +18,10 @@ pub(crate) type Far = Arc<[(u64, Lane)]>;
 enum Recent {
     /// There is one lane: nothing is waited for.
     None,
-    /// The last rows: row and lane, by row modulo the window.
-    Ring(Vec<u64>),
-    /// All rows of a part of the trace.
-    All(HashMap<u64, Lane>),
+    /// The last rows: row and lane, and its end, by row modulo the window.
+    Ring(Vec<(u64, u64)>),
+    /// All rows of a part of the trace, with their ends.
+    All(HashMap<u64, (Lane, u64)>),
 }
 
 /// Lanes of earlier rows.
@@ -38,7 +38,7 @@ impl Waits {
     /// For so many lanes that play every row of so many.
     pub(crate) fn of_all(rows: u64, lanes: Lane, far: Far) -> Waits {
         let window = usize::try_from(rows.clamp(1, WINDOW)).unwrap_or(1);
-        Waits::new(Recent::Ring(vec![u64::MAX; window]), lanes, far)
+        Waits::new(Recent::Ring(vec![(u64::MAX, 0); window]), lanes, far)
     }
 
     /// For so many lanes that play some rows.
@@ -56,36 +56,47 @@ impl Waits {
         }
     }
 
-    /// A lane plays a row.
-    pub(crate) fn plays(&mut self, (lane, row): Seat) {
+    /// A lane plays a row, until a time since the begin of the reel.
+    pub(crate) fn plays(&mut self, (lane, row): Seat, end_ns: u64) {
         match &mut self.recent {
             Recent::None => {}
             Recent::All(rows) => {
-                rows.insert(row, lane);
+                rows.insert(row, (lane, end_ns));
             }
             Recent::Ring(ring) => {
-                let at = row % ring.len().max(1) as u64;
-                if let Some(place) = usize::try_from(at).ok().and_then(|at| ring.get_mut(at)) {
-                    *place = row << LANE_BITS | u64::from(lane);
+                if let Some(place) = place_of(ring.len(), row).and_then(|at| ring.get_mut(at)) {
+                    *place = (row << LANE_BITS | u64::from(lane), end_ns);
                 }
             }
         }
     }
 
-    fn lane(&self, row: u64) -> Option<Lane> {
+    /// Lane and end of a row that is remembered.
+    fn recent(&self, row: u64) -> Option<(Lane, u64)> {
         match &self.recent {
             Recent::None => None,
             Recent::All(rows) => rows.get(&row).copied(),
             Recent::Ring(ring) => {
-                let at = usize::try_from(row % ring.len().max(1) as u64).ok()?;
-                let place = *ring.get(at)?;
-                if place >> LANE_BITS == row {
-                    return Lane::try_from(place & u64::from(Lane::MAX)).ok();
-                }
-                let at = self.far.binary_search_by_key(&row, |far| far.0).ok()?;
-                self.far.get(at).map(|far| far.1)
+                let (place, end_ns) = *ring.get(place_of(ring.len(), row)?)?;
+                let lane = Lane::try_from(place & u64::from(Lane::MAX)).ok()?;
+                (place >> LANE_BITS == row).then_some((lane, end_ns))
             }
         }
+    }
+
+    fn lane(&self, row: u64) -> Option<Lane> {
+        let far = || {
+            let at = self.far.binary_search_by_key(&row, |far| far.0).ok()?;
+            self.far.get(at).map(|far| far.1)
+        };
+        self.recent(row).map(|(lane, _)| lane).or_else(far)
+    }
+
+    /// When the last of the rows ended that were found last; `None` if there are none, or if one is far back.
+    pub(crate) fn found_end_ns(&self) -> Option<u64> {
+        let ends = self.found.iter().map(|wait| self.recent(wait.row));
+        let ends = ends.map(|found| found.map(|(_, end_ns)| end_ns));
+        ends.collect::<Option<Vec<u64>>>()?.into_iter().max()
     }
 
     /// What an event has to wait for: the rows that the trace says and the seats that its files say.
@@ -113,6 +124,11 @@ impl Waits {
     }
 }
 
+/// Where a row is remembered.
+fn place_of(window: usize, row: u64) -> Option<usize> {
+    usize::try_from(row % window.max(1) as u64).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,11 +137,13 @@ mod tests {
     fn only_the_last_row_of_another_lane_is_waited_for_and_only_once() {
         let mut waits = Waits::of_some(3);
         for seat in [(0, 10), (1, 11), (1, 12)] {
-            waits.plays(seat);
+            waits.plays(seat, seat.1 * 10);
         }
         let both = [Wait { lane: 1, row: 12 }, Wait { lane: 0, row: 10 }];
         assert_eq!(waits.of((2, 13), &[10, 11, 12], &[]), both);
+        assert_eq!(waits.found_end_ns(), Some(120));
         assert_eq!(waits.of((2, 14), &[11], &[(0, 10)]), []);
+        assert_eq!(waits.found_end_ns(), None);
         assert_eq!(waits.of((1, 15), &[12], &[]), []);
     }
 
@@ -133,8 +151,9 @@ mod tests {
     fn rows_far_back_are_looked_up() {
         let mut waits = Waits::of_all(4, 2, Arc::new([(3, 1)]));
         for row in 0..20 {
-            waits.plays((0, row));
+            waits.plays((0, row), 0);
         }
         assert_eq!(waits.of((0, 20), &[3, 4], &[]), [Wait { lane: 1, row: 3 }]);
+        assert_eq!(waits.found_end_ns(), None);
     }
 }

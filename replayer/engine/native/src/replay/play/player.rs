@@ -233,6 +233,10 @@ impl<'a, K: Places> Player<'a, K> {
                 return Err(Halt::Cut);
             }
         }
+        // A lane that was cut off counts as finished, for nobody to wait for it, without having made its events.
+        if stage.is_over(pulse) {
+            return Err(Halt::Cut);
+        }
         if let Some(begin_ns) = begin_ns {
             self.pause.hold_up(begin_ns, now_ns());
         }

@@ -192,6 +192,35 @@ fn a_lane_that_waits_for_a_lock_is_seen_and_interrupted() {
     assert_eq!(shown.result, Err(Halt::Cut));
 }
 
+#[test]
+fn what_a_cut_lane_did_not_do_is_not_missed_by_the_others() {
+    const LANES: usize = 16;
+    let mut tape = Tape::new(LANES);
+    let at = tape.at("t/made");
+    let deed = stat(&mut tape);
+    tape.cue(0, deed, Recorded::Well);
+    let made = tape.cue(0, Deed::Mkdir { at, mode: 0o700 }, Recorded::Well);
+    tape.lanes[0][1].gap_ns = 3_600_000_000_000;
+    let wait = Wait { lane: 0, row: made };
+    for lane in 1..LANES {
+        tape.cue_after(lane, Deed::Stat { at }, Recorded::Well, &[wait]);
+    }
+    for _ in 0..10 {
+        let shown = interrupted(&tape, ReplayPace::Closed, |pulse| {
+            let mut mates = 0;
+            eventually(|| {
+                mates = 0;
+                pulse.each_mate(|_| mates += 1);
+                (mates == LANES - 1).then_some(())
+            });
+            pulse.raise(CUT);
+            pulse.each_mate(|mate| interrupt(&mate.pulse, &mate.thread));
+        });
+        assert_eq!(shown.result, Err(Halt::Cut));
+        assert_eq!(shown.ledger["diverged"], json!([]));
+    }
+}
+
 #[derive(Debug)]
 struct Broken(Arc<Chunk>);
 
