@@ -7,7 +7,7 @@ use crate::record::shard::Shard;
 use crate::record::{Recorder, Sample};
 use std::sync::Arc;
 
-/// Samples of one batch; chosen: 1.5 KiB a user.
+/// Samples of one batch; chosen: 2 KiB a user.
 const BATCH: usize = 64;
 /// A batch this full is handed over when a transaction ends.
 const HALF: usize = 32;
@@ -160,6 +160,7 @@ impl Journal {
 
     /// It ends: its three times are recorded.
     pub(crate) fn end(&mut self, outcome: u8, end_ns: u64) {
+        self.latest_ns = end_ns;
         let latency_ns = end_ns.saturating_sub(self.intended_ns);
         let expected = outcome != ops::FAILED;
         let bytes = self.bytes;
@@ -229,6 +230,7 @@ impl Journal {
         let transaction = self.transaction;
         self.batch.push(Sample {
             ns,
+            end_ns: self.latest_ns,
             bytes,
             transaction,
             op,
@@ -245,10 +247,19 @@ impl Journal {
     /// Hand the batch over (a user that was given up on hands over nothing).
     pub(crate) fn flush(&mut self) {
         self.pulse.add_in_call(std::mem::take(&mut self.in_call_ns));
+        self.leave_out_warm_up();
         if self.pulse.flags() & ABANDONED == 0 && !self.is_of_warm_up() {
             self.shard.flush(&self.batch);
         }
         self.batch.clear();
+    }
+
+    /// What ended in the warm-up, and was not handed over by then, is not the measured phase's.
+    fn leave_out_warm_up(&mut self) {
+        let begun = |sample: &Sample| !self.recorder.began_before_measured(sample.end_ns);
+        if !self.batch.first().is_none_or(begun) {
+            self.batch.retain(begun);
+        }
     }
 
     /// Outcome of the last op, and the time of all since the last question.

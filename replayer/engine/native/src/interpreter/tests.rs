@@ -1,7 +1,10 @@
 use super::{Interpreter, Journal, Setting};
 use crate::clock::now_ns;
+use crate::histogram;
+use crate::ops::{OK, Op};
 use crate::overhead::setting;
 use crate::pulse::{CUT, Pulse};
+use crate::record::Phase;
 use crate::sys::{Folder, Guarded, Kernel, Null, Places};
 use serde_json::{Value, json};
 use std::fs;
@@ -236,4 +239,41 @@ fn where_looks_are_spared_no_call_begins_before_a_thought_has_ended() {
         latency_ns >= in_call_ns + 3_040_000,
         "{in_call_ns} of {latency_ns}"
     );
+}
+
+#[test]
+fn what_ended_in_the_warm_up_is_not_measured_however_late_it_is_handed_over() {
+    let setting = plan(&json!([]));
+    let recorder = &setting.recorder;
+    let mut journal = Journal::new(
+        Arc::clone(recorder),
+        recorder.shard(0),
+        Arc::new(Pulse::new(0)),
+        0,
+        setting.begin_ns,
+    );
+    recorder.begin_segment(0, 0, 3_600_000_000_000);
+    journal.begin(0, now_ns(), now_ns());
+    journal.record(Op::Stat, (OK, true), 0, (7, now_ns()));
+    journal.flush();
+    journal.record(Op::Stat, (OK, true), 0, (7, now_ns()));
+    recorder.measure();
+    journal.record(Op::Lstat, (OK, true), 0, (7, now_ns()));
+    journal.end(OK, now_ns());
+    journal.flush();
+    recorder.close();
+    let seen: Vec<_> = recorder
+        .totals()
+        .iter()
+        .map(|row| {
+            (
+                row.phase,
+                row.op,
+                histogram::unpack(&row.histogram).unwrap().len(),
+            )
+        })
+        .collect();
+    assert!(seen.contains(&(Phase::WarmUp, "stat", 1)));
+    assert!(seen.contains(&(Phase::Measured, "lstat", 1)));
+    assert!(!seen.contains(&(Phase::Measured, "stat", 1)), "{seen:?}");
 }

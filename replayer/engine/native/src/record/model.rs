@@ -6,6 +6,8 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) ns: u64,
+    /// When it ended (of `clock::now_ns`).
+    pub(crate) end_ns: u64,
     pub(crate) bytes: u64,
     pub(crate) transaction: u16,
     /// An op's number, or `ops::TRANSACTION`, `SERVICE`, `LAG`.

@@ -31,6 +31,7 @@ pub(super) fn hour(directory: Option<&Path>) -> Arc<Recorder> {
 pub(super) fn stat(ns: u64) -> Sample {
     Sample {
         ns,
+        end_ns: 0,
         bytes: 0,
         transaction: 0,
         op: STAT,
