@@ -58,12 +58,20 @@ def led(
                 print(master.communicate(timeout=20)[1])  # noqa: T201 - shown where a test fails
 
 
-def forks(command: Process) -> tuple[int, list[int]]:
-    """Wait until a command's process has forked its two workers, and return it and them."""
-    wait_for(lambda: children_of(command.pid))
-    (forking,) = children_of(command.pid)
-    wait_for(lambda: len(children_of(forking)) == 2)
-    return forking, children_of(forking)
+@contextmanager
+def forking(shell: Shell, *words: str | Path) -> Iterator[tuple[int, list[int]]]:
+    """Start a command that forks two workers: the process that forked them, and they."""
+    command = shell.start(
+        "run", "tiny.yaml", "--target", shell.target(), "--processes", "2", *words
+    )
+    try:
+        wait_for(lambda: children_of(command.pid))
+        (parent,) = children_of(command.pid)
+        wait_for(lambda: len(children_of(parent)) == 2)
+        yield parent, children_of(parent)
+    finally:
+        command.kill()
+        command.communicate()
 
 
 def ended(process: Process) -> Done:
@@ -185,35 +193,19 @@ def test_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> None:
 
 
 def test_forked_workers_without_an_order_end_with_what_forked_them(shell: Shell) -> None:
-    command = shell.start(
-        *("run", "tiny.yaml", "--target", shell.target(), "--worker", "--processes", "2"),
-        *("--master-port", str(free_port())),  # nobody leads there
-    )
-    try:
-        forking, forked = forks(command)
-        os.kill(forking, signal.SIGKILL)
+    nobody_leads = ("--worker", "--master-port", str(free_port()))
+    with forking(shell, *nobody_leads) as (parent, forked):
+        os.kill(parent, signal.SIGKILL)
         wait_for(lambda: not any(map(is_there, forked)), 20)
-    finally:
-        command.kill()
-        command.communicate()
 
 
 def test_forked_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> None:
-    mount = shell.target()
-    command = shell.start(
-        *("run", "tiny.yaml", "--target", mount, "--processes", "2", "-t", "5m", "-o", "out"),
-        *BOUND,
-    )
-    try:
+    with forking(shell, "-t", "5m", "-o", "out", *BOUND) as (parent, forked):
         wait_for(lambda: measured(shell.home / "out"))
-        forking, forked = forks(command)
-        os.kill(forking, signal.SIGKILL)
+        os.kill(parent, signal.SIGKILL)
         wait_for(lambda: not any(map(is_there, forked)), 40)
-    finally:
-        command.kill()
-        command.communicate()
     assert load_run(shell.home / "out").status == "killed"
-    assert list(mount.iterdir()) == []
+    assert list((shell.home / "mount").iterdir()) == []
 
 
 def test_workers_of_a_killed_master_take_part_in_the_run_of_the_next_one(shell: Shell) -> None:
