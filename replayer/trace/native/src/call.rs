@@ -191,6 +191,8 @@ pub(crate) enum FileKind {
 pub(crate) struct Shares {
     pub(crate) files: bool,
     pub(crate) cwd: bool,
+    /// The memory, while the parent waits for the child's execve or end (vfork).
+    pub(crate) memory_in_turn: bool,
 }
 
 /// What the call does.

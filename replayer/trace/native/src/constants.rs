@@ -69,6 +69,7 @@ pub(crate) const AT_SYMLINK_FOLLOW: i64 = 0x400;
 pub(crate) const AT_EMPTY_PATH: i64 = 0x1000;
 pub(crate) const CLONE_FS: i64 = 0x200;
 pub(crate) const CLONE_FILES: i64 = 0x400;
+pub(crate) const CLONE_VFORK: i64 = 0x4000;
 pub(crate) const CLOSE_RANGE_CLOEXEC: i64 = 0x4;
 pub(crate) const F_SETLK: i64 = 0x6;
 pub(crate) const F_SETLKW: i64 = 0x7;

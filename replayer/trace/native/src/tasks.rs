@@ -97,6 +97,10 @@ pub(crate) struct Task {
     pub(crate) last_event: Option<Seat>,
     /// What has happened since, or before its first one.
     pub(crate) behind: Behind,
+    /// A call that started it has returned its number.
+    told: bool,
+    /// Who has waited for it, where the log tells that before it tells of its end.
+    awaited_by: Option<u64>,
 }
 
 /// All tasks that live.
@@ -176,6 +180,8 @@ impl Tasks {
                 spawning_ns: None,
                 last_event: None,
                 behind,
+                told: false,
+                awaited_by: None,
             },
         );
     }
@@ -224,10 +230,23 @@ impl Tasks {
         if let Some(task) = self.get_mut(parent) {
             task.spawning = None;
         }
-        match child {
-            Some(child) if !self.living.has(child) => self.spawn(parent, child, shares),
-            _ => Vec::new(),
+        let Some(child) = child else {
+            return Vec::new();
+        };
+        let copied = if self.living.has(child) {
+            Vec::new()
+        } else {
+            self.spawn(parent, child, shares)
+        };
+        if let Some(task) = self.living.get_mut(child) {
+            task.told = true;
         }
+        copied
+    }
+
+    /// Whether a task lives that a call has returned the number of.
+    pub(crate) fn was_told(&self, number: u64) -> bool {
+        self.living.get(number).is_some_and(|task| task.told)
     }
 
     fn spawn(&mut self, parent: u64, child: u64, shares: Shares) -> Vec<u32> {
@@ -290,7 +309,11 @@ impl Tasks {
             self.ended.clear();
         }
         let left = task.behind.leave(task.last_event);
+        let waits = task.awaited_by.filter(|&by| self.living.has(by));
         self.ended.extend(left.map(|left| (number, left)));
+        if let Some(by) = waits {
+            self.reap(by, number);
+        }
         if let Some(table) = self.tables.get_mut(task.files) {
             table.users = table.users.saturating_sub(1);
             if table.users == 0 {
@@ -306,8 +329,12 @@ impl Tasks {
         }
     }
 
-    /// A task has waited for another that had ended.
+    /// A task has waited for another that had ended. Without durations, logs of each task tell of its end only later.
     pub(crate) fn reap(&mut self, number: u64, child: u64) {
+        if let Some(task) = self.living.get_mut(child).filter(|_| child != number) {
+            task.awaited_by = Some(number);
+            return;
+        }
         let left = self.ended.remove(&child);
         if let (Some(task), Some(left)) = (self.get_mut(number), left) {
             task.behind.reap(number, left);

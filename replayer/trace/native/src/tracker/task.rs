@@ -165,7 +165,7 @@ impl Tracker {
                     cwd.spot = spot;
                 }
             }
-            Kind::Spawn(shares) => self.spawned(call, *shares),
+            Kind::Spawn(shares) => self.spawned(call, *shares)?,
             Kind::Exec { path } => return self.exec(call, path.as_ref()),
             Kind::Reaped => {
                 if let Some(child) = value
@@ -239,21 +239,31 @@ impl Tracker {
         }
     }
 
-    fn spawned(&mut self, call: &Call<'_>, shares: Shares) {
+    fn spawned(&mut self, call: &Call<'_>, shares: Shares) -> Result<(), TraceError> {
         let child = call
             .outcome
             .value()
             .and_then(|pid| u64::try_from(pid).ok())
             .filter(|&pid| pid > 0);
+        if let Some(child) = child.filter(|&child| self.tasks.was_told(child)) {
+            // The number is used again: the log does not say that the task which had it has ended.
+            self.pass(child, Passing::Exited, call.start_ns)?;
+        }
         for description in self.tasks.end_spawn(call.task, child, shares) {
             self.files.hold(description);
         }
-        let begin = call.end_ns();
+        // The parent's call ends when a child that it lent its memory to has gone on for long.
+        let begin = if shares.memory_in_turn {
+            call.start_ns
+        } else {
+            call.end_ns()
+        };
         let task = child.and_then(|child| self.tasks.get_mut(child));
         if let Some(task) = task.filter(|task| task.last_end_ns.is_none()) {
             task.last_end_ns = begin;
             task.calls_then = self.counts.calls;
         }
+        Ok(())
     }
 
     fn exec(

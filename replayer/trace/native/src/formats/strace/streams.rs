@@ -4,6 +4,7 @@ use crate::bytes::{find, from, take_seconds};
 use crate::error::TraceError;
 use crate::formats::strace::aside::Asides;
 use crate::formats::strace::clock::Reading;
+use crate::formats::strace::kin;
 use crate::formats::strace::prefix::{Prefix, Stamp, take_prefix};
 use crate::input::Input;
 use crate::lines::Line;
@@ -160,12 +161,12 @@ impl Source {
         from(self.input.line(), self.rest)
     }
 
-    /// When the line's call took effect: when it returned, or was entered if it lets something go. Lines without a time stay
-    /// behind the one before.
+    /// When the line's call took effect: when it returned, or was entered if it lets something go or makes a task, which
+    /// begins before that call has returned. Lines without a time stay behind the one before.
     fn effect_ns(&self) -> i64 {
         let start = self.time_ns.unwrap_or(i64::MIN);
         let text = self.text();
-        if lets_go(text) {
+        if lets_go(text) || kin::makes_task(text) {
             return start;
         }
         let duration = text

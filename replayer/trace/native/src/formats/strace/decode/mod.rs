@@ -7,7 +7,7 @@ mod time;
 
 use crate::bytes::{cut, find, from, number};
 use crate::call::{Args, Kind, Shares};
-use crate::constants::{CLONE_FILES, CLONE_FS, S_IFSOCK, lenient_flags};
+use crate::constants::{CLONE_FILES, CLONE_FS, CLONE_VFORK, S_IFSOCK, lenient_flags};
 use crate::formats::strace::decode::{file as on_file, path as on_path, time as on_time};
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{field, file, path, path_at, string};
@@ -130,11 +130,15 @@ fn spawn<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     Some(Kind::Spawn(Shares {
         files: flags & CLONE_FILES != 0,
         cwd: flags & CLONE_FS != 0,
+        memory_in_turn: flags & CLONE_VFORK != 0,
     }))
 }
 
-fn fork<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Spawn(Shares::default()))
+fn fork<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Spawn(Shares {
+        memory_in_turn: call.name == b"vfork",
+        ..Shares::default()
+    }))
 }
 
 fn exec<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
@@ -149,7 +153,12 @@ fn exec_at<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     })
 }
 
-fn reaped<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
+fn reaped<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let status = call.args.get(1);
+    let lives = [&b"WIFSTOPPED"[..], b"WIFCONTINUED"];
+    if lives.iter().any(|how| find(status, how).is_some()) {
+        return Some(Kind::Other);
+    }
     Some(Kind::Reaped)
 }
 
