@@ -25,7 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="FILE",
-        help="logs of one capture, plain, gz, xz or zst; several (strace -ff) are merged by time",
+        help="logs of one capture, plain, gz, xz or zst; several (strace -ff) are merged by time, "
+        "which takes stamps of -tt or -ttt",
     )
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="TRACE", help="folder to make"

@@ -16,6 +16,8 @@ HELP = "show what a trace holds: ops, errors, files, requests, blind spots"
 COLUMN = 15
 MOST_REQUESTS = 12
 """Chosen: labels of requests that fit on a screen."""
+GUESSED = "tasks in an order that is a guess"
+"""The blind spot of logs of ``strace -ff`` whose stamps do not tell their order."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -115,6 +117,14 @@ def _files(trace: Mapping[str, Any]) -> Iterator[str]:
         f"{format_many(counts['edges'], 'edge')} between threads"
         + (f": {reasons}" if reasons else ""),
     )
+    guessed = trace["blind_spots"].get(GUESSED)
+    if guessed:
+        yield _row(
+            "",
+            f"a guess between {guessed} tasks, but for who made whom and who waited:"
+            " their files have no stamps, or coarse ones",
+        )
+        yield _row("", "record with strace -f, or with -ff -ttt, to have it known")
 
 
 def _trust(trace: Mapping[str, Any]) -> Iterator[str]:

@@ -164,6 +164,33 @@ def test_import_and_show_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "0 of 365 lines" in imported
 
 
+SEPARATE = {
+    10: ["vfork() = 11", "wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 11"],
+    11: ['unlink("/srv/a") = 0', "+++ exited with 0 +++"],
+}
+
+
+@pytest.mark.parametrize(
+    ("front", "is_guessed"), [("", True), ("12:00:00 ", True), ("12:00:00.000000 ", False)]
+)
+def test_an_order_that_stamps_do_not_tell_is_said_to_be_a_guess(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], front: str, *, is_guessed: bool
+) -> None:
+    logs = []
+    for task, lines in SEPARATE.items():
+        logs.append(tmp_path / f"log.{task}")
+        logs[-1].write_text("".join(f"{front}{line}\n" for line in lines))
+    target = str(tmp_path / "trace")
+    assert main(["import", *map(str, logs), "-o", target, "--root", "/srv"]) == 0
+    imported = capsys.readouterr().out
+    assert ("a guess between 2 tasks" in imported) is is_guessed
+    assert ("record with strace -f" in imported) is is_guessed
+    assert main(["show", target]) == 0
+    assert capsys.readouterr().out == imported
+    readme = (tmp_path / "trace/README.md").read_text()
+    assert ("tasks in an order that is a guess (2)" in readme) is is_guessed
+
+
 def test_show_prints_what_the_folder_says(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", str(trace), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == load_trace(trace)

@@ -238,8 +238,8 @@ fn strict_refuses_what_it_does_not_understand() {
 #[test]
 fn files_of_ff_are_merged_by_the_end_of_their_calls() {
     let mut asked = asked("");
-    let slow = "100.000001 flock(3</r/l>, LOCK_EX) = 0 <9.000000>\n109.5 access(\"/r/z\", F_OK) = 0 <0.1>\n";
-    let quick = "100.000002 close(3</r/l>) = 0 <5.000000>\n";
+    let slow = "1700000100.000001 flock(3</r/l>, LOCK_EX) = 0 <9.000000>\n1700000109.500000 access(\"/r/z\", F_OK) = 0 <0.1>\n";
+    let quick = "1700000100.000002 close(3</r/l>) = 0 <5.000000>\n";
     asked.request.files = vec![asked.file("log.20", slow), asked.file("log.30", quick)];
     let trace = asked.import();
     assert_eq!(

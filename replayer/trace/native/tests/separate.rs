@@ -41,24 +41,24 @@ fn a_child_has_what_its_parent_had_when_the_call_began_that_made_it() {
     for call in CALLS {
         // As strace -ff -ttt -T tells it: the calls that make tasks end after their children have begun.
         let parent = format!(
-            "1700000001.10 chdir(\"/r/d\") = 0 <0.01>\n\
-             1700000001.12 openat(AT_FDCWD, \"g\", O_WRONLY|O_CREAT|O_TRUNC, 0666) = 3 <0.01>\n\
-             1700000001.14 dup2(3, 1) = 1 <0.01>\n\
-             1700000001.20 {call}    = 11 <0.5>\n\
-             1700000001.71 close(1) = 0 <0.01>\n\
-             1700000001.73 wait4(-1, [{{WIFEXITED(s) && WEXITSTATUS(s) == 0}}], 0, NULL) = 11 <0.3>\n\
-             1700000002.10 unlink(\"f\") = 0 <0.01>\n\
-             1700000002.12 +++ exited with 0 +++\n"
+            "1700000001.100000 chdir(\"/r/d\") = 0 <0.01>\n\
+             1700000001.120000 openat(AT_FDCWD, \"g\", O_WRONLY|O_CREAT|O_TRUNC, 0666) = 3 <0.01>\n\
+             1700000001.140000 dup2(3, 1) = 1 <0.01>\n\
+             1700000001.200000 {call}    = 11 <0.5>\n\
+             1700000001.710000 close(1) = 0 <0.01>\n\
+             1700000001.730000 wait4(-1, [{{WIFEXITED(s) && WEXITSTATUS(s) == 0}}], 0, NULL) = 11 <0.3>\n\
+             1700000002.100000 unlink(\"f\") = 0 <0.01>\n\
+             1700000002.120000 +++ exited with 0 +++\n"
         );
         let child = format!(
-            "1700000001.21 openat(AT_FDCWD, \"f\", O_RDONLY) = 4 <0.01>\n\
-             1700000001.23 {call}    = 12 <0.4>\n\
-             1700000001.64 close(4) = 0 <0.01>\n\
-             1700000001.99 +++ exited with 0 +++\n"
+            "1700000001.210000 openat(AT_FDCWD, \"f\", O_RDONLY) = 4 <0.01>\n\
+             1700000001.230000 {call}    = 12 <0.4>\n\
+             1700000001.640000 close(4) = 0 <0.01>\n\
+             1700000001.990000 +++ exited with 0 +++\n"
         );
-        let grandchild = "1700000001.30 write(1, \"x\\n\", 2) = 2 <0.01>\n\
-             1700000001.40 newfstatat(AT_FDCWD, \"e\", 0x7f, 0) = -1 ENOENT (No such file or directory) <0.01>\n\
-             1700000001.50 +++ exited with 0 +++\n";
+        let grandchild = "1700000001.300000 write(1, \"x\\n\", 2) = 2 <0.01>\n\
+             1700000001.400000 newfstatat(AT_FDCWD, \"e\", 0x7f, 0) = -1 ENOENT (No such file or directory) <0.01>\n\
+             1700000001.500000 +++ exited with 0 +++\n";
         let trace = imported(&[(10, &parent), (11, &child), (12, grandchild)]);
         let expected = [
             "chdir r/d = 0",
@@ -78,20 +78,21 @@ fn a_child_has_what_its_parent_had_when_the_call_began_that_made_it() {
 }
 
 /// Where a call that changed its directory between two children of one number had each of them begin.
-const TWICE: &str = "1700000001.1 chdir(\"/r/a\") = 0\n\
-     1700000001.2 vfork() = 11\n\
-     1700000001.5 wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 11\n\
-     1700000001.6 chdir(\"/r/b\") = 0\n\
-     1700000002.2 vfork() = 11\n\
-     1700000002.5 wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 11\n\
-     1700000003.0 +++ exited with 0 +++\n";
+const TWICE: &str = "1700000001.100000 chdir(\"/r/a\") = 0\n\
+     1700000001.200000 vfork() = 11\n\
+     1700000001.500000 wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 11\n\
+     1700000001.600000 chdir(\"/r/b\") = 0\n\
+     1700000002.200000 vfork() = 11\n\
+     1700000002.500000 wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 11\n\
+     1700000003.000000 +++ exited with 0 +++\n";
 
 #[test]
 fn who_gets_the_number_of_a_task_before_has_what_its_own_parent_had() {
     // strace begins the file of a number anew; with -A it goes on in the same one.
-    let last = "1700000002.3 unlink(\"x\") = 0\n1700000002.4 +++ exited with 0 +++\n";
-    let both =
-        format!("1700000001.3 unlink(\"x\") = 0\n1700000001.4 +++ exited with 0 +++\n{last}");
+    let last = "1700000002.300000 unlink(\"x\") = 0\n1700000002.400000 +++ exited with 0 +++\n";
+    let both = format!(
+        "1700000001.300000 unlink(\"x\") = 0\n1700000001.400000 +++ exited with 0 +++\n{last}"
+    );
     let trace = imported(&[(10, TWICE), (11, last)]);
     assert_eq!(
         trace.lines(),
@@ -108,7 +109,7 @@ fn who_gets_the_number_of_a_task_before_has_what_its_own_parent_had() {
         ]
     );
     // Nor do logs made with -qq tell of ends.
-    let silent = both.replace("1700000001.4 +++ exited with 0 +++\n", "");
+    let silent = both.replace("1700000001.400000 +++ exited with 0 +++\n", "");
     let trace = imported(&[(10, TWICE), (11, &silent)]);
     assert_eq!(trace.lines()[3], "unlink r/b/x = 0");
 }
@@ -116,12 +117,12 @@ fn who_gets_the_number_of_a_task_before_has_what_its_own_parent_had() {
 #[test]
 fn who_waited_for_a_task_goes_on_after_its_end_without_durations_too() {
     // The wait was entered before the child's calls, and a stop of the child is not its end.
-    let parent = "1700000001.1 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3\n\
-         1700000001.2 clone(child_stack=NULL, flags=SIGCHLD) = 11\n\
-         1700000001.3 wait4(11, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 11\n\
-         1700000001.9 access(\"/r/c\", F_OK) = 0\n";
-    let child = "1700000001.4 access(\"/r/b\", F_OK) = 0\n\
-         1700000001.8 +++ exited with 0 +++\n";
+    let parent = "1700000001.100000 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3\n\
+         1700000001.200000 clone(child_stack=NULL, flags=SIGCHLD) = 11\n\
+         1700000001.300000 wait4(11, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 11\n\
+         1700000001.900000 access(\"/r/c\", F_OK) = 0\n";
+    let child = "1700000001.400000 access(\"/r/b\", F_OK) = 0\n\
+         1700000001.800000 +++ exited with 0 +++\n";
     let trace = imported(&[(10, parent), (11, child)]);
     assert!(waits(&trace, 2, 1), "{:?}", trace.lines());
     let stopped = parent.replace(
@@ -134,9 +135,180 @@ fn who_waited_for_a_task_goes_on_after_its_end_without_durations_too() {
 
 #[test]
 fn the_think_time_of_a_child_begins_when_it_was_made() {
-    let parent = "1700000001.0 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3 <0.1>\n\
-         1700000002.0 vfork() = 11 <5.0>\n";
-    let child = "1700000003.0 access(\"/r/b\", F_OK) = 0 <0.1>\n";
+    let parent = "1700000001.000000 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3 <0.1>\n\
+         1700000002.000000 vfork() = 11 <5.0>\n";
+    let child = "1700000003.000000 access(\"/r/b\", F_OK) = 0 <0.1>\n";
     let trace = imported(&[(10, parent), (11, child)]);
     assert_eq!(trace.events[1].gap_ns, 1_000_000_000);
+}
+
+/// A shell that has one command after the other made, each of which needs what was done before; the files stand in no helpful order.
+const SHELL: [(u32, &[&str]); 4] = [
+    (
+        9,
+        &[
+            "unlink(\"/r/c\") = 0",
+            "clone3({flags=CLONE_VM|CLONE_VFORK, exit_signal=SIGCHLD}, 88) = 7",
+            "waitid(P_PID, 7, {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=7, si_uid=0}, WEXITED, NULL) = 0",
+            "rename(\"/r/e\", \"/r/f\") = 0",
+            "+++ exited with 0 +++",
+        ],
+    ),
+    (
+        10,
+        &[
+            "mkdir(\"/r/a\", 0777) = 0",
+            "vfork() = 11",
+            "wait4(-1, [{WIFSTOPPED(s) && WSTOPSIG(s) == SIGSTOP}], WSTOPPED, NULL) = 11",
+            "wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 11",
+            "rename(\"/r/b\", \"/r/c\") = 0",
+            "vfork() = 9",
+            "wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 9",
+            "unlink(\"/r/f\") = 0",
+            "+++ exited with 0 +++",
+        ],
+    ),
+    (
+        11,
+        &["rename(\"/r/a\", \"/r/b\") = 0", "+++ exited with 0 +++"],
+    ),
+    (
+        7,
+        &["rename(\"/r/d\", \"/r/e\") = 0", "+++ exited with 0 +++"],
+    ),
+];
+
+const DONE_BY_SHELL: [&str; 7] = [
+    "mkdir r/a = 0",
+    "rename r/a r/b = 0",
+    "rename r/b r/c = 0",
+    "unlink r/c = 0",
+    "rename r/d r/e = 0",
+    "rename r/e r/f = 0",
+    "unlink r/f = 0",
+];
+
+fn stamped(front: &str, files: &[(u32, &[&str])]) -> Imported {
+    let text = |lines: &[&str]| {
+        let lines = lines.iter().map(|line| format!("{front}{line}\n"));
+        lines.collect::<String>()
+    };
+    let files: Vec<(u32, String)> = files
+        .iter()
+        .map(|(task, lines)| (*task, text(lines)))
+        .collect();
+    let files: Vec<(u32, &str)> = files
+        .iter()
+        .map(|(task, text)| (*task, text.as_str()))
+        .collect();
+    imported(&files)
+}
+
+#[test]
+fn without_fine_stamps_a_task_begins_behind_its_making_and_ends_before_who_waited_goes_on() {
+    for front in [
+        "",
+        "12:00:00 ",
+        "1700000001 ",
+        "     0.000020 ",
+        "12:00:00.123 ",
+    ] {
+        let trace = stamped(front, &SHELL);
+        assert_eq!(trace.lines(), DONE_BY_SHELL, "{front}");
+        assert!(edges(&trace, "wait") >= 2, "{front}");
+        let guessed = "/blind_spots/tasks in an order that is a guess";
+        assert_eq!(trace.count(guessed), 4, "{front}");
+    }
+}
+
+#[test]
+fn files_with_fine_stamps_and_logs_of_f_say_nothing_of_a_guess() {
+    let of_f = [(10, &["4711 access(\"/r/a\", F_OK) = 0"][..])];
+    let parts = [of_f[0], (11, &["4712 access(\"/r/b\", F_OK) = 0"][..])];
+    for trace in [
+        stamped("1700000001.000000 ", &SHELL),
+        stamped("12:00:00.000000 ", &SHELL),
+        stamped("", &of_f),
+        stamped("", &parts),
+    ] {
+        let blind = trace.document.pointer("/blind_spots").unwrap();
+        assert_eq!(blind, &serde_json::json!({}));
+    }
+}
+
+#[test]
+fn steps_go_on_from_what_a_task_waited_for() {
+    let parent: &[&str] = &[
+        "1.000000 vfork() = 11",
+        "0.000010 wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 11",
+        "0.000020 access(\"/r/b\", F_OK) = 0",
+    ];
+    let child: &[&str] = &[
+        "0.500000 access(\"/r/a\", F_OK) = 0",
+        "2.000000 +++ exited with 0 +++",
+    ];
+    let trace = stamped("     ", &[(10, parent), (11, child)]);
+    let starts: Vec<i64> = trace.events.iter().map(|event| event.start_ns).collect();
+    assert_eq!(starts, [500_000_000, 2_500_030_000]);
+}
+
+#[test]
+fn a_number_that_is_used_again_is_born_when_its_own_parent_makes_it_without_stamps_too() {
+    let last = "unlink(\"x\") = 0\n+++ exited with 0 +++\n";
+    let lines = TWICE.lines().map(|line| line.split_once(' ').unwrap().1);
+    let parent = lines.collect::<Vec<_>>().join("\n");
+    let trace = imported(&[(10, &parent), (11, last)]);
+    assert_eq!(
+        trace.lines(),
+        ["chdir r/a = 0", "chdir r/b = 0", "unlink r/b/x = 0"]
+    );
+    let trace = imported(&[(10, &parent), (11, &last.repeat(2))]);
+    assert_eq!(
+        trace.lines(),
+        [
+            "chdir r/a = 0",
+            "unlink r/a/x = 0",
+            "chdir r/b = 0",
+            "unlink r/b/x = 0"
+        ]
+    );
+}
+
+#[test]
+fn files_that_wait_for_each_other_are_read_to_their_end() {
+    let wait = |other: u32| {
+        format!("wait4(-1, [{{WIFEXITED(s) && WEXITSTATUS(s) == 0}}], 0, NULL) = {other}")
+    };
+    let make = |other: u32| format!("vfork() = {other}");
+    let look = "access(\"/r/a\", F_OK) = 0".to_owned();
+    for (one, other) in [
+        (
+            [wait(2), look.clone(), wait(2)],
+            [wait(1), look.clone(), wait(1)],
+        ),
+        (
+            [make(2), look.clone(), wait(1)],
+            [make(1), look.clone(), wait(2)],
+        ),
+        (
+            [make(1), look.clone(), wait(2)],
+            [make(3), look.clone(), wait(9)],
+        ),
+    ] {
+        let lines = |text: &[String; 3]| text.join("\n");
+        let trace = imported(&[(1, &lines(&one)), (2, &lines(&other)), (3, "")]);
+        assert_eq!(trace.count("/counts/lines"), 6);
+        assert_eq!(trace.events.len(), 2);
+    }
+}
+
+#[test]
+fn tasks_that_nobody_made_begin_in_the_order_of_their_files() {
+    let first: &[&str] = &["mkdir(\"/r/a\", 0777) = 0", "chdir(\"/r/a\") = 0"];
+    let second: &[&str] = &["unlink(\"/r/a/b\") = 0"];
+    let trace = stamped("", &[(30, first), (20, second)]);
+    assert_eq!(
+        trace.lines(),
+        ["mkdir r/a = 0", "chdir r/a = 0", "unlink r/a/b = 0"]
+    );
 }

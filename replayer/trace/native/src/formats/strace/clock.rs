@@ -4,17 +4,38 @@ use crate::formats::strace::prefix::Stamp;
 use crate::formats::{Clock, ClockKind};
 
 const DAY_NS: i64 = 86_400_000_000_000;
+/// Stamps that are as fine tell calls apart: what makes a task takes longer until that begins (-tt, -ttt).
+const FINE_NS: u64 = 1_000;
 
 /// Makes times of stamps.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     day_ns: i64,
     last_ns: i64,
+    /// The time of the stamp before.
+    before_ns: i64,
     pub(crate) clock: Clock,
     pub(crate) went_back: u64,
 }
 
 impl Reading {
+    /// Whether its stamps tell what came first in files that were written at the same time. Steps of -r do not: strace counts
+    /// them from the last line of whichever file.
+    pub(crate) fn tells_order(&self) -> bool {
+        let is_absolute = matches!(self.clock.kind, ClockKind::Epoch | ClockKind::Day);
+        is_absolute && self.clock.resolution_ns <= FINE_NS
+    }
+
+    /// Have made the last step from no earlier time, where stamps are steps. Returns by how much that is later.
+    pub(crate) fn catch_up(&mut self, time_ns: i64) -> i64 {
+        if self.clock.kind != ClockKind::Relative {
+            return 0;
+        }
+        let late_ns = time_ns.saturating_sub(self.before_ns).max(0);
+        self.last_ns = self.last_ns.saturating_add(late_ns);
+        late_ns
+    }
+
     /// The time of a stamp, on the log's clock.
     pub(crate) fn read(&mut self, stamp: Stamp) -> Option<i64> {
         let (time, kind, digits) = match stamp {
@@ -45,6 +66,7 @@ impl Reading {
             self.went_back += 1;
         }
         self.clock.resolution_ns = self.clock.resolution_ns.min(step);
+        self.before_ns = self.last_ns;
         self.last_ns = time;
         Some(time)
     }

@@ -365,6 +365,12 @@ impl Importer {
             tracker.counts.lines += source.passed_over;
             tracker.counts.notices += source.passed_over;
         }
+        for _ in 0..streams.unordered {
+            tracker
+                .counts
+                .blind
+                .add("tasks in an order that is a guess");
+        }
         let mut clock = first.map(|source| source.reading.clock).unwrap_or_default();
         clock.durations = self.durations;
         tracker.counts.time_went_back = streams

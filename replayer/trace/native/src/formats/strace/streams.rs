@@ -4,8 +4,9 @@ use crate::bytes::{find, from, take_seconds};
 use crate::error::TraceError;
 use crate::formats::strace::aside::Asides;
 use crate::formats::strace::clock::Reading;
-use crate::formats::strace::kin;
+use crate::formats::strace::kin::{self, Gate, Kin, Passed};
 use crate::formats::strace::prefix::{Prefix, Stamp, take_prefix};
+use crate::formats::{ClockKind, Progress};
 use crate::input::Input;
 use crate::lines::Line;
 use std::cmp::Reverse;
@@ -32,7 +33,7 @@ pub(crate) struct LogLine<'a> {
 pub(crate) struct Source {
     input: Input,
     pub(crate) name: Rc<str>,
-    /// The process that a file of -ff belongs to.
+    /// The task that a file of -ff belongs to.
     task: Option<u64>,
     number: u64,
     too_long: bool,
@@ -40,58 +41,151 @@ pub(crate) struct Source {
     prefix: Prefix,
     /// Where the line goes on behind its prefix.
     rest: usize,
+    /// The place of its task among those that were begun.
+    begun: u64,
     pub(crate) reading: Reading,
     asides: Asides,
     /// Lines that were passed over, since no call stands in them.
     pub(crate) passed_over: u64,
 }
 
+/// When a line's call took effect, when its task began, and its source.
+type Turn = (i64, Reverse<u64>, usize);
+
 /// All sources; the next line is that of the first one.
 pub(crate) struct Streams {
     sources: Vec<Source>,
-    queue: BinaryHeap<Reverse<(i64, usize)>>,
+    /// By time. Of one time those of the task that began last: who makes a task needs what that does more often than it that
+    /// of the other.
+    queue: BinaryHeap<Reverse<Turn>>,
     current: Option<usize>,
+    /// What proves the order where stamps do not tell it.
+    kin: Option<Kin>,
+    /// What sources wait for that are not in the queue.
+    gates: Vec<Option<Gate>>,
+    begun: u64,
+    /// How many tasks have a file each whose stamps do not tell the order between them.
+    pub(crate) unordered: usize,
 }
 
 impl Streams {
-    pub(crate) fn open(inputs: Vec<Input>) -> Result<Self, TraceError> {
+    pub(crate) fn open(inputs: Vec<Input>, progress: Progress<'_>) -> Result<Self, TraceError> {
         let mut streams = Self {
             sources: Vec::new(),
             queue: BinaryHeap::new(),
             current: None,
+            kin: None,
+            gates: vec![None; inputs.len()],
+            begun: 0,
+            unordered: 0,
         };
         for input in inputs {
-            streams.sources.push(Source {
-                name: input.path.display().to_string().into(),
-                task: task_of(&input.path),
-                input,
-                number: 0,
-                too_long: false,
-                time_ns: None,
-                prefix: Prefix {
-                    task: None,
-                    stamp: Stamp::None,
-                },
-                rest: 0,
-                reading: Reading::default(),
-                asides: Asides::default(),
-                passed_over: 0,
-            });
+            streams.sources.push(Source::of(input));
         }
-        for index in 0..streams.sources.len() {
-            streams.queue_next(index)?;
+        let mut first_lines = Vec::new();
+        for source in &mut streams.sources {
+            first_lines.push(source.advance()?);
+        }
+        streams.unordered = unordered(&streams.sources);
+        if streams.unordered > 0 {
+            let files = streams.sources.iter();
+            let files: Vec<_> = files
+                .map(|source| (source.input.path.as_path(), source.task))
+                .collect();
+            streams.kin = Some(Kin::of(&files, progress)?);
+        }
+        for (index, is_there) in first_lines.into_iter().enumerate() {
+            streams.queue(index, is_there);
         }
         Ok(streams)
     }
 
-    fn queue_next(&mut self, index: usize) -> Result<(), TraceError> {
-        let Some(source) = self.sources.get_mut(index) else {
-            return Ok(());
+    /// Have a source wait for its turn, or for what must come before its line.
+    fn queue(&mut self, index: usize, is_there: bool) {
+        let Some(source) = self.sources.get(index) else {
+            return;
         };
-        if source.advance()? {
-            self.queue.push(Reverse((source.effect_ns(), index)));
+        if !is_there {
+            if let Some(kin) = &mut self.kin {
+                kin.end(index);
+                self.pass_on(Passed::End, index);
+            }
+            return;
         }
-        Ok(())
+        let kin = self.kin.as_mut();
+        let gate = kin.and_then(|kin| kin.gate(index, source.text()));
+        if let (Some(_), Some(place)) = (gate, self.gates.get_mut(index)) {
+            *place = gate;
+            return;
+        }
+        let turn = self.turn_of(source, index);
+        self.queue.push(Reverse(turn));
+    }
+
+    fn turn_of(&self, source: &Source, index: usize) -> Turn {
+        // Between files, steps of -r say nothing.
+        let is_step = source.reading.clock.kind == ClockKind::Relative;
+        let time_ns = if self.kin.is_some() && is_step {
+            i64::MIN
+        } else {
+            source.effect_ns()
+        };
+        (time_ns, Reverse(source.begun), index)
+    }
+
+    /// A line was handled: what waited for it has its turn.
+    fn pass_on(&mut self, passed: Passed, index: usize) {
+        let time_ns = self.sources.get(index).and_then(|source| source.time_ns);
+        match passed {
+            Passed::Nothing => {}
+            Passed::Birth(child) => self.open_gate(child, Gate::Birth, time_ns),
+            Passed::End => {
+                for other in 0..self.gates.len() {
+                    self.open_gate(other, Gate::End(index), time_ns);
+                }
+            }
+        }
+    }
+
+    fn open_gate(&mut self, index: usize, gate: Gate, time_ns: Option<i64>) {
+        let place = self.gates.get_mut(index);
+        let Some(place) = place.filter(|place| **place == Some(gate)) else {
+            return;
+        };
+        *place = None;
+        if let Some(source) = self.sources.get_mut(index) {
+            if gate == Gate::Birth {
+                self.begun += 1;
+                source.begun = self.begun;
+            }
+            source.catch_up(time_ns);
+        }
+        // It may be born and wait for the end of another one at once.
+        self.queue(index, true);
+    }
+
+    /// What is waited for does not come: let one go on without it. False where none waits.
+    fn give_up(&mut self) -> bool {
+        let waiting = self.gates.iter().enumerate();
+        let waiting = waiting.filter_map(|(index, gate)| Some(((*gate)?, index)));
+        let Some((gate, index)) = waiting.min() else {
+            return false;
+        };
+        if let Some(place) = self.gates.get_mut(index) {
+            *place = None;
+        }
+        match (gate, &mut self.kin, self.sources.get(index)) {
+            (Gate::Birth, Some(kin), _) => {
+                kin.give_up(index);
+                self.queue(index, true);
+            }
+            (_, _, Some(source)) => {
+                let turn = self.turn_of(source, index);
+                self.queue.push(Reverse(turn));
+            }
+            _ => {}
+        }
+        true
     }
 
     /// Go to the next line of all. None after the last.
@@ -109,13 +203,35 @@ impl Streams {
             return Ok(more.then_some(source));
         }
         if let Some(index) = self.current.take() {
-            self.queue_next(index)?;
+            self.go_on(index)?;
         }
-        let Some(Reverse((_, index))) = self.queue.pop() else {
-            return Ok(None);
+        let index = loop {
+            if let Some(Reverse((_, _, index))) = self.queue.pop() {
+                break index;
+            }
+            if !self.give_up() {
+                return Ok(None);
+            }
         };
         self.current = Some(index);
         Ok(self.sources.get_mut(index))
+    }
+
+    /// The line of a source was handled: go to its next one.
+    fn go_on(&mut self, index: usize) -> Result<(), TraceError> {
+        let Some(source) = self.sources.get_mut(index) else {
+            return Ok(());
+        };
+        if let Some(kin) = &mut self.kin {
+            let passed = kin.pass(index, source.text());
+            self.pass_on(passed, index);
+        }
+        let Some(source) = self.sources.get_mut(index) else {
+            return Ok(());
+        };
+        let is_there = source.advance()?;
+        self.queue(index, is_there);
+        Ok(())
     }
 
     pub(crate) fn sources(&self) -> &[Source] {
@@ -123,7 +239,47 @@ impl Streams {
     }
 }
 
+/// How many tasks have a file each whose stamps do not tell the order between them.
+fn unordered(sources: &[Source]) -> usize {
+    let separate = sources.iter().filter(|source| source.is_of_one_task());
+    let count = separate.clone().count();
+    let mut readings = separate.map(|source| &source.reading);
+    let is_told = readings.any(Reading::tells_order);
+    if is_told || count < 2 { 0 } else { count }
+}
+
 impl Source {
+    fn of(input: Input) -> Self {
+        Self {
+            name: input.path.display().to_string().into(),
+            task: task_of(&input.path),
+            input,
+            number: 0,
+            too_long: false,
+            time_ns: None,
+            prefix: Prefix {
+                task: None,
+                stamp: Stamp::None,
+            },
+            rest: 0,
+            begun: 0,
+            reading: Reading::default(),
+            asides: Asides::default(),
+            passed_over: 0,
+        }
+    }
+
+    /// Whether it is a file of -ff: its name says whose lines it holds, and they do not.
+    fn is_of_one_task(&self) -> bool {
+        self.task.is_some() && self.prefix.task.is_none()
+    }
+
+    /// What its line waited for was at this time.
+    fn catch_up(&mut self, time_ns: Option<i64>) {
+        let late_ns = time_ns.map_or(0, |time_ns| self.reading.catch_up(time_ns));
+        self.time_ns = self.time_ns.map(|time_ns| time_ns.saturating_add(late_ns));
+    }
+
     fn advance(&mut self) -> Result<bool, TraceError> {
         loop {
             let kind = self.input.next_line()?;
@@ -164,7 +320,9 @@ impl Source {
     /// When the line's call took effect: when it returned, or was entered if it lets something go or makes a task, which
     /// begins before that call has returned. Lines without a time stay behind the one before.
     fn effect_ns(&self) -> i64 {
-        let start = self.time_ns.unwrap_or(i64::MIN);
+        let Some(start) = self.time_ns else {
+            return i64::MIN;
+        };
         let text = self.text();
         if lets_go(text) || kin::makes_task(text) {
             return start;
@@ -175,7 +333,9 @@ impl Source {
             .and_then(|inner| Some(from(inner, memchr::memrchr(b'<', inner)? + 1)))
             .and_then(take_seconds)
             .map_or(0, |(time, _, _)| time);
-        start.saturating_add(duration)
+        // What is shorter than the steps of the stamps says nothing.
+        let step = i64::try_from(self.reading.clock.resolution_ns).unwrap_or(1);
+        start.saturating_add(duration - duration % step.max(1))
     }
 }
 

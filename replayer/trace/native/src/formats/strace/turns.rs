@@ -10,7 +10,7 @@ use crate::tracker::Tracker;
 use rustc_hash::FxHashSet;
 
 /// Lines between two looks at whether somebody wants to stop.
-const PROGRESS_LINES: u64 = 1 << 16;
+pub(crate) const PROGRESS_LINES: u64 = 1 << 16;
 
 /// Import logs into a tracker.
 pub(crate) fn import(
@@ -18,7 +18,7 @@ pub(crate) fn import(
     tracker: &mut Tracker,
     progress: Progress<'_>,
 ) -> Result<Clock, TraceError> {
-    let mut streams = Streams::open(inputs)?;
+    let mut streams = Streams::open(inputs, progress)?;
     let mut importer = Importer::new();
     loop {
         let kept = importer.next_kept();
