@@ -38,7 +38,7 @@ from replayer.capture.strace import (
 )
 from replayer.capture.tree import Listed, Listing, list_tree
 from replayer.measure.units import format_bytes, format_count
-from replayer.trace import Computed
+from replayer.trace import Computed, explain_empty
 
 __all__ = ["capture"]
 
@@ -282,6 +282,10 @@ def _root_state(root: Root, listed: Listed) -> RootState:
 
 
 def _summary(job: _Capture, done: _Done, document: dict[str, Any]) -> str:
-    events = format_count(document["counts"]["events"])
+    counts = document["counts"]
+    if not counts["events"]:
+        message, hint = explain_empty(counts)
+        return f"warning: {job.target}: {message}\nhint: {hint}"
+    events = format_count(counts["events"])
     size = format_bytes(done.log_bytes)
     return f"{job.target}: {events} events from {size} of log; look at it with replayer show"

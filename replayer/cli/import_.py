@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from replayer.cli.show import render_trace
-from replayer.trace import ImportOptions, TraceError, import_trace, load_windows
+from replayer.trace import ImportOptions, TraceError, explain_empty, import_trace, load_windows
 from replayer.trace.formats import FORMATS
 from replayer.trace.importing import MARKER
 
@@ -123,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
     progress.end()
     _report(trace, arguments)
     if not trace["counts"]["events"]:
-        message, hint = _why_empty(trace["counts"])
+        message, hint = explain_empty(trace["counts"])
         raise TraceError(f"{arguments.output}: {message}", hint=hint)
     return 0
 
@@ -133,16 +133,6 @@ def _report(trace: dict[str, Any], arguments: argparse.Namespace) -> None:
         print(json.dumps(trace, indent=2))
         return
     print("\n".join(render_trace(trace, str(arguments.output))))
-
-
-def _why_empty(counts: dict[str, Any]) -> tuple[str, str]:
-    strange, lines = counts["lines_not_understood"], counts["lines"]
-    if 2 * strange > lines:
-        message = f"holds no event: {strange:,} of {lines:,} lines were not understood"
-        return message, "--format names another format; the first such lines stand above"
-    outside = sum(counts["calls_out_of_scope"].values())
-    message = f"holds no event: {outside:,} calls lie outside of the roots"
-    return message, "--root names a directory as the traced machine named it"
 
 
 def _parse_alias(text: str) -> tuple[Path, Path]:

@@ -197,6 +197,16 @@ def test_the_cpu_time_of_a_command_is_noted_and_bounds_its_pauses(shell: Shell) 
     assert used_ns[1] > 2 * used_ns[0]
 
 
+def test_a_capture_without_events_says_why(shell: Shell) -> None:
+    done = capture(shell, "--", "sh", "-c", "exit 7", root="mistyped")
+    assert done.code == 7
+    told = re.search(r"trace: holds no event: (\d+) calls lie outside of the roots\n", done.err)
+    assert told is not None, done.err
+    assert int(told[1]) == sum(load(shell.home / "trace")["counts"]["calls_out_of_scope"].values())
+    assert "hint: --root names a directory as the traced machine named it" in done.err
+    assert "look at it" not in done.err
+
+
 def test_a_signal_that_ends_a_command_is_its_exit_status(shell: Shell) -> None:
     assert capture(shell, "--", "sh", "-c", "kill -TERM $$").code == 128 + 15
     assert (shell.home / "trace/trace.json").exists()
