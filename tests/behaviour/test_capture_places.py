@@ -77,3 +77,23 @@ def test_fifos_and_sockets_are_there_in_replays(shell: Shell) -> None:
     counts = json.loads((shell.home / "trace/trace.json").read_text())["counts"]
     assert counts["ops"]["mknod"] == 2
     assert counts["calls_not_representable"]["openat (fifo, socket or device)"] == 2
+
+
+def test_a_listing_behind_a_link_that_leads_out_is_a_blind_spot_and_no_divergence(
+    shell: Shell,
+) -> None:
+    root = shell.home / "root"
+    root.mkdir()
+    (root / "file").touch()
+    around = shell.home / "around"
+    around.mkdir()
+    for name in ("a", "b", "c"):
+        (around / name).touch()
+    (root / "up").symlink_to("../around")
+    script = "ls root/up; ls root/up/; cat root/up/a"
+    words = ("capture", "-o", "trace", "--root", "root", "--", "sh", "-c", script)
+    assert shell.run(*words).code == 0
+    blind = json.loads((shell.home / "trace/trace.json").read_text())["blind_spots"]
+    assert blind["entries of directories outside of the roots"] == 4
+    done = shell.run("replay", "trace", "--target", shell.target(), "--json")
+    assert done.document()["replay"]["results"]["diverged"] == []

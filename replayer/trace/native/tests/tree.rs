@@ -264,6 +264,29 @@ fn files_from_outside_get_a_place() {
 }
 
 #[test]
+fn what_a_listing_outside_of_the_roots_holds_is_not_known() {
+    let listing =
+        |fd: u32, count: u32| format!("getdents64({fd}, 0x5 /* {count} entries */, 32768) = 72\n");
+    let log = "readlink(\"/r/up\", \"../srv\", 99) = 6\n\
+         openat(AT_FDCWD, \"/r/up\", O_RDONLY|O_DIRECTORY) = 3\n"
+        .to_owned()
+        + &listing(3, 11)
+        + "openat(AT_FDCWD, \"/r/up/below/\", O_RDONLY|O_DIRECTORY) = 4\n"
+        + &listing(4, 5)
+        + "mkdir(\"/r/up/made\", 0777) = 0\n\
+         openat(AT_FDCWD, \"/r/up/made\", O_RDONLY|O_DIRECTORY) = 5\n"
+        + &listing(5, 2)
+        + "openat(AT_FDCWD, \"/r\", O_RDONLY|O_DIRECTORY) = 6\n"
+        + &listing(6, 3);
+    let trace = asked(log).manifest("up\tl\t0\t777\t../srv\n").import();
+    let listings = trace.events.iter().filter(|event| event.op == Op::Getdents);
+    let entries: Vec<Option<i64>> = listings.map(|event| event.entries).collect();
+    assert_eq!(entries, [None, None, Some(2), Some(3)]);
+    let blind = "/blind_spots/entries of directories outside of the roots";
+    assert_eq!(trace.count(blind), 2);
+}
+
+#[test]
 fn labels_tell_what_users_can_share() {
     let trace = asked(
         "1 openat(AT_FDCWD, \"/r/code\", O_RDONLY) = 3\n\

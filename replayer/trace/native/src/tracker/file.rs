@@ -66,13 +66,13 @@ impl Tracker {
             file: Some(used.slot),
             ..On::default()
         };
-        if op == Op::Futimens {
-            let mut written = args.clone();
-            mark_now(&mut written);
-            self.emit(call, op, on, &written)?;
-        } else {
-            self.emit(call, op, on, args)?;
+        let mut written = std::borrow::Cow::Borrowed(args);
+        match op {
+            Op::Futimens => mark_now(written.to_mut()),
+            Op::Getdents if self.lists_outside(used.node) => written.to_mut().entries = None,
+            _ => {}
         }
+        self.emit(call, op, on, &written)?;
         let access = if op.moves() {
             Access::Write
         } else {

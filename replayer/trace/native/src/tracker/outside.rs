@@ -1,12 +1,16 @@
 //! Files outside of the roots that are moved or linked in: where they stand in the trace, and which are directories.
 
 use crate::call::{Call, FileKind, PathArg};
-use crate::paths::PathId;
+use crate::paths::{NameId, PathId};
 use crate::scope::Spot;
 use crate::tracker::Tracker;
 use crate::tree::NodeId;
 use rustc_hash::FxHashSet;
 
+/// Where they stand.
+pub(crate) const OUTSIDE: &[u8] = b".outside";
+/// The deepest directory that is looked for (chosen: paths have 4,096 bytes).
+const DEEPEST: usize = 1 << 12;
 /// Bytes of paths that are remembered (chosen: some 100,000 directories); beyond, a directory is taken for a file.
 const MOST_BYTES: usize = 8 << 20;
 
@@ -64,12 +68,32 @@ impl Tracker {
             .add("what was in directories that came from outside of the roots");
     }
 
+    /// Whether a directory that is listed comes from outside of the roots: what is in it no manifest tells.
+    pub(crate) fn lists_outside(&mut self, node: Option<NodeId>) -> bool {
+        let outside = self.scope.paths.names.intern(OUTSIDE);
+        let is_outside = node.and_then(|node| self.top_before(node)) == Some(outside);
+        if is_outside {
+            self.counts
+                .blind
+                .add("entries of directories outside of the roots");
+        }
+        is_outside
+    }
+
+    /// The top of the trace below which a file was before the trace began. None if it was not there.
+    fn top_before(&self, node: NodeId) -> Option<NameId> {
+        let above = |node: NodeId| self.tree.node(node).and_then(|node| node.origin);
+        let places = std::iter::successors(above(node), |&(directory, _)| above(directory));
+        let (directory, name) = places.take(DEEPEST).last()?;
+        (directory == NodeId::TOP).then_some(name)
+    }
+
     /// A place in the trace for a file outside of the roots that is moved or linked in.
     pub(crate) fn outside_place(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Option<PathId> {
         let Spot::Outside(absolute) = self.outside_of(call, path) else {
             return None;
         };
-        let top = self.scope.paths.child(PathId::TOP, b".outside")?;
+        let top = self.scope.paths.child(PathId::TOP, OUTSIDE)?;
         let name: Vec<u8> = absolute
             .iter()
             .map(|&byte| if byte == b'/' { b'|' } else { byte })
