@@ -9,6 +9,7 @@
 mod common;
 
 use common::{Imported, asked, waits};
+use proptest::prelude::*;
 
 /// An import of files by the numbers of their tasks.
 fn imported(files: &[(u32, &str)]) -> Imported {
@@ -311,4 +312,34 @@ fn tasks_that_nobody_made_begin_in_the_order_of_their_files() {
         trace.lines(),
         ["mkdir r/a = 0", "chdir r/a = 0", "unlink r/a/b = 0"]
     );
+}
+
+/// A line of a task that makes, waits for and looks at anything.
+fn line() -> impl Strategy<Value = String> {
+    prop_oneof![
+        (1..5_u32).prop_map(|task| format!("vfork() = {task}")),
+        (1..5_u32).prop_map(|task| format!("wait4({task}, NULL, 0, NULL) = {task}")),
+        Just("access(\"/r/a\", F_OK) = 0".to_owned()),
+        Just("+++ exited with 0 +++".to_owned()),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn files_of_any_family_are_read_to_their_end(
+        files in prop::collection::vec(prop::collection::vec(line(), 0..8), 2..5),
+        front in prop::sample::select(vec!["", "12:00:00 ", "     0.000020 ", "1700000001.000000 "]),
+    ) {
+        let lines: Vec<Vec<&str>> = files
+            .iter()
+            .map(|file| file.iter().map(String::as_str).collect())
+            .collect();
+        let numbered: Vec<(u32, &[&str])> = (1..).zip(lines.iter().map(Vec::as_slice)).collect();
+        let trace = stamped(front, &numbered);
+        let count: usize = files.iter().map(Vec::len).sum();
+        prop_assert_eq!(trace.count("/counts/lines"), u64::try_from(count).unwrap());
+        let looks = files.iter().flatten().filter(|line| line.starts_with("access"));
+        prop_assert_eq!(trace.events.len(), looks.count());
+    }
 }

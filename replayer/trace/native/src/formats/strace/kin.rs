@@ -199,3 +199,58 @@ impl Kin {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn makers_and_waits_name_the_task_as_strace_itself_does() {
+        let of_makers = [
+            ("vfork()                                 = 11", Some(11)),
+            (
+                "clone(child_stack=NULL, flags=SIGCHLD) = 11<sh> <0.000020>",
+                Some(11),
+            ),
+            (
+                "clone3({flags=CLONE_VM} => {parent_tid=[7]}, 88) = 2 /* 11 in strace's PID NS */",
+                Some(11),
+            ),
+            ("fork() = ? ERESTARTNOINTR (To be restarted)", None),
+            (
+                "clone3({flags=0}, 88) = -1 EAGAIN (Resource temporarily unavailable)",
+                None,
+            ),
+            ("close(11) = 11", None),
+        ];
+        for (text, task) in of_makers {
+            assert_eq!(made(text.as_bytes()), task, "{text}");
+        }
+        let of_waits = [
+            (
+                "wait4(-1, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 11 <0.1>",
+                Some(11),
+            ),
+            ("wait4(11, NULL, 0, NULL) = 11", Some(11)),
+            (
+                "wait4(-1, [{WIFCONTINUED(s)}], WCONTINUED, NULL) = 11",
+                None,
+            ),
+            (
+                "wait4(-1, 0x7ffc, WNOHANG, NULL) = -1 ECHILD (No child processes)",
+                None,
+            ),
+            (
+                "waitid(P_ALL, 0, {si_signo=SIGCHLD, si_code=CLD_KILLED, si_pid=11, si_uid=0}, WEXITED, NULL) = 0",
+                Some(11),
+            ),
+            (
+                "waitid(P_ALL, 0, {si_signo=SIGCHLD, si_code=CLD_STOPPED, si_pid=11}, WSTOPPED, NULL) = 0",
+                None,
+            ),
+        ];
+        for (text, task) in of_waits {
+            assert_eq!(awaited(text.as_bytes()), task, "{text}");
+        }
+    }
+}
