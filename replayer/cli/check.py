@@ -102,6 +102,8 @@ def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:
     yield f"needs         {_needs(summary)}"
     if summary.verify_limits is not None:
         yield f"verify        {summary.verify_limits}"
+    if summary.warmed is not None:
+        yield f"warm-up       {summary.warmed}"
     for text, source in _thresholds(scenario):
         added = "  (default)" if source == DEFAULT else ""
         yield f"threshold     {text}{added}"

@@ -318,11 +318,13 @@ class Engine:
         A command is JSON: ``{"begin": "checkout"}``, ``{"end": "checkout", "failed": false}``, or a
         timed step of plan format 1 in which ``path`` and ``to`` are strings (relative, resolved
         inside the sandbox) and ``file`` is the slot that an ``open`` with ``"slot": k`` filled;
-        draws are constants. Ops outside of a transaction are recorded under the transaction ``-``.
-        Transaction names are free (at most 256 different ones).
+        draws are constants or plain numbers (that of ``lseek``'s ``offset`` may be below 0). Events
+        of calls on a slot have the path that it was opened by. Ops outside of a transaction are
+        recorded under the transaction ``-``. Transaction names are free (at most 256 different
+        ones).
 
         Raises:
-            ValueError: It is no command; the message says where.
+            ValueError: It is no command; the message names the key and the bound.
             RuntimeError: The user is not interactive, or its queue is full.
         """
     def drain_outcomes(self) -> list[Outcome]:

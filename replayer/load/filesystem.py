@@ -44,6 +44,9 @@ class FileSystem:
 
     Every method makes one call (or one for each block) and raises OSError, with errno and path,
     when it fails. A failed call is counted as an error, and fails the transaction that it is in.
+
+    What is no call that a user may make is none: a path that is absolute, empty or has a ``..`` in
+    it, a number out of bounds. It raises ValueError, and is counted nowhere.
     """
 
     def __init__(self, mailbox: Mailbox, user: int) -> None:
@@ -175,6 +178,7 @@ class FileSystem:
 
         Raises:
             OSError: It failed.
+            ValueError: It is none that may be made.
         """
         return self._answer(op, shown, operands, ("ok",)).value
 
@@ -197,8 +201,9 @@ class FileSystem:
     ) -> Outcome:
         try:
             answer = self._wait_for(_step(op, operands, expect))
-        except ValueError as error:  # such as a path that leaves the run's folder
-            raise OSError(errno.EINVAL, f"{op}: {error}", shown) from error
+        except ValueError as error:  # no kernel has said it: no OSError
+            message = f"{op}: {error}"
+            raise ValueError(message) from error
         if answer.outcome not in expect:
             self._failed = True
             number = getattr(errno, answer.outcome, errno.EIO)  # SHORT has no number of its own
@@ -226,7 +231,11 @@ class FileSystem:
 
 
 class File:
-    """An open file of one user; a context manager that closes it."""
+    """An open file of one user; a context manager that closes it.
+
+    A block, what one call reads or writes, has at most 1 MiB (read) or 4 MiB (written), or as much
+    as the largest read or write of the scenario beside it; a larger one raises ValueError.
+    """
 
     def __init__(self, files: FileSystem, path: str, slot: int) -> None:
         self._files = files
@@ -268,7 +277,7 @@ class File:
 
     def write(self, size: int, block: int = BLOCK_BYTES) -> int:
         """Write so many bytes, a block a call; returns how many all calls together wrote."""
-        _check_block(block)
+        _check_bounds(size, block)
         return self._call("write", total=_const(size), block=_const(block))
 
     def pwrite(self, size: int, offset: int, block: int = BLOCK_BYTES) -> int:
@@ -276,8 +285,8 @@ class File:
         return self._at("pwrite", size, offset, block)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Move to a place; returns it."""
-        return self._call("lseek", offset=_const(offset), whence=whence)
+        """Move to a place, from the end or the present one also backwards; returns it."""
+        return self._call("lseek", offset=offset, whence=whence)
 
     def list(self) -> None:
         """Read a directory to its end."""
@@ -333,9 +342,9 @@ def _in_blocks(size: int, block: int, call: Callable[[int, int], int]) -> int:
     The first that moves less is the last; of no bytes there is one call, as in C.
 
     Raises:
-        ValueError: A block has no bytes.
+        ValueError: A block has no bytes, or there are less than none.
     """
-    _check_block(block)
+    _check_bounds(size, block)
     moved = 0
     for begin in range(0, max(size, 1), block):
         part = min(block, size - begin)
@@ -346,7 +355,10 @@ def _in_blocks(size: int, block: int, call: Callable[[int, int], int]) -> int:
     return moved
 
 
-def _check_block(block: int) -> None:
+def _check_bounds(size: int, block: int) -> None:
+    if size < 0:
+        message = f"size must be at least 0 bytes, got {size}"
+        raise ValueError(message)
     if block < 1:
         message = f"block must be at least 1 byte, got {block}"
         raise ValueError(message)

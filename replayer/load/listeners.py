@@ -7,9 +7,11 @@ import, as Locust forks its processes after importing the locustfile.
 import argparse
 import math
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from locust import events, runners
+from locust.argument_parser import timespan
 from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
@@ -95,12 +97,30 @@ def _refuse_modes_of(parser: Any) -> None:  # noqa: ANN401 - configargparse is u
         return options
 
     parser.parse_args = parse_args
-    parser.error = _refuse_words
+    parser.error = partial(_refuse_words, parser.prog)
+    for action in parser._actions:  # noqa: SLF001 - its own refusal names no value
+        if action.type is timespan:
+            action.type = _read_time
 
 
-def _refuse_words(message: str) -> NoReturn:
+def _refuse_words(program: str, message: str) -> NoReturn:
     """Refuse a value of one of Locust's own options in the manner of all others."""
-    _leave(in_lines(ReplayerError(message, hint="see --help")), ReplayerError.exit_code)
+    command = "locust" if program == "__main__.py" else program
+    error = ReplayerError(message, hint=f"see {command} --help")
+    _leave(in_lines(error), ReplayerError.exit_code)
+
+
+def _read_time(text: str) -> int:
+    """Read a time of Locust's options into seconds.
+
+    Raises:
+        argparse.ArgumentTypeError: It is none.
+    """
+    try:
+        return int(timespan(text))
+    except argparse.ArgumentTypeError:
+        message = f"must be whole seconds, such as 90, 90s, 5m or 1h20m, got {text!r}"
+        raise argparse.ArgumentTypeError(message) from None
 
 
 def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object) -> None:

@@ -36,7 +36,7 @@ from replayer.measure.facts import collect_machine
 from replayer.measure.health import RunWarning, health_warnings
 from replayer.measure.run import part_in_words
 from replayer.measure.runfolder import RunFolder
-from replayer.plan import say_limits
+from replayer.plan import say_limits, say_warmed
 from replayer.scenario.model import wrong_users
 from replayer.scenario.units import wrong_run_time
 
@@ -174,9 +174,9 @@ def make_request(
         refuse_others(workload.plan, "users of a locustfile")
     for part in workload.parts:
         audience.progress.say(f"a part only: {part_in_words(part)}")
-    limits = say_limits(workload.plan)
-    if limits is not None:
-        audience.progress.say(f"verify: {limits}")
+    for label, text in (("verify", say_limits), ("warm-up", say_warmed)):
+        if (said := text(workload.plan)) is not None:
+            audience.progress.say(f"{label}: {said}")
     if interruption is None:
         interruption = Interruption()
         interruption.watch()

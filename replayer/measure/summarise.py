@@ -208,26 +208,26 @@ def _target(index: int, name: str, samples: list[_Sample], times: _Times) -> Tar
 def _round(number: int | None, samples: list[_Sample], time: _Time) -> RoundSummary:
     by_name = _grouped((sample.key.transaction, sample) for sample in samples)
     by_op = _grouped((sample.key.op, sample) for sample in samples)
+    is_a_name = any(sample.key.op == LATENCY for sample in by_name.get(OUTSIDE, []))
+    outside = [] if is_a_name else by_name.pop(OUTSIDE, [])
     transactions = tuple(
-        _transaction(name, by_name[name], time.of([name]))
-        for name in by_size([*by_name])
-        if name != OUTSIDE or any(sample.key.op == LATENCY for sample in by_name[name])
+        _transaction(name, by_name[name], time.of([name])) for name in by_size([*by_name])
     )
     ops = tuple(
         _op(op, own, time.of(sample.key.transaction for sample in own))
         for op, own in by_op.items()
         if not _is_transaction(op)
     )
-    outside = sum(_errors(own) for own in [_ops_of(by_name.get(OUTSIDE, []))])
-    failed = sum(found.errors for found in transactions)
+    failed = sum(found.errors for found in transactions) + _errors(outside)
     return RoundSummary(
         number=number,
         measured_s=time.whole_s,
         drain_s=time.drain_s,
         unbegun=time.unbegun,
-        errors=max(failed + outside, sum(found.errors for found in ops)),
+        errors=max(failed, sum(found.errors for found in ops)),
         transactions=transactions,
         ops=ops,
+        outside=_ops(outside, time.of([OUTSIDE])),
     )
 
 
@@ -235,7 +235,7 @@ def _transaction(name: str, samples: list[_Sample], seconds: float) -> Transacti
     kinds = _grouped((sample.key.op, sample) for sample in samples)
     whole = kinds.get(LATENCY, [])
     ended = [sample for sample in whole if sample.key.outcome != _CANCELLED]
-    ops = tuple(_op(op, own, seconds) for op, own in kinds.items() if not _is_transaction(op))
+    ops = _ops(samples, seconds)
     # A transaction moves what its ops move; cut-off ones have moved bytes too.
     moved = sum(op.bytes for op in ops)
     count, errors = _count(ended), _errors(ended)
@@ -255,6 +255,11 @@ def _transaction(name: str, samples: list[_Sample], seconds: float) -> Transacti
         outcomes=tuple(_outcomes(whole)),
         ops=ops,
     )
+
+
+def _ops(samples: list[_Sample], seconds: float) -> tuple[Performance, ...]:
+    kinds = _grouped((sample.key.op, sample) for sample in samples)
+    return tuple(_op(op, own, seconds) for op, own in kinds.items() if not _is_transaction(op))
 
 
 def _op(op: str, samples: list[_Sample], seconds: float) -> Performance:
@@ -294,10 +299,6 @@ def _outcomes(samples: list[_Sample]) -> Iterator[OutcomeSummary]:
             mean_ns=merged.mean,
             max_ns=merged.max,
         )
-
-
-def _ops_of(samples: list[_Sample]) -> list[_Sample]:
-    return [sample for sample in samples if not _is_transaction(sample.key.op)]
 
 
 def _is_transaction(op: str) -> bool:

@@ -118,7 +118,9 @@ class RoundSummary(Frozen):
     """Failed transactions, or failed calls if those are more."""
     transactions: tuple[TransactionSummary, ...]
     ops: tuple[Performance, ...]
-    """Each op over all transactions."""
+    """Each op over all transactions, and outside of any."""
+    outside: tuple[Performance, ...] = ()
+    """Each op outside of any transaction, as tasks of a locustfile make them."""
 
 
 class TargetSummary(Frozen):

@@ -10,6 +10,7 @@ from replayer.plan.naming import say_limits, tells_by_name
 from replayer.plan.refusal import PlanError
 from replayer.plan.replaying import ReplayOptions, choose_requests, compile_replay
 from replayer.plan.summary import PlanSummary, describe_plan
+from replayer.plan.warming import say_warmed
 
 __all__ = [
     "Plan",
@@ -21,6 +22,7 @@ __all__ = [
     "compile_replay",
     "describe_plan",
     "say_limits",
+    "say_warmed",
     "steps_of",
     "tells_by_name",
 ]

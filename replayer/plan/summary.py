@@ -10,6 +10,7 @@ from replayer.plan.expectation import expect_transaction
 from replayer.plan.naming import say_limits
 from replayer.plan.tally import Tally
 from replayer.plan.traces import TraceSummary, describe_trace
+from replayer.plan.warming import say_warmed
 
 __all__ = ["DatasetSummary", "PlanSummary", "TransactionSummary", "describe_plan"]
 
@@ -79,6 +80,8 @@ class PlanSummary:
     """
     verify_limits: str | None
     """What verifying cannot claim; None: all, or nothing is verified."""
+    warmed: str | None
+    """What the warm-up takes of each user's transactions; None: nothing."""
 
     @property
     def ops(self) -> tuple[str, ...]:
@@ -128,6 +131,7 @@ def describe_plan(plan: Plan) -> PlanSummary:
         + growth[1],
         growth_known=plan.transactions_per_user is not None,
         verify_limits=say_limits(plan),
+        warmed=say_warmed(plan),
     )
 
 

@@ -6,6 +6,7 @@ Words only; figures of the measurement itself are elsewhere.
 from collections.abc import Iterator
 
 from replayer.measure import (
+    OUTSIDE,
     MountFacts,
     Target,
     format_bytes,
@@ -83,7 +84,8 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
 
 def describe_incident(incident: Incident) -> str:
     """Return an incident in one line."""
-    within = f"{incident.transaction}/" if incident.transaction else ""
+    is_within = incident.transaction not in {None, "", OUTSIDE}
+    within = f"{incident.transaction}/" if is_within else ""
     took = None if incident.time_ns is None else format_time_ns(incident.time_ns)
     how = "  ".join(found for found in (incident.outcome, took) if found is not None)
     return (

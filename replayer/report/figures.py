@@ -41,6 +41,9 @@ COLUMNS = (
 )
 """What goes first on a narrow terminal is chosen: mean, bytes/s and p99.9."""
 
+NO_TRANSACTION = "no transaction"
+"""What calls outside of transactions are listed under."""
+
 
 @dataclass(frozen=True)
 class FigureRow:
@@ -52,7 +55,7 @@ class FigureRow:
 
 
 def figure_rows(part: RoundSummary, load: LoadFacts) -> Iterator[FigureRow]:
-    """Yield the rows of a target: each transaction with its ops; ops outside of any come last."""
+    """Yield the rows of a target: each transaction with its ops; calls outside of any come last."""
     for transaction in part.transactions:
         yield _transaction_row(transaction)
         if load.loop != "closed":  # a closed loop starts when it intends to
@@ -60,17 +63,18 @@ def figure_rows(part: RoundSummary, load: LoadFacts) -> Iterator[FigureRow]:
             yield FigureRow("from its start", 1, _times_only(transaction.service))
         for op in transaction.ops:
             yield FigureRow(op.op, 1, _cells(op, op.time))
-    if not part.transactions:
-        for op in part.ops:
-            yield FigureRow(op.op, 0, _cells(op, op.time))
+    if part.transactions and part.outside:
+        yield _outside_row(part)
+    for op in part.outside:
+        yield FigureRow(op.op, 1 if part.transactions else 0, _cells(op, op.time))
 
 
 def error_rows(target: TargetSummary) -> Iterator[tuple[str, ...]]:
     """Yield what failed on a target: where, how, how often, mean and longest time."""
     overall = target.overall
     inside = [(f"{found.name}/", op) for found in overall.transactions for op in found.ops]
-    ops = inside or [("", op) for op in overall.ops]
-    for prefix, op in ops:
+    outside = [(f"{NO_TRANSACTION}/" if inside else "", op) for op in overall.outside]
+    for prefix, op in (*inside, *outside):
         for outcome in op.outcomes:
             if not outcome.expected:
                 yield (
@@ -112,6 +116,20 @@ def _spread(ranked: Ranked, place: Place) -> str:
 
 def _transaction_row(transaction: TransactionSummary) -> FigureRow:
     return FigureRow(transaction.name, 0, _cells(transaction, transaction.latency))
+
+
+def _outside_row(part: RoundSummary) -> FigureRow:
+    """Return how many calls no transaction holds; together they have no times."""
+    count = sum(op.count for op in part.outside)
+    moved = sum(op.bytes for op in part.outside)
+    seconds = part.measured_s
+    cells = (
+        format_count(count),
+        format_count(sum(op.errors for op in part.outside)),
+        format_rate(count / seconds) if seconds else DASH,
+        format_bytes(moved / seconds) if moved and seconds else DASH,
+    )
+    return FigureRow(NO_TRANSACTION, 0, (*cells, *("",) * (len(COLUMNS) - 1 - len(cells))))
 
 
 def _cells(entry: TransactionSummary | Performance, times: Statistics) -> tuple[str, ...]:

@@ -36,6 +36,9 @@ def load_scenario(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Sc
         ScenarioError: It does not exist or cannot be run; the message names file and line.
     """
     path = _find(str(path_or_name))
+    if path.suffix == ".py":
+        hint = f"give it by -f: locust -f {path} --target …, or replayer run SCENARIO -f {path}"
+        raise ScenarioError(str(path), "is a locustfile, not a scenario", hint=hint)
     return _build(parse_document(load_text(path), str(path)), path.parent, overrides)
 
 

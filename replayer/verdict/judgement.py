@@ -9,6 +9,7 @@ printed here.
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE
@@ -243,13 +244,13 @@ def _measure(
     found = _counted(threshold, target)
     if found is None:
         return None, f"no {threshold.subject} was measured on {target.name}"
-    count, errors, rates = found
-    if not count:
+    is_of_errors = threshold.metric.kind == "errors"
+    if not (found.tries if is_of_errors else found.count):
         return None, "nothing was measured"
-    if threshold.metric.kind == "errors":
-        return (errors / count if threshold.unit == "share" else float(errors)), ""
-    rate = rates[threshold.metric.kind]
-    return rate, "no time was measured"
+    if is_of_errors:
+        share = threshold.unit == "share"
+        return (found.failed / found.tries if share else float(found.errors)), ""
+    return found.rates[threshold.metric.kind], "no time was measured"
 
 
 def _breaks(threshold: Threshold, target: TargetSummary) -> bool:
@@ -258,7 +259,7 @@ def _breaks(threshold: Threshold, target: TargetSummary) -> bool:
     if found is None:
         return False
     broken = breakages_among(_outcomes(threshold, target)).total()
-    measured = broken / found[0] if threshold.unit == "share" else broken
+    measured = broken / found.tries if threshold.unit == "share" else broken
     return broken > 0 and not _COMPARES[threshold.comparison](measured, threshold.limit)
 
 
@@ -307,11 +308,28 @@ _PARTS = {
     "lag": "transaction.lag",
 }
 
-_Counted = tuple[int, int, dict[str, float | None]]
+
+@dataclass(frozen=True)
+class _Counted:
+    """How many of a subject ended, and how.
+
+    Attributes:
+        count: Those that rates count.
+        errors: What a limit on their number is held against.
+        tries: What shares of errors are of.
+        failed: Those of the tries that failed.
+        rates: By metric, per second; None: no time was measured.
+    """
+
+    count: int
+    errors: int
+    tries: int
+    failed: int
+    rates: dict[str, float | None]
 
 
 def _counted(threshold: Threshold, target: TargetSummary) -> _Counted | None:
-    """Return the count, the errors and the rates of a subject; None: there is no such subject."""
+    """Return what there is of a subject; None: there is no such subject."""
     subject = threshold.subject
     if subject is None:
         return _everything(target)
@@ -332,20 +350,31 @@ def _rates(found: TransactionSummary | Performance | None) -> _Counted | None:
         "throughput": found.throughput_per_s,
         "bytes": found.bytes_per_s,
     }
-    return found.count, found.errors, rates
+    return _Counted(found.count, found.errors, found.count, found.errors, rates)
 
 
 def _everything(target: TargetSummary) -> _Counted:
-    """Count transactions; where there are none, calls."""
+    """Count transactions; where there are none, calls.
+
+    Shares of errors have a base of their own: a transaction is one try, however many of its calls
+    fail, and so is each call outside of transactions.
+    """
     overall = target.overall
-    counted = overall.transactions or overall.ops
+    counted = overall.transactions or overall.outside
+    tries: Sequence[TransactionSummary | Performance]
+    tries = (*overall.transactions, *overall.outside)
     seconds = overall.measured_s
     count = sum(found.count for found in counted)
     good = sum(found.count - found.errors for found in counted)
     moved = sum(op.bytes for op in overall.ops)
     totals = {"rate": count, "throughput": good, "bytes": moved}
-    rates = {name: total / seconds if seconds > 0 else None for name, total in totals.items()}
-    return count, overall.errors, rates
+    return _Counted(
+        count=count,
+        errors=overall.errors,
+        tries=sum(found.count for found in tries),
+        failed=sum(found.errors for found in tries),
+        rates={name: total / seconds if seconds > 0 else None for name, total in totals.items()},
+    )
 
 
 def _transaction(target: TargetSummary, name: str) -> TransactionSummary | None:

@@ -6,6 +6,8 @@ from replayer.measure import (
     Health,
     RunRecord,
     Summary,
+    TargetSummary,
+    format_many,
     format_time_ns,
     saturated,
     say_unbegun,
@@ -28,11 +30,38 @@ def find_reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
     for target in summary.targets:
         if unbegun_share(target.overall) > UNBEGUN_SHARE:
             yield say_unbegun(record.run.load, target)
-        succeeded = any(found.latency.count for found in target.overall.transactions)
-        if not succeeded and not record.damage:
-            yield f"no transaction succeeded on {target.name} in the measured phase"
+        if not record.damage:
+            yield from _without_success(record, target)
     if record.losses.total and record.status == "finished":
         yield f"{record.losses.total} damaged lines in the run folder could not be read"
+
+
+def _without_success(record: RunRecord, target: TargetSummary) -> Iterator[str]:
+    """Yield why nothing was measured; calls count where a locustfile has no transaction."""
+    overall = target.overall
+    times = [found.latency for found in overall.transactions]
+    if any(each.count for each in times or [op.time for op in overall.outside]):
+        return
+    nothing = f"no transaction succeeded on {target.name} in the measured phase"
+    load, warmed = record.run.load, _warmed(record, target)
+    each = load.transactions_per_user
+    if each is not None and warmed >= each * load.users * load.rounds:
+        nothing += (
+            f": the {format_many(each, 'transaction')} of each user ended in the warm-up "
+            f"({load.warm_up_s:g} s); leave warm_up out, or give more iterations"
+        )
+    yield nothing
+
+
+def _warmed(record: RunRecord, target: TargetSummary) -> int:
+    """Count the transactions that ended in the warm-up."""
+    return sum(
+        histogram.count
+        for key, histogram in record.log.histograms.items()
+        if key.segment.phase == "warm-up"
+        and key.segment.target == target.index
+        and key.op == "transaction"
+    )
 
 
 def _of_the_client(health: Health) -> Iterator[str]:

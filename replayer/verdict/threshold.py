@@ -47,7 +47,10 @@ _METRIC = re.compile(
 )
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)$")
 
-_TIMES = {"ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "m": 6e10, "min": 6e10}
+_TIMES = {
+    "ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "m": 6e10, "min": 6e10,
+    "h": 3.6e12,
+}  # fmt: skip
 _RATES = {"/s": 1.0, "/min": 1 / 60, "/m": 1 / 60, "/h": 1 / 3600}
 _BYTES = {
     f"{prefix}{kind}/s": float(base**power)
@@ -255,7 +258,8 @@ def _parse_limit(text: str, begin: int, metric: Metric, refuse: _Refuse) -> tupl
         return _errors_limit(number, unit, column, refuse)
     units, kind, example = _UNITS[metric.kind]
     if unit is None or unit not in units:
-        problem = f"a limit of {metric.kind} has a unit, got {found[0].strip()!r}"
+        wrong = "has a unit" if unit is None else f"has no unit {unit!r}"
+        problem = f"a limit of {metric.kind} {wrong}, got {found[0].strip()!r}"
         refuse(problem, column, f"{example}; units are {', '.join(units)}")
     return number * units[unit], kind
 

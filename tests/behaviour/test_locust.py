@@ -13,6 +13,8 @@ LOCUST = ("-m", "locust")
 EDITOR = '''
 """A user written in Python, whose file calls are made natively."""
 
+import os
+
 from locust import constant, task
 
 from replayer.load import FileUser
@@ -36,6 +38,7 @@ class Editor(FileUser):
                 assert file.read(1000) == 1000
                 assert file.pread(10, 299_995) == 5
                 assert file.seek(5) == 5
+                assert file.seek(-10, os.SEEK_END) == 299_990
                 file.flock("exclusive")
                 file.flock("unlock")
         self.fs.mkdir(f"{self.name}.d")
@@ -57,11 +60,17 @@ class Editor(FileUser):
 
     @task
     def escape(self):
-        try:
-            self.fs.open("../../outside", "w")
-        except OSError:
-            return
-        raise AssertionError("a user left its folder")
+        with self.fs.transaction("escape"), self.fs.open("own", "w") as file:
+            for refused, says in (
+                (lambda: self.fs.open("../../outside", "w"), "open: the path "),
+                (lambda: file.write(5_000_000, block=5_000_000), "write: a single write must "),
+            ):
+                try:
+                    refused()
+                except ValueError as error:
+                    assert str(error).startswith(says)
+                else:
+                    raise AssertionError("a user left its folder")
 '''
 
 FAULTY = """

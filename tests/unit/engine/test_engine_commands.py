@@ -60,6 +60,45 @@ def test_a_transaction_of_commands_is_recorded(talk: Talk, sandbox: Sandbox) -> 
     assert rows["-", "stat", "ENOENT"].histogram.count == 1
 
 
+def test_calls_on_an_open_file_are_told_with_the_path_that_it_was_opened_by(
+    drafts: Drafts, make: Make, sandbox: Sandbox, until: Until, tmp_path: Path
+) -> None:
+    record = tmp_path / "record"
+    record.mkdir()
+    talk = Talk(make(drafts.plan([]), sandbox, record=str(record)), until)
+    size = {"const": 10}
+    talk.call("open", path="one", slot=0, flags=0o100, mode=0o640)
+    talk.call("open", path="two", slot=1, flags=0o102, mode=0o640)
+    talk.call("rename", path="one", to="three", flags=0)
+    assert talk.call("write", file=0, total=size, block=size).outcome == "EBADF"
+    assert talk.call("pwrite", file=1, size=size, offset=size).outcome == "ok"
+    assert talk.call("lseek", file=1, offset=-1, whence=0).outcome == "EINVAL"
+    assert talk.call("open", path="four", slot=1, flags=0, mode=0).outcome == "ENOENT"
+    talk.call("open", path="three", slot=1, flags=0, mode=0)
+    assert talk.call("fsync", file=1).outcome == "ok"
+    talk.engine.close()
+    events = [json.loads(line) for line in (record / "events.jsonl").read_text().splitlines()]
+    told = {(event["kind"], event["op"], event["path"]) for event in events if "op" in event}
+    assert {path for _, _, path in told} == {"one", "two", "three", "four"}
+    assert {("error", "write", "one"), ("error", "lseek", "two"), ("error", "open", "four")} < told
+    assert {("slow", "pwrite", "two"), ("slow", "close", "two"), ("slow", "fsync", "three")} < told
+
+
+@pytest.mark.parametrize(
+    ("offset", "whence", "outcome", "value"),
+    [(-3, 2, "ok", 7), (-2, 1, "ok", 2), (1, 1, "ok", 5), (-11, 2, "EINVAL", 0)],
+)
+def test_a_seek_goes_back_too(
+    talk: Talk, offset: int, whence: int, outcome: str, value: int
+) -> None:
+    size = {"const": 10}
+    talk.call("open", path="f", slot=0, flags=0o102, mode=0o640)
+    talk.call("write", file=0, total=size, block=size)
+    assert talk.call("lseek", file=0, offset=4, whence=0).value == 4
+    found = talk.call("lseek", file=0, offset=offset, whence=whence)
+    assert (found.outcome, found.value) == (outcome, value)
+
+
 def test_ends_must_fit_begins(talk: Talk) -> None:
     assert talk.ask(end="a", failed=False).outcome == "EINVAL"
     assert talk.ask(begin="a").outcome == "ok"
@@ -72,14 +111,25 @@ def test_ends_must_fit_begins(talk: Talk) -> None:
     ("command", "message"),
     [
         (b"{", "no JSON"),
-        (b'{"begin": 1}', "begin: must be a string"),
-        (b'{"do": "call", "op": "jump"}', "op: must be a known op"),
-        (b'{"op": "stat", "path": "../x", "expect": ["ok"]}', "has a . or .. component"),
-        (b'{"op": "stat", "path": 3, "expect": ["ok"]}', "path: must be a string"),
+        (b'{"begin": 1}', "^begin must be a string"),
+        (b'{"do": "call", "op": "jump"}', "^op must be a known op"),
+        (
+            b'{"op": "stat", "path": "../x", "expect": ["ok"]}',
+            r'^the path "\.\./x" has a \. or \.\. component$',
+        ),
+        (b'{"op": "stat", "path": 3, "expect": ["ok"]}', "^path must be a string"),
         (b'{"op": "stat", "path": "x"}', '"expect" is missing'),
         (
             b'{"op": "write", "file": 0, "total": 9999999, "block": 9999999, "expect": ["ok"]}',
-            "a single write must be at most",
+            r"^a single write must be at most 1048576 bytes, got 9999999$",
+        ),
+        (
+            b'{"op": "ftruncate", "file": 0, "size": {"const": -1}, "expect": ["ok"]}',
+            r"^size must be an integer from 0 to \d+, got -1$",
+        ),
+        (
+            b'{"op": "lseek", "file": 0, "offset": 1e30, "whence": 0, "expect": ["ok"]}',
+            r"^offset must be an integer from -\d+ to \d+, got 1e\+30$",
         ),
     ],
 )

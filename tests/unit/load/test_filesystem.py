@@ -118,6 +118,14 @@ def test_blocks_without_bytes_are_refused(commands: Commands, block: int) -> Non
     assert commands.asked == []
 
 
+def test_less_than_no_bytes_are_refused(commands: Commands) -> None:
+    file = File(FileSystem(commands, 0), "f", 0)
+    for call in (file.read, file.write):
+        with pytest.raises(ValueError, match="size must be at least 0 bytes, got -1"):
+            call(-1)
+    assert commands.asked == []
+
+
 def test_whether_a_path_is_there_is_not_told_by_a_look_that_fails() -> None:
     files = FileSystem(Refuses("ok", "ENOENT", "ENOTDIR", "ELOOP"), 0)
     assert [files.exists("f") for _ in range(3)] == [True, False, False]

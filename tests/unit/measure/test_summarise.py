@@ -95,6 +95,31 @@ def test_an_expected_errno_is_no_error(tmp_path: Path) -> None:
     assert (overall.errors, overall.ops[0].time.count) == (0, 4)
 
 
+def test_calls_outside_of_transactions_are_kept_apart(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("save", [1000] * 5)
+    writer.record("0/0/measured/save/open/ok/expected", [300] * 5)
+    writer.record("0/0/measured/-/open/ok/expected", [300] * 7)
+    writer.record("0/0/measured/-/stat/ENOENT/unexpected", [300] * 3)
+    overall = summarised(writer.write(make_run())).targets[0].overall
+    assert [found.name for found in overall.transactions] == ["save"]
+    assert [(op.op, op.count, op.errors) for op in overall.outside] == [
+        ("open", 7, 0),
+        ("stat", 3, 3),
+    ]
+    assert {op.op: op.count for op in overall.ops} == {"open": 12, "stat": 3}
+    assert overall.errors == 3
+
+
+def test_a_transaction_may_have_the_name_of_those_outside(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("-", [1000] * 5)
+    writer.record("0/0/measured/-/stat/ENOENT/unexpected", [300])
+    overall = summarised(writer.write(make_run())).targets[0].overall
+    assert ([found.name for found in overall.transactions], overall.outside) == (["-"], ())
+    assert overall.errors == 1
+
+
 def test_bytes_come_from_the_timeline(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     for second in range(4):

@@ -327,6 +327,32 @@ def test_what_stands_out_is_in_every_form_that_people_read(tmp_path: Path) -> No
     assert json.loads(report.render_json(found))["analysis"]["steps"][0]["sample"] == 327
 
 
+def test_calls_outside_of_transactions_are_in_every_form_that_people_read(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("save", [1000] * 30)
+    writer.record("0/0/measured/save/open/ok/expected", [300] * 30)
+    writer.record("0/0/measured/-/write/ok/expected", [300] * 4, moved=4096)
+    writer.record("0/0/measured/-/stat/ENOENT/unexpected", [300] * 39)
+    record = measure.load_run(writer.write(make_run()))
+    found = report.compose(record)
+    lines = [line.split() for line in report.render_table(found).splitlines()]
+    assert ["no", "transaction", "43", "39", "43/s", "4.10", "kB"] in lines
+    assert [*lines[lines.index(["Errors"]) + 2][:5]] == [
+        "no", "transaction/stat", "local", "ENOENT", "39",
+    ]  # fmt: skip
+    markdown = report.render_markdown(found)
+    assert "| no transaction | 43 | 39 | 43/s |" in markdown
+    assert "| · stat | 39 | 39 | 39/s |" in markdown
+    assert "no transaction/stat" in report.render_html([record])
+    document = json.loads(report.render_json(found))
+    jsonschema.validate(document, report.run_schema())
+    (target,) = document["summary"]["targets"]
+    assert {op["op"]: op["count"] for op in target["overall"]["outside"]} == {
+        "write": 4,
+        "stat": 39,
+    }
+
+
 def test_wide_characters_count_twice() -> None:
     assert text_width("データ") == 6
     assert clean("a\nb\x1b[31m") == "a\\x0ab\\x1b[31m"

@@ -1,5 +1,7 @@
 """Every mistake is one line with file, line, name, value and bound, and a hint where one helps."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -375,3 +377,11 @@ def test_a_trace_in_the_place_of_a_scenario_is_told_as_one(name: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         load_scenario(name)
     assert caught.value.hint == f"it is a trace: replayer replay {name}"
+
+
+def test_a_locustfile_in_the_place_of_a_scenario_is_told_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "editors.py"
+    path.write_text("from locust import task\n\ndef f():\n    pass\n")
+    with pytest.raises(ScenarioError, match=r"editors\.py: is a locustfile") as caught:
+        load_scenario(path)
+    assert caught.value.hint.endswith(f"replayer run SCENARIO -f {path}")

@@ -142,6 +142,59 @@ def test_a_run_in_which_nothing_succeeded_is_inconclusive(tmp_path: Path) -> Non
     assert judged(RunWriter(tmp_path)).exit_code == 4
 
 
+@pytest.mark.parametrize(
+    ("threshold", "outcome", "says"),
+    [
+        ("errors < 30%", "pass", "25 %"),
+        ("errors == 0", "fail", "30"),
+        ("throughput >= 40/s", "pass", "40/s"),
+        ("stat.errors < 50%", "fail", "50 %"),
+    ],
+)
+def test_a_call_outside_of_transactions_is_a_try_of_its_own(
+    tmp_path: Path, threshold: str, outcome: str, says: str
+) -> None:
+    writer = pages(tmp_path, [1000] * 40)
+    writer.record("0/0/measured/page/transaction/failed/unexpected", [1000] * 20)
+    writer.record("0/0/measured/page/open/EIO/unexpected", [1000] * 20)
+    writer.record("0/0/measured/-/stat/ok/expected", [1000] * 10)
+    writer.record("0/0/measured/-/stat/ENOENT/unexpected", [1000] * 10)
+    writer.record("0/0/measured/-/open/ok/expected", [1000] * 40)
+    (found, *_) = judged(writer, threshold).judgements
+    assert (found.outcome, found.says) == (outcome, says)
+
+
+def test_a_transaction_fails_once_however_many_of_its_calls_do(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [1000] * 9)
+    writer.record("0/0/measured/page/transaction/failed/unexpected", [1000])
+    writer.record("0/0/measured/page/stat/DIVERGED/unexpected", [1000] * 50)
+    found = judged(writer, "errors <= 10%", "errors == 0").judgements
+    assert [(each.outcome, each.says) for each in found] == [("pass", "10 %"), ("fail", "50")]
+
+
+def test_a_run_without_transactions_is_judged_by_its_calls(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.record("0/0/measured/-/stat/ok/expected", [1000] * 20)
+    verdict = judged(writer, "errors == 0", "stat.p95 < 1ms", "throughput > 19/s")
+    assert (verdict.outcome, verdict.reasons) == ("pass", ())
+    failing = RunWriter(tmp_path / "failing")
+    failing.record("0/0/measured/-/stat/EIO/expected", [1000] * 20, span=(0, 1))
+    failing.record("0/0/measured/page/transaction/cancelled/expected", [1000])
+    assert judged(failing).exit_code == 4
+
+
+@pytest.mark.parametrize(("warmed", "told"), [(12, True), (11, False)])
+def test_transactions_that_the_warm_up_used_up_are_told(
+    tmp_path: Path, warmed: int, *, told: bool
+) -> None:
+    writer = RunWriter(tmp_path)
+    writer.record("0/0/warm-up/page/transaction/ok/expected", [1000] * warmed)
+    load = make_load(transactions_per_user=3, warm_up_s=0.5, duration_s=None)
+    (reason,) = judged(writer, load=load).reasons
+    assert reason.startswith("no transaction succeeded on local in the measured phase")
+    assert ("3 transactions of each user ended in the warm-up (0.5 s)" in reason) == told
+
+
 def test_a_run_without_thresholds_passes_when_it_measured_something(tmp_path: Path) -> None:
     verdict = judged(pages(tmp_path, [1000]))
     assert (verdict.exit_code, verdict.judgements, verdict.reasons) == (0, (), ())

@@ -210,7 +210,7 @@ impl Engine {
         let number = self.recorder().transaction_id(name);
         number.ok_or_else(|| {
             Error::value(format!(
-                "command: there are 256 names of transactions already, {name:?} is one more"
+                "there are 256 names of transactions already, {name:?} is one more"
             ))
         })
     }

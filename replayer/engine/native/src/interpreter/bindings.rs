@@ -321,6 +321,15 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         self.publish(slot, 0);
     }
 
+    /// Name a slot as another one is named now.
+    pub(super) fn name_after(&mut self, slot: u8, other: u8) {
+        self.text.clear();
+        if let Some(path) = self.path(other) {
+            self.text.extend_from_slice(path.to_bytes());
+        }
+        self.publish(slot, 0);
+    }
+
     /// Write parts one after the other, drawing from left to right.
     pub(super) fn compose(&mut self, parts: &[Part], text: &mut Vec<u8>) {
         for part in parts {

@@ -40,7 +40,12 @@ impl<K: Kernel> Interpreter<'_, K> {
     /// Run one timed step of an interactive user; the value that it returned, 0 if none.
     pub(crate) fn call_once(&mut self, timed: &Timed) -> u64 {
         self.looked_ns = None; // it has waited for this order
-        self.run(timed).ok().flatten().unwrap_or(0)
+        let done = self.run(timed).ok().flatten();
+        // Here the slot of a file is not that of its path, which means another one with the next order.
+        if let (Call::Open { path, file, .. }, Some(_)) = (&timed.call, done) {
+            self.name_after(*file, *path);
+        }
+        done.unwrap_or(0)
     }
 
     #[inline(never)]
@@ -117,7 +122,7 @@ impl<K: Kernel> Interpreter<'_, K> {
     fn file_call(&mut self, act: Act<'_>, slot: u8, call: &FileCall) -> Done {
         match call {
             FileCall::Lseek { offset, whence } => {
-                let offset = self.draw(*offset);
+                let offset = self.draw(*offset).cast_signed();
                 self.on(act, slot, |k, file| k.lseek(file, offset, *whence))
             }
             FileCall::Fsync => self.on(act, slot, K::fsync),

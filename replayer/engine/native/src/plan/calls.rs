@@ -134,7 +134,7 @@ fn pair_call(op: Op, take: &mut Operands) -> Parsed<PairCall> {
 fn file_call(op: Op, take: &mut Operands) -> Parsed<FileCall> {
     Ok(match op {
         Op::Lseek => FileCall::Lseek {
-            offset: take.draw("offset")?,
+            offset: take.relative("offset")?,
             whence: take.number("whence", 2)?,
         },
         Op::Fsync => FileCall::Fsync,

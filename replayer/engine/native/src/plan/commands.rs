@@ -20,7 +20,7 @@ pub(crate) fn parse_command(document: &[u8], write_bytes: u64, read_bytes: u64) 
     let value: Value = serde_json::from_slice(document)
         .map_err(|error| Error::value(format!("command: is no JSON document: {error}")))?;
     let command = command(&value, write_bytes, read_bytes);
-    command.map_err(|fault| Error::value(fault.render().replacen("plan", "command", 1)))
+    command.map_err(|fault| Error::value(fault.told()))
 }
 
 fn command(value: &Value, write_bytes: u64, read_bytes: u64) -> Parsed<Command> {

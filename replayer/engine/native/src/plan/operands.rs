@@ -4,7 +4,7 @@ use super::Context;
 use super::draws::{LARGEST, draw, highest, slot};
 use super::parts::parts;
 use super::value::{
-    Fault, Fields, Parsed, boolean, choice, integer, nullable, refuse, small, text,
+    Fault, Fields, Parsed, boolean, choice, integer, nullable, refuse, signed, small, text,
 };
 use crate::path;
 use crate::program::{DataCall, Draw, LinkTarget, LockKind, Mode, Owner, Part, SLOTS};
@@ -104,10 +104,24 @@ impl<'a, 'c, 't> Operands<'a, 'c, 't> {
     }
 
     pub(super) fn draw(&mut self, key: &'static str) -> Parsed<Draw> {
+        self.draw_or(key, |value| integer(value, 0, LARGEST))
+    }
+
+    /// A draw of how far to go; in a command also a number below 0, which leads back.
+    pub(super) fn relative(&mut self, key: &'static str) -> Parsed<Draw> {
+        self.draw_or(key, |value| signed(value).map(i64::cast_unsigned))
+    }
+
+    /// A draw, or in a command a number.
+    fn draw_or(
+        &mut self,
+        key: &'static str,
+        number: impl FnOnce(&Value) -> Parsed<u64>,
+    ) -> Parsed<Draw> {
         self.known.push(key);
         let (context, interactive) = (&*self.context, self.texts.is_some());
         self.fields.take(key, |value| match value {
-            Value::Number(_) if interactive => integer(value, 0, LARGEST).map(Draw::Const),
+            Value::Number(_) if interactive => number(value).map(Draw::Const),
             _ => draw(value, context),
         })
     }

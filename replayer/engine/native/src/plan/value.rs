@@ -36,6 +36,20 @@ impl Fault {
         self
     }
 
+    /// `size must be …, got …`: of a command, whose keys are what a person has given.
+    pub(crate) fn told(&self) -> String {
+        let keys = self.way.iter().rev().filter_map(|stage| match stage {
+            Stage::Key(key) if key != "const" => Some(key.as_str()),
+            _ => None,
+        });
+        match keys.collect::<Vec<_>>().join(".") {
+            key if !key.is_empty() && self.message.starts_with("must be ") => {
+                format!("{key} {}", self.message)
+            }
+            _ => self.message.clone(),
+        }
+    }
+
     /// `transactions[0].steps[2].size: must be …, got …`.
     pub(crate) fn render(&self) -> String {
         let mut text = String::new();
@@ -137,6 +151,12 @@ pub(crate) fn integer(value: &Value, low: u64, high: u64) -> Parsed<u64> {
         || refuse(&format!("an integer from {low} to {high}"), value),
         Ok,
     )
+}
+
+/// Read an integer that may be below 0.
+pub(crate) fn signed(value: &Value) -> Parsed<i64> {
+    let bounds = || format!("an integer from {} to {}", i64::MIN, i64::MAX);
+    value.as_i64().map_or_else(|| refuse(&bounds(), value), Ok)
 }
 
 pub(crate) fn small(value: &Value, high: u32) -> Parsed<u32> {

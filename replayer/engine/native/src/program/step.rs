@@ -228,6 +228,7 @@ pub(crate) enum PathCall {
 #[derive(Debug)]
 pub(crate) enum FileCall {
     Lseek {
+        /// The bits of a signed number; a plan's are not below 0.
         offset: Draw,
         whence: u32,
     },

@@ -76,11 +76,11 @@ pub(super) fn pwrite(file: RawFd, bytes: &[u8], offset: u64) -> Answer<u64> {
     rustix::io::pwrite(borrow(file), bytes, offset).map(|written| written as u64)
 }
 
-pub(super) fn lseek(file: RawFd, offset: u64, whence: u32) -> Answer<u64> {
+pub(super) fn lseek(file: RawFd, offset: i64, whence: u32) -> Answer<u64> {
     let place = match whence {
-        0 => SeekFrom::Start(offset),
-        1 => SeekFrom::Current(signed(offset)?),
-        _ => SeekFrom::End(signed(offset)?),
+        0 => SeekFrom::Start(offset.cast_unsigned()),
+        1 => SeekFrom::Current(offset),
+        _ => SeekFrom::End(offset),
     };
     rustix::fs::seek(borrow(file), place)
 }

@@ -66,7 +66,7 @@ pub(crate) trait Kernel {
     fn pwrite(&self, file: RawFd, bytes: &[u8], offset: u64) -> Answer<u64> {
         files::pwrite(file, bytes, offset)
     }
-    fn lseek(&self, file: RawFd, offset: u64, whence: u32) -> Answer<u64> {
+    fn lseek(&self, file: RawFd, offset: i64, whence: u32) -> Answer<u64> {
         files::lseek(file, offset, whence)
     }
     fn fsync(&self, file: RawFd) -> Answer {

@@ -69,7 +69,7 @@ impl Kernel for Null {
         close(RawFd);
         read(RawFd, Scratch) -> 0;
         pread(RawFd, Scratch, u64) -> 0;
-        lseek(RawFd, u64, u32) -> 0;
+        lseek(RawFd, i64, u32) -> 0;
         fsync(RawFd);
         fdatasync(RawFd);
         fstat(RawFd) -> 0;
