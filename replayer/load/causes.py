@@ -101,8 +101,9 @@ _CAUSES = (
     ),
     _Cause(
         lambda event, _: {event.got, event.recorded} <= NAMES | {"ok"} and event.got != "ok",
-        "the tree is not as the recorded program found it: something that was not traced changed "
-        "it, or the target treats names otherwise (upper and lower case)",
+        "the tree is not as the recorded program found it: an earlier event came out otherwise, "
+        "something that was not traced changed it, or the target treats names otherwise (upper and "
+        "lower case)",
     ),
     _Cause(
         lambda event, _: event.got in {"less", "more"} and event.op in LENGTHS,

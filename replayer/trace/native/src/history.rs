@@ -148,7 +148,8 @@ fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 
 /// The open descriptions of an event; those that a relative path began at are not meant.
 fn files(event: &Event) -> impl Iterator<Item = u32> + use<> {
-    let begins_only = event.path.is_some() && !matches!(event.op, Op::Open | Op::Inherit);
+    let opens = matches!(event.op, Op::Open | Op::Inherit);
+    let begins_only = event.path.is_some() && !opens || event.op == Op::Link;
     let second = if event.path.is_some() {
         None
     } else {
@@ -160,7 +161,9 @@ fn files(event: &Event) -> impl Iterator<Item = u32> + use<> {
 
 fn places(event: &Event, homes: &Homes) -> impl Iterator<Item = u32> + use<> {
     let named = [event.path, event.to_path];
+    // What a link names by its descriptor may have been opened by its directory.
     let held: Vec<u32> = files(event)
+        .filter(|_| event.op != Op::Link)
         .filter_map(|file| homes.get(&file).copied())
         .collect();
     named.into_iter().flatten().chain(held)

@@ -278,17 +278,11 @@ impl Tree {
         Some([source, (source.0, Some(target))])
     }
 
-    /// A file without a name was given one.
-    pub(crate) fn named(
-        &mut self,
-        paths: &Paths,
-        node: NodeId,
-        to: PathId,
-        repairs: &mut Repairs,
-    ) -> Option<()> {
-        let (directory, name) = self.free_place(paths, to, repairs)?;
-        self.bind(directory, name, Entry::Present(node));
-        Some(())
+    /// What is open was given a name, its first or another one.
+    pub(crate) fn named(&mut self, paths: &Paths, node: NodeId, to: PathId, repairs: &mut Repairs) {
+        if let Some((directory, name)) = self.free_place(paths, to, repairs) {
+            self.bind(directory, name, Entry::Present(node));
+        }
     }
 
     /// The directory and name that a rename may overwrite.

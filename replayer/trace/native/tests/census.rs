@@ -180,3 +180,35 @@ fn each_request_grows_files_of_its_own() {
     assert_eq!(count(&trace, None)["grown_bytes"], 100);
     assert_eq!(count(&trace, Some("save"))["grown_bytes"], 170);
 }
+
+#[test]
+fn files_that_got_a_name_by_their_descriptor_are_counted_and_told_each() {
+    let trace = asked(
+        "1 mkdir(\"/r/d\", 0755) = 0\n\
+         1 openat(AT_FDCWD, \"/r/d\", O_WRONLY|O_TMPFILE, 0600) = 3\n\
+         1 openat(AT_FDCWD, \"/r/d\", O_WRONLY|O_TMPFILE, 0600) = 4\n\
+         1 openat(AT_FDCWD, \"/r/d\", O_RDONLY|O_DIRECTORY) = 5\n\
+         1 write(3, \"\"..., 100) = 100\n1 write(4, \"\"..., 70) = 70\n\
+         1 linkat(3, \"\", 5, \"a\", AT_EMPTY_PATH) = 0\n\
+         1 linkat(4, \"\", 5, \"b\", AT_EMPTY_PATH) = 0\n\
+         1 unlink(\"/r/d/a\") = 0\n",
+    )
+    .import();
+    let census = count(&trace, None);
+    assert_eq!(
+        (&census["files"], &census["directories"]),
+        (&json!(2), &json!(1))
+    );
+    assert_eq!(census["grown_bytes"], 170);
+    assert_eq!(
+        tell(&trace, 8, 2),
+        ["path: link r/d/a #2 #0 = 0", "parent: mkdir r/d = 0"]
+    );
+    assert_eq!(
+        tell(&trace, 6, 2),
+        [
+            "description: write #0 = 100",
+            "description: open r/d #0 = 0"
+        ]
+    );
+}

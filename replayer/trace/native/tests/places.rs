@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::asked;
+use common::{asked, waits};
 use replayer_trace::Op;
 
 #[test]
@@ -61,31 +61,89 @@ fn directories_that_are_exchanged_take_along_what_is_open_in_each() {
 }
 
 #[test]
-fn a_file_without_a_name_that_gets_one_is_told_and_known_by_it() {
+fn a_file_without_a_name_that_gets_one_is_known_by_it() {
+    for through in ["/proc/self/fd/3", "/proc/9/fd/3", "/dev/fd/3"] {
+        let trace = asked(format!(
+            "9 openat(AT_FDCWD, \"/r/d\", O_WRONLY|O_TMPFILE, 0600) = 3\n9 write(3, \"x\"..., 5) = 5\n\
+             9 linkat(3, \"\", AT_FDCWD, \"/r/d/f0\", AT_EMPTY_PATH) = -1 ENOENT (No such file or directory)\n\
+             9 linkat(AT_FDCWD, \"{through}\", AT_FDCWD, \"/r/d/f0\", 0) = -1 EXDEV (Invalid cross-device link)\n\
+             9 linkat(AT_FDCWD, \"{through}\", AT_FDCWD, \"/r/d/f0\", AT_SYMLINK_FOLLOW) = 0\n\
+             9 linkat(3, \"\", AT_FDCWD, \"/r/d/f1\", AT_EMPTY_PATH) = 0\n\
+             9 linkat(3, \"\", AT_FDCWD, \"/r/d/f1\", AT_EMPTY_PATH) = -1 EEXIST (File exists)\n\
+             9 rename(\"/r/d/f0\", \"/r/d/f2\") = 0\n\
+             9 chmod(\"/r/d/f2\", 0640) = 0\n\
+             9 stat(\"/r/d/f1\", {{st_mode=S_IFREG|0640, st_size=5, ...}}) = 0\n"
+        ))
+        .import();
+        assert_eq!(
+            trace.lines(),
+            [
+                "open r/d #0 = 0",
+                "write #0 = 5",
+                "link r/d/f0 #0 = 0",
+                "link r/d/f1 #0 = 0",
+                "link r/d/f1 #0 = -17",
+                "rename r/d/f0 r/d/f2 = 0",
+                "chmod r/d/f2 = 0",
+                "stat r/d/f1 = 0",
+            ]
+        );
+        assert!(
+            trace
+                .events
+                .iter()
+                .all(|event| event.op != Op::Link || event.path.is_none())
+        );
+        assert_eq!(trace.tree(), ["r d 0", "r/d d 0"]);
+        assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+        assert_eq!(trace.document["blind_spots"], serde_json::json!({}));
+        let counts = &trace.document["counts"];
+        let left_out = &counts["calls_not_representable"];
+        assert_eq!(left_out["linkat (descriptor that was not linked)"], 1);
+        assert_eq!(counts["calls_out_of_scope"]["linkat"], 1);
+    }
+}
+
+#[test]
+fn a_file_is_linked_by_its_descriptor_whatever_became_of_its_name() {
     let trace = asked(
-        "openat(AT_FDCWD, \"/r/d\", O_WRONLY|O_TMPFILE, 0600) = 3\nwrite(3, \"x\"..., 5) = 5\n\
-         linkat(AT_FDCWD, \"/proc/self/fd/3\", AT_FDCWD, \"/r/d/f0\", AT_SYMLINK_FOLLOW) = 0\n\
-         linkat(3, \"\", AT_FDCWD, \"/r/d/f1\", AT_EMPTY_PATH) = 0\n\
-         chmod(\"/proc/self/fd/3\", 0640) = 0\n\
-         stat(\"/r/d/f1\", {st_mode=S_IFREG|0640, st_size=5, ...}) = 0\n\
-         mkdir(\"/r/d/f0\", 0755) = -1 EEXIST (File exists)\n\
-         openat(AT_FDCWD, \"/r/d/f1\", O_RDONLY) = 4\n\
-         linkat(4, \"\", AT_FDCWD, \"/r/d/f2\", AT_EMPTY_PATH) = 0\n",
+        "9 openat(AT_FDCWD, \"/r/f\", O_RDONLY) = 3\n\
+         9 rename(\"/r/f\", \"/r/g\") = 0\n\
+         9 openat(AT_FDCWD, \"/r/d\", O_RDONLY|O_DIRECTORY) = 4\n\
+         9 linkat(3, \"\", 4, \"h\", AT_EMPTY_PATH) = 0\n\
+         9 chmod(\"/proc/self/fd/3\", 0640) = 0\n\
+         9 unlink(\"/r/g\") = 0\n9 unlink(\"/r/d/h\") = 0\n\
+         9 chmod(\"/proc/self/fd/3\", 0640) = 0\n",
     )
     .import();
     assert_eq!(
-        trace.ops(),
-        [Op::Open, Op::Write, Op::Stat, Op::Mkdir, Op::Open, Op::Link]
+        trace.lines()[3..],
+        [
+            "link r/d/h #1 #0 = 0",
+            "chmod r/g = 0",
+            "unlink r/g = 0",
+            "unlink r/d/h = 0",
+        ]
     );
-    assert_eq!(trace.tree(), ["r d 0", "r/d d 0"]);
     assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
-    assert_eq!(
-        trace.document["blind_spots"]["files without a name that got one (O_TMPFILE)"],
-        2
-    );
-    let named = &trace.document["counts"]["calls_not_representable"];
-    assert_eq!(named["linkat (file without a name)"], 2);
-    assert_eq!(named["chmod (file without a name)"], 1);
+    let left_out = &trace.document["counts"]["calls_not_representable"];
+    assert_eq!(left_out["chmod (file without a name)"], 1);
+}
+
+#[test]
+fn what_is_done_with_a_new_name_waits_for_it_and_its_file_stays_open_until_then() {
+    let trace = asked(
+        "8 clone(child_stack=NULL, flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_THREAD) = 9\n\
+         8 openat(AT_FDCWD, \"/r\", O_WRONLY|O_TMPFILE, 0600) = 3\n\
+         9 linkat(3, \"\", AT_FDCWD, \"/r/f\", AT_EMPTY_PATH) = 0\n\
+         8 close(3) = 0\n\
+         8 stat(\"/r/f\", {st_mode=S_IFREG|0600, st_size=0, ...}) = 0\n",
+    )
+    .import();
+    assert_eq!(trace.ops(), [Op::Open, Op::Link, Op::Close, Op::Stat]);
+    for (event, other) in [(1, 0), (2, 1), (3, 1)] {
+        assert!(waits(&trace, event, other), "{event} {other}");
+    }
 }
 
 #[test]

@@ -213,6 +213,11 @@ pub(crate) enum Deed {
         to: Place,
         flags: u32,
     },
+    /// What is open gets a name; it may have none (`O_TMPFILE`).
+    LinkOpen {
+        slot: Slot,
+        to: Place,
+    },
     Symlink {
         at: Place,
         target: TextId,

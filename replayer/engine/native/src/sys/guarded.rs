@@ -9,6 +9,7 @@ use super::files::{borrow, close, fstat, ftruncate, length, times};
 use super::folder::{Folder, open_beneath};
 use super::jailed::{getxattr, listxattr};
 use super::kernel::Kernel;
+use super::naming::prepare_to_link;
 use super::scratch::Scratch;
 use crate::program::Owner;
 use crate::program::write_number;
@@ -100,6 +101,7 @@ impl Guarded {
 
 impl Kernel for Guarded {
     fn enter(folder: &Arc<Folder>) -> Answer<Guarded> {
+        prepare_to_link();
         Ok(Guarded {
             root: Arc::clone(folder),
             taken: [Cell::new(None), Cell::new(None)],

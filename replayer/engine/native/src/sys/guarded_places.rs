@@ -7,6 +7,7 @@ use super::folder::{open_beneath, open_so};
 use super::guarded::Guarded;
 use super::how::How;
 use super::kernel::Kernel;
+use super::naming::link_open;
 use super::places::{ACCESS_FLAGS, At, Links, Places, follows, tamed};
 use super::replayed::{access, timestamps};
 use super::scratch::Scratch;
@@ -112,6 +113,10 @@ impl Places for Guarded {
             let (parent, leaf) = (borrow(to.parent), to.leaf);
             rustix::fs::linkat(CWD, from, parent, leaf, AtFlags::SYMLINK_FOLLOW).map(|()| 0)
         })
+    }
+    fn link_open(&self, file: RawFd, to: At<'_>) -> Answer<u64> {
+        let to = self.parent(to.whole)?;
+        link_open(file, borrow(to.parent), to.leaf)
     }
     fn symlink_at(&self, target: &CStr, at: At<'_>) -> Answer<u64> {
         self.symlink(target, at.whole).map(|()| 0)

@@ -8,6 +8,7 @@ use super::answer::Answer;
 use super::files::{length, times};
 use super::folder::{Folder, open_beneath};
 use super::kernel::Kernel;
+use super::naming::prepare_to_link;
 use super::scratch::Scratch;
 use super::threads::enter_jail;
 use crate::program::Owner;
@@ -27,6 +28,7 @@ fn size_of(facts: &rustix::fs::Stat) -> u64 {
 
 impl Kernel for Jailed {
     fn enter(folder: &Arc<Folder>) -> Answer<Jailed> {
+        prepare_to_link();
         enter_jail(folder.file.as_fd()).map(|()| Jailed)
     }
     #[inline]

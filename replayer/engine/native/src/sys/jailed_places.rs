@@ -7,6 +7,7 @@ use super::files::{borrow, length};
 use super::folder::open_so;
 use super::how::How;
 use super::jailed::Jailed;
+use super::naming::link_open;
 use super::places::{ACCESS_FLAGS, At, Links, Places, follows, tamed};
 use super::replayed::{access, timestamps};
 use super::scratch::Scratch;
@@ -110,6 +111,10 @@ impl Places for Jailed {
             Links::Keep => AtFlags::empty(),
         };
         rustix::fs::linkat(from, old, to, new, flags).map(|()| 0)
+    }
+    fn link_open(&self, file: RawFd, to: At<'_>) -> Answer<u64> {
+        let (to, new) = base(to);
+        link_open(file, to, new)
     }
     fn symlink_at(&self, target: &CStr, at: At<'_>) -> Answer<u64> {
         let (from, path) = base(at);

@@ -15,6 +15,7 @@ mod how;
 mod jailed;
 mod jailed_places;
 mod kernel;
+mod naming;
 mod null;
 mod null_places;
 mod places;

@@ -35,6 +35,7 @@ impl Places for Null {
         readlink_at(At<'_>, Scratch) -> u64;
         rename_at(At<'_>, At<'_>, u32) -> u64;
         link_at(At<'_>, At<'_>, u32) -> u64;
+        link_open(RawFd, At<'_>) -> u64;
         symlink_at(&CStr, At<'_>) -> u64;
         chmod_at(At<'_>, u32) -> u64;
         chown_at(At<'_>, Owner, Links) -> u64;

@@ -99,6 +99,8 @@ pub(crate) trait Places: Kernel {
     fn readlink_at(&self, at: At<'_>, buffer: Scratch) -> Answer<u64>;
     fn rename_at(&self, from: At<'_>, to: At<'_>, flags: u32) -> Answer<u64>;
     fn link_at(&self, from: At<'_>, to: At<'_>, flags: u32) -> Answer<u64>;
+    /// Give a name to what is open, which may have none.
+    fn link_open(&self, file: RawFd, to: At<'_>) -> Answer<u64>;
     fn symlink_at(&self, target: &CStr, at: At<'_>) -> Answer<u64>;
     fn chmod_at(&self, at: At<'_>, mode: u32) -> Answer<u64>;
     fn chown_at(&self, at: At<'_>, owner: Owner, links: Links) -> Answer<u64>;

@@ -1,6 +1,6 @@
 //! How much room a trace's writes need: to its highest end in each file, not all that is written there again and again.
 
-use crate::constants::O_APPEND;
+use crate::constants::{O_APPEND, O_TMPFILE};
 use crate::op::Op;
 use crate::tables::events::Event;
 use rustc_hash::FxHashMap;
@@ -18,7 +18,7 @@ pub(super) enum Wrote {
     More(u64),
 }
 
-/// Where open descriptions stand. Those that append, and those opened before the trace, have no position.
+/// Where open descriptions stand. Those that append, those opened before the trace, and those of files without a name have no position.
 #[derive(Debug, Default)]
 pub(super) struct Positions {
     known: FxHashMap<u32, u64>,
@@ -32,7 +32,9 @@ impl Positions {
         match event.op {
             Op::Open => {
                 let appends = event.flags.is_some_and(|flags| flags & O_APPEND != 0);
-                if !appends {
+                // Files without a name are many at the one path of their directory.
+                let is_nameless = |flags| flags & O_TMPFILE == O_TMPFILE;
+                if !appends && !event.flags.is_some_and(is_nameless) {
                     self.known.insert(file, 0);
                 }
                 Wrote::Nothing

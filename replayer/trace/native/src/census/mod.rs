@@ -149,7 +149,11 @@ impl Kinds {
         }
         let home = |file: Option<u32>| self.homes.get(&file?).copied();
         let places = Places {
-            first: event.path.or_else(|| home(event.file)),
+            first: event.path.or_else(|| match event.op {
+                // Of what is open the path may be that of a directory; the first file is where the new name's path began.
+                Op::Link => None,
+                _ => home(event.file),
+            }),
             second: event.to_path.or_else(|| match event.op {
                 Op::CopyFileRange | Op::Clone | Op::Splice | Op::Sendfile => home(event.to_file),
                 _ => None,
@@ -165,6 +169,7 @@ impl Kinds {
         match event.op {
             Op::Mkdir | Op::Rmdir | Op::Getdents | Op::Chdir => self.learn(places.first, 'd'),
             Op::Symlink | Op::Readlink => self.learn(places.first, 'l'),
+            Op::Link if event.path.is_none() => self.learn(places.second, 'f'),
             Op::Rename | Op::Link => {
                 if let Some(kind) = places.first.and_then(|path| self.of(path)) {
                     self.learn(places.second, kind);

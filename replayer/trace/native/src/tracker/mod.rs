@@ -8,6 +8,7 @@ mod copy;
 mod file;
 mod gauge;
 mod held;
+mod naming;
 mod open;
 mod outside;
 pub(crate) mod overlap;

@@ -115,6 +115,10 @@ impl Tracker {
                     [Some(from), Some(to)] => {
                         self.proofs_of_pair([from, to], call.outcome, is_alone)
                     }
+                    // Of a descriptor's file, or of one outside: what ENOENT means is not known.
+                    [None, Some(to)] if call.outcome != Outcome::Error(ENOENT) => {
+                        self.proofs_of_making(to, call.outcome, is_alone)
+                    }
                     _ => [None; 2],
                 }
             }

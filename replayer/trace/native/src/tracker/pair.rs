@@ -1,15 +1,19 @@
 //! Calls on two paths: renames and links.
 
 use crate::access::Access;
-use crate::call::{Args, At, Call, FileKind, Outcome, PathArg};
+use crate::call::{Args, Call, FileKind, Outcome, PathArg};
 use crate::constants::{AT_SYMLINK_FOLLOW, RENAME_EXCHANGE};
 use crate::error::TraceError;
 use crate::op::Op;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
+use crate::tracker::naming::Source;
 use crate::tracker::resolve::{FOR_ITS_ENDING, fails_for_ending};
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
+
+/// Why a call is left out whose failure may be one of what lies outside.
+pub(crate) const FAILED_OUTSIDE: &str = "failed outside of the roots";
 
 impl Tracker {
     /// Take a call on two paths.
@@ -21,16 +25,15 @@ impl Tracker {
         args: &Args<'_>,
     ) -> Result<Fate, TraceError> {
         let [from, to] = both;
-        let held = self.linked_by_descriptor(call.task, from);
-        let (source, slot) = match held {
-            Some(id) => (self.hit_of(id), None),
-            None => self.resolve(call, from),
-        };
-        let (target, to_slot) = self.resolve(call, to);
-        if let (Hit::Nameless, Hit::Inside(target), true) = (source, target, call.outcome.is_ok()) {
-            let open = held.and_then(|id| self.files.get(id));
-            self.named(target, open.and_then(|description| description.node));
+        let flags = args.flags.unwrap_or(0);
+        match self.named_by_descriptor(call.task, from, (op, flags)) {
+            Some(Source::Open(id)) => return self.link_open(call, id, to),
+            Some(Source::Gone(why)) => return Ok(self.link_gone(call, why, to)),
+            Some(Source::Proc) => return Ok(self.drop_call(call, Hit::Outside)),
+            None => {}
         }
+        let (source, slot) = self.resolve(call, from);
+        let (target, to_slot) = self.resolve(call, to);
         let crosses = [source, target].contains(&Hit::Outside);
         let (source, target) = match (source, target) {
             (Hit::Inside(source), Hit::Inside(target)) => (Some(source), Some(target)),
@@ -45,7 +48,7 @@ impl Tracker {
             return Ok(self.drop_call(call, Hit::TooLong));
         };
         if crosses && fails_elsewhere(call.outcome) {
-            return Ok(self.leave_out(call, "failed outside of the roots"));
+            return Ok(self.leave_out(call, FAILED_OUTSIDE));
         }
         if both
             .iter()
@@ -71,32 +74,11 @@ impl Tracker {
         let access = if renames { Access::Write } else { Access::Read };
         self.order_names(seat, source, access);
         self.order_names(seat, target, Access::Write);
-        let moved = self.learn_pair(op, source, target, args.flags.unwrap_or(0));
+        let moved = self.learn_pair(op, source, target, flags);
         if let (true, Some(node)) = (renames && crosses, moved) {
             self.arrived(call, from, node);
         }
         Ok(Fate::Event)
-    }
-
-    /// The description that a link gives a name to by its descriptor: `linkat(7, "", …, AT_EMPTY_PATH)`, or through /proc.
-    fn linked_by_descriptor(&mut self, task: u64, from: &PathArg<'_>) -> Option<u32> {
-        let held = match from.at {
-            At::File(file) if from.text.is_empty() => self.held(task, file),
-            _ => self.held_through_proc(task, &from.text),
-        };
-        held?.inside()
-    }
-
-    /// A file without a name was given one. No event says so, but from now on the name means it.
-    fn named(&mut self, target: PathId, node: Option<NodeId>) {
-        let (paths, repairs) = (&self.scope.paths, &mut self.counts.repairs);
-        if let Some(node) = node {
-            self.tree.named(paths, node, target, repairs);
-        }
-        self.usage.renewed(paths, target, true);
-        self.counts
-            .blind
-            .add("files without a name that got one (O_TMPFILE)");
     }
 
     /// Returns what has the target's name now, if that is known.
@@ -185,7 +167,7 @@ impl Tracker {
 /// Whether a call with one side outside of the roots may have failed for what is there: of that too little is known.
 ///
 /// A name that is taken is laid out; calls between file systems are left out when the trace is replayed.
-fn fails_elsewhere(outcome: Outcome) -> bool {
+pub(crate) fn fails_elsewhere(outcome: Outcome) -> bool {
     use crate::errno::{EEXIST, EXDEV};
     matches!(outcome, Outcome::Error(number) if !matches!(number, EEXIST | EXDEV))
 }

@@ -1,5 +1,6 @@
 //! Where paths of calls lead: from which directory, through which links, and what is counted where they lead nowhere.
 
+use crate::bytes::take_digits;
 use crate::call::{At, Call, Ending, FileArg, Kind, Outcome, PathArg};
 use crate::errno::{EEXIST, EISDIR, ENOENT, ENOTDIR};
 use crate::op::{Class, Op};
@@ -141,15 +142,13 @@ impl Tracker {
         }
     }
 
+    /// What a path through /proc to a descriptor leads to: one of its own process, or of another one that is known.
     pub(crate) fn held_through_proc(&mut self, task: u64, text: &[u8]) -> Option<Held> {
-        let rest = text
-            .strip_prefix(b"/proc/self/fd/")
-            .or_else(|| text.strip_prefix(b"/dev/fd/"))?;
-        let (number, rest) = crate::bytes::take_digits(rest)?;
-        if !rest.is_empty() {
-            return None;
+        let (owner, number) = descriptor_in_proc(text)?;
+        if let Some(owner) = owner {
+            self.tasks.get(owner)?;
         }
-        self.tasks.held(task, i64::try_from(number).ok()?)
+        self.tasks.held(owner.unwrap_or(task), number)
     }
 
     /// Count a call that means a file of the trace and is no event.
@@ -187,6 +186,25 @@ impl Tracker {
         }
         Fate::Other
     }
+}
+
+/// The descriptor that a path through /proc names, and of which process: `/proc/self/fd/7`, `/proc/4711/fd/7`.
+fn descriptor_in_proc(text: &[u8]) -> Option<(Option<u64>, i64)> {
+    let own = [
+        &b"/proc/self/fd/"[..],
+        b"/proc/thread-self/fd/",
+        b"/dev/fd/",
+    ];
+    let rest = own.iter().find_map(|own| text.strip_prefix(*own));
+    let (owner, rest) = if let Some(rest) = rest {
+        (None, rest)
+    } else {
+        let (owner, rest) = take_digits(text.strip_prefix(b"/proc/")?)?;
+        (Some(owner), rest.strip_prefix(b"/fd/")?)
+    };
+    let (number, rest) = take_digits(rest)?;
+    rest.is_empty()
+        .then_some((owner, i64::try_from(number).ok()?))
 }
 
 /// Where an empty path leads, by where it begins: no file of the trace is meant.

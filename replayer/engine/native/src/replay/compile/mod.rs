@@ -182,6 +182,8 @@ pub(crate) mod tests;
 #[cfg(test)]
 mod tests_lists;
 #[cfg(test)]
+mod tests_nameless;
+#[cfg(test)]
 mod tests_odd;
 #[cfg(test)]
 mod tests_order;

@@ -135,6 +135,15 @@ impl<'a> Past<'a> {
     }
 
     fn add(&mut self, directory: NodeId, name: &[u8], kind: Kind, mode: u32) -> NodeId {
+        let id = self.add_nameless(kind, mode);
+        if id != TOP {
+            self.enter(directory, name, id);
+        }
+        id
+    }
+
+    /// Something that is in no directory.
+    pub(super) fn add_nameless(&mut self, kind: Kind, mode: u32) -> NodeId {
         let id = self.nodes.len();
         if id >= MOST_NODES {
             return TOP;
@@ -144,7 +153,6 @@ impl<'a> Past<'a> {
             size: 0,
             mode,
         });
-        self.enter(directory, name, id);
         id
     }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 const CREAT: u32 = 0o100;
 const TRUNC: u32 = 0o1000;
 const APPEND: u32 = 0o2000;
+const TMPFILE: u32 = 0o20_200_000;
 const KEEP_SIZE: i64 = 1;
 const EXCHANGE: i64 = 2;
 
@@ -26,6 +27,7 @@ impl Past<'_> {
                 }
             }
             _ if event.path.is_some() => self.named(event),
+            Op::Link => self.link_open(event),
             _ => self.used(event),
         }
     }
@@ -40,6 +42,9 @@ impl Past<'_> {
         let flags = Operands(event).lenient_flags(u32::MAX);
         let found = self.find(path);
         let node = match found {
+            Some(_) if is_nameless(flags) => {
+                self.add_nameless(Kind::File, Operands(event).permissions())
+            }
             None if flags & CREAT != 0 => {
                 self.make(path, Kind::File, Some(Operands(event).permissions()))
             }
@@ -117,6 +122,24 @@ impl Past<'_> {
             }
         }
         self.enter(into, new_name, id);
+    }
+
+    /// What is open gets a name. If that is its first one, it can be opened by it from now on.
+    fn link_open(&mut self, event: &Event) {
+        let (Some(held), Some(row)) = (self.of(event.to_file), event.to_path) else {
+            return;
+        };
+        let home = self.atlas.path(row).and_then(|path| self.home(path));
+        let Some((directory, name)) = home else {
+            return;
+        };
+        self.enter(directory, name, held.node);
+        if is_nameless(held.flags) {
+            self.with(event.to_file, |held| {
+                held.path = row;
+                held.flags &= !TMPFILE;
+            });
+        }
     }
 
     /// An event on an open file.
@@ -218,4 +241,9 @@ impl Past<'_> {
             node.size = size.min(MOST_BYTES);
         }
     }
+}
+
+/// Whether flags open a file that has no name.
+fn is_nameless(flags: u32) -> bool {
+    flags & TMPFILE == TMPFILE
 }

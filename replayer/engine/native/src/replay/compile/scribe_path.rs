@@ -23,7 +23,8 @@ impl Scribe<'_> {
     /// What an event does to a path; `None` if it is about an open file.
     pub(super) fn path_deed(&mut self, seat: Seat, event: &Event) -> Result<Option<Deed>, Reason> {
         if event.path.is_none() {
-            return Ok(None);
+            let links = event.op == Op::Link;
+            return links.then(|| self.link_open(seat, event)).transpose();
         }
         self.note_special(event)?;
         if event.to_path.is_some() {
@@ -56,6 +57,17 @@ impl Scribe<'_> {
             }),
             _ => Err(UNKNOWN),
         }
+    }
+
+    /// A link of what is open: its second file, where another link has the directory that its first path began at.
+    fn link_open(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+        let opened = event.to_file.and_then(|file| self.slots.path(file));
+        if self.crosses_roots(event, [opened, event.to_path]) {
+            return Err(BETWEEN_ROOTS);
+        }
+        let to = self.place(seat, event.to_path, event.file)?;
+        let slot = self.slot(seat, event.to_file)?;
+        Ok(Deed::LinkOpen { slot, to })
     }
 
     fn place_deed(&mut self, at: Place, event: &Event) -> Result<Deed, Reason> {

@@ -85,6 +85,7 @@ impl<'a, K: Places> Player<'a, K> {
             | Deed::Readlink { .. }
             | Deed::Rename { .. }
             | Deed::Link { .. }
+            | Deed::LinkOpen { .. }
             | Deed::Symlink { .. }
             | Deed::Truncate { .. }
             | Deed::Chmod { .. }

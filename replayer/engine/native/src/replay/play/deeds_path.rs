@@ -4,7 +4,7 @@ use super::deeds_file::owner;
 use super::player::{Act, Played, Player};
 use crate::ops::Op;
 use crate::path::link_stays_inside;
-use crate::replay::reel::{Chunk, Cue, Deed, PathId, Place, TextId, Times};
+use crate::replay::reel::{Chunk, Cue, Deed, PathId, Place, Slot, TextId, Times};
 use crate::sys::{Answer, At, Links, Places};
 use std::ffi::CStr;
 
@@ -34,6 +34,7 @@ impl<K: Places> Player<'_, K> {
             Deed::Link { at, to, flags } => self.pair(cue, Op::Link, (*at, *to), |k, (at, to)| {
                 k.link_at(at, to, *flags)
             }),
+            Deed::LinkOpen { slot, to } => self.link_open(cue, *slot, *to),
             Deed::Symlink { at, target } => self.symlink(cue, *at, (chunk, *target)),
             Deed::Truncate { path, size } => self.by_path(cue, Op::Truncate, *path, |k, path| {
                 k.truncate(path, *size).map(|()| 0)
@@ -89,6 +90,19 @@ impl<K: Places> Player<'_, K> {
         let ((from, held_from), (to, held_to)) = (self.seen(from), self.seen(to));
         let ended = self.measure(act, |kernel| call(kernel, (from, to)));
         drop((held_from, held_to));
+        self.settle(cue, act, ended)
+    }
+
+    /// It is told by the name that it gives.
+    fn link_open(&mut self, cue: &Cue, slot: Slot, to: Place) -> Played {
+        let (op, path) = (Op::Link, to.path);
+        let Some(held) = self.stage.slots.hold(slot) else {
+            return self.no_file(cue, op, slot);
+        };
+        let act = Act { op, path };
+        let (to, held_to) = self.seen(to);
+        let ended = self.measure(act, |kernel| kernel.link_open(held.file, to));
+        drop((held, held_to));
         self.settle(cue, act, ended)
     }
 
