@@ -20,6 +20,7 @@ from replayer.measure import (
     bin_ns,
     join_spans,
     read_slices,
+    spans_of,
 )
 
 __all__ = ["Distribution", "Slots", "Subject", "cut_slots", "read_distributions"]
@@ -87,8 +88,8 @@ def read_distributions(record: RunRecord) -> dict[Subject, Distribution]:
             continue
         bins = np.unique(np.concatenate([found[key].bins for key in keys]))
         table = np.sum([found[key].table(own.size, bins)[own] for key in keys], axis=0)
-        names = {key.transaction for key in keys}
-        own_s = _own_s(record, subject[0], names, mine)
+        parts = {(key.transaction, None if key.op == LATENCY else key.op) for key in keys}
+        own_s = _own_s(record, subject[0], parts, mine)
         distributions[subject] = Distribution(mine, own_s, bin_ns(bins), table)
     return distributions
 
@@ -152,15 +153,18 @@ def _spans(seconds: Seconds) -> Iterator[Span]:
         yield Span(float(start), float(end))
 
 
-def _own_s(record: RunRecord, target: int, names: set[str], slots: Slots) -> Floats:
-    """Return how much of each slot of a target at least one of its transactions ran."""
+def _own_s(
+    record: RunRecord, target: int, parts: set[tuple[str, str | None]], slots: Slots
+) -> Floats:
+    """Return how much of each slot of a target a transaction, or an op of it, ran there."""
     if record.run.load.order == "together":
         return slots.lengths_s
     own = join_spans(
         span
-        for (segment, name), spans in record.log.intervals.items()
-        if segment.target == target and segment.phase == "measured" and name in names
-        for span in spans
+        for segment in record.log.spans
+        if segment.target == target and segment.phase == "measured"
+        for name, op in parts
+        for span in spans_of(record, segment, name, op)
     )
     ends_s, found = slots.begins_s + slots.lengths_s, np.zeros(slots.begins_s.size)
     for span in own:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from replayer.baseline.devices import Device, claim_device, describe_device
-from replayer.baseline.promises import is_direct, pattern_of
+from replayer.baseline.promises import is_direct
 from replayer.engine import Sandbox, Task
 from replayer.engine.fio import JobFile, bytes_needed, folders_of
 from replayer.errors import ReplayerError
@@ -234,7 +234,7 @@ class DeviceGround:
     def require(self, file: JobFile) -> None:
         """Refuse jobs that write, unless the user gives up the data."""
         for section in file.sections:
-            if not self.found.expendable and pattern_of(section) not in {"read", "randread"}:
+            if not self.found.expendable and section.pattern not in {"read", "randread"}:
                 hint = f"to overwrite all of it: --i-will-lose-the-data {self.found.path}"
                 section.place.refuse(f"job {section.name} writes to {self.found.path}", hint)
 

@@ -11,7 +11,13 @@ from hashlib import sha256
 from pathlib import Path
 
 from replayer.baseline.promises import writes, writing_of
-from replayer.engine.fio import JobFile, check_job_file, parse_job_file, render_job_file
+from replayer.engine.fio import (
+    JobFile,
+    check_job_file,
+    parse_job_file,
+    render_job_file,
+    verifies_after,
+)
 from replayer.errors import ReplayerError
 from replayer.scenario.shipped import shipped_folder
 
@@ -48,12 +54,16 @@ def load_jobs(words: Sequence[str], device: Path | None = None) -> tuple[JobFile
 
 
 def document_of(files: Sequence[JobFile], version: str) -> bytes:
-    """Return plan.json of a baseline: what is run, how each job writes, and by which fio."""
+    """Return plan.json of a baseline: what is run, how each job writes, and by which fio.
+
+    ``verified_after`` names those of which each direction has a time of its own.
+    """
     jobs = [
         {
             "source": file.source,
             "text": render_job_file(file, None),
             "writing": {each.name: writing_of(each) for each in file.sections if writes(each)},
+            "verified_after": [each.name for each in file.sections if verifies_after(each)],
         }
         for file in files
     ]

@@ -9,29 +9,24 @@ from collections.abc import Iterator
 from replayer.engine.fio import FILE_CALLS, JobFile, Section
 from replayer.measure import RunWarning, Target, Writing, place_of
 
-__all__ = ["pattern_of", "warnings_of", "writes", "writing_of"]
+__all__ = ["warnings_of", "writes", "writing_of"]
 
 _OFF = frozenset({None, "0", "none"})
 _NEAR = frozenset({"client cache", "memory", "daemon"})
-
-
-def pattern_of(section: Section) -> str:
-    """Return the kind of I/Os of a job, without how many lie in a row (``randread:8``)."""
-    return (section.value("rw") or "read").partition(":")[0]
 
 
 def writes(section: Section) -> bool:
     """Whether a job writes."""
     if section.engine in FILE_CALLS:
         return False
-    return pattern_of(section) not in {"read", "randread", "trim", "randtrim"}
+    return section.pattern not in {"read", "randread", "trim", "randtrim"}
 
 
 def reads(section: Section) -> bool:
     """Whether a job reads."""
     if section.engine in FILE_CALLS:
         return False
-    return pattern_of(section) in {"read", "randread", "rw", "readwrite", "randrw"}
+    return section.pattern in {"read", "randread", "rw", "readwrite", "randrw"}
 
 
 def is_direct(section: Section) -> bool:

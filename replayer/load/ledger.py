@@ -12,6 +12,9 @@ from replayer.load.measured import MeasuredInterval, MeasuredRow
 
 __all__ = ["Ledger", "Line", "is_transaction"]
 
+RATED_S = 0.5
+"""Chosen: the first slice of a run may be one of a few milliseconds, and what ended in it says
+nothing of a second."""
 RECENT_INTERVALS = 5  # chosen: rates over about as many seconds follow the load and do not flicker
 COUNTED = frozenset({"ok", "failed"})
 
@@ -87,10 +90,10 @@ class Ledger:
             self._recent.append((seconds, histogram.count))
 
     @property
-    def rate(self) -> float:
-        """Transactions a second, over the last intervals."""
+    def rate(self) -> float | None:
+        """Transactions a second, over the last intervals; None while these are too short."""
         seconds = sum(length for length, _ in self._recent)
-        return sum(done for _, done in self._recent) / seconds if seconds else 0.0
+        return sum(done for _, done in self._recent) / seconds if seconds >= RATED_S else None
 
     @property
     def count(self) -> int:

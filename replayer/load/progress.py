@@ -270,12 +270,8 @@ def _time(line: Line, percent: float) -> str:
 def _headline(tick: Tick) -> str:
     ledger = tick.ledger
     errors = sum(line.errors for line in ledger.lines.values())
-    parts = [
-        tick.phase,
-        format_many(tick.users, "user"),
-        f"{ledger.rate:,.0f} transactions/s",
-        format_many(errors, "error"),
-    ]
+    rate = [] if ledger.rate is None else [f"{ledger.rate:,.0f} transactions/s"]
+    parts = [tick.phase, format_many(tick.users, "user"), *rate, format_many(errors, "error")]
     if tick.left_s is not None:
         parts.append(f"{max(tick.left_s, 0):.0f} s left")
     if tick.done_share is not None:

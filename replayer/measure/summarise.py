@@ -25,6 +25,7 @@ from replayer.measure.summary import (
     TransactionSummary,
 )
 from replayer.measure.sweep import by_size
+from replayer.measure.turns import spans_of
 
 __all__ = ["OUTSIDE", "Of", "latencies_of", "samples_of", "statistics_of", "summarise"]
 
@@ -62,34 +63,39 @@ def summarise(record: RunRecord) -> Summary:
     )
 
 
+_Part = tuple[str, str | None]
+"""A transaction and an op in it, or all of it (None)."""
+
+
 @dataclass(frozen=True)
 class _Time:
     """How long was measured.
 
     Attributes:
         whole_s: All of it: what rates are per second of.
-        own_s: By transaction where they ran in turn; None where all ran all the time.
+        own_s: By transaction where they ran in turn, and by op in it where those did; None where
+            all ran all the time.
         drain_s: What the last transactions took to end when none began any more; None: not known.
         unbegun: Transactions that were due in it and never began.
     """
 
     whole_s: float
-    own_s: Mapping[str, float] | None = None
+    own_s: Mapping[_Part, float] | None = None
     drain_s: float | None = None
     unbegun: int = 0
 
-    def of(self, names: Iterable[str]) -> float:
-        """Return the time in which these transactions ran."""
+    def of(self, parts: Iterable[_Part]) -> float:
+        """Return the time in which these ran."""
         if self.own_s is None:
             return self.whole_s
-        return sum(self.own_s.get(name, 0.0) for name in set(names))
+        return sum(self.own_s.get(part, 0.0) for part in set(parts))
 
     def plus(self, other: "_Time") -> "_Time":
         """Return the time of both."""
         own_s, drain_s = None, None
         if self.own_s is not None and other.own_s is not None:
-            names = {*self.own_s, *other.own_s}
-            own_s = {name: self.of([name]) + other.of([name]) for name in names}
+            parts = {*self.own_s, *other.own_s}
+            own_s = {part: self.of([part]) + other.of([part]) for part in parts}
         if self.drain_s is not None and other.drain_s is not None:
             drain_s = self.drain_s + other.drain_s
         whole_s, unbegun = self.whole_s + other.whole_s, self.unbegun + other.unbegun
@@ -111,12 +117,15 @@ def _times(record: RunRecord) -> _Times:
         }
     found = {}
     for segment in measured:
+        keys = [key for key in record.log.histograms if key.segment == segment]
+        parts: set[_Part] = {(key.transaction, key.op) for key in keys}
         own = {
-            name: spans for (part, name), spans in record.log.intervals.items() if part == segment
+            part: [*spans_of(record, segment, *part)]
+            for part in {*parts, *((name, None) for name, _ in parts)}
         }
         found[segment.target, segment.round] = _Time(
             covered_s(chain.from_iterable(own.values())),
-            {name: covered_s(spans) for name, spans in own.items()},
+            {part: covered_s(spans) for part, spans in own.items()},
         )
     return found
 
@@ -207,17 +216,10 @@ def _target(index: int, name: str, samples: list[_Sample], times: _Times) -> Tar
 
 def _round(number: int | None, samples: list[_Sample], time: _Time) -> RoundSummary:
     by_name = _grouped((sample.key.transaction, sample) for sample in samples)
-    by_op = _grouped((sample.key.op, sample) for sample in samples)
     is_a_name = any(sample.key.op == LATENCY for sample in by_name.get(OUTSIDE, []))
     outside = [] if is_a_name else by_name.pop(OUTSIDE, [])
-    transactions = tuple(
-        _transaction(name, by_name[name], time.of([name])) for name in by_size([*by_name])
-    )
-    ops = tuple(
-        _op(op, own, time.of(sample.key.transaction for sample in own))
-        for op, own in by_op.items()
-        if not _is_transaction(op)
-    )
+    transactions = tuple(_transaction(name, by_name[name], time) for name in by_size([*by_name]))
+    ops = _ops(samples, time)
     failed = sum(found.errors for found in transactions) + _errors(outside)
     return RoundSummary(
         number=number,
@@ -227,15 +229,16 @@ def _round(number: int | None, samples: list[_Sample], time: _Time) -> RoundSumm
         errors=max(failed, sum(found.errors for found in ops)),
         transactions=transactions,
         ops=ops,
-        outside=_ops(outside, time.of([OUTSIDE])),
+        outside=_ops(outside, time),
     )
 
 
-def _transaction(name: str, samples: list[_Sample], seconds: float) -> TransactionSummary:
+def _transaction(name: str, samples: list[_Sample], time: _Time) -> TransactionSummary:
+    seconds = time.of([(name, None)])
     kinds = _grouped((sample.key.op, sample) for sample in samples)
     whole = kinds.get(LATENCY, [])
     ended = [sample for sample in whole if sample.key.outcome != _CANCELLED]
-    ops = _ops(samples, seconds)
+    ops = _ops(samples, time)
     # A transaction moves what its ops move; cut-off ones have moved bytes too.
     moved = sum(op.bytes for op in ops)
     count, errors = _count(ended), _errors(ended)
@@ -257,9 +260,13 @@ def _transaction(name: str, samples: list[_Sample], seconds: float) -> Transacti
     )
 
 
-def _ops(samples: list[_Sample], seconds: float) -> tuple[Performance, ...]:
+def _ops(samples: list[_Sample], time: _Time) -> tuple[Performance, ...]:
     kinds = _grouped((sample.key.op, sample) for sample in samples)
-    return tuple(_op(op, own, seconds) for op, own in kinds.items() if not _is_transaction(op))
+    return tuple(
+        _op(op, own, time.of((sample.key.transaction, op) for sample in own))
+        for op, own in kinds.items()
+        if not _is_transaction(op)
+    )
 
 
 def _op(op: str, samples: list[_Sample], seconds: float) -> Performance:

@@ -134,6 +134,37 @@ def test_a_second_start_from_the_page_is_a_new_run(server: Server, page: Page) -
     assert page.complaints == []
 
 
+WRITTEN = """\
+const { clearRect, fillText } = CanvasRenderingContext2D.prototype;
+const written = (window.written = new Map());
+CanvasRenderingContext2D.prototype.clearRect = function (...all) {
+  written.set(this.canvas, []);
+  return clearRect.apply(this, all);
+};
+CanvasRenderingContext2D.prototype.fillText = function (text, ...place) {
+  if (this.textAlign === "center") written.get(this.canvas).push(text);
+  return fillText.call(this, text, ...place);
+};
+"""
+
+
+def test_the_seconds_of_a_short_run_are_told_apart(server: Server, page: Page) -> None:
+    page.look(1280, "light")
+    a_past_run(server)
+    server.start(targets="near", run_time="2s")
+    server.until("stopped")
+    script = page.call("Page.addScriptToEvaluateOnNewDocument", source=WRITTEN)
+    page.open(f"{server.url}replayer/latency")
+    page.until(f"{DRAWN} == 6")
+    charts = page.run("[...written.values()]")
+    page.call("Page.removeScriptToEvaluateOnNewDocument", identifier=script["identifier"])
+    assert len(charts) == 6
+    for labels in charts:
+        assert len(labels) > 1
+        assert len({*labels}) == len(labels), labels
+        assert all(label.endswith(" s") for label in labels)
+
+
 def test_a_trace_is_replayed_by_a_press_of_its_button(server: Server, page: Page) -> None:
     page.look(1280, "light")
     page.open(f"{server.url}replayer/traces")

@@ -86,6 +86,21 @@ def test_locusts_figures_are_those_of_the_run_alone(server: Server, house: Shell
     assert median * 1000 == pytest.approx(known["latency"]["p50_ns"], rel=0.002)
 
 
+def test_the_figures_of_the_last_run_are_gone_when_the_next_one_is_laid_out(server: Server) -> None:
+    server.start()
+    server.until("stopped")
+    assert len(json.loads(server.get("stats/requests"))["stats"]) > 1
+    server.start()
+    shown = json.loads(server.get("stats/requests"))
+    assert shown["state"] == "spawning"
+    ((name, count, rate),) = [
+        (row["name"], row["num_requests"], row["current_rps"]) for row in shown["stats"]
+    ]
+    assert (name, count, rate, shown["total_rps"]) == ("Aggregated", 0, 0, 0)
+    assert server.now()["run"]["rate"] is None
+    server.until("stopped")
+
+
 def test_the_series_hold_every_transaction(server: Server) -> None:
     server.start()
     server.until("stopped")

@@ -71,6 +71,8 @@ def test_a_page_plays_scenarios_and_traces_on_processes_of_its_own(shell: Shell)
         series = json.loads(server.get("replayer/series"))
         assert series
         server.start(user_count="3", scenario="look")
+        laid_out = json.loads(server.get("stats/requests"))
+        assert [row["num_requests"] for row in laid_out["stats"]] == [0]
         second = server.until("stopped")
         assert second["failure"] is None
         code, text = server.post(
@@ -94,7 +96,7 @@ def test_a_page_says_that_a_worker_is_lost_and_plays_on_with_others(shell: Shell
     mount = shell.target()
     with leading(shell) as (server, (victim, other), meeting):
         server.start(run_time="10m", user_count="4")
-        wait_for(lambda: server.now()["run"]["rate"] > 0)
+        wait_for(lambda: (server.now()["run"]["rate"] or 0) > 0)
         wait_for(lambda: len(rows(server)) > 3)
         victim.kill()
         run = server.until("stopped")
@@ -118,7 +120,7 @@ def test_a_worker_that_was_stopped_meanwhile_is_there_for_the_next_run(shell: Sh
     with leading(shell) as (server, processes, _):
         server.start(run_time="10m", user_count="4")
         wait_for(lambda: all((shell.home / f"part{n}" / "run.json").exists() for n in range(2)))
-        wait_for(lambda: server.now()["run"]["rate"] > 0)
+        wait_for(lambda: (server.now()["run"]["rate"] or 0) > 0)
         asleep = load_run(shell.home / "part0").run.process.pid
         os.kill(asleep, signal.SIGSTOP)
         run = server.until("stopped")

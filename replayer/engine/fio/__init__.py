@@ -6,6 +6,7 @@ that the native engine writes, and from there to every report.
 
 from replayer.engine.fio.amounts import bytes_needed, depth, processes, seconds_needed
 from replayer.engine.fio.checking import check_job_file
+from replayer.engine.fio.clock import verifies_after
 from replayer.engine.fio.jobfile import JobFile, JobFileError, Section, parse_job_file
 from replayer.engine.fio.options import FILE_CALLS
 from replayer.engine.fio.process import FioProcess, Launch, children_of
@@ -44,6 +45,7 @@ __all__ = [
     "render_job_file",
     "scaled",
     "seconds_needed",
+    "verifies_after",
 ]
 
 OPS = (*WAYS.values(), *FILE_CALLS.values())

@@ -70,6 +70,11 @@ class Section:
         """Its engine; on Linux fio takes psync unless it is told otherwise."""
         return self.value("ioengine") or "psync"
 
+    @property
+    def pattern(self) -> str:
+        """The kind of its I/Os, without how many lie in a row (``randread:8``)."""
+        return (self.value("rw") or "read").partition(":")[0]
+
     def switched_on(self, name: str) -> bool:
         """Whether a switch is on."""
         return self.value(name) not in {None, "0"}

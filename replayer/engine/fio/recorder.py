@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from replayer.engine._native import Histogram
+from replayer.engine.fio.clock import Clock
 from replayer.engine.fio.jobfile import Section
 from replayer.engine.fio.options import FILE_CALLS
 from replayer.engine.fio.snapshot import JobState, Share, Snapshot
@@ -41,10 +42,16 @@ class Gain:
 
 @dataclass
 class _Job:
-    """What is known of a job of the fio that runs now."""
+    """What was recorded of a job of the fio that runs now.
 
-    start_s: float
+    Attributes:
+        end_s: When its last interval ended.
+        ran_ms: How long each of its stages had lasted by then.
+        shares: What it had done.
+    """
+
     end_s: float
+    ran_ms: list[int]
     shares: Mapping[str, Share] = field(default_factory=dict)
 
 
@@ -63,7 +70,7 @@ class Recorder:
         self._folder = folder
         self._segment = Segment(0, 0, "measured")
         self._users = 0
-        self._late: frozenset[str] = frozenset()
+        self._clock = Clock(())
         self._limited: frozenset[str] = frozenset()
         self._calls: Mapping[str, str] = {}
         self._jobs: dict[str, _Job] = {}
@@ -89,8 +96,7 @@ class Recorder:
             sections: Its jobs.
         """
         self._segment, self._users = segment, users
-        # Of those with a ramp_time what fio says before the end is not kept.
-        self._late = frozenset(each.name for each in sections if each.switched_on("ramp_time"))
+        self._clock = Clock(sections)
         self._limited = frozenset(s.name for s in sections if s.switched_on("max_latency"))
         self._calls = {
             each.name: FILE_CALLS[each.engine] for each in sections if each.engine in FILE_CALLS
@@ -99,12 +105,14 @@ class Recorder:
 
     def take(self, snapshot: Snapshot) -> list[Gain]:
         """Record what has happened since the last snapshot."""
-        known = [job for job in snapshot.jobs if job.name not in self._late]
-        return self._record(self._told(known))
+        jobs = self._told(snapshot.jobs)
+        self._begin(self._clock.started(jobs, self.now_s))
+        return self._record(jobs)
 
     def finish(self, snapshot: Snapshot) -> list[Gain]:
         """Record the rest, from the last thing that fio printed, with the errors."""
         jobs = self._told(snapshot.jobs)
+        self._begin(self._clock.ended(jobs, self.now_s))
         failures = (gain for job in jobs for gain in self._failures(job))
         return [*self._record(jobs), *self._written(failures)]
 
@@ -131,35 +139,50 @@ class Recorder:
             self._flush()
         return found
 
+    def _begin(self, started: Mapping[str, float]) -> None:
+        for name, start_s in started.items():
+            if name not in self._jobs:
+                self._jobs[name] = _Job(start_s, [])
+
     def _gains(self, job: JobState) -> Iterator[Gain]:
-        """Yield an interval of a job; one in which nothing ended is kept, as time has passed."""
-        if not job.runtime_ms and not any(share.count for share in job.shares.values()):
-            return
-        runtime_s = job.runtime_ms / 1000
+        """Yield an interval of each stage of a job; those before its measured time are not kept."""
         known = self._jobs.get(job.name)
         if known is None:
-            start_s = max(self.now_s - runtime_s, 0.0)
-            known = self._jobs[job.name] = _Job(start_s, start_s)
-        span = Span(known.end_s, max(known.start_s + runtime_s, known.end_s))
-        new = {op: _since(share, known.shares.get(op, Share())) for op, share in job.shares.items()}
-        if span.end_s <= span.start_s and not any(share.times for share in new.values()):
             return
-        known.end_s = span.end_s
+        new = {op: _since(share, known.shares.get(op, Share())) for op, share in job.shares.items()}
         # fio counts the bytes of an I/O before its time: those come with it, in a later interval.
         known.shares = {
             op: share if new[op].times else known.shares.get(op, Share())
             for op, share in job.shares.items()
         }
+        stages = self._clock.stages(job)
+        before = known.ran_ms or [0] * len(stages)
+        known.ran_ms = [max(stage.ran_ms, ran) for stage, ran in zip(stages, before, strict=True)]
+        for stage, ran, was in zip(stages, known.ran_ms, before, strict=True):
+            span = Span(known.end_s, known.end_s + (ran - was) / 1000)
+            known.end_s = span.end_s
+            own = {op: share for op, share in new.items() if op in stage.ops}
+            # Of a stage of several it is told when it was, though nothing of it has ended.
+            seen = (op for op, share in known.shares.items() if share.total)
+            told = frozenset(seen if len(stages) > 1 else ())
+            yield from self._stage(job.name, span, own, told)
+
+    def _stage(
+        self, name: str, span: Span, new: Mapping[str, Share], told: frozenset[str]
+    ) -> Iterator[Gain]:
+        """Yield an interval; one in which nothing ended is kept, as time has passed."""
+        if span.end_s <= span.start_s and not any(share.times for share in new.values()):
+            return
         whole = Histogram()
         for op, share in new.items():
-            if share.times:
+            if share.times or op in told:
                 histogram = _histogram(share.times)
-                yield Gain(self._key(job.name, op), span, share.bytes, histogram)
+                yield Gain(self._key(name, op), span, share.bytes, histogram)
                 if op != SYNC:
                     whole.add(histogram)
         # Each I/O is what a user of the job waits for; it starts when fio issues it.
-        yield Gain(self._key(job.name, "transaction"), span, 0, whole)
-        yield Gain(self._key(job.name, "transaction.service"), span, 0, whole)
+        yield Gain(self._key(name, "transaction"), span, 0, whole)
+        yield Gain(self._key(name, "transaction.service"), span, 0, whole)
 
     def _failures(self, job: JobState) -> Iterator[Gain]:
         """Yield what failed; fio does not say how long that took."""
@@ -202,7 +225,8 @@ class Recorder:
 
 def _renamed(job: JobState, call: str) -> JobState:
     busiest = max(job.shares.values(), key=lambda share: share.total)
-    return replace(job, shares={call: replace(busiest, bytes=0)})
+    share = replace(busiest, bytes=0, runtime_ms=job.runtime_ms)
+    return replace(job, shares={call: share})
 
 
 def _since(now: Share, before: Share) -> Share:

@@ -24,11 +24,13 @@ class Share:
         total: fio's own count.
         bytes: Moved.
         times: How many took how long: nanoseconds from submission to completion, or in the call.
+        runtime_ms: How long it has been doing so; 0 of fsyncs, of which fio does not say.
     """
 
     total: int = 0
     bytes: int = 0
     times: Mapping[int, int] = field(default_factory=dict)
+    runtime_ms: int = 0
 
     @property
     def count(self) -> int:
@@ -42,7 +44,6 @@ class JobState:
 
     Attributes:
         name: Of its section.
-        runtime_ms: How long it has been working; 0 before it begins.
         shares: By op.
         error: The errno that ended it, or 0.
         errors: I/Os that failed, where it was told to go on.
@@ -50,11 +51,20 @@ class JobState:
     """
 
     name: str
-    runtime_ms: int
     shares: Mapping[str, Share]
     error: int
     errors: int
     steady: Mapping[str, Any] | None
+
+    @property
+    def runtime_ms(self) -> int:
+        """How long it has been working, all directions at once; 0 before it begins."""
+        return max((share.runtime_ms for share in self.shares.values()), default=0)
+
+    @property
+    def has_times(self) -> bool:
+        """Whether an I/O has ended that counts: fio times none of a ramp_time."""
+        return any(share.times for op, share in self.shares.items() if op != WAYS["sync"])
 
 
 @dataclass(frozen=True)
@@ -80,7 +90,6 @@ def parse_snapshot(text: str) -> Snapshot:
 def _parse_job(job: Mapping[str, Any]) -> JobState:
     return JobState(
         name=str(job["jobname"]),
-        runtime_ms=max(int(job[way]["runtime"]) for way in ("read", "write", "trim")),
         shares={op: _parse_share(job.get(way, {})) for way, op in WAYS.items()},
         error=int(job["error"]) or int(job.get("first_error", 0)),
         errors=int(job.get("total_err", 0)),
@@ -95,4 +104,5 @@ def _parse_share(found: Mapping[str, Any]) -> Share:
         total=int(found.get("total_ios", 0)),
         bytes=int(found.get("io_bytes", 0)),
         times={int(value): int(count) for value, count in bins.items()},
+        runtime_ms=int(found.get("runtime", 0)),
     )

@@ -141,6 +141,7 @@ class Desk:
             targets = tuple(Target(target.name, ()) for target in targets)
         request = make_request(self._environment, order.settings, audience, targets)
         self.playing = Playing(request, board)
+        self._forget_figures()
         gevent.spawn(self._open, self.playing, audience, order.run_time_s)
 
     def stop(self) -> None:
@@ -174,6 +175,13 @@ class Desk:
         playing = self.playing
         interrupted = playing is not None and playing.request.interruption.presses > 0
         return 4 if interrupted else 0
+
+    def _forget_figures(self) -> None:
+        """Have Locust forget the last run: by itself it would show it until all is laid out."""
+        runner = self._environment.runner
+        if runner is not None:
+            runner.stats.clear_all()
+            runner.exceptions = {}
 
     def _watch(self, interval: MeasuredInterval) -> None:
         if self.playing is not None:

@@ -1,6 +1,6 @@
 """The pages of past runs and of traces: tables made here, in threads, so that nobody waits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from replayer.load.web.past import (
     list_runs,
     render_comparison,
 )
-from replayer.measure import Run, load_run
+from replayer.measure import Run, TransactionSummary, load_run, samples_needed
 from replayer.measure.units import format_count, format_rate, format_ratio, format_time_ns
 from replayer.report import (
     Compared,
@@ -44,6 +44,8 @@ FORMS: dict[str, tuple[Callable[[Document], str], str]] = {
     "csv": (render_csv, "text/csv"),
     "xml": (render_junit, "application/xml"),
 }
+
+MOST_NAMED = 3  # chosen: a line of a table; the report has them all
 
 
 def add_runs(blueprint: Blueprint, desk: Desk) -> None:
@@ -159,16 +161,28 @@ def _errors(run: Run) -> str:
     return format_count(sum(target.overall.errors for target in run.summary.targets))
 
 
-def _figures(run: Run) -> list[str]:
-    """Return the p95 and the rate of each transaction of the first target, in a line each."""
+def _figures(run: Run) -> list[dict[str, Any]]:
+    """Return the p95 and the rate of each transaction, in a line each, by target."""
     if run.summary is None:
         return []
+    several = len(run.summary.targets) > 1
     return [
-        f"{found.name}: p95 {format_time_ns(found.latency.p95_ns)}, "
-        f"{format_rate(found.throughput_per_s or 0)}"
-        for found in run.summary.targets[0].overall.transactions
-        if found.latency.p95_ns is not None
+        {"target": target.name if several else "", "lines": [*_lines(target.overall.transactions)]}
+        for target in run.summary.targets
     ]
+
+
+def _lines(transactions: Sequence[TransactionSummary]) -> Iterator[str]:
+    """Yield a line for each transaction that has a p95, and one for all that have none."""
+    for found in transactions:
+        if found.latency.p95_ns is not None:
+            p95, rate = format_time_ns(found.latency.p95_ns), found.throughput_per_s or 0
+            yield f"{found.name}: p95 {p95}, {format_rate(rate)}"
+    few = [found for found in transactions if found.latency.p95_ns is None]
+    if few:
+        named = ", ".join(f"{found.name} ({found.latency.count:,})" for found in few[:MOST_NAMED])
+        more = f" and {len(few) - MOST_NAMED} more" if len(few) > MOST_NAMED else ""
+        yield f"fewer than {samples_needed(95)} samples, no p95: {named}{more}"
 
 
 def _ranked(ranked: Compared) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def _describe(playing: Playing) -> dict[str, Any]:
         "phase": None if tick is None else tick.phase,
         "users": 0 if tick is None else tick.users,
         "left_s": None if tick is None or tick.left_s is None else max(tick.left_s, 0.0),
-        "rate": 0.0 if tick is None else tick.ledger.rate,
+        "rate": None if tick is None else tick.ledger.rate,
         "errors": sum(line.errors.total() for line in playing.tally.lines.values()),
         "work": None if work is None else vars(work),
         "hanging": [{"call": hang.call, "age_s": hang.age_s} for hang in playing.board.hanging],

@@ -8,8 +8,8 @@ from replayer.measure.timeline import read_timeline
 
 
 def state(runtime_ms: int, moved: int, times: dict[int, int]) -> fio.Snapshot:
-    share = fio.Share(sum(times.values()), moved, times)
-    job = fio.JobState("job", runtime_ms, {"write": share}, error=0, errors=0, steady=None)
+    share = fio.Share(sum(times.values()), moved, times, runtime_ms)
+    job = fio.JobState("job", {"write": share}, error=0, errors=0, steady=None)
     return fio.Snapshot((job,))
 
 

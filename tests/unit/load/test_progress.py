@@ -3,6 +3,7 @@
 import io
 from dataclasses import replace
 
+import pytest
 from rich.console import Console
 
 from replayer.engine import Histogram
@@ -45,6 +46,18 @@ def test_the_table_shows_times_of_what_succeeded() -> None:
     rows = [line.split() for line in console.export_text().splitlines()]
     assert ["broken", "10", "10", *["\N{EN DASH}"] * 3] in rows
     assert ["look", "11", "1", *["1.00", "µs"] * 3] in rows
+
+
+def test_a_rate_is_told_once_it_rests_on_more_than_a_first_slice() -> None:
+    ledger = Ledger()
+    rows = [_row("look", "ok", [1000])]
+    ledger.add(MadeInterval(0, 50_000_000, 1, rows))
+    assert ledger.rate is None
+    said = io.StringIO()
+    LineProgress(said).tick(Tick("measured", 1, None, ledger, ("near",)))
+    assert "measured, 1 user, 0 errors" in said.getvalue()
+    ledger.add(MadeInterval(50_000_000, 1_050_000_000, 1, rows))
+    assert ledger.rate == pytest.approx(2 / 1.05)
 
 
 def test_all_that_ended_is_counted() -> None:

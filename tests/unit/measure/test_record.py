@@ -199,8 +199,10 @@ def test_what_fio_measures_is_refused_where_there_is_no_room_for_it(
         while file.write(b"x" * 4096):
             pass
     random = np.random.default_rng(1)  # what can be compressed would find room in a page
-    share = fio.Share(1, 1, {50 * at: int(random.integers(1, 10**6)) for at in range(1, 4000)})
-    state = fio.JobState("job", 1000, {"read": share}, error=0, errors=0, steady=None)
+    share = fio.Share(
+        1, 1, {50 * at: int(random.integers(1, 10**6)) for at in range(1, 4000)}, 1000
+    )
+    state = fio.JobState("job", {"read": share}, error=0, errors=0, steady=None)
     recorder.begin_segment(measure.Segment(0, 0, "measured"), 1, ())
     try:
         with pytest.raises(ReplayerError, match="run folder cannot be written") as refusal:

@@ -358,33 +358,6 @@ def test_wide_characters_count_twice() -> None:
     assert clean("a\nb\x1b[31m") == "a\\x0ab\\x1b[31m"
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0 ns"), (317, "317 ns"), (999.6, "1.00 µs"), (1234, "1.23 µs"), (999_999, "1.00 ms"),
-        (12_345_678, "12.3 ms"), (94_000_000_000, "94.0 s"), (86_400_000_000_000, "86,400 s"),
-        (61.5, "61.5 ns"),
-    ],
-)  # fmt: skip
-def test_times_have_three_digits_and_the_unit_that_fits(value: float, text: str) -> None:
-    assert report.format_time_ns(value) == text
-
-
-@given(st.floats(1, 1e14))
-def test_a_printed_time_is_within_half_a_percent(value: float) -> None:
-    number, unit = report.format_time_ns(value).replace(",", "").split(" ")
-    factor = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}[unit]
-    assert float(number) * factor == pytest.approx(value, rel=0.0051)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0 %"), (0.0025, "0.25 %"), (0.1234, "12.3 %"), (1.0, "100 %"), (58.46, "5,850 %")],
-)
-def test_shares_have_three_digits_and_no_powers_of_ten(value: float, text: str) -> None:
-    assert measure.format_share(value) == text
-
-
 def test_a_long_name_is_parted_from_what_is_said_of_it(tmp_path: Path) -> None:
     name = "x" * 60
     writer = RunWriter(tmp_path)

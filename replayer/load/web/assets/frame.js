@@ -81,8 +81,15 @@ export class Frame {
     pen.textAlign = "center";
     pen.textBaseline = "top";
     const room = Math.max(Math.floor((right - left) / 70), 2);
-    for (const at of marks(this.from, this.to, room)) pen.fillText(writeTime(at), this.x(at), bottom + 7);
+    const found = marks(this.from, this.to, room);
+    this.apart = found.length > 1 ? found[1] - found[0] : 1;
+    for (const at of found) pen.fillText(this.when(at), this.x(at), bottom + 7);
     pen.strokeRect(left + 0.5, top + 0.5, right - left - 1, bottom - top - 1);
+  }
+
+  // A time as the axis writes it.
+  when(seconds) {
+    return writeTime(seconds, this.apart);
   }
 
   point(event) {

@@ -1,7 +1,7 @@
 // A heat map: time across, latency upwards (each step a quarter more), darker where more calls ended.
 
 import { Frame } from "./frame.js";
-import { color, logMarks, write, writeTime } from "./scale.js";
+import { color, logMarks, write } from "./scale.js";
 
 export class Heat extends Frame {
   draw(data) {
@@ -67,6 +67,6 @@ export class Heat extends Frame {
     const bin = Math.floor(this.low + ((bottom - y) / (bottom - top)) * (this.high - this.low));
     const count = heat[at]?.find(([found]) => found === bin)?.[1] ?? 0;
     const range = `${write(this.value(bin), "time")} to ${write(this.value(bin + 1), "time")}`;
-    this.say([writeTime(this.times[at]), range, `${count.toLocaleString("en")} ended`]);
+    this.say([this.when(this.times[at]), range, `${count.toLocaleString("en")} ended`]);
   }
 }

@@ -1,7 +1,7 @@
 // Lines over time: one value a second and line, gaps where there is none.
 
 import { Frame } from "./frame.js";
-import { color, dash, hue, logMarks, marks, write, writeTime } from "./scale.js";
+import { color, dash, hue, logMarks, marks, write } from "./scale.js";
 
 export class Lines extends Frame {
   constructor(parent, { unit, log = false, ...rest }) {
@@ -111,6 +111,6 @@ export class Lines extends Frame {
     pen.lineTo(x, this.area.bottom);
     pen.stroke();
     const values = lines.map(({ name, values }) => `${name}: ${write(values[at], this.unit)}`);
-    this.say([writeTime(this.times[at]), ...values]);
+    this.say([this.when(this.times[at]), ...values]);
   }
 }

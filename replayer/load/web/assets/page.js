@@ -89,11 +89,12 @@
     const text = span(`${title}: ${done.toLocaleString("en")}${of} entries${size}`);
     return total ? [text, make("progress", { max: total, value: done })] : [text];
   };
+  const many = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
   const progress = (run) => [
     span(run.phase),
-    span(`${run.users.toLocaleString("en")} users`),
-    span(`${digits(run.rate)} transactions/s`),
-    span(`${run.errors.toLocaleString("en")} errors`, run.errors ? "rp-bad" : ""),
+    span(many(run.users, "user")),
+    ...(run.rate === null ? [] : [span(`${digits(run.rate)} transactions/s`)]),
+    span(many(run.errors, "error"), run.errors ? "rp-bad" : ""),
     ...(run.left_s === null ? [] : [span(`${Math.ceil(run.left_s)} s left`)]),
   ];
 

@@ -13,7 +13,9 @@ export function write(value, unit) {
   return `${Number((rounded / factor).toPrecision(3)).toLocaleString("en")} ${name}`.trim();
 }
 
-export function writeTime(seconds) {
+// A time with as many decimals as its neighbour needs to be told from it.
+export function writeTime(seconds, step = 1) {
+  if (step < 1) return `${seconds.toFixed(Math.ceil(-Math.log10(step) - 1e-9))} s`;
   const whole = Math.round(seconds);
   const rest = String(whole % 60).padStart(2, "0");
   return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)}:${rest}`;
