@@ -33,6 +33,8 @@ impl Applicability {
 
 /// Told the number of lines; false stops the import.
 pub(crate) type Progress<'a> = &'a mut dyn FnMut(u64) -> bool;
+/// Lines between two looks at whether somebody wants to stop.
+pub(crate) const PROGRESS_LINES: u64 = 1 << 16;
 
 /// Reads inputs of one capture into a tracker.
 pub(crate) type Import = fn(Vec<Input>, &mut Tracker, Progress<'_>) -> Result<Clock, TraceError>;

@@ -9,8 +9,9 @@ use crate::op::Op;
 use crate::paths::PathId;
 use crate::scope::Hit;
 use crate::tasks::Held;
-use crate::tracker::pair::{FAILED_OUTSIDE, fails_elsewhere};
-use crate::tracker::resolve::{FOR_ITS_ENDING, SPECIAL, fails_for_ending};
+use crate::tracker::resolve::{
+    FAILED_OUTSIDE, FOR_ITS_ENDING, SPECIAL, fails_elsewhere, fails_for_ending,
+};
 use crate::tracker::{Fate, On, Tracker};
 
 /// What a path that names a descriptor of a file below the roots is the source of.

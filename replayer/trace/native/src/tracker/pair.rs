@@ -8,12 +8,9 @@ use crate::op::Op;
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::tracker::naming::Source;
-use crate::tracker::resolve::{FOR_ITS_ENDING, fails_for_ending};
+use crate::tracker::resolve::{FAILED_OUTSIDE, FOR_ITS_ENDING, fails_elsewhere, fails_for_ending};
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
-
-/// Why a call is left out whose failure may be one of what lies outside.
-pub(crate) const FAILED_OUTSIDE: &str = "failed outside of the roots";
 
 impl Tracker {
     /// Take a call on two paths.
@@ -162,12 +159,4 @@ impl Tracker {
             }
         }
     }
-}
-
-/// Whether a call with one side outside of the roots may have failed for what is there: of that too little is known.
-///
-/// A name that is taken is laid out; calls between file systems are left out when the trace is replayed.
-pub(crate) fn fails_elsewhere(outcome: Outcome) -> bool {
-    use crate::errno::{EEXIST, EXDEV};
-    matches!(outcome, Outcome::Error(number) if !matches!(number, EEXIST | EXDEV))
 }

@@ -15,6 +15,8 @@ use std::rc::Rc;
 pub(crate) const FOR_ITS_ENDING: &str = "path that ends in a slash or dots";
 /// Why a call is left out that goes through a file that is none of bytes.
 pub(crate) const SPECIAL: &str = "fifo, socket or device";
+/// Why a call is left out whose failure may be one of what lies outside.
+pub(crate) const FAILED_OUTSIDE: &str = "failed outside of the roots";
 
 impl Tracker {
     /// Where a relative path of a call begins, and the description of that directory.
@@ -186,6 +188,14 @@ impl Tracker {
         }
         Fate::Other
     }
+}
+
+/// Whether a call with one side outside of the roots may have failed for what is there: of that too little is known.
+///
+/// A name that is taken is laid out; calls between file systems are left out when the trace is replayed.
+pub(crate) fn fails_elsewhere(outcome: Outcome) -> bool {
+    use crate::errno::{EEXIST, EXDEV};
+    matches!(outcome, Outcome::Error(number) if !matches!(number, EEXIST | EXDEV))
 }
 
 /// The descriptor that a path through /proc names, and of which process: `/proc/self/fd/7`, `/proc/4711/fd/7`.

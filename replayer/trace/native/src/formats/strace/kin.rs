@@ -2,9 +2,8 @@
 
 use crate::bytes::{find, from, skip_blanks, take_digits};
 use crate::error::TraceError;
-use crate::formats::Progress;
 use crate::formats::strace::prefix::take_prefix;
-use crate::formats::strace::turns::PROGRESS_LINES;
+use crate::formats::{PROGRESS_LINES, Progress};
 use crate::input::Input;
 use crate::lines::Line;
 use rustc_hash::FxHashMap;

@@ -4,13 +4,10 @@ use crate::error::TraceError;
 use crate::formats::strace::importer::Importer;
 use crate::formats::strace::streams::{LogLine, Streams};
 use crate::formats::strace::waiting::KeptLine;
-use crate::formats::{Clock, Progress};
+use crate::formats::{Clock, PROGRESS_LINES, Progress};
 use crate::input::Input;
 use crate::tracker::Tracker;
 use rustc_hash::FxHashSet;
-
-/// Lines between two looks at whether somebody wants to stop.
-pub(crate) const PROGRESS_LINES: u64 = 1 << 16;
 
 /// Import logs into a tracker.
 pub(crate) fn import(
