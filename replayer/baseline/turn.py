@@ -42,7 +42,7 @@ SILENT_S = 600.0  # chosen: a job without a run time that ends no I/O for so lon
 
 _SIGNALLED = re.compile(r"fio: pid=\d+, got signal=(?P<signal>\d+)")
 """As reap_threads() of fio's backend.c puts it."""
-_QUIET = re.compile(r"fio: terminating on signal|fio: pid=|^Starting |^Jobs: |^Laying out ")
+_QUIET = re.compile(r"fio: terminating on signal|fio: pid=|^Starting |^Jobs: |^Laying out |^note: ")
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,8 @@ def _failure(turn: _Turn, final: Snapshot | None, ending: Ending, events: Path) 
     )
     if done or (not code and not ending.errors):
         return None
-    said = next((text for text in ending.messages if text), f"exit code {code}")
+    ended = "it did not end, and was killed" if ending.overdue else f"exit code {code}"
+    said = next((text for text in ending.messages if text), ended)
     message = f"{turn.source}: fio could not run it: {said}"
     everything = " ".join(ending.messages)
     known = (hint for words, hint in _HINTS if words in everything)

@@ -11,13 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-from replayer.engine.fio.amounts import read_seconds
+from replayer.engine.fio.amounts import read_seconds, read_size
 from replayer.engine.fio.jobfile import JobFile, Option, Section
 from replayer.engine.fio.options import ALIASES, ALLOWED, ENGINES, REASONS, Kind
 
 __all__ = ["check_job_file"]
 
 MOST_PROCESSES = 4096  # fio's own bound, REAL_MAX_JOBS in os/os.h
+DEEPEST = 65_536
+"""The kernel's own default for all of a machine (aio-max-nr); fio makes memory for any number."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:%/+*() -]*")
 _FILE_NAME = re.compile(r"[A-Za-z0-9_.+ -]+")
@@ -149,8 +151,15 @@ def _check_pattern(option: Option) -> None:
 def _check_numbers(section: Section) -> None:
     jobs = section.value("numjobs") or "1"
     if not jobs.isdecimal() or not 1 <= int(jobs) <= MOST_PROCESSES:
-        place = next(o.place for o in section.options if o.name == "numjobs")
-        place.refuse(f"numjobs must be from 1 to {MOST_PROCESSES}, got {jobs}")
+        _refuse_number(section, "numjobs", MOST_PROCESSES)
+    under_way = read_size(section.value("iodepth") or "1", None)
+    if under_way is None or not 1 <= under_way <= DEEPEST:
+        _refuse_number(section, "iodepth", DEEPEST)
+
+
+def _refuse_number(section: Section, name: str, most: int) -> NoReturn:
+    found = next(option for option in section.options if option.name == name)
+    found.place.refuse(f"{name} must be from 1 to {most}, got {found.value}")
 
 
 _CHECKS: dict[Kind, Callable[[Option], None]] = {
