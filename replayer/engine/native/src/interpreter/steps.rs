@@ -35,7 +35,11 @@ impl<K: Places> Interpreter<'_, K> {
         let outcome = match ran.and(closed) {
             Ok(()) => ops::OK,
             Err(Halt::Failed | Halt::Unmet) => ops::FAILED,
-            Err(Halt::Cut) => ops::CANCELLED,
+            Err(Halt::Cut) => {
+                // It was broken off now, however long ago its last call ended.
+                self.journal.pass(now_ns());
+                ops::CANCELLED
+            }
         };
         self.verified_end();
         self.journal.end(outcome, self.journal.latest_ns());
