@@ -142,11 +142,14 @@ def _at_begin(
 
 def _moved_back(new: Descriptor, old: Descriptor | None, calls: Sequence[_Call]) -> Descriptor:
     own = [call for call in calls if call.file == new.number]
+    same = old if old is not None and old.link == new.link else None
     jumps = any(call.name in JUMPING for call in own) or (own and _appends(new))
-    if jumps and old is not None and old.link == new.link:
-        return old
+    if jumps and same is not None:
+        return same
     moved = sum(max(call.result, 0) for call in own if call.name in MOVING)
-    return new.model_copy(update={"position": max(new.position - moved, 0)})
+    # What was recorded may have made it longer.
+    gone = same.gone if own and same is not None else new.gone
+    return new.model_copy(update={"position": max(new.position - moved, 0), "gone": gone})
 
 
 def _appends(descriptor: Descriptor) -> bool:

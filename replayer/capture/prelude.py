@@ -2,8 +2,9 @@
 
 A log begins with descriptors that it never saw opened: a server's files, or an output that the
 shell redirected into a root. Each is told in a line of its own, which only the importer knows:
-``inherited(FD<PATH>, FLAGS, POSITION)``, numbers in decimal, the file as ``-y`` names it. Threads
-share the descriptors of their process: a clone tells of each.
+``inherited(FD<PATH>, FLAGS, POSITION)``, numbers in decimal, the file as ``-y`` names it. Of a file
+that had no name any more (``PATH (deleted)``) its size and inode follow. Threads share the
+descriptors of their process: a clone tells of each.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,7 +41,8 @@ def _inherited(descriptors: Iterable[Descriptor]) -> Iterator[str]:
     for each in descriptors:
         if each.link.startswith("/") and not each.link.startswith("/dev/"):
             shown = f"{each.number}<{_quoted(each.link)}>"
-            yield f"inherited({shown}, {int(each.flags, 8)}, {each.position}) = 0"
+            gone = each.gone and f", {each.gone.size}, {each.gone.inode}"
+            yield f"inherited({shown}, {int(each.flags, 8)}, {each.position}{gone or ''}) = 0"
 
 
 def _quoted(link: str) -> str:

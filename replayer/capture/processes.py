@@ -4,6 +4,7 @@ Reading /proc races with the processes: what has gone in between is left out. No
 """
 
 import os
+import stat
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from replayer.measure.frozen import Frozen
 __all__ = [
     "PROC",
     "Descriptor",
+    "GoneFile",
     "ProcessState",
     "ancestors_of",
     "computed_below",
@@ -26,7 +28,16 @@ __all__ = [
 ]
 
 PROC = Path("/proc")
+_GONE = " (deleted)"
+"""What the kernel writes behind the name that an open file had (proc_pid_fd(5))."""
 _CUTIME = 16 - 3  # proc_pid_stat(5) counts from 1, and the name is its second field
+
+
+class GoneFile(Frozen):
+    """A file that is open and was removed, or never had a name."""
+
+    size: int
+    inode: int
 
 
 class Descriptor(Frozen):
@@ -38,6 +49,8 @@ class Descriptor(Frozen):
     position: int
     flags: str
     """Octal, as open(2) takes them."""
+    gone: GoneFile | None = None
+    """Its regular file, if that had no name any more."""
 
 
 class ProcessState(Frozen):
@@ -144,7 +157,18 @@ def read_descriptors(thread: Path) -> Iterator[Descriptor]:
             link=printable(link),
             position=int(facts.get("pos", "0")),
             flags=facts.get("flags", "0"),
+            gone=_read_gone(thread / "fd" / str(number)) if link.endswith(_GONE) else None,
         )
+
+
+def _read_gone(link: Path) -> GoneFile | None:
+    try:
+        facts = link.stat()
+    except OSError:
+        return None  # closed in between
+    if not stat.S_ISREG(facts.st_mode):
+        return None
+    return GoneFile(size=facts.st_size, inode=facts.st_ino)
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from replayer.capture import positions
 from replayer.capture.positions import Positions
-from replayer.capture.processes import Descriptor, ProcessState
+from replayer.capture.processes import Descriptor, GoneFile, ProcessState
 
 NS_PER_S = 10**9
 TRACER = 99
@@ -129,3 +129,23 @@ def test_where_nothing_was_attached_what_was_noted_before_stands(
     noted.note(TRACER)
     (at_begin,) = noted.at_begin(tmp_path / "no-log")
     assert at_begin.descriptors[0].position == 40
+
+
+def test_a_removed_file_has_the_size_from_before_what_was_recorded(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def sized(process: ProcessState, size: int) -> ProcessState:
+        (one,) = process.descriptors
+        removed = one.model_copy(update={"gone": GoneFile(size=size, inode=9)})
+        return process.model_copy(update={"descriptors": (removed,)})
+
+    looks = [sized(state(a=(3, 40, "01")), 40), sized(state(a=(3, 50, "01")), 50)]
+    for lines, size in (([], 50), ([line(5, 'write(3</srv/a>, "", 10)', "10")], 40)):
+        noted = Positions([looks[0]])
+        monkeypatch.setattr(positions, "is_running", lambda _: True)
+        monkeypatch.setattr(positions, "tracer_of", lambda _: TRACER)
+        monkeypatch.setattr(positions, "read_descriptors", lambda _: looks[1].descriptors)
+        noted.note(TRACER)
+        (tmp_path / "log").write_text("".join(lines))
+        (at_begin,) = noted.at_begin(tmp_path / "log")
+        assert at_begin.descriptors[0].gone == GoneFile(size=size, inode=9)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from replayer.capture.prelude import write_prelude
-from replayer.capture.processes import Descriptor, ProcessState
+from replayer.capture.processes import Descriptor, GoneFile, ProcessState
 from replayer.capture.sidecar import TimeState
 
 
@@ -55,3 +55,13 @@ def test_threads_share_what_their_process_has_open(tmp_path: Path) -> None:
     ]
     assert calls[1][1].endswith("= 8 <0.000000000>")
     assert "CLONE_FILES" in calls[2][1]
+
+
+def test_a_file_that_was_removed_has_its_size_and_inode(tmp_path: Path) -> None:
+    before = state("/srv/a (deleted)")
+    (descriptor,) = before.descriptors
+    gone = descriptor.model_copy(update={"gone": GoneFile(size=5000, inode=12)})
+    states = [before.model_copy(update={"descriptors": (gone,)})]
+    write_prelude(tmp_path / "p", states, TimeState(wall_ns=0, monotonic_ns=0))
+    text = (tmp_path / "p").read_text()
+    assert " inherited(0</srv/a (deleted)>, 1025, 77, 5000, 12) = 0 <" in text

@@ -242,6 +242,8 @@ pub(crate) enum Kind<'a> {
         file: FileArg<'a>,
         flags: i64,
         offset: i64,
+        /// Of a file that had been removed: its size, and which one it was.
+        gone: Option<Gone>,
     },
     /// `F_SETFD`, FIOCLEX and the like: an op, and state.
     SetOnExec {
@@ -283,6 +285,14 @@ impl Kind<'_> {
             _ => false,
         }
     }
+}
+
+/// A file that had no name any more when a capture looked at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Gone {
+    pub(crate) size: i64,
+    /// Tells apart those that had one name after another.
+    pub(crate) inode: i64,
 }
 
 /// What happens to a descriptor at execve.

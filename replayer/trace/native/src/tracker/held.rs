@@ -1,7 +1,7 @@
 //! What descriptors hold: as it was followed, and as the log shows it.
 
-use crate::call::{Call, FileArg, FileKind, OnExec};
-use crate::constants::{O_APPEND, O_CLOEXEC};
+use crate::call::{Call, FileArg, FileKind, Gone, OnExec};
+use crate::constants::{O_APPEND, O_CLOEXEC, O_TMPFILE};
 use crate::paths::PathId;
 use crate::scope::Spot;
 use crate::tasks::Held;
@@ -10,6 +10,8 @@ use crate::tree::{Found, NodeId};
 
 /// Why nothing is made again with a descriptor whose opening the log does not show.
 const RECEIVED: &str = "descriptor that was received";
+/// Why not with one whose file has no name: nothing tells when it was opened.
+const REMOVED: &str = "file that had been removed before";
 
 impl Tracker {
     /// What a descriptor holds; one that the log shows but never opened was open before.
@@ -98,15 +100,20 @@ impl Tracker {
         if let Some(description) = self.files.get_mut(id) {
             description.offset = None;
             description.untold = self.tree.is_special(description.node);
-            let told = (!description.untold).then_some(Adopted {
-                path,
-                slot: description.slot,
-                known: None,
-            });
-            self.adopted.extend(told);
         }
-        self.counts.inherited += 1;
+        self.open_before(id);
         Held::Inside(id)
+    }
+
+    /// A description was open before: an event will tell, before the first that uses it.
+    pub(crate) fn open_before(&mut self, id: u32) {
+        self.counts.inherited += 1;
+        let told = self.files.get(id).filter(|open| !open.untold);
+        self.adopted.extend(told.map(|open| Adopted {
+            path: open.path,
+            slot: open.slot,
+            known: None,
+        }));
     }
 
     /// Take a descriptor that cannot have been open at the begin of the trace for one that was received (`SCM_RIGHTS`,
@@ -121,7 +128,8 @@ impl Tracker {
             description.place == path && (description.node == node) != deleted
         });
         let Some(id) = id else {
-            return Held::Lost(RECEIVED);
+            let before = deleted && self.was_never_met(path);
+            return Held::Lost(if before { REMOVED } else { RECEIVED });
         };
         self.files.hold(id);
         if let Some(description) = self.files.get_mut(id) {
@@ -130,13 +138,28 @@ impl Tracker {
         Held::Inside(id)
     }
 
+    /// Whether no event has made, found or removed a name.
+    fn was_never_met(&mut self, path: PathId) -> bool {
+        match self.tree.find(&self.scope.paths, path, false) {
+            Found::Absent(directory, name) | Found::Unknown(directory, name) => {
+                self.tree.entry(directory, name).is_none()
+            }
+            Found::NoDirectory { known, .. } => !known,
+            Found::Node(..) | Found::NotDirectory | Found::Loop => false,
+        }
+    }
+
     /// A descriptor was open before the log began, with these flags and at this position.
     pub(crate) fn inherited(
         &mut self,
         call: &Call<'_>,
         file: FileArg<'_>,
         (flags, offset): (i64, i64),
+        gone: Option<Gone>,
     ) {
+        if let Some(gone) = gone {
+            self.stand_in(call.task, file, gone);
+        }
         let Some(Held::Inside(id)) = self.held(call.task, file) else {
             self.counts.out_of_scope.add(call.name);
             return;
@@ -144,6 +167,12 @@ impl Tracker {
         self.counts.followed.add(call.name);
         let Some(description) = self.files.get_mut(id) else {
             return;
+        };
+        // Its stand-in has a name, whatever it was opened with.
+        let flags = if flags & O_TMPFILE == O_TMPFILE {
+            flags & !O_TMPFILE
+        } else {
+            flags
         };
         description.offset = Some(offset);
         description.appends = flags & O_APPEND != 0;

@@ -7,6 +7,7 @@
 mod copy;
 mod file;
 mod gauge;
+mod gone;
 mod held;
 mod naming;
 mod open;

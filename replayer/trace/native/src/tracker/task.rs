@@ -136,7 +136,8 @@ impl Tracker {
                 file,
                 flags,
                 offset,
-            } => self.inherited(call, *file, (*flags, *offset)),
+                gone,
+            } => self.inherited(call, *file, (*flags, *offset), *gone),
             Kind::CloseRange {
                 first,
                 last,

@@ -6,7 +6,7 @@ mod path;
 mod time;
 
 use crate::bytes::{cut, find, from, number};
-use crate::call::{Args, Kind, Shares};
+use crate::call::{Args, Gone, Kind, Shares};
 use crate::constants::{CLONE_FILES, CLONE_FS, CLONE_VFORK, S_IFSOCK, lenient_flags};
 use crate::formats::strace::decode::{file as on_file, path as on_path, time as on_time};
 use crate::formats::strace::scan::Scanned;
@@ -118,6 +118,9 @@ fn inherited<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
         file: file(call.args.get(0))?,
         flags: number(call.args.get(1))?,
         offset: number(call.args.get(2))?,
+        gone: number(call.args.get(3))
+            .zip(number(call.args.get(4)))
+            .map(|(size, inode)| Gone { size, inode }),
     })
 }
 
