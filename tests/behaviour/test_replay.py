@@ -260,3 +260,20 @@ def test_an_event_log_needs_an_empty_folder(shell: Shell) -> None:
     done = shell.run("replay", "wordpress/login", "--event-log", ".")
     assert done.code == 2
     assert "an event log needs an empty folder" in done.err
+
+
+def test_names_like_those_of_other_users_are_refused_where_there_are_others(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    script = "cd root; echo x > a; echo y > a~1; cat a a~1; rm a a~1"
+    shell.run("capture", "-o", "trace", "--root", "root", "--", "sh", "-c", script)
+    words = ("replay", "trace", "--target", shell.target(), "--json")
+    found = results(shell.run(*words))
+    assert found["matched"] == found["compared"] > 0
+    for more in (("-u", "2"), ("--loops", "2"), ("-t", "1s")):
+        done = shell.run(*words, *more)
+        first, hint = done.err.strip().splitlines()
+        assert done.code == 2
+        assert first.startswith("replayer: trace: its files would share names")
+        assert first.endswith(": root/a~1 is what one of these calls its root/a")
+        assert hint.startswith("hint: ")
+        assert "-u 1 --loops 1" in hint

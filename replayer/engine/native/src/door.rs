@@ -21,6 +21,7 @@ impl From<Error> for PyErr {
     fn from(error: Error) -> PyErr {
         match error {
             Error::Value(message) => PyValueError::new_err(message),
+            Error::Hinted { message, hint } => PyValueError::new_err((message, hint)),
             Error::State(message) => PyRuntimeError::new_err(message),
             Error::Os { errno, path } => os_error(errno.raw_os_error(), path),
         }
@@ -79,7 +80,8 @@ impl Plan {
     fn new(py: Python<'_>, document: &[u8], traces: Vec<String>) -> PyResult<Plan> {
         let program = py.detach(|| -> crate::error::Result<_> {
             let mut program = parse_plan(document)?;
-            program.replays.open(&traces, program.users)?;
+            let audience = program.audience();
+            program.replays.open(&traces, audience)?;
             program.verify = program.verify.map(Identity::drawn);
             Ok(program)
         })?;

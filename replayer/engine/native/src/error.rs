@@ -7,6 +7,9 @@ pub(crate) enum Error {
     /// An argument breaks the contract: `ValueError`.
     #[error("{0}")]
     Value(String),
+    /// The same, with what to do about it: a `ValueError` of two arguments.
+    #[error("{message}")]
+    Hinted { message: String, hint: &'static str },
     /// The call does not fit the state: `RuntimeError`.
     #[error("{0}")]
     State(String),
@@ -27,6 +30,13 @@ impl Error {
 
     pub(crate) fn value(message: impl Into<String>) -> Error {
         Error::Value(message.into())
+    }
+
+    pub(crate) fn hinted(message: impl Into<String>, hint: &'static str) -> Error {
+        Error::Hinted {
+            message: message.into(),
+            hint,
+        }
     }
 
     pub(crate) fn state(message: impl Into<String>) -> Error {

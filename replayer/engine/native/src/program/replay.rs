@@ -27,6 +27,24 @@ pub(crate) enum ReplayPace {
     Timed,
 }
 
+/// Who plays the traces of a plan.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Audience {
+    pub(crate) users: u32,
+    pub(crate) performances: Performances,
+}
+
+/// How often a trace is played in a segment, by all users together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Performances {
+    /// It has the recorded names.
+    One,
+    /// All but the first have names of their own.
+    Many,
+}
+
+const ONCE: &str = "have one user play the whole trace once: -u 1 --loops 1, without --requests";
+
 /// The reels that a step draws from: none until they are compiled.
 #[derive(Debug, Default)]
 pub(crate) struct ReelGroup {
@@ -98,7 +116,7 @@ impl Replays {
     }
 
     /// Open the folders of all traces, in the order of their names.
-    pub(crate) fn open(&mut self, folders: &[String], users: u32) -> Result<()> {
+    pub(crate) fn open(&mut self, folders: &[String], audience: Audience) -> Result<()> {
         if folders.len() != self.traces.len() {
             return Err(Error::value(format!(
                 "plan: traces: needs the folders of {} traces, got {}",
@@ -109,7 +127,11 @@ impl Replays {
         for (number, (trace, folder)) in self.traces.iter().zip(folders).enumerate() {
             let fault = |message| Error::value(format!("plan: traces[{number}]: {message}"));
             let source = Source::open(folder, &trace.directory, &trace.sha256).map_err(fault)?;
-            self.sources.push(source.shared_by(users));
+            if audience.performances == Performances::Many {
+                let unfit = |message| Error::hinted(format!("{folder}: {message}"), ONCE);
+                source.atlas.check_names().map_err(unfit)?;
+            }
+            self.sources.push(source.shared_by(audience.users));
         }
         self.check_labels()?;
         for (number, (trace, source)) in (0_u16..).zip(self.traces.iter().zip(&self.sources)) {

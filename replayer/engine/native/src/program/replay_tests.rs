@@ -1,5 +1,6 @@
 //! Plans that name traces: what is refused, and what is laid out.
 
+use crate::error::Error;
 use crate::layout::lay_out;
 use crate::layout::verify;
 use crate::plan::parse_plan;
@@ -50,7 +51,8 @@ fn opened(trace: &Path, requests: &[Value]) -> Result<Program, String> {
     let sha256 = Trace::open(trace).unwrap().sha256();
     let mut program = parse_plan(document(&sha256, requests).to_string().as_bytes()).unwrap();
     let folders = [trace.to_str().unwrap().to_owned()];
-    let opened = program.replays.open(&folders, program.users);
+    let audience = program.audience();
+    let opened = program.replays.open(&folders, audience);
     opened.map(|()| program).map_err(|error| error.to_string())
 }
 
@@ -165,12 +167,60 @@ fn another_trace_than_the_plan_names_is_refused() {
     let text = document(&"0".repeat(64), &[Value::Null]).to_string();
     let mut program = parse_plan(text.as_bytes()).unwrap();
     let folders = [trace.to_str().unwrap().to_owned()];
-    let refusal = program.replays.open(&folders, 1).unwrap_err().to_string();
+    let audience = program.audience();
+    let refusal = program
+        .replays
+        .open(&folders, audience)
+        .unwrap_err()
+        .to_string();
     assert!(refusal.contains("plan: traces[0]: "), "{refusal}");
     assert!(refusal.contains("SHA-256"), "{refusal}");
-    let refusal = program.replays.open(&[], 1).unwrap_err().to_string();
+    let refusal = program.replays.open(&[], audience).unwrap_err().to_string();
     assert_eq!(
         refusal,
         "plan: traces: needs the folders of 1 traces, got 0"
     );
+}
+
+/// Two names, one of which is the other one of a second user.
+const ALIKE: &str = "\
+10 1700000000.000000 openat(AT_FDCWD, \"/r/a\", O_WRONLY|O_CREAT|O_EXCL, 0600) = 3 <0.000010>
+10 1700000000.000100 close(3) = 0 <0.000010>
+10 1700000000.000200 stat(\"/r/a~1\", 0x7ffc) = -1 ENOENT (No such file or directory) <0.000010>
+";
+
+#[test]
+fn names_that_look_like_those_of_others_are_refused_where_there_are_others() {
+    let (_folder, trace) = imported(ALIKE, "");
+    let sha256 = Trace::open(&trace).unwrap().sha256();
+    let folders = [trace.to_str().unwrap().to_owned()];
+    let whole = document(&sha256, &[Value::Null]);
+    let twice = document(&sha256, &[Value::Null, Value::Null]);
+    let by = |document: &Value, users: u32, loops: Value| {
+        let mut document = document.clone();
+        document["users"] = json!(users);
+        document["stop"]["transactions"] = loops;
+        document["stop"]["duration_ns"] = json!(1_000_000_000);
+        let mut program = parse_plan(document.to_string().as_bytes()).unwrap();
+        let audience = program.audience();
+        program.replays.open(&folders, audience)
+    };
+    by(&whole, 1, json!(1)).unwrap();
+    for (document, users, loops) in [
+        (&whole, 2, json!(1)),
+        (&whole, 1, json!(2)),
+        (&whole, 1, Value::Null),
+        (&twice, 1, json!(1)),
+    ] {
+        let refusal = by(document, users, loops).unwrap_err();
+        let Error::Hinted { message, hint } = refusal else {
+            panic!("{refusal}")
+        };
+        assert!(
+            message.ends_with("r/a~1 is what one of these calls its r/a"),
+            "{message}"
+        );
+        assert!(message.starts_with(&folders[0]), "{message}");
+        assert!(hint.contains("-u 1 --loops 1"), "{hint}");
+    }
 }

@@ -3,6 +3,7 @@
 use crate::path;
 use crate::replay::names::NAME_BYTES;
 use replayer_trace::{Trace, TreeEntry};
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// The longest suffix of a performance: `~` and a 32-bit number, `.` and a 64-bit one.
@@ -68,7 +69,6 @@ impl Atlas {
         atlas.mark();
         let mutable = paths.iter().map(|named| named.label == SHARED_MUTABLE);
         atlas.find_crowded(mutable);
-        atlas.check_names()?;
         Ok(atlas)
     }
 
@@ -228,16 +228,22 @@ impl Atlas {
         (marks < 2).then(|| u32::try_from(mark).unwrap_or(0))
     }
 
-    /// Refuse names that two performances would share.
-    fn check_names(&self) -> Result<(), String> {
+    /// A path as the trace has it.
+    fn shown<'p>(&self, path: &'p [u8]) -> Cow<'p, str> {
+        String::from_utf8_lossy(path.get(self.prefix..).unwrap_or(path))
+    }
+
+    /// Refuse names that two performances would share: where there is only one, none does.
+    pub(crate) fn check_names(&self) -> Result<(), String> {
         let mut long = HashSet::new();
         let room = NAME_BYTES - SUFFIX_BYTES;
         for top in self.tops.keys() {
             let (home, name) = (parent(top).len(), top.len() - parent(top).len());
             if name > room && !long.insert(top.get(..home + room)) {
                 return Err(format!(
-                    "two names begin alike and are too long to be told apart, one is {}",
-                    String::from_utf8_lossy(top)
+                    "its files would share names with those of other performances: {} is too long for a suffix, and another \
+                     name begins alike",
+                    self.shown(top)
                 ));
             }
         }
@@ -246,9 +252,9 @@ impl Atlas {
             let of = of_suffixed(path).filter(|of| self.own_end_of(of) == of.len());
             if let Some(of) = of {
                 return Err(format!(
-                    "{} looks like the name that another performance gives to {}",
-                    String::from_utf8_lossy(path),
-                    String::from_utf8_lossy(of)
+                    "its files would share names with those of other performances: {} is what one of these calls its {}",
+                    self.shown(path),
+                    self.shown(of)
                 ));
             }
         }
