@@ -75,7 +75,7 @@ def test_nothing_runs_and_nothing_is_made_when_a_file_is_refused(
             "fio does not take rw=nonsense\nhint: possible: read, write, trim, randread",
         ),
         ("bs=0", "fio does not take bs=0: min value out of range: 0 (1 min)"),
-        ("iodepth=0", "fio does not take iodepth=0: min value"),
+        ("iodepth=0", "iodepth must be from 1 to 65536, got 0"),
         ("buffer_compress_percentage=150", "out of range: 150 (100 max)"),
         ("verify=foo", "fio does not take verify=foo\nhint: possible: 0, md5"),
         ("rwmixread=200", "fio does not take rwmixread=200: max value"),
