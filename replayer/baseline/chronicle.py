@@ -7,7 +7,7 @@ from typing import Literal
 from replayer.baseline.jobs import document_of, fingerprint_of
 from replayer.baseline.order import Order
 from replayer.baseline.promises import warnings_of
-from replayer.engine.fio import JobFile, Program, depth, processes, seconds_needed
+from replayer.engine.fio import JobFile, Program, depth, processes_at_once, seconds_needed
 from replayer.errors import ReplayerError
 from replayer.load import marker
 from replayer.measure import (
@@ -108,7 +108,7 @@ def _load_facts(files: Sequence[JobFile], rounds: int) -> LoadFacts:
     depths = sorted({depth(section) for section in sections})
     shown = " to ".join(dict.fromkeys(map(str, (depths[0], depths[-1]))))
     return LoadFacts(
-        users=max(sum(processes(section) for section in file.sections) for file in files),
+        users=max(map(processes_at_once, files)),
         loop="closed",
         pace=f"fio, {shown} I/Os under way in each process, the next as soon as one has ended",
         rounds=rounds,

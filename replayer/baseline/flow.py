@@ -32,7 +32,7 @@ from replayer.engine.fio import (
     Recorder,
     check_values,
     find_fio,
-    processes,
+    processes_at_once,
     render_job_file,
     seconds_needed,
 )
@@ -88,11 +88,7 @@ class _Baseline:
 
     def _turn(self, segment: Segment, file: JobFile, ground: Ground) -> None:
         folder, names = ground.prepare(file), [section.name for section in file.sections]
-        self.recorder.begin_segment(
-            segment,
-            sum(processes(section) for section in file.sections),
-            file.sections,
-        )
+        self.recorder.begin_segment(segment, processes_at_once(file), file.sections)
         turn = f"round {segment.round + 1} of {self.rounds}, " if self.rounds > 1 else ""
         self.telling.begin(f"{turn}{ground.name}, {', '.join(names)}", segment.target, file)
         telling = self.telling

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from replayer.engine.fio import Gain, JobFile, processes
+from replayer.engine.fio import Gain, JobFile, processes_at_once
 from replayer.load.ledger import Ledger
 from replayer.load.progress import Tick, make_progress
 from replayer.measure import format_time_ns
@@ -33,7 +33,7 @@ class Telling:
     def begin(self, phase: str, target: int, file: JobFile) -> None:
         """A turn begins."""
         self._phase, self._target = phase, target
-        self._users = sum(processes(section) for section in file.sections)
+        self._users = processes_at_once(file)
         self.show([], None)
 
     def show(self, gains: list[Gain], left_s: float | None) -> None:

@@ -1,7 +1,7 @@
 """The report as CSV: one line per run, target, round, transaction and op, times in nanoseconds.
 
-The round is ``all`` for all of them together. A figure that the sample does not support is an empty
-cell.
+The round is ``all`` for all of them together, and the transaction for ops over all of them; calls
+outside of any have ``no transaction``. A figure that the sample does not support is an empty cell.
 """
 
 import csv
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from replayer.measure import Performance, RoundSummary, Statistics, TransactionSummary
 from replayer.report.document import Document
+from replayer.report.figures import NO_TRANSACTION
 
 __all__ = ["CSV_COLUMNS", "render_csv"]
 
@@ -45,6 +46,8 @@ def _rows(part: RoundSummary) -> Iterator[tuple[_Cell, ...]]:
             yield (transaction.name, "event.lag", *none, *_times(transaction.event_lag))
         for op in transaction.ops:
             yield (transaction.name, op.op, *_counts(op, None), *_times(op.time))
+    for op in part.outside:
+        yield (NO_TRANSACTION, op.op, *_counts(op, None), *_times(op.time))
     for op in part.ops:
         yield ("all", op.op, *_counts(op, None), *_times(op.time))
 

@@ -30,7 +30,7 @@ from replayer.study.catalogue import load_study
 from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_length, step_words
 from replayer.study.journal import Attempt, Journal, State, create_journal, open_journal
 from replayer.study.model import Step, Study
-from replayer.study.remains import SETTLED, adopt, find_left, has_measured
+from replayer.study.remains import SETTLED, adopt, find_left, finished_code, has_measured
 
 __all__ = ["Order", "able", "announce", "exit_code_of", "resume_study", "run_study"]
 
@@ -207,6 +207,9 @@ def _judged(
 ) -> Attempt:
     """Return how an attempt went, from how its command ended."""
     if interruption.level > Level.NONE:
+        found = finished_code(folder)  # it may have measured all, and was about to remove its files
+        if found in SETTLED:
+            return Attempt(folder=folder.name, done=True, code=found, says=left_out)
         return Attempt(folder=folder.name, done=False, says="interrupted")
     if cut:
         killed = "did not end in time and was killed"

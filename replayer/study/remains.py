@@ -18,7 +18,7 @@ from replayer.measure.run import is_alive
 from replayer.study.journal import Attempt, Journal
 from replayer.verdict import judge
 
-__all__ = ["SETTLED", "adopt", "find_left", "has_measured"]
+__all__ = ["SETTLED", "adopt", "find_left", "finished_code", "has_measured"]
 
 SETTLED = frozenset({0, 1, 4})
 """Exit codes after which a step is not tried again: it ran, whatever it proved."""
@@ -40,9 +40,8 @@ def adopt(journal: Journal, step: str, say: Callable[[str], None]) -> None:
         if not (folder / "run.json").exists():  # it was killed before there was a run
             continue
         _wait_for(load_run(folder), say)
-        record = load_run(folder)
-        if record.status == "finished":
-            code = judge(record, summarise(record)).exit_code
+        code = finished_code(folder)
+        if code is not None:
             says = "it ended after its study was killed"
             done = code in SETTLED
             journal.note(step, Attempt(folder=folder.name, done=done, code=code, says=says))
@@ -53,6 +52,14 @@ def has_measured(folder: Path) -> bool:
     with suppress(OSError, ValueError, KeyError):
         return bool(json.loads((folder / "run.json").read_text())["status"] != "running")
     return False
+
+
+def finished_code(folder: Path) -> int | None:
+    """Return what the record of a run that finished comes to as an exit code; None of any other."""
+    if not has_measured(folder):
+        return None
+    record = load_run(folder)
+    return judge(record, summarise(record)).exit_code if record.status == "finished" else None
 
 
 def find_left(folder: Path, targets: Sequence[str]) -> tuple[str, ...]:

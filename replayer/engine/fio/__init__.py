@@ -4,7 +4,13 @@ fio's own processes touch the mount; nothing here does. Results go into the run 
 that the native engine writes, and from there to every report.
 """
 
-from replayer.engine.fio.amounts import bytes_needed, depth, processes, seconds_needed
+from replayer.engine.fio.amounts import (
+    bytes_needed,
+    depth,
+    processes,
+    processes_at_once,
+    seconds_needed,
+)
 from replayer.engine.fio.checking import check_job_file
 from replayer.engine.fio.clock import verifies_after
 from replayer.engine.fio.jobfile import JobFile, JobFileError, Section, parse_job_file
@@ -42,6 +48,7 @@ __all__ = [
     "parse_job_file",
     "parse_snapshot",
     "processes",
+    "processes_at_once",
     "render_job_file",
     "scaled",
     "seconds_needed",

@@ -5,10 +5,20 @@ fio(1), 'Parameter types' (kb_base) and 'time'.
 """
 
 import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from replayer.engine.fio.jobfile import JobFile, Section
 
-__all__ = ["bytes_needed", "depth", "processes", "read_seconds", "read_size", "seconds_needed"]
+__all__ = [
+    "bytes_needed",
+    "depth",
+    "processes",
+    "processes_at_once",
+    "read_seconds",
+    "read_size",
+    "seconds_needed",
+]
 
 _AMOUNT = re.compile(r"(?P<number>0x[0-9a-f]+|[0-9]+)(?P<unit>[a-z]*)")
 _POWERS = {"": 0, "b": 0, **{unit: power for power, unit in enumerate("kmgtp", start=1)}}
@@ -58,6 +68,32 @@ def read_seconds(text: str) -> float | None:
 def processes(section: Section) -> int:
     """Return how many processes a job has."""
     return int(section.value("numjobs") or "1")
+
+
+def processes_at_once(file: JobFile) -> int:
+    """Return how many processes of a job file work at the same time, at most.
+
+    Jobs never run beside those behind the next stonewall, nor beside one that they wait for.
+    """
+    return max(map(_at_once, _groups(file.sections)), default=0)
+
+
+def _groups(sections: Sequence[Section]) -> Iterator[Sequence[Section]]:
+    """Yield the jobs between one stonewall and the next."""
+    walls = [at for at, section in enumerate(sections) if at and section.switched_on("stonewall")]
+    for begin, end in pairwise([0, *walls, len(sections)]):
+        yield sections[begin:end]
+
+
+def _at_once(group: Sequence[Section]) -> int:
+    names = {section.name for section in group}
+
+    def most(section: Section) -> int:
+        """Return how many a job has at once, or all together that wait for its end."""
+        waiting = (each for each in group if each.value("wait_for") == section.name)
+        return max(processes(section), sum(map(most, waiting)))
+
+    return sum(most(each) for each in group if each.value("wait_for") not in names)
 
 
 def depth(section: Section) -> int:

@@ -122,6 +122,21 @@ def test_the_time_of_a_file_counts_what_waits_one_after_the_other(
     assert fio.seconds_needed(check(text)) == seconds
 
 
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("[a]\nnumjobs=2\n[b]\n", 3),
+        ("[a]\nnumjobs=2\n[b]\nstonewall\nnumjobs=3\n[c]\n[d]\nstonewall\n", 4),
+        ("[global]\nstonewall\n[a]\n[b]\n[c]\nnumjobs=2\n", 2),
+        ("[a]\nnumjobs=2\n[b]\nwait_for=a\n[c]\nwait_for=a\nnumjobs=4\n[d]\n", 6),
+        ("[a]\nnumjobs=4\n[b]\nwait_for=a\n[c]\nwait_for=b\nnumjobs=3\n", 4),
+        ("[a]\n[b]\nstonewall\nwait_for=a\nnumjobs=2\n[c]\n", 3),
+    ],
+)
+def test_jobs_that_never_run_together_are_not_counted_together(text: str, most: int) -> None:
+    assert fio.processes_at_once(check(text)) == most
+
+
 def test_a_device_that_the_user_named_may_stand_in_the_file_and_no_other() -> None:
     parsed = fio.parse_job_file("[a]\nrw=read\nfilename=/dev/vdz\n", "x.fio", {})
     checked = fio.check_job_file(parsed, Path("/dev/vdz"))

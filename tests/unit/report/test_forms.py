@@ -344,6 +344,12 @@ def test_calls_outside_of_transactions_are_in_every_form_that_people_read(tmp_pa
     assert "| no transaction | 43 | 39 | 43/s |" in markdown
     assert "| · stat | 39 | 39 | 39/s |" in markdown
     assert "no transaction/stat" in report.render_html([record])
+    rows = csv.DictReader(io.StringIO(report.render_csv(found)))
+    own = [row for row in rows if (row["transaction"], row["round"]) == ("no transaction", "all")]
+    assert [(row["op"], row["count"], row["errors"]) for row in own] == [
+        ("stat", "39", "39"),
+        ("write", "4", "0"),
+    ]
     document = json.loads(report.render_json(found))
     jsonschema.validate(document, report.run_schema())
     (target,) = document["summary"]["targets"]

@@ -1,6 +1,7 @@
 """What attempts at steps leave behind: results that nobody has noted, and folders on targets."""
 
 import json
+import signal
 import subprocess
 from pathlib import Path
 
@@ -89,6 +90,21 @@ def test_a_step_whose_time_is_over_is_asked_to_end_unless_it_removes_its_folders
     found = flow._wait(process, Interruption(), tmp_path / "writes-1", limit_s=0.0)  # noqa: SLF001
     assert found == cut
     assert (process.returncode == 0) != cut
+
+
+@pytest.mark.parametrize(
+    ("status", "done", "code"), [("finished", True, 0), ("interrupted", False, None)]
+)
+def test_a_step_that_measured_all_before_the_user_ended_the_study_is_done(
+    tmp_path: Path, status: str, *, done: bool, code: int | None
+) -> None:
+    write_attempt(tmp_path / "writes-1", status)
+    interruption = Interruption()
+    interruption.ask()
+    attempt = flow._judged(  # noqa: SLF001
+        tmp_path / "writes-1", -signal.SIGINT, interruption, None, cut=False
+    )
+    assert (attempt.done, attempt.code) == (done, code)
 
 
 def test_a_study_whose_folder_cannot_be_made_blames_the_environment(tmp_path: Path) -> None:
