@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// What an input of a few kilobytes may take, on a busy machine (chosen).
 const LONGEST: Duration = Duration::from_secs(5);
 
-const TOKENS: [&str; 42] = [
+const TOKENS: [&str; 46] = [
     " <unfinished ...>\n",
     "<... read resumed>",
     "<... close resumed>) = 0\n",
@@ -50,6 +50,10 @@ const TOKENS: [&str; 42] = [
     "mkdir(\"/r/www\", 0755) = 0\n",
     "rmdir(\"/r\") = 0\n",
     "chdir(\"/r/loop/loop\") = 0\n",
+    "inherited(3</r/d/f (deleted)>, 32770, 100, 5000, 12) = 0\n",
+    "openat(AT_FDCWD, \"/r\", O_RDWR|O_TMPFILE, 0600) = 3</r/#9>(deleted)\n",
+    "linkat(AT_FDCWD, \"/proc/self/fd/3\", AT_FDCWD, \"/r/g\", AT_SYMLINK_FOLLOW) = 0\n",
+    "setxattr(\"/r/www\", \"system.posix_acl_access\", \"\\2\\0\\0\\0\", 4, 0) = 0\n",
     "unlink(\"www\") = 0\n",
     "O_CREAT|O_TRUNC",
     "O_DIRECTORY",
