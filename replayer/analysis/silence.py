@@ -18,6 +18,8 @@ __all__ = ["find_silences"]
 
 SHORTEST_S = 2.0  # chosen: a user notices; shorter ones are in the percentiles
 LEAST_EXPECTED = 30.0  # chosen: by chance alone nothing would end 1 time in e^30
+ROUNDED = 0.001
+"""By how much a histogram rounds the longest time of an interval up at most: three digits."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,10 @@ def _silences(record: RunRecord, segment: Segment, name: str) -> Iterator[Silenc
 
 def _stalled(gap: _Gap, events: Iterable[Event], target: int) -> _Call | None:
     """Return the silence of the call that lasted longest in a gap, if it is long enough."""
-    calls = [*_calls(gap, events, target), _Call(gap.longest(), None, None)]
+    calls = [*_calls(gap, events, target)]
+    # An event as long as the longest call is of that very call, and knows when, where and what.
+    if all(_length(call.span) < gap.longest_s * (1 - ROUNDED) for call in calls):
+        calls.append(_Call(gap.longest(), None, None))
     silences = [replace(call, span=gap.under(call.span)) for call in calls]
     longest = max(silences, key=lambda call: _length(call.span))
     return longest if _length(longest.span) >= SHORTEST_S else None

@@ -5,7 +5,7 @@ import json
 import sys
 from pathlib import Path
 
-from replayer.doctor import Examination, examine, render_examination
+from replayer.doctor import Examination, Probe, examine, render_examination, run_probe
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines
 from replayer.load.interruption import Interruption, Level
 
@@ -31,15 +31,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Examine the paths one after another; one that cannot be examined keeps no other from it."""
+    """Examine the paths one after another; one that cannot be examined keeps no other from it.
+
+    What cannot be probed, such as a mount for reading, is told of all the same.
+    """
     found: list[Examination] = []
     codes: list[int] = []
     interruption = Interruption()
     interruption.watch()
     for path in arguments.paths:
         try:
-            found.append(_examined(path, arguments, interruption))
-            codes.append(EXIT_ENVIRONMENT if _has_failed(found[-1]) else 0)
+            found.append(examine(path, interruption))
+            if arguments.probe_s is not None:
+                probe = _probed(path, arguments.probe_s, interruption)
+                found[-1] = found[-1].model_copy(update={"probe": probe})
+                codes.append(EXIT_ENVIRONMENT if _has_failed(probe) else 0)
         except ReplayerError as error:
             print(in_lines(error), file=sys.stderr, flush=True)
             codes.append(error.exit_code)
@@ -53,13 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
     return max(codes, default=0)
 
 
-def _examined(path: Path, arguments: argparse.Namespace, interruption: Interruption) -> Examination:
-    if arguments.probe_s is not None and sys.stderr.isatty():
-        print(f"probing {path} for {arguments.probe_s:g} s …", file=sys.stderr)
-    return examine(path, arguments.probe_s, interruption)
+def _probed(path: Path, seconds: float, interruption: Interruption) -> Probe:
+    if sys.stderr.isatty():
+        print(f"probing {path} for {seconds:g} s …", file=sys.stderr)
+    return run_probe(path, interruption, seconds)
 
 
-def _has_failed(found: Examination) -> bool:
+def _has_failed(probe: Probe) -> bool:
     """Whether the mount refused calls of the probe, or did not answer them."""
-    probe = found.probe
-    return probe is not None and (bool(probe.hung) or any(op.errors for op in probe.ops))
+    return bool(probe.hung) or any(op.errors for op in probe.ops)

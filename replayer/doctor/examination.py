@@ -7,7 +7,7 @@ from pathlib import Path
 
 from replayer.doctor.advice import Advice, Service
 from replayer.doctor.php import PHP_ADVICE
-from replayer.doctor.probe import Probe, run_probe
+from replayer.doctor.probe import Probe
 from replayer.doctor.rules import advise, service_of
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption
@@ -37,16 +37,15 @@ class Examination(Frozen):
     advice: tuple[Advice, ...]
     php: tuple[Advice, ...]
     """For those who run PHP from it; empty for local file systems."""
-    probe: Probe | None
-    """Null: it was not asked for."""
+    probe: Probe | None = None
+    """Null: it was not asked for, or could not be made."""
 
 
-def examine(path: Path, probe_s: float | None, interruption: Interruption) -> Examination:
-    """Examine the mount that a folder lies on.
+def examine(path: Path, interruption: Interruption) -> Examination:
+    """Examine the mount that a folder lies on, with no call but statfs.
 
     Args:
         path: A folder on it.
-        probe_s: How long to probe; None makes no call but statfs.
         interruption: Ends it early.
 
     Raises:
@@ -60,7 +59,6 @@ def examine(path: Path, probe_s: float | None, interruption: Interruption) -> Ex
         guarantee=guarantee,
         advice=advise(mount),
         php=() if guarantee.fsync in LOCAL else PHP_ADVICE,
-        probe=None if probe_s is None else run_probe(path, interruption, probe_s),
     )
 
 

@@ -118,6 +118,7 @@ def _load(path: Path, run: Run) -> RunRecord:
     log = read_log(path / "histograms.hlog")
     moved, seconds, lost_rows = _timeline(path / "timeline.csv")
     events, lost_events = read_events(path / "events.jsonl")
+    endings = _endings(events)
     gone = run.status == "running" and not is_alive(run.process)
     return RunRecord(
         folder=path,
@@ -127,10 +128,10 @@ def _load(path: Path, run: Run) -> RunRecord:
         bytes=MappingProxyType(moved),
         seconds=seconds,
         spans=MappingProxyType(_stretched({**_timed(seconds), **log.spans}, events)),
-        endings=MappingProxyType(_endings(events)),
+        endings=MappingProxyType(endings),
         events=events,
         losses=Losses(log.damaged, lost_rows, lost_events),
-        damage=tuple(find_damage(path, run, log, seconds)),
+        damage=tuple(find_damage(path, run, log, seconds, endings)),
     )
 
 

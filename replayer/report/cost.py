@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from replayer.analysis import WAITS
+from replayer.analysis import LEAST_SLOTS, WAITS
 from replayer.errors import ReplayerError
 from replayer.measure import (
     Frozen,
@@ -20,10 +20,14 @@ from replayer.measure import (
     Summary,
     TargetSummary,
     TransactionSummary,
+    format_many,
     format_rate,
+    format_time_ns,
 )
+from replayer.report.claims import CLAIM_SAMPLES
 from replayer.report.prices import OTHERS, Prices, TargetPrices
 from replayer.report.style import clean, text_width
+from replayer.verdict import find_reasons
 
 __all__ = ["COST_SCHEMA", "Cost", "Costs", "render_costs", "work_out"]
 
@@ -79,7 +83,8 @@ def work_out(record: RunRecord, summary: Summary, prices: Prices) -> Costs:
         names = ", ".join(target.name for target in summary.targets)
         message = f"no prices for the targets of this run ({names})"
         raise ReplayerError(message, hint=f"prices are given for {', '.join(prices.targets)}")
-    costs = [cost for target in known if (cost := _cost(target, prices)) is not None]
+    found = {target.name: cost for target in known if (cost := _cost(target, prices))}
+    costs = list(found.values())
     if not costs:
         names = ", ".join(target.name for target in known)
         message = f"no page view succeeded on {names}: there is no rate to work with"
@@ -88,7 +93,11 @@ def work_out(record: RunRecord, summary: Summary, prices: Prices) -> Costs:
         run=record.run.id,
         currency=prices.currency,
         costs=tuple(sorted(costs, key=lambda cost: cost.per_month)),
-        notes=(*_notes(summary, prices), *_without_figures(known, costs)),
+        notes=(
+            *_notes(summary, prices),
+            *_without_figures(known, costs),
+            *_doubts(record, [target for target in known if target.name in found], prices),
+        ),
     )
 
 
@@ -154,7 +163,7 @@ def _cost(target: TargetSummary, prices: Prices) -> Cost | None:
     views = _views(target, prices)
     price = prices.targets[target.name]
     seconds = target.overall.measured_s
-    good = sum(found.count - found.errors for found in views)
+    good = _good(views)
     if not good or seconds <= 0:
         return None
     rate = good / seconds
@@ -176,6 +185,11 @@ def _cost(target: TargetSummary, prices: Prices) -> Cost | None:
 def _views(target: TargetSummary, prices: Prices) -> Sequence[TransactionSummary]:
     found = target.overall.transactions
     return [item for item in found if not prices.views or item.name in prices.views]
+
+
+def _good(views: Sequence[TransactionSummary]) -> int:
+    """Return how many succeeded."""
+    return sum(found.count - found.errors for found in views)
 
 
 def _use(op: Performance, price: TargetPrices) -> float:
@@ -200,6 +214,19 @@ def _without_figures(targets: Sequence[TargetSummary], costs: Sequence[Cost]) ->
                 "no page view succeeded" if target.overall.transactions else "nothing was measured"
             )
             yield f"{what} on {target.name}"
+
+
+def _doubts(record: RunRecord, targets: Sequence[TargetSummary], prices: Prices) -> Iterator[str]:
+    """Yield why the rates of targets are little to go by."""
+    for reason in find_reasons(record, Summary(targets=tuple(targets))):
+        yield f"the run is inconclusive: {reason}"
+    for target in targets:
+        count, seconds = _good(_views(target, prices)), target.overall.measured_s
+        if count < CLAIM_SAMPLES or seconds < LEAST_SLOTS:
+            yield (
+                f"{format_many(count, 'page view')} in {format_time_ns(seconds * 1e9)} on "
+                f"{target.name}: too few to go by for a month (measure for longer)"
+            )
 
 
 def _notes(summary: Summary, prices: Prices) -> Iterator[str]:

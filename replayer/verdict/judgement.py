@@ -2,9 +2,8 @@
 
 A figure that the sample does not support, or that may be the client's and not the file system's, is
 neither a pass nor a failure: it is inconclusive, and the reason is said. So is a limit that is
-missed in a run that was interrupted: the rest of it might have kept the limit. A run that fails
-because its target broke proves nothing about it: that has an exit code of its own. Nothing is
-printed here.
+missed in a part of a run: the rest of it might have kept the limit. A run that fails because its
+target broke proves nothing about it: that has an exit code of its own. Nothing is printed here.
 """
 
 import operator
@@ -209,8 +208,9 @@ def _judge(threshold: Threshold, record: RunRecord, target: TargetSummary) -> Ju
     measured, missing = _measure(threshold, record, target)
     outcome = _outcome(threshold, record, measured)
     says = missing if measured is None else _FORMATS[threshold.unit](measured)
-    if outcome == "fail" and record.status == "interrupted":
-        outcome, says = "inconclusive", f"{says}: missed when the run was interrupted"
+    part = _part(record)
+    if outcome == "fail" and part is not None:
+        outcome, says = "inconclusive", f"{says}: missed {part}"
     return Judgement(
         threshold=threshold.text,
         source=threshold.source,
@@ -221,6 +221,18 @@ def _judge(threshold: Threshold, record: RunRecord, target: TargetSummary) -> Ju
         unit=threshold.unit,
         says=says,
     )
+
+
+def _part(record: RunRecord) -> str | None:
+    """Say of which part of a run the figures are; None: of all of it."""
+    return _UNFINISHED.get(record.status, "in what is left of the run" if record.damage else None)
+
+
+_UNFINISHED = {
+    "running": "in a run that has not ended yet",
+    "interrupted": "when the run was interrupted",
+    "killed": "when the run was killed",
+}
 
 
 def _outcome(threshold: Threshold, record: RunRecord, measured: float | None) -> Outcome:

@@ -53,6 +53,20 @@ def test_a_stall_is_as_long_as_the_call_that_ended_it(tmp_path: Path) -> None:
     assert (silence.op, silence.path) == (None, None)
 
 
+def test_a_stall_is_that_of_the_call_whose_event_tells_of_it(tmp_path: Path) -> None:
+    """The histogram rounds the longest time up; shorter calls beside it do not count."""
+    writer = RunWriter(tmp_path)
+    read_for(writer, (*range(11), *range(12, 30)), {12: 2.4})
+    told = {**HUNG, "t_s": 12.9, "kind": "slow", "service_ns": 2_399_500_000}
+    beside = {**told, "service_ns": 2_100_000_000, "path": "docroot/a.jpg"}
+    (silence,) = found_in(writer, [beside, told]).silences
+    assert (silence.at_s, silence.length_s) == pytest.approx((10.5005, 2.3995))
+    assert (silence.op, silence.path) == ("read", "docroot/b.jpg")
+    (silence,) = found_in(writer, [beside]).silences
+    assert silence.length_s == pytest.approx(2.4, rel=0.01)
+    assert silence.path is None
+
+
 def test_what_is_shorter_than_a_stall_is_none_wherever_it_falls(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     read_for(writer, (*range(11), *range(12, 30)), {12: 1.98})

@@ -31,7 +31,7 @@ def test_a_probe_times_every_call_and_leaves_nothing_behind(tmp_path: Path) -> N
 
 
 def test_an_examination_says_what_is_mounted_and_what_a_write_is_worth(tmp_path: Path) -> None:
-    found = examine(tmp_path, None, Interruption())
+    found = examine(tmp_path, Interruption())
     text = render_examination(found)
     assert found.probe is None
     assert str(tmp_path) in text
@@ -65,6 +65,17 @@ def test_a_path_that_cannot_be_examined_keeps_no_other_from_it(
     (found,) = json.loads(told.out)
     assert found["mount"]["path"] == str(tmp_path)
     assert str(nowhere) in told.err
+
+
+def test_what_cannot_be_probed_is_told_of_all_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["doctor", "--json", "/proc"]) == 2
+    told = capsys.readouterr()
+    (found,) = json.loads(told.out)
+    assert found["mount"]["filesystem"] == "proc"
+    assert found["probe"] is None
+    assert "no target" in told.err
 
 
 def test_what_does_not_exist_is_refused_in_two_lines(

@@ -7,7 +7,7 @@ import pytest
 from replayer import measure, report
 from replayer.cli import main
 from replayer.measure import RunRecord, load_run, summarise
-from tests.unit.runs import RunWriter, make_run, make_target
+from tests.unit.runs import RunWriter, make_load, make_run, make_target
 
 HISTOGRAMS, TIMELINE = "histograms.hlog", "timeline.csv"
 EITHER = pytest.mark.parametrize("name", [HISTOGRAMS, TIMELINE])
@@ -57,6 +57,23 @@ def test_a_file_that_is_missing_empty_or_cut_is_told(folder: Path, name: str) ->
     assert f"{name} is empty" in only(load_run(folder))
     (folder / name).unlink()
     assert f"{name} is missing" in only(load_run(folder))
+
+
+def test_events_that_lack_how_a_round_ended_are_told(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path / "run")
+    writer.transaction("page", [10**6] * 50)
+    ending = {"t_s": 0.9, "kind": "ending", "target": 0, "round": 0, "unbegun": 40}
+    phase = {"t_s": 0.0, "kind": "phase", "phase": "measured", "target": 0, "round": 0}
+    run = make_run(load=make_load(loop="open"))
+    summary = summarise(load_run(writer.write(run, [phase, ending])))
+    run = measure.with_results(run, summary=summary, verdict="inconclusive")
+    assert load_run(writer.write(run, [phase, ending])).damage == ()
+    record = load_run(writer.write(run, [phase]))
+    assert "events.jsonl does not say how each round ended" in only(record)
+    assert report.compose(record).verdict.outcome == "inconclusive"
+    assert "events.jsonl is empty" in only(load_run(writer.write(run)))
+    (record.folder / "events.jsonl").unlink()
+    assert "events.jsonl is missing" in only(load_run(record.folder))
 
 
 def test_where_both_are_missing_the_summary_tells_it(folder: Path) -> None:

@@ -114,6 +114,19 @@ def test_targets_without_prices_are_named(folder: Path) -> None:
     assert "no prices are given for free" in costs_of(folder, PRICES).notes
 
 
+def test_what_a_run_is_worth_is_said_of_its_costs(tmp_path: Path, folder: Path) -> None:
+    assert not any("run is inconclusive" in note for note in costs_of(folder, PRICES).notes)
+    writer = RunWriter(tmp_path / "short")
+    writer.transaction("page", [10**5] * 5, "0/0", (0, 0.001))
+    short = writer.write(make_run(status="interrupted", targets=(make_target(),)))
+    notes = costs_of(short, PRICES + "views: [page]\n").notes
+    assert "the run is inconclusive: the run was interrupted" in notes
+    assert (
+        "5 page views in 1.00 ms on local: too few to go by for a month (measure for longer)"
+        in notes
+    )
+
+
 BOTH = PRICES + "  free: {per_month: 1}\n"
 
 

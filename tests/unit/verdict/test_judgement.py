@@ -133,6 +133,36 @@ def test_a_limit_that_an_interrupted_run_missed_is_told_and_proves_nothing(tmp_p
     assert found.says.endswith("s: missed when the run was interrupted")
 
 
+@pytest.mark.parametrize(
+    ("process", "says"),
+    [
+        (measure.this_process(), "missed in a run that has not ended yet"),
+        (
+            measure.this_process().model_copy(update={"start_ticks": 1}),
+            "missed when the run was killed",
+        ),
+    ],
+)
+def test_a_limit_that_is_missed_in_what_a_run_has_measured_by_now_proves_nothing(
+    tmp_path: Path, process: measure.Process, says: str
+) -> None:
+    found = pages(tmp_path, [10**9] * 20)
+    verdict = judged(found, "page.p95 < 1ms", status="running", ended=None, process=process)
+    assert (verdict.outcome, verdict.exit_code) == ("inconclusive", 4)
+    assert verdict.judgements[0].says.endswith(f"s: {says}")
+
+
+def test_a_rate_that_was_kept_is_not_missed_in_what_is_left_of_a_run(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for second in range(3):
+        writer.transaction("page", [10**6] * 20, span=(second, second + 1))
+    assert judged(writer, "page.rate > 15/s").outcome == "pass"
+    writer.lines[4:7] = []  # the second in the middle
+    verdict = judged(writer, "page.rate > 15/s")
+    assert (verdict.outcome, verdict.exit_code) == ("inconclusive", 4)
+    assert verdict.judgements[0].says == "13.3/s: missed in what is left of the run"
+
+
 def test_a_limit_that_was_missed_before_the_run_failed_stays_missed(tmp_path: Path) -> None:
     verdict = judged(pages(tmp_path, [10**9] * 20), "page.p95 < 1ms", status="failed")
     assert (verdict.outcome, verdict.exit_code) == ("fail", 1)
