@@ -39,11 +39,11 @@ def plan_changes(one: RunRecord, other: RunRecord) -> str:
     """Name what differs between the plans of two runs, in one line."""
     left, right = one.plan, other.plan
     if left is None or right is None:
-        return "a plan.json is missing, so in what is not known"
+        return "what is not known: a plan.json is missing"
     found = list(_changes(_parts(left), _parts(right), ""))
     shown = ", ".join(found[:_MOST])
     more = f" and {len(found) - _MOST} more" if len(found) > _MOST else ""
-    return f"{shown}{more}" if found else "in nothing that plan.json shows"
+    return f"{shown}{more}" if found else "nothing that plan.json shows"
 
 
 def _without_lengths(plan: Mapping[str, Any]) -> object:
