@@ -27,10 +27,12 @@ class ClientLoss(Frozen):
     """When a client was lost, and why."""
 
     at_s: float
-    """Seconds since the run's begin."""
+    """Its last sign of life before, in seconds since the run's begin."""
     why: str
     back_s: float | None = None
     """When it was there again; null: it did not come back."""
+    measuring: bool = True
+    """Whether something was measured after that, and so by fewer clients."""
 
 
 class Client(Frozen):

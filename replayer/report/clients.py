@@ -5,7 +5,7 @@ A run of one process has no clients, and nothing is said of it here.
 
 from collections.abc import Iterator
 
-from replayer.measure import Client, format_count, format_many
+from replayer.measure import Client, ClientLoss, format_count, format_many
 from replayer.report.document import Document
 
 __all__ = ["client_notes", "client_rows", "client_titles", "describe_clients"]
@@ -56,11 +56,17 @@ def client_notes(document: Document) -> Iterator[str]:
         yield f"of {total} clients the figures come from: {'; '.join(parts)}"
     for client in document.clients:
         for loss, text in zip(client.losses, _losses(client), strict=True):
-            when = "from then on" if loss.back_s is None else "of that time"
-            yield (
-                f"worker {client.number} was {text}: figures {when} come from {total - 1} of "
-                f"{total} clients or fewer"
-            )
+            yield f"worker {client.number} was {text}: {_missing(loss, total)}"
+
+
+def _missing(loss: ClientLoss, total: int) -> str:
+    """Say which figures are not those of all clients."""
+    if loss.measuring:
+        when = "from then on" if loss.back_s is None else "of that time"
+        return f"figures {when} come from {total - 1} of {total} clients or fewer"
+    if loss.back_s is None:
+        return "its last figures may be missing"
+    return "nothing was measured meanwhile"
 
 
 def client_titles(document: Document) -> tuple[str, ...]:

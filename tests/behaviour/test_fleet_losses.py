@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from replayer.measure import load_run
+from replayer.measure import ClientLoss, load_run
 from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, free_port, wait_for, workers
 from tests.behaviour.shell import Done, Process, Shell
 from tests.processes import children_of, is_there
@@ -243,3 +243,76 @@ def test_a_worker_may_be_ended_by_its_user(shell: Shell) -> None:
         assert victim.wait(20) == 4
         assert other.wait(20) == 0
     assert list((shell.home / "mount").iterdir()) == []
+
+
+def short(shell: Shell, name: str, *more: str) -> Process:
+    """Start a run of two processes that is over before a lost one is noticed by its silence."""
+    (shell.home / "counted.yaml").write_text(COUNTED.replace("iterations: 60", "duration: 3s"))
+    target = f"{name}={shell.target(name)}"
+    return shell.start(
+        *("run", "counted.yaml", "--processes", "2", "--target", target, "-o", f"{name}-out"),
+        *("--worker-timeout", "3", "--json", *more),
+    )
+
+
+def kill_last_worker(folder: Path) -> None:
+    """Kill one of a run's processes as soon as the run has written a second."""
+    wait_for(lambda: measured(folder))
+    os.kill(load_run(folder).run.clients[1].pid, signal.SIGKILL)
+
+
+def loss_of_one(folder: Path) -> ClientLoss:
+    """Return when the killed worker was lost, which is while it was measured."""
+    record = load_run(folder)
+    assert [client.status for client in record.run.clients] == ["finished", "lost"]
+    assert all(client.shares for client in record.run.clients)
+    (loss,) = record.run.clients[1].losses
+    assert 0 < loss.at_s < max(span.end_s for span in record.spans.values())
+    (event,) = [
+        event
+        for line in (folder / "events.jsonl").read_text().splitlines()
+        if (event := json.loads(line)).get("what") == "lost"
+    ]
+    assert abs(event["t_s"] - loss.at_s) < 0.01
+    assert f"is lost since {loss.at_s:.1f} s" in event["message"]
+    return loss
+
+
+def test_a_worker_that_dies_in_the_last_seconds_fails_the_run_unless_it_may_go_on(
+    shell: Shell,
+) -> None:
+    strict, lenient = (
+        short(shell, "strict"),
+        short(shell, "lenient", "--on-lost-worker", "continue"),
+    )
+    for name in ("strict", "lenient"):
+        kill_last_worker(shell.home / f"{name}-out")
+    done = ended(strict)
+    assert done.code == 3, done.err
+    assert "is lost: it gave no sign of life for 3 s" in done.err
+    assert "--on-lost-worker continue" in done.err
+    assert done.document()["status"] == "failed"
+    assert loss_of_one(shell.home / "strict-out").measuring
+    went_on = ended(lenient)
+    document = went_on.document()
+    assert (document["status"], document["failure"]) == ("finished", None), went_on.err
+    loss = loss_of_one(shell.home / "lenient-out")
+    told = [each["message"] for each in document["warnings"] if "is lost" in each["message"]]
+    assert [f"since {loss.at_s:.1f} s" in each for each in told] == [True]
+    assert "from then on come from 1 of 2 clients" in told[0]
+    assert [list((shell.home / name).iterdir()) for name in ("strict", "lenient")] == [[], []]
+
+
+def test_a_run_that_its_user_ends_is_interrupted_though_a_worker_has_just_died(
+    shell: Shell,
+) -> None:
+    run = short(shell, "ended")
+    kill_last_worker(shell.home / "ended-out")
+    run.send_signal(signal.SIGINT)
+    done = ended(run)
+    assert done.code == 4, done.err
+    document = done.document()
+    assert (document["status"], document["failure"]) == ("interrupted", None)
+    assert any("is lost since" in each["message"] for each in document["warnings"])
+    loss_of_one(shell.home / "ended-out")
+    assert list((shell.home / "ended").iterdir()) == []

@@ -12,7 +12,7 @@ from locust.runners import MasterRunner
 from replayer.errors import ReplayerError
 from replayer.load.fleet import wire
 from replayer.load.fleet.minutes import Minutes
-from replayer.load.fleet.muster import LostWorkerError
+from replayer.load.fleet.muster import LostWorkerError, Worker
 from replayer.load.fleet.outcome import Outcome, gather_outcome
 from replayer.load.ledger import Ledger
 from replayer.load.progress import Hang
@@ -92,10 +92,9 @@ class DistantBand:
     def end(self, grace_ns: int) -> None:
         """End the segment on every worker that is left."""
         patience_s = grace_ns / NS_PER_S + PATIENCE_S
-        asked = list(self._muster.living)
-        found = self._muster.order_all(asked, "end", {"grace_ns": grace_ns}, patience_s)
+        found = self._muster.ask(self._muster.living, "end", {"grace_ns": grace_ns}, patience_s)
         # Known at once, not with the next sign of life: no other segment may begin then.
-        for worker, stuck in zip((w for w in asked if w.lost is None), found, strict=True):
+        for worker, stuck in found.items():
             worker.state = replace(worker.state, given_up=stuck)
 
     def check(self) -> None:
@@ -118,11 +117,26 @@ class DistantBand:
         """
         lost = [worker for worker in self._muster.workers if worker.lost is not None]
         if lost and not (self._goes_on and self._muster.living):
-            message = f"{lost[0]} is lost: it {lost[0].lost}"
-            hint = "what was measured until then is kept"
-            if not self._goes_on:
-                hint += "; --on-lost-worker continue would go on without it"
-            raise LostWorkerError(message, hint=hint)
+            raise self._refusal(lost[0])
+
+    def find_loss(self) -> LostWorkerError | None:
+        """Return why a run that is over has failed: not all have handed over what they measured.
+
+        Steps that end a segment go on without a worker that is lost, so that results are kept, and
+        nobody may look after the last one. A worker that dies when it has handed over everything
+        is not missed; some may be missing where that is wanted, never all.
+        """
+        missing = [worker for worker in self._muster.workers if not worker.handed_over]
+        if not missing or (self._goes_on and len(missing) < len(self._muster.workers)):
+            return None
+        return self._refusal(missing[0])
+
+    def _refusal(self, worker: Worker) -> LostWorkerError:
+        message = f"{worker} is lost: it {worker.lost or 'did not hand over its results'}"
+        hint = "what was measured until then is kept"
+        if not self._goes_on:
+            hint += "; --on-lost-worker continue would go on without it"
+        return LostWorkerError(message, hint=hint)
 
     def expected_users(self) -> int:
         """Return how many users Locust runs on workers that are left, a thread each."""

@@ -81,7 +81,7 @@ class Leader:
         return tuple(
             RunWarning(kind="other", message=f"{worker} is lost: it {worker.lost}", hint=LOST)
             for worker in self._muster.workers
-            if worker.lost is not None
+            if worker.lost is not None and not worker.handed_over
         )
 
     def start(self) -> None:
@@ -106,6 +106,8 @@ class Leader:
         outcome, failure = self._band.outcome or Outcome(), self.conductor.failure
         failure = failure or outcome.failure
         interrupted = self._request.interruption.level > Level.NONE
+        if failure is None and not interrupted:
+            failure = self._band.find_loss()
         chronicle = self._minutes.chronicle
         if outcome.replay is not None:
             chronicle.note_replay(results=outcome.replay)
@@ -237,11 +239,10 @@ def _lay_out(band: DistantBand, agreement: Agreement, run: str, request: Request
 
 
 def _make_engines(muster: Muster, chronicle: Chronicle) -> None:
-    asked = muster.living
-    found = muster.order_all(asked, "engine")
-    for worker, said in zip((each for each in asked if each.lost is None), found, strict=True):
+    found = muster.ask(muster.living, "engine")
+    for worker, said in found.items():
         worker.folder = said["folder"]
-    chronicle.add_to_replay(lanes=max((said["lanes"] for said in found), default=None))
+    chronicle.add_to_replay(lanes=max((said["lanes"] for said in found.values()), default=None))
 
 
 def _set_clock(muster: Muster, worker: Worker, begin_ns: int) -> None:

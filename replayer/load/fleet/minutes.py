@@ -31,12 +31,14 @@ class Minutes:
         muster: The workers.
         begin_ns: The run's begin on this machine's monotonic clock.
         begin_epoch_ns: The same as wall-clock time.
+        measured_until_s: Until when something was measured, in seconds since the run's begin.
     """
 
     def __init__(self, chronicle: Chronicle, muster: Muster, progress: Progress) -> None:
         self.chronicle = chronicle
         self.begin_ns = time.monotonic_ns()
         self.begin_epoch_ns = time.time_ns()
+        self.measured_until_s = 0.0
         self.muster = muster
         self._progress = progress
         self._merger = Merger()
@@ -64,11 +66,17 @@ class Minutes:
         """Return the seconds since the run's begin."""
         return (time.monotonic_ns() - self.begin_ns) / NS_PER_S
 
+    def since_s(self, moment_s: float) -> float:
+        """Return when in the run a moment of the monotonic clock was."""
+        return max(moment_s - self.begin_ns / NS_PER_S, 0.0)
+
     def _take(self, worker: Worker, news: News) -> None:
         for interval in news.intervals:
             shifted = _shifted(interval, worker.offset_ns)
             worker.upto_ns = max(worker.upto_ns, shifted.end_ns)
             _count(worker, shifted)
+            if any(row.phase == "measured" for row in shifted.rows):
+                self.measured_until_s = max(self.measured_until_s, shifted.end_ns / NS_PER_S)
             self._merger.add(worker.number, shifted)
         for line in news.events:
             self._note(worker, json.loads(line))
@@ -95,16 +103,19 @@ class Minutes:
         self.chronicle.note(kind, round(max(shifted_s, 0.0), 6), event)
 
     def _lose(self, worker: Worker) -> None:
-        self._tell(worker, "lost", f"{worker} is lost: it {worker.lost}")
+        since_s = self.since_s(worker.was_lost[-1][0])
+        text = f"{worker} is lost since {since_s:.1f} s: it {worker.lost}"
+        self._tell(worker, "lost", text, since_s)
 
     def _welcome(self, worker: Worker) -> None:
-        worker.back_s.append(self.now_s())
-        self._tell(worker, "back", f"{worker} is back: its results count, and hold the pause")
+        back_s = self.now_s()
+        worker.back_s.append(back_s)
+        text = f"{worker} is back: its results count, and hold the pause"
+        self._tell(worker, "back", text, back_s)
 
-    def _tell(self, worker: Worker, what: str, text: str) -> None:
-        t_s = round(self.now_s(), 6)
+    def _tell(self, worker: Worker, what: str, text: str, at_s: float) -> None:
         event: dict[str, Any] = {"client": worker.number, "what": what, "message": text, "hint": ""}
-        self.chronicle.note("warning", t_s, event)
+        self.chronicle.note("warning", round(at_s, 6), event)
         self._progress.say(f"replayer: {text}")
 
 

@@ -17,13 +17,13 @@ from locust.runners import MasterRunner
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.load.fleet import wire
+from replayer.load.fleet.reminder import Reminder
 from replayer.load.fleet.wire import News, State
 from replayer.load.interruption import Interruption, Level
 
 __all__ = ["LostWorkerError", "Muster", "Others", "Worker"]
 
 POLL_S = 0.02  # chosen: begins of workers are then apart by less than an interval's fiftieth
-SAY_EVERY_S = 5.0
 ASLEEP_S = 1.0  # chosen: it looks ten times a second and more while it leads
 LINGER_S = 1.5  # chosen: workers that wait for a run say hello each second
 PREPARING_S = 60.0  # chosen: compiling a large scenario keeps a busy machine for some seconds
@@ -46,7 +46,8 @@ class Worker:
         heard_s: When it gave its last sign of life, on this machine's monotonic clock.
         state: How it is, as of then.
         lost: Why it is lost; None while it works.
-        was_lost: Every time that it was lost: when, and why.
+        was_lost: Every time that it was lost: its last sign of life before, and why.
+        handed_over: Whether it has ended and all that it measured is here: it is missed no more.
         offset_ns: What to add to its engine's times to get the master's.
         within_ns: How exactly that is known.
         taken: The numbers of its results that are safe.
@@ -64,6 +65,7 @@ class Worker:
     state: State = field(default_factory=State)
     lost: str | None = None
     was_lost: list[tuple[float, str]] = field(default_factory=list)
+    handed_over: bool = False
     offset_ns: int = 0
     within_ns: int = 0
     taken: set[int] = field(default_factory=set)
@@ -116,7 +118,9 @@ class Muster:
         self._by_id: dict[str, Worker] = {}
         self._answered = Event()
         self._closed = False
-        self._looked_s = time.monotonic()
+        self._last_ticket: int | None = None
+        self._closing: tuple[Worker, ...] | None = None
+        self._looked_s = self._awake_s = time.monotonic()
         self.workers: tuple[Worker, ...] = ()
         self.serial = 0
         self.on_news: Taker = lambda _worker, _news: None
@@ -137,7 +141,8 @@ class Muster:
         Raises:
             ReplayerError: They are not there in time, or the user has had enough.
         """
-        begin = said = time.monotonic()
+        begin = time.monotonic()
+        reminder = Reminder(begin)
         while len(self._hellos) < count:
             self._interruption.check(f"waiting for workers: {len(self._hellos)} of {count} there")
             now = time.monotonic()
@@ -145,8 +150,7 @@ class Muster:
                 message = f"{len(self._hellos)} of {count} workers came within {within_s:g} s"
                 hint = "start the others, or lower --expect-workers"
                 raise LostWorkerError(message, hint=hint)
-            if now - said > SAY_EVERY_S:
-                said = now
+            if reminder.is_due(len(self._hellos), now):
                 say(f"waits for workers: {len(self._hellos)} of {count} are there")
             gevent.sleep(POLL_S)
         if self.others == "wait":
@@ -169,7 +173,8 @@ class Muster:
         self._answers.clear()
         self._by_id = {}
         self._closed = False
-        self._looked_s = time.monotonic()
+        self._last_ticket = self._closing = None
+        self._looked_s = self._awake_s = time.monotonic()
         self.workers, self.serial = (), 0
 
     def release(self) -> None:
@@ -217,7 +222,42 @@ class Muster:
         Raises:
             ReplayerError: One refused. A worker that is lost meanwhile is left out of the answers.
         """
-        ticket = next(self._tickets)
+        return list(self.ask(workers, do, told, patience_s).values())
+
+    def ask(
+        self,
+        workers: Sequence[Worker],
+        do: str,
+        told: Mapping[str, object] | None = None,
+        patience_s: float | None = None,
+    ) -> dict[Worker, Any]:
+        """Do what ``order_all`` does, and return who answered what."""
+        return self._ask(next(self._tickets), workers, do, told, patience_s)
+
+    def close_all(self, patience_s: float) -> dict[Worker, Any]:
+        """Have all end and hand over what they measured; returns the last words of those who did.
+
+        Whoever has answered can be missed no more. Whoever is lost stays lost from now on: figures
+        that come once the run's are complete do not get into them.
+
+        Raises:
+            ReplayerError: One refused.
+        """
+        self._closing = self.living
+        self._last_ticket = next(self._tickets)
+        try:
+            return self._ask(self._last_ticket, self._closing, "close", None, patience_s)
+        finally:
+            self._closing = ()
+
+    def _ask(
+        self,
+        ticket: int,
+        workers: Sequence[Worker],
+        do: str,
+        told: Mapping[str, object] | None,
+        patience_s: float | None,
+    ) -> dict[Worker, Any]:
         for worker in workers:
             self._send(wire.ORDER, {"ticket": ticket, "do": do, "told": told or {}}, worker)
         deadline_s = None if patience_s is None else time.monotonic() + patience_s
@@ -226,7 +266,7 @@ class Muster:
         for worker, answer in answers:
             if answer is not None and answer.get("error") is not None:
                 raise wire.unpack_error(answer["error"], str(worker))
-        return [answer["found"] for _, answer in answers if answer is not None]
+        return {worker: answer["found"] for worker, answer in answers if answer is not None}
 
     def tell(self, do: str, workers: Sequence[Worker] | None = None) -> None:
         """Tell workers something that they do not answer."""
@@ -243,12 +283,11 @@ class Muster:
         A master that was held up itself has heard nobody meanwhile: it counts anew.
         """
         now = time.monotonic()
-        asleep, self._looked_s = now - self._looked_s > ASLEEP_S, now
-        if asleep:
-            for worker in self.living:
-                worker.heard_s = now
+        if now - self._looked_s > ASLEEP_S:
+            self._awake_s = now
+        self._looked_s = now
         for worker in self.living:
-            if now - worker.heard_s > self._patience_s:
+            if now - max(worker.heard_s, self._awake_s) > self._patience_s:
                 self._lose(worker, f"gave no sign of life for {self._patience_s:g} s")
 
     def dismiss(self, why: str, within_s: float) -> None:
@@ -289,8 +328,9 @@ class Muster:
     def _lose(self, worker: Worker, why: str) -> None:
         if worker.lost is None and not self._closed:
             worker.lost = why
-            worker.was_lost.append((time.monotonic(), why))
-            self.on_loss(worker)
+            if not worker.handed_over:
+                worker.was_lost.append((worker.heard_s, why))
+                self.on_loss(worker)
 
     def _meet(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
         if not self.workers:
@@ -318,6 +358,10 @@ class Muster:
             self._sign_of_life(worker)
             self._answers[msg.data["ticket"], worker.id] = msg.data
             self._answered.set()
+            if msg.data["ticket"] == self._last_ticket and msg.data.get("error") is None:
+                worker.handed_over = True
+                if worker.lost is not None:  # its user ended it while it was handing over
+                    self.on_return(worker)
 
     def _hear_news(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
         worker = self._by_id.get(msg.node_id)
@@ -339,6 +383,7 @@ class Muster:
         """Note it; one that was lost is back if it is still where the others are."""
         worker.heard_s = time.monotonic()
         here = worker.state.serial == self.serial and worker.state.leaving is None
-        if worker.lost is not None and here and not self._closed:
+        counts = self._closing is None or worker in self._closing
+        if worker.lost is not None and here and counts and not self._closed:
             worker.lost = None
             self.on_return(worker)

@@ -21,7 +21,6 @@ __all__ = ["Outcome", "gather_outcome", "list_clients"]
 
 CLOSE_S = 60.0  # chosen: ending ten thousand threads and sending what is left, on a busy machine
 REMOVE_S = 3600.0  # chosen: millions of files on a slow mount; a sign of life is asked for as ever
-NS_PER_S = 1e9
 
 
 @dataclass(frozen=True)
@@ -53,19 +52,16 @@ class Outcome:
 
 def gather_outcome(muster: Muster, minutes: Minutes) -> Outcome:
     """Have every worker close and tell; then have one remove the folders, or keep them."""
-    words: dict[int, Mapping[str, Any]] = {}
+    found: dict[Worker, Mapping[str, Any]] = {}
     failure: ReplayerError | None = None
     # Each for itself: what one cannot do shall not cost the results of the others.
-    asked = list(muster.living)
     try:
-        found = muster.order_all(asked, "close", None, CLOSE_S)
-        left = [worker for worker in asked if worker.lost is None]
-        words = {worker.number: word for worker, word in zip(left, found, strict=True)}
+        found = muster.close_all(CLOSE_S)
     except ReplayerError as error:
         failure = error
+    words = {worker.number: word for worker, word in found.items()}
     minutes.finish()
-    for worker in muster.living:
-        said = words.get(worker.number, {})
+    for worker, said in found.items():
         if failure is None and said.get("error") is not None:
             failure = wire.unpack_error(said["error"], str(worker))
     leavings = _put_away(muster, words)
@@ -135,9 +131,11 @@ def _client(worker: Worker, word: Mapping[str, Any], minutes: Minutes) -> Client
 def _loss(worker: Worker, place: int, minutes: Minutes) -> ClientLoss:
     at_s, why = worker.was_lost[place]
     back = worker.back_s[place : place + 1]
+    since_s = minutes.since_s(at_s)
     return ClientLoss(
-        at_s=round(at_s - minutes.begin_ns / NS_PER_S, 3),
+        at_s=round(since_s, 3),
         why=why,
+        measuring=since_s < minutes.measured_until_s,
         back_s=round(back[0], 3) if back else None,
     )
 
@@ -147,10 +145,14 @@ def _losses(clients: Sequence[Client]) -> Iterator[RunWarning]:
         who = f"worker {client.number} ({client.machine.host}, process {client.pid})"
         for loss in client.losses:
             if loss.back_s is None:
+                fewer = (
+                    f"and from then on come from {len(clients) - 1} of {len(clients)} clients or "
+                    "fewer"
+                )
+                rest = fewer if loss.measuring else "and its last ones may be missing"
                 message = (
                     f"{who} is lost since {loss.at_s:.1f} s: it {loss.why}; figures hold what it "
-                    f"had sent, and from then on come from {len(clients) - 1} of {len(clients)} "
-                    "clients or fewer"
+                    f"had sent, {rest}"
                 )
                 hint = f"its own records are in {client.folder} there"
             else:

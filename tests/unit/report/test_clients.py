@@ -77,6 +77,24 @@ def test_every_form_says_which_figure_comes_from_fewer(torn: measure.RunRecord, 
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
+@pytest.mark.parametrize(
+    ("back_s", "said"),
+    [
+        (None, "10 s): its last figures may be missing"),
+        (6.0, "back at 6.0 s: nothing was measured meanwhile"),
+    ],
+)
+def test_no_figure_comes_from_fewer_after_the_last_was_measured(
+    tmp_path: Path, form: str, back_s: float | None, said: str
+) -> None:
+    late = LOSS.model_copy(update={"measuring": False, "back_s": back_s})
+    both = {"look": 50, "save": 50}
+    text = forms(recorded(tmp_path, client(0, both), client(1, both, late)))[form]
+    assert said in text
+    assert "or fewer" not in text
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html"])
 def test_every_form_says_how_many_began_where_no_end_was_written(tmp_path: Path, form: str) -> None:
     working = [client(number, {}).model_copy(update={"status": "working"}) for number in range(3)]
     text = forms(recorded(tmp_path, *working))[form]

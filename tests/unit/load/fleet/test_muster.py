@@ -1,0 +1,172 @@
+"""When a worker is lost, and when it is missed no more; messages stay within this process."""
+
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from replayer.load.fleet import wire
+from replayer.load.fleet.distant import DistantBand, Policy
+from replayer.load.fleet.muster import LostWorkerError, Muster
+from replayer.load.interruption import Interruption
+
+if TYPE_CHECKING:
+    from locust.runners import MasterRunner
+
+    from replayer.load.fleet.minutes import Minutes
+
+TIMEOUT_S = 2.0
+
+
+class Post:
+    """What a muster asks of Locust; workers that are well answer each order at once."""
+
+    def __init__(self) -> None:
+        self._takers: dict[str, Callable[..., None]] = {}
+        self.well = {"a", "b"}
+        self.before_answers: Callable[[str], None] = lambda _name: None
+
+    def register_message(self, kind: str, taker: Callable[..., None]) -> None:
+        self._takers[kind] = taker
+
+    def get_worker_index(self, name: str) -> int:
+        return ord(name)
+
+    def send_message(self, kind: str, data: dict[str, Any], client_id: str) -> None:
+        if kind == wire.ORDER and data["ticket"] and client_id in self.well:
+            self.before_answers(client_id)
+            self.come(wire.ANSWER, client_id, {"ticket": data["ticket"], "found": data["do"]})
+
+    def come(self, kind: str, name: str, data: dict[str, Any]) -> None:
+        self._takers[kind](SimpleNamespace(node_id=name, data=data))
+
+    def beat(self, name: str) -> None:
+        self.come(wire.NEWS, name, {"state": wire.State().pack()})
+
+    def leave(self, name: str) -> None:
+        self.come(wire.NEWS, name, {"state": wire.State(leaving="left").pack()})
+
+
+class Clock:
+    """The real one, and what was added to it."""
+
+    def __init__(self) -> None:
+        self._real = time.monotonic
+        self.added_s = 0.0
+
+    def monotonic(self) -> float:
+        return self._real() + self.added_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(time, "monotonic", made.monotonic)
+    return made
+
+
+@pytest.fixture
+def post() -> Post:
+    return Post()
+
+
+@pytest.fixture
+def muster(post: Post, clock: Clock) -> Muster:
+    del clock  # it is set before a muster looks at it
+    made = Muster(cast("MasterRunner", post), Interruption(), TIMEOUT_S)
+    for name in ("a", "b"):
+        post.come(wire.HELLO, name, {"host": "here", "pid": ord(name)})
+    made.gather(2, 1.0, print)
+    made.begin()
+    return made
+
+
+def band_of(muster: Muster, post: Post, policy: Policy) -> DistantBand:
+    minutes = SimpleNamespace(muster=muster)
+    return DistantBand(cast("MasterRunner", post), cast("Minutes", minutes), ("here",), policy)
+
+
+def pass_time(muster: Muster, clock: Clock, post: Post, seconds: float, alive: str = "a") -> None:
+    """Let a master that is awake hear nobody but some for a while."""
+    for _ in range(round(seconds / 0.5)):
+        clock.added_s += 0.5
+        for name in alive:
+            post.beat(name)
+        muster.look()
+
+
+def test_a_loss_is_dated_by_the_last_sign_of_life(muster: Muster, clock: Clock, post: Post) -> None:
+    pass_time(muster, clock, post, 3.0, alive="ab")
+    first, second = muster.workers
+    heard_s = second.heard_s
+    pass_time(muster, clock, post, 3.0)
+    assert second.was_lost == [(heard_s, "gave no sign of life for 2 s")]
+    assert muster.living == (first,)
+
+
+def test_a_master_that_was_held_up_waits_anew_and_dates_by_what_it_has_heard(
+    muster: Muster, clock: Clock, post: Post
+) -> None:
+    heard_s = [worker.heard_s for worker in muster.workers]
+    clock.added_s += 10.0
+    pass_time(muster, clock, post, 1.5, alive="")
+    assert len(muster.living) == 2
+    pass_time(muster, clock, post, 2.0, alive="")
+    assert [worker.was_lost[0][0] for worker in muster.workers] == heard_s
+
+
+def test_a_worker_that_does_not_close_is_missed(muster: Muster, clock: Clock, post: Post) -> None:
+    post.well.remove("b")
+    pass_time(muster, clock, post, 2.0)
+    assert list(muster.close_all(5.0)) == [muster.workers[0]]
+    loss = band_of(muster, post, "fail").find_loss()
+    assert isinstance(loss, LostWorkerError)
+    assert str(loss).startswith("worker 1 (here, process 98) is lost: it gave no sign of life")
+    assert band_of(muster, post, "continue").find_loss() is None
+
+
+def test_a_run_without_any_worker_has_failed_though_it_may_go_on(
+    muster: Muster, clock: Clock, post: Post
+) -> None:
+    post.well.clear()
+    pass_time(muster, clock, post, 2.0, alive="")
+    assert muster.close_all(5.0) == {}
+    assert band_of(muster, post, "continue").find_loss() is not None
+
+
+def test_a_worker_that_has_handed_over_everything_is_not_missed(
+    muster: Muster, clock: Clock, post: Post
+) -> None:
+    told: list[object] = []
+    muster.on_loss = told.append
+    muster.close_all(5.0)
+    first, second = muster.workers
+    post.leave("a")
+    pass_time(muster, clock, post, 3.0, alive="")
+    assert muster.living == ()
+    assert (first.was_lost, second.was_lost, told) == ([], [], [])
+    assert band_of(muster, post, "fail").find_loss() is None
+
+
+def test_a_worker_that_its_user_ends_while_it_hands_over_is_back(
+    muster: Muster, post: Post
+) -> None:
+    back: list[object] = []
+    muster.on_return = back.append
+    post.before_answers = lambda name: post.leave(name) if name == "b" else None
+    assert len(muster.close_all(5.0)) == 2
+    assert back == [muster.workers[1]]
+    assert band_of(muster, post, "fail").find_loss() is None
+
+
+def test_a_worker_that_comes_back_once_figures_are_complete_stays_lost(
+    muster: Muster, clock: Clock, post: Post
+) -> None:
+    pass_time(muster, clock, post, 3.0)
+    first, second = muster.workers
+    assert list(muster.close_all(5.0)) == [first]
+    post.beat("b")
+    assert second.lost is not None
+    assert band_of(muster, post, "fail").find_loss() is not None
