@@ -54,6 +54,7 @@ class DistantBand:
 
     def prepare(self, segment: Segment) -> None:
         """One worker lays out what the segment needs; then each prepares its own caches."""
+        self.check_losses()  # of the segment before: its end has waited for all, and raised nothing
         self.lay_out(segment.target)
         self._all("caches", target=segment.target)
 
