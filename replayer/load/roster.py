@@ -63,6 +63,7 @@ class Roster:
         self._engine = engine
         self._free = list(numbers)
         self._seats: dict[int, Seat] = {}
+        self._closed = False
         self.capacity = capacity
         self.refusals: list[ReplayerError] = []
 
@@ -79,7 +80,9 @@ class Roster:
             raise self.refusals[0]
 
     def take(self, user: User) -> Seat | None:
-        """Give a user the lowest free number, or None when the plan has no more."""
+        """Give a user the lowest free number; None when there are no more, or all has ended."""
+        if self._closed:
+            return None
         if not self._free:
             message = f"the plan is made for {self.capacity} users, more were asked for"
             hint = "give the largest number that there will ever be with -u, as of a load shape"
@@ -88,6 +91,10 @@ class Roster:
         seat = Seat(heapq.heappop(self._free), user)
         self._seats[seat.number] = seat
         return seat
+
+    def close(self) -> None:
+        """Seat nobody any more: Locust begins users anew here when another worker has left."""
+        self._closed = True
 
     def refuse(self, error: ReplayerError) -> None:
         """Remember why a user could not begin; the first few tell it all."""

@@ -50,7 +50,7 @@ class Troupe:
         self._session = session
         engine = session.engine
         names = tuple(ground.target.name for ground in session.grounds)
-        roster = Roster(engine, numbers, session.request.workload.plan.users)
+        self._roster = roster = Roster(engine, numbers, session.request.workload.plan.users)
         self.statistics = Statistics(environment, engine.begin_epoch_ns, names)
         mailbox = Mailbox(engine)
         self._doorbell = Doorbell(engine, roster, mailbox)
@@ -80,6 +80,7 @@ class Troupe:
     def close(self) -> None:
         """End all threads, then carry what they left."""
         self._standstill.stop()
+        self._roster.close()
         stuck = call_in_thread(self._session.engine.close)
         self.band.give_up(stuck)
         for hung in self.band.given_up:

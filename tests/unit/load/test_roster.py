@@ -1,0 +1,39 @@
+"""Seats of users, with a real engine behind them."""
+
+from pathlib import Path
+
+from locust import User
+from locust.env import Environment
+
+from replayer.engine import Engine, Plan, Sandbox
+from replayer.load.roster import Roster
+from replayer.plan import compile_plan
+from replayer.scenario import parse_scenario
+
+SCENARIO = """
+name: looks
+duration: 1s
+users: {count: 2}
+mix: {look: 1}
+datasets:
+  files: {files: 1, sizes: 1KiB}
+transactions:
+  look:
+    - stat: {from: files}
+"""
+
+
+def test_nobody_is_seated_any_more_when_all_has_ended(tmp_path: Path) -> None:
+    """Locust begins users anew on a worker that has closed when another one leaves."""
+    plan = Plan(compile_plan(parse_scenario(SCENARIO, "a test")).document())
+    sandbox = Sandbox.create(str(tmp_path), "roster", "{}")
+    sandbox.lay_out(plan, 1).result()
+    engine = Engine(plan, [[sandbox]])
+    roster = Roster(engine, [0, 1], 2)
+    seat = roster.take(User(Environment()))
+    assert seat is not None
+    engine.close()
+    roster.close()
+    assert roster.take(User(Environment())) is None
+    assert len(roster) == 1
+    roster.check()  # nothing was refused
