@@ -162,7 +162,7 @@ def open_folder(path: Path) -> Sandbox:
 
 
 def refuse_living(sandbox: Sandbox) -> None:
-    """Refuse a folder whose run still goes on, or may do so on another machine.
+    """Refuse a folder whose run still goes on, or may do so where it cannot be seen from here.
 
     Raises:
         ReplayerError: Names the run.
@@ -171,8 +171,8 @@ def refuse_living(sandbox: Sandbox) -> None:
     owner = owner_in(sandbox.note)
     if owner is None:
         return
-    if not owner.is_here:
-        message = f"{sandbox.path}: its run was started on another machine, and may go on there"
+    if owner.elsewhere:
+        message = f"{sandbox.path}: its run was started {owner.elsewhere}, and may go on there"
         raise ReplayerError(message, hint=hint)
     if owner.is_another:
         message = f"{sandbox.path}: its run still goes on (process {owner.process.pid})"

@@ -16,7 +16,7 @@ from replayer.errors import ReplayerError
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
 from replayer.load.targets import Target, check_target
-from replayer.measure import Frozen, collect_machine, this_process, utc_text
+from replayer.measure import Frozen, describe_owner, utc_text
 from replayer.plan import compile_plan
 from replayer.scenario import parse_scenario
 
@@ -195,7 +195,6 @@ def _note(run: str, fingerprint: str) -> str:
             "scenario": "doctor",
             "fingerprint": fingerprint,
             "began": utc_text(),
-            "host": collect_machine().host,
-            "process": this_process().model_dump(),
+            **describe_owner(),
         }
     )

@@ -7,6 +7,7 @@ old note or the new one.
 import fcntl
 import json
 import os
+import shlex
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -16,7 +17,13 @@ from replayer.engine import Sandbox
 from replayer.errors import ReplayerError
 from replayer.measure.clock import utc_text
 from replayer.measure.facts import collect_machine
-from replayer.measure.run import Process, is_alive, this_process
+from replayer.measure.run import (
+    Process,
+    describe_owner,
+    is_alive,
+    is_elsewhere,
+    this_process,
+)
 
 __all__ = ["MARKER", "Owner", "hand_on", "marker_note", "owner_in", "take_over"]
 
@@ -30,16 +37,16 @@ class Owner:
 
     Attributes:
         process: Which process runs it.
-        is_here: Whether that is on this machine.
+        elsewhere: Where that is, if it cannot be seen from here whether it goes on; else empty.
     """
 
     process: Process
-    is_here: bool
+    elsewhere: str = ""
 
     @property
     def is_another(self) -> bool:
         """Whether it goes on here, in a process that is not this one."""
-        return self.is_here and self.process != this_process() and is_alive(self.process)
+        return not self.elsewhere and self.process != this_process() and is_alive(self.process)
 
 
 def marker_note(run: str, plan_fingerprint: str, source: str) -> str:
@@ -50,8 +57,7 @@ def marker_note(run: str, plan_fingerprint: str, source: str) -> str:
             "scenario": source,
             "fingerprint": plan_fingerprint,
             "began": utc_text(),
-            "host": collect_machine().host,
-            "process": this_process().model_dump(),
+            **describe_owner(),
         }
     )
 
@@ -62,8 +68,10 @@ def owner_in(note: str) -> Owner | None:
         told = json.loads(note)
         if "ended" in told:
             return None
-        process = Process.model_validate(told["process"])
-        return Owner(process, told["host"] == collect_machine().host)
+        process = Process.model_validate(
+            {**told["process"], "pid_namespace": told.get("pid_namespace")}  # older ones have none
+        )
+        return Owner(process, _elsewhere(process, told["host"]))
     except (ValueError, KeyError, TypeError, ValidationError):
         return None
 
@@ -72,7 +80,7 @@ def take_over(path: str, note: str) -> None:
     """Make a kept folder that of this run.
 
     Raises:
-        ReplayerError: Another run is at work there.
+        ReplayerError: Another run is at work there, or may be.
         ValueError: It has no marker.
         OSError: The mount refuses.
     """
@@ -81,11 +89,7 @@ def take_over(path: str, note: str) -> None:
         # Of two runs of this machine one is first; some mounts know no locks on folders.
         with suppress(OSError):
             fcntl.flock(folder, fcntl.LOCK_EX)
-        owner = owner_in(Sandbox.open(path).note)
-        if owner is not None and owner.is_another:
-            message = f"{path}: another run is at work there (process {owner.process.pid})"
-            hint = "let it end first, or run without --reuse in a folder of its own"
-            raise ReplayerError(message, hint=hint)
+        _refuse_owned(path, owner_in(Sandbox.open(path).note))
         _replace(folder, note)
     finally:
         os.close(folder)
@@ -102,6 +106,25 @@ def hand_on(path: str, note: str) -> None:
         _replace(folder, json.dumps({**json.loads(note), "ended": utc_text()}))
     finally:
         os.close(folder)
+
+
+def _elsewhere(process: Process, host: str) -> str:
+    if host != collect_machine().host:
+        return "on another machine"
+    return "in another PID namespace (a container?)" if is_elsewhere(process) else ""
+
+
+def _refuse_owned(path: str, owner: Owner | None) -> None:
+    if owner is None:
+        return
+    hint = "let it end first, or run without --reuse in a folder of its own"
+    if owner.elsewhere:
+        message = f"{path}: its last run was started {owner.elsewhere}, and may go on there"
+        if_gone = f"if it was killed: replayer clean --force {shlex.quote(path)}"
+        raise ReplayerError(message, hint=f"{hint}; {if_gone}")
+    if owner.is_another:
+        message = f"{path}: another run is at work there (process {owner.process.pid})"
+        raise ReplayerError(message, hint=hint)
 
 
 def _open(path: str) -> int:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from replayer.errors import ReplayerError
 from replayer.measure.damage import find_damage
 from replayer.measure.hlog import Key, Log, Segment, Span, read_log
-from replayer.measure.run import FORMAT, Run, is_alive
+from replayer.measure.run import FORMAT, Run, is_alive, is_elsewhere
 from replayer.measure.seconds import Columns, Seconds
 from replayer.measure.timeline import read_timeline
 
@@ -62,7 +62,8 @@ class RunRecord:
     Attributes:
         folder: Where it lies.
         run: run.json.
-        status: As in run.json; ``killed`` when it says running and the process is gone.
+        status: As in run.json; ``killed`` when it says running and the process is gone (of one in
+            another PID namespace that is not known).
         log: The histograms, added up per key.
         bytes: Bytes moved, per key.
         seconds: The timeline, per key.
@@ -119,7 +120,8 @@ def _load(path: Path, run: Run) -> RunRecord:
     moved, seconds, lost_rows = _timeline(path / "timeline.csv")
     events, lost_events = read_events(path / "events.jsonl")
     endings = _endings(events)
-    gone = run.status == "running" and not is_alive(run.process)
+    may_live = is_alive(run.process) or is_elsewhere(run.process)
+    gone = run.status == "running" and not may_live
     return RunRecord(
         folder=path,
         run=run,

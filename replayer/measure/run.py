@@ -14,7 +14,7 @@ from pydantic import Field
 
 from replayer.measure.clients import Client
 from replayer.measure.clock import utc_text
-from replayer.measure.facts import MachineFacts, MountFacts, collect_facts
+from replayer.measure.facts import MachineFacts, MountFacts, collect_facts, collect_machine
 from replayer.measure.frozen import Frozen
 from replayer.measure.guarantee import Guarantee, guarantee_of
 from replayer.measure.health import Health, LoadFacts, RunWarning, health_warnings
@@ -36,8 +36,10 @@ __all__ = [
     "Status",
     "Target",
     "collect_target",
+    "describe_owner",
     "finish",
     "is_alive",
+    "is_elsewhere",
     "part_in_words",
     "this_process",
     "with_results",
@@ -62,6 +64,9 @@ class Process(Frozen):
     """Field 22 of proc_pid_stat(5)."""
     boot: str
     """The machine's boot id: processes of another boot are gone."""
+    pid_namespace: int | None = None
+    """Inode of the PID namespace that the number is of (a container has one of its own); null: it
+    is not known."""
 
 
 class DatasetPart(Frozen):
@@ -176,12 +181,37 @@ def collect_target(
 
 def this_process() -> Process:
     """Return this process, so that readers can tell whether it still runs."""
-    return Process(pid=os.getpid(), start_ticks=_start_ticks(os.getpid()) or 0, boot=_boot())
+    return Process(
+        pid=os.getpid(),
+        start_ticks=_start_ticks(os.getpid()) or 0,
+        boot=_boot(),
+        pid_namespace=_pid_namespace(),
+    )
+
+
+def describe_owner() -> dict[str, object]:
+    """Return what the marker of a folder says of this process: where it is, and which."""
+    process = this_process()
+    return {
+        "host": collect_machine().host,
+        "process": process.model_dump(exclude={"pid_namespace"}),
+        # Apart: a reader that does not know it leaves it out, and does not misread the process.
+        "pid_namespace": process.pid_namespace,
+    }
 
 
 def is_alive(process: Process) -> bool:
-    """Whether that very process still runs here."""
-    return process.boot == _boot() and process.start_ticks == _start_ticks(process.pid)
+    """Whether that very process still runs here; of one that is elsewhere nothing is known."""
+    if process.boot != _boot() or is_elsewhere(process):
+        return False
+    return process.start_ticks == _start_ticks(process.pid)
+
+
+def is_elsewhere(process: Process) -> bool:
+    """Whether it was begun on this kernel in another PID namespace: it cannot be seen from here."""
+    own = _pid_namespace()
+    known = own is not None and process.pid_namespace is not None
+    return known and process.boot == _boot() and process.pid_namespace != own
 
 
 def finish(
@@ -217,6 +247,13 @@ def _start_ticks(pid: int) -> int | None:
         return None
     # A zombie keeps its entry until it is reaped, but it is dead.
     return None if fields[0] in "ZX" else int(fields[_START_TIME])
+
+
+def _pid_namespace() -> int | None:
+    try:
+        return (_PROC / "self/ns/pid").stat().st_ino
+    except OSError:  # a kernel without them, or another system
+        return None
 
 
 def _boot() -> str:

@@ -14,7 +14,7 @@ from replayer.errors import ReplayerError
 from replayer.load.asking import ask
 from replayer.load.targets import parse_targets
 from replayer.measure import RunRecord, load_run, summarise
-from replayer.measure.run import is_alive
+from replayer.measure.run import is_alive, is_elsewhere
 from replayer.study.journal import Attempt, Journal
 from replayer.verdict import judge
 
@@ -83,6 +83,12 @@ def _left(name: str, targets: Sequence[str]) -> Iterator[str]:
 
 def _wait_for(record: RunRecord, say: Callable[[str], None]) -> None:
     process = record.run.process
+    if record.status == "running" and is_elsewhere(process):
+        # Mostly of a container that is gone with it; to refuse would keep a study from going on.
+        say(
+            f"{record.folder.name} was started in another PID namespace (a container?): if it goes "
+            "on there, end it"
+        )
     if is_alive(process):
         say(f"{record.folder.name} still ends (process {process.pid}): waiting for it")
     deadline = time.monotonic() + ORPHAN_S

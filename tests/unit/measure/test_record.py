@@ -37,6 +37,16 @@ def test_a_run_whose_process_is_gone_was_killed(tmp_path: Path) -> None:
     assert measure.load_run(folder).status == "killed"
 
 
+def test_of_a_run_in_another_pid_namespace_it_is_not_said_that_it_was_killed(
+    tmp_path: Path,
+) -> None:
+    own = measure.this_process()
+    assert own.pid_namespace is not None
+    elsewhere = {"pid": 999_999_999, "pid_namespace": own.pid_namespace + 1}
+    run = make_run(status="running", process=own.model_copy(update=elsewhere))
+    assert measure.load_run(RunWriter(tmp_path / "run").write(run)).status == "running"
+
+
 def test_a_process_number_that_was_given_away_again_is_not_the_run(tmp_path: Path) -> None:
     ours = measure.this_process()
     other = ours.model_copy(update={"start_ticks": ours.start_ticks - 1})

@@ -71,6 +71,22 @@ def test_a_step_that_outlives_its_study_is_waited_for_and_then_named(
     assert "writes-1 still ends" in said[0]
 
 
+def test_a_step_that_was_begun_in_another_pid_namespace_is_named_and_not_waited_for(
+    tmp_path: Path,
+) -> None:
+    own = this_process()
+    assert own.pid_namespace is not None
+    elsewhere = own.model_copy(update={"pid_namespace": own.pid_namespace + 1})
+    write_attempt(tmp_path / "writes-1", "running", elsewhere)
+    said: list[str] = []
+    journal = make_journal(tmp_path)
+    remains.adopt(journal, "writes", said.append)
+    assert said == [
+        "writes-1 was started in another PID namespace (a container?): if it goes on there, end it"
+    ]
+    assert not journal.state.attempts
+
+
 def test_folders_that_a_step_left_are_named(tmp_path: Path) -> None:
     run, target = tmp_path / "writes-1", tmp_path / "mount"
     write_attempt(run, "finished")
