@@ -1,22 +1,27 @@
 """``replayer clean``: remove the folders that runs left behind, and nothing else."""
 
 import argparse
-import os
 import re
+import stat
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from replayer.engine import Finding, Sandbox, Task
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines
+from replayer.keeper import hung_calls
 from replayer.load.asking import ask
 from replayer.load.marker import MARKER, owner_in
 from replayer.load.patience import Patience
 from replayer.load.targets import DEFAULT_FOLDER
 from replayer.load.whereabouts import Identity, identify
+
+R = TypeVar("R")
 
 NAME = "clean"
 HELP = "remove what killed runs left below a folder: only folders that a run has marked as its own"
@@ -45,102 +50,169 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Find the folders, then remove them; the exit code of the first refusal."""
-    paths = [ask(path, partial(follow, path)) for path in arguments.paths]
-    empty = [folder for path in paths for folder in ask(path, partial(find_begun, path))]
-    begun = _once(empty)
-    full = [
-        folder
-        for path in paths
-        if path not in empty
-        for folder in ask(path, partial(find_folders, path))
-    ]
-    sandboxes = [ask(folder, partial(open_folder, folder)) for folder in _once(full)]
-    if not arguments.force:
-        _refuse(sandboxes, begun)
-    if arguments.dry_run:
-        for where in (*begun, *(sandbox.path for sandbox in sandboxes)):
-            print(f"would remove {where}")
-    else:
-        _remove(sandboxes, begun)
-    if not sandboxes and not begun:
+    """Find the folders, then remove them; what cannot be removed is told, and keeps none else."""
+    refusals = Refusals()
+    found = Found()
+    for path in arguments.paths:
+        for each in refusals.attempt(partial(ask, path, partial(look, path))):
+            found.add(each)
+    for refusal in found.refused:
+        refusals.tell(refusal)
+    begun, marked = (_once(folders, refusals) for folders in (found.begun, found.marked))
+    for folder in begun:
+        refusals.attempt(partial(_clear_begun, folder, arguments))
+    for folder in marked:
+        refusals.attempt(partial(_clear_marked, folder, arguments))
+    if not begun and not marked and not refusals.exit_code:
         print("nothing to remove", file=sys.stderr)
-    return 0
+    return refusals.exit_code
 
 
-def _refuse(sandboxes: Sequence[Sandbox], begun: Sequence[Path]) -> None:
-    for sandbox in sandboxes:
-        refuse_living(sandbox)
-    for folder in begun:
+def _clear_begun(folder: Path, arguments: argparse.Namespace) -> None:
+    if not arguments.force:
         refuse_young(folder)
-
-
-def _remove(sandboxes: Sequence[Sandbox], begun: Sequence[Path]) -> None:
-    for folder in begun:
+    if arguments.dry_run:
+        print(f"would remove {folder}")
+    else:
         remove_begun(folder)
-    for sandbox in sandboxes:
+
+
+def _clear_marked(folder: Path, arguments: argparse.Namespace) -> None:
+    # Opened only now: to remove those before it may have taken long, and a run may have come.
+    sandbox = ask(folder, partial(open_folder, folder))
+    if not arguments.force:
+        refuse_living(sandbox)
+    if arguments.dry_run:
+        print(f"would remove {sandbox.path}")
+    else:
         remove(sandbox)
 
 
-def _once(folders: Sequence[Path]) -> list[Path]:
-    """Leave out folders that were found before under another path."""
-    found: dict[Identity, Path] = {}
-    for folder in folders:
-        found.setdefault(ask(folder, partial(identify, str(folder))), folder)
-    return list(found.values())
+class Refusals:
+    """What was refused: each is told at once, and the weightiest gives the exit code.
 
+    Others can plant a folder that cannot be removed; it must not keep those beside it.
 
-def follow(path: Path) -> Path:
-    """Return what a person has named, where a link leads to it; those below it are left alone."""
-    return path.resolve() if path.is_symlink() else path
-
-
-def find_begun(path: Path) -> list[Path]:
-    """Return folders that a run was killed in the making or the removing of.
-
-    They have a run's name and nothing in them: no marker either. The path itself, or in it or its
-    default target.
+    Attributes:
+        exit_code: That of the weightiest until now; 0: there was none.
     """
-    if BEGUN.fullmatch(path.name):
-        return [path] if _is_empty(path) else []
-    return sorted(
-        folder for folder in _in(path) if BEGUN.fullmatch(folder.name) and _is_empty(folder)
-    )
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self.exit_code = 0
+        self._hung = len(hung_calls())
+
+    def attempt(self, call: Callable[[], R]) -> tuple[R, ...]:
+        """Return the result of a call, or nothing if it refuses.
+
+        Raises:
+            ReplayerError: It has interrupted the whole, or a mount hangs: nothing more is asked.
+        """
+        try:
+            return (call(),)
+        except ReplayerError as error:
+            if isinstance(error.__cause__, InterruptedError) or len(hung_calls()) > self._hung:
+                raise
+            self.tell(error)
+            return ()
+
+    def tell(self, refusal: ReplayerError) -> None:
+        """Say what was refused and why."""
+        print(in_lines(refusal), file=sys.stderr)
+        self.exit_code = max(self.exit_code, refusal.exit_code)
 
 
-def _in(path: Path) -> Iterator[Path]:
-    """Yield what may be a run's directly below a path, and in the default target that is there."""
-    yield from path.glob(f"{PREFIX}*")
-    default = path / DEFAULT_FOLDER
-    if not default.is_symlink():
-        yield from default.glob(f"{PREFIX}*")
+@dataclass
+class Found:
+    """What is on some paths.
+
+    Attributes:
+        begun: Empty folders with a run's name: a run was killed in the making or the removing of
+            them, so that they have no marker either.
+        marked: Folders that are a run's by their marker, or that have a run's name and cannot be
+            looked into or were named themselves: whoever opens them says what is wrong.
+        refused: Places that cannot be looked into.
+    """
+
+    begun: list[Path] = field(default_factory=list)
+    marked: list[Path] = field(default_factory=list)
+    refused: list[ReplayerError] = field(default_factory=list)
+
+    def add(self, other: "Found") -> None:
+        """Take in what was found on another path."""
+        self.begun += other.begun
+        self.marked += other.marked
+        self.refused += other.refused
 
 
-def _is_empty(path: Path) -> bool:
-    try:
-        return not path.is_symlink() and not any(path.iterdir())
-    except OSError:
-        return False  # no folder, or not ours to look at
+def look(path: Path) -> Found:
+    """Return the path itself if it is a run's by its marker or its name, else what is in it.
 
-
-def find_folders(path: Path) -> list[Path]:
-    """Return the path itself if it is a run's by its marker or its name, else those in it.
-
-    Those in it have a marker; what has only the name is refused when it is opened.
+    That is what lies directly in it, and in the default target that is there. A link is followed
+    if it is the path itself; those below it are left alone.
 
     Raises:
-        ReplayerError: It does not exist.
+        ReplayerError: It is no folder.
     """
+    path = path.resolve() if path.is_symlink() else path
     if not path.is_dir():
         message = f"{path}: is not a folder"
         raise ReplayerError(message, hint="name a target, or the folder of a run on it")
-    if BEGUN.fullmatch(path.name) or os.path.lexists(path / MARKER):
-        return [path]
-    return sorted(
-        folder
-        for folder in _in(path)
-        if folder.is_dir() and not folder.is_symlink() and os.path.lexists(folder / MARKER)
-    )
+    found = Found()
+    _sort(path, found)
+    if found.begun or found.marked:
+        return found
+    if BEGUN.fullmatch(path.name):
+        return Found(marked=[path])
+    _look_in(path, found)
+    if not found.refused:
+        _look_in(path / DEFAULT_FOLDER, found)
+    return found
+
+
+def _look_in(place: Path, found: Found) -> None:
+    try:
+        if not stat.S_ISDIR(place.lstat().st_mode):
+            return
+        folders = sorted(path for path in place.iterdir() if path.name.startswith(PREFIX))
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        found.refused.append(_unreadable(place, error))
+        return
+    for folder in folders:
+        _sort(folder, found)
+
+
+def _sort(folder: Path, found: Found) -> None:
+    """Note a folder that is a run's."""
+    is_named = BEGUN.fullmatch(folder.name) is not None
+    try:
+        if not stat.S_ISDIR(folder.lstat().st_mode):
+            return
+        if is_named and not any(folder.iterdir()):
+            found.begun.append(folder)
+            return
+        (folder / MARKER).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    except OSError:
+        if not is_named:  # for all that is known it is somebody else's
+            return
+    found.marked.append(folder)
+
+
+def _once(folders: Sequence[Path], refusals: Refusals) -> list[Path]:
+    """Leave out folders that were found before under another path."""
+    found: dict[Identity, Path] = {}
+    for folder in folders:
+        for identity in refusals.attempt(partial(ask, folder, partial(identify, str(folder)))):
+            found.setdefault(identity, folder)
+    return list(found.values())
+
+
+def _unreadable(path: Path, error: OSError) -> RemovalError:
+    return RemovalError(f"{path}: {error.strerror}")
 
 
 def open_folder(path: Path) -> Sandbox:
@@ -157,8 +229,7 @@ def open_folder(path: Path) -> Sandbox:
             message, hint=f"only folders with the file {MARKER} are removed"
         ) from error
     except OSError as error:
-        message = f"{path}: {error.strerror}"
-        raise RemovalError(message) from error
+        raise _unreadable(path, error) from error
 
 
 def refuse_living(sandbox: Sandbox) -> None:
