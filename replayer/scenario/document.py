@@ -93,10 +93,13 @@ def parse_fragment(text: str, source: str) -> object:
     """Parse the YAML value of an option.
 
     Raises:
-        ScenarioError: It is no YAML.
+        ScenarioError: It is no YAML, or nothing: an unset variable must not take a setting away.
     """
     root = _compose(text, source)
-    return None if root is None else _Reader(source).read(root, (), ())
+    if root is None:
+        hint = "is a variable not set? the value null takes away what the scenario says"
+        raise ScenarioError(source, "the value is empty", hint=hint)
+    return _Reader(source).read(root, (), ())
 
 
 def load_text(path: Path) -> str:

@@ -35,6 +35,14 @@ def test_a_new_source_replaces_the_old_one(tmp_path: Path) -> None:
     assert [entry.path for entry in scenario.entries["files"]] == ["a.txt"]
 
 
+def test_null_takes_away_what_the_scenario_says() -> None:
+    thinking = SMALL.replace("{count: 2}", "{count: 2, think_time: 1s}")
+    left_out = parse_scenario(SMALL, "s.yaml").users.think_time
+    assert parse_scenario(thinking, "s.yaml").users.think_time != left_out
+    taken = parse_scenario(thinking, "s.yaml", ["users.think_time=null"])
+    assert taken.users.think_time == left_out
+
+
 def test_paths_of_options_are_relative_to_the_current_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,6 +74,9 @@ def test_paths_inside_mappings_are_relative_to_the_current_directory_too(
         ("users.count=zero", "users.count must be a whole number, got 'zero'", ""),
         ("users.count", "must be KEY=VALUE", "--set users.count=4"),
         ("users..count=3", "must be KEY=VALUE", ""),
+        ("users.think_time=", "the value is empty", "is a variable not set?"),
+        ("files.sizes= ", "the value is empty", "null takes away"),
+        ("files.sizes=# none", "the value is empty", ""),
         ("name.first=x", "leads into a single value", ""),
         ("transactions.look.9.open.pick=own", "9 is not a place in a list of 3", ""),
         ("users={count: 2", "not valid YAML", ""),
