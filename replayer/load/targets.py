@@ -129,7 +129,7 @@ def _parse_target(word: str) -> Target:
     if "," in places and os.path.isdir(places):  # noqa: PTH112 - as it was written
         message = f"{places}: commas separate mount points, and this folder has one in its name"
         raise TargetError(message, hint="reach it by a link without: ln -s FOLDER LINK")
-    paths = tuple(Path(place).absolute() for place in places.split(",") if place)
+    paths = tuple(_absolute(place) for place in places.split(",") if place)
     if not paths or (equals and not places) or places.count(",") >= len(paths):
         message = f"--target {word!r}: a path is missing"
         raise TargetError(message, hint="write [NAME=]PATH[,PATH…]")
@@ -137,6 +137,15 @@ def _parse_target(word: str) -> Target:
         message = f"--target {word!r}: the same folder twice"
         raise TargetError(message, hint="the paths of a target are different mount points")
     return Target(name, paths)
+
+
+def _absolute(place: str) -> Path:
+    """Make a path absolute, and without ``..`` where it is the same folder (not behind a link)."""
+    path = Path(place).absolute()
+    if ".." not in path.parts:
+        return path
+    short = os.path.normpath(path)
+    return Path(short) if os.path.realpath(short) == os.path.realpath(path) else path
 
 
 def _refuse_unshowable(target: Target) -> None:

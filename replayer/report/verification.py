@@ -5,6 +5,7 @@ from replayer.measure import (
     WrongBlocks,
     format_bytes,
     format_count,
+    format_time_ns,
 )
 
 __all__ = ["describe_verification"]
@@ -21,7 +22,7 @@ def describe_verification(found: Verification) -> str:
     return (
         f"{format_count(found.reads)} reads: {format_bytes(found.verified_bytes)} checked, "
         f"{format_bytes(found.unverified_bytes)} not{mixed}; wrong blocks: {bad}; "
-        f"{found.time_ns / NS_PER_S:.3g} s of all users{price}, in no latency{blind}"
+        f"{format_time_ns(found.time_ns)} of all users{price}, in no latency{blind}"
         f"{_last(found)}"
     )
 
@@ -50,5 +51,5 @@ def _last(found: Verification) -> str:
     return (
         f"; read back at the end: {format_count(last.files)} {what}, {checked} not"
         f"{cached if last.cached_bytes else ''}{others}; wrong blocks: "
-        f"{_kinds(last.wrong_blocks)}{first}; {last.took_s:.3g} s"
+        f"{_kinds(last.wrong_blocks)}{first}; {format_time_ns(last.took_s * NS_PER_S)}"
     )

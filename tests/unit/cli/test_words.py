@@ -34,3 +34,13 @@ def test_a_recorded_command_and_a_note_may_have_empty_words() -> None:
     recorded = parse_words(["capture", "-o", "trace", "--root", ".", "--", "touch", ""])
     assert recorded.words[-1] == ""
     assert parse_words(["import", "log", "-o", "t", "--root", "/", "--note", ""]).note == ""
+
+
+@pytest.mark.parametrize("value", ["-1s", "-.5s", "-90"])
+def test_a_value_below_zero_is_refused_as_a_value(
+    value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "small-reads", "-t", value]) == 2
+    assert f"must be whole seconds, such as 90, 90s, 5m or 1h20m, got '{value}'" in (
+        capsys.readouterr().err
+    )

@@ -49,6 +49,16 @@ def test_a_name_that_would_break_a_table_is_refused_however_it_came(name: str, w
     assert parse_targets([f"fine=/srv/{name}"])[0].name == "fine"
 
 
+def test_a_path_is_shown_without_dots_unless_they_lead_elsewhere(tmp_path: Path) -> None:
+    for name in ("here", "there/deep"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "link").symlink_to("there/deep")
+    words = [f"{tmp_path}/here/../here", f"{tmp_path}/link/.."]
+    (plain,), (behind,) = (parse_targets([word])[0].paths for word in words)
+    assert str(plain) == f"{tmp_path}/here"
+    assert behind.samefile(tmp_path / "there")
+
+
 def test_a_name_may_be_in_any_script() -> None:
     (target,) = parse_targets(["/srv/\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"])
     assert "\u200c" in target.name

@@ -44,9 +44,16 @@ def test_what_was_left_unread_or_is_not_proven_is_said_with_what_was_found() -> 
         "3 left unread",
         "2 not to be read",
         "5 whose fsync failed",
-        "wrong blocks: 1 lost; the first: LOST media/a; 1.5 s",
+        "wrong blocks: 1 lost; the first: LOST media/a; 1.50 s",
     ):
         assert words in told
+
+
+def test_short_times_have_a_unit_that_fits() -> None:
+    short = found(LAST.model_copy(update={"took_s": 3.88e-6})).model_copy(update={"time_ns": 43})
+    told = describe_verification(short)
+    assert "; 43 ns of all users" in told
+    assert told.endswith("; 3.88 µs")
 
 
 def test_a_run_without_a_last_reading_says_nothing_of_one() -> None:

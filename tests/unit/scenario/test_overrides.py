@@ -89,3 +89,9 @@ def test_a_mistake_names_the_option(option: str, message: str, hint: str) -> Non
     assert str(refused.value).startswith(f"--set {option}")
     assert message in str(refused.value)
     assert hint in refused.value.hint
+
+
+def test_a_mistake_is_shown_on_one_line() -> None:
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario(SMALL, "s.yaml", ['name="a\n\x1bb"'])
+    assert str(refused.value).startswith('--set name="a\\n\\x1bb": ')
