@@ -126,6 +126,7 @@ class OwnBand:
         self._session.engine.begin_segment(
             segment.target, segment.round, warm_up_ns, segment.duration_ns
         )
+        self._roster.open()
 
     def end_warm_up(self) -> None:
         """Measure from now on."""

@@ -64,6 +64,7 @@ class Roster:
         self._free = list(numbers)
         self._seats: dict[int, Seat] = {}
         self._closed = False
+        self._opened = Event()
         self.capacity = capacity
         self.refusals: list[ReplayerError] = []
 
@@ -91,6 +92,14 @@ class Roster:
         seat = Seat(heapq.heappop(self._free), user)
         self._seats[seat.number] = seat
         return seat
+
+    def open(self) -> None:
+        """Let users begin: from now on it is said what their calls count as."""
+        self._opened.set()
+
+    def wait_until_open(self) -> None:
+        """Wait until the run's first segment has begun."""
+        self._opened.wait()
 
     def close(self) -> None:
         """Seat nobody any more: Locust begins users anew here when another worker has left."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from gevent import GreenletExit, Timeout
 from locust import User, task
 from locust.env import Environment
-from locust.user.task import LOCUST_STATE_RUNNING
+from locust.user.task import LOCUST_STATE_RUNNING, LOCUST_STATE_WAITING
 
 from replayer.load.filesystem import FileSystem
 from replayer.load.roster import Seat
@@ -104,6 +104,10 @@ class FileUser(_SeatedUser):
             return
         self.fs = FileSystem(self._crew.mailbox, seat.number)
         try:
+            # Locust starts users while caches are still prepared: their calls would be measured.
+            self._state = LOCUST_STATE_WAITING  # Locust ends them at once
+            self._crew.roster.wait_until_open()
+            self._state = LOCUST_STATE_RUNNING
             super().run()  # type: ignore[no-untyped-call] # of Locust
         except (Timeout, SystemExit) as error:
             # No Exceptions: Locust would lose the user, or the whole run, and call it a success.

@@ -38,6 +38,34 @@ class Reader(HttpUser):
         self.client.get("/{page}")
 """
 
+EDITOR = """
+from locust import constant, task
+
+from replayer.load import FileUser
+
+
+class Editor(FileUser):
+    wait_time = constant(0.01)
+
+    @task
+    def save(self):
+        with self.fs.transaction("save"), self.fs.open("notes.txt", "w") as file:
+            file.write(4096)
+"""
+
+LOOKS = """
+name: looks
+duration: 1s
+users: {count: 2}
+datasets:
+  documents: {files: 6000, sizes: 4KiB}
+mix: {look: 1}
+transactions:
+  look:
+    - stat: {from: documents}
+    - think: 5ms
+"""
+
 IMPATIENT = """
 import gevent
 from locust import constant, task
@@ -197,3 +225,20 @@ def test_transactions_that_are_cut_off_end_there_and_the_next_ones_are_their_own
     assert abs(found["quick"]["count"] - found["slow"]["count"]) <= 2
     assert found["quick"]["errors"] == 0
     assert {op["op"] for op in found["quick"]["ops"]} == {"stat"}
+
+
+def test_tasks_begin_when_caches_are_prepared_and_the_run_begins(shell: Shell) -> None:
+    (shell.home / "editor.py").write_text(EDITOR)
+    (shell.home / "looks.yaml").write_text(LOOKS)
+    done = shell.run(
+        *("run", "looks.yaml", "-f", "editor.py", "-u", "4", "-t", "1s", "--cache", "warm"),
+        *("--set", "warm_up=500ms", "--target", shell.target(), "-o", "r", "--json"),
+    )
+    (target,) = done.document()["summary"]["targets"]
+    assert {"look", "save"} <= {each["name"] for each in target["overall"]["transactions"]}
+    events = map(json.loads, (shell.home / "r/events.jsonl").read_text().splitlines())
+    began = {each["phase"]: each["t_s"] for each in events if each["kind"] == "phase"}
+    with (shell.home / "r/timeline.csv").open() as file:
+        first = {row["phase"]: float(row["start_s"]) for row in reversed([*csv.DictReader(file)])}
+    assert first["measured"] >= began["measured"] - 1e-3
+    assert first["warm-up"] >= began["warm-up"] - 1e-3

@@ -43,8 +43,9 @@ def agreed_workload(settings: Settings, told: Mapping[str, Any]) -> Workload:
             f"{found.source}: its plan is {found.plan.fingerprint[:SHORT]}, the master's "
             f"{told['fingerprint'][:SHORT]}"
         )
+        alike = "scenario" if settings.replay is None else "trace, options of the replay (--pace …)"
         hint = (
-            "give master and workers the same scenario and version, or start the worker without "
+            f"give master and workers the same {alike} and version, or start the worker without "
             'one: locust -f "$(replayer locustfile)" --worker'
         )
         raise ReplayerError(message, hint=hint)
