@@ -90,7 +90,7 @@ class Chronicle:
         self,
         status: Literal["finished", "interrupted", "failed"],
         health: Health | None,
-        failure: str | None,
+        failure: ReplayerError | None,
         extra: Sequence[RunWarning] = (),
     ) -> ReplayerError | None:
         """Write how it went; return what refused to take it."""

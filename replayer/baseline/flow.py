@@ -237,7 +237,7 @@ def _conclude(baseline: _Baseline, problems: Sequence[ReplayerError]) -> None:
     baseline.refused = baseline.chronicle.end(
         "failed" if failure else "interrupted" if baseline.interrupted else "finished",
         baseline.gauge.health(baseline.hung),
-        None if failure is None else str(failure),
+        failure,
         baseline.warnings,
     )
 

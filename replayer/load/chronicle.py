@@ -162,7 +162,7 @@ class Ending:
 
     status: Literal["finished", "interrupted", "failed"]
     health: Health | None = None
-    failure: str | None = None
+    failure: BaseException | None = None
     warnings: tuple[RunWarning, ...] = ()
     clients: tuple[Client, ...] = ()
     verification: Verification | None = None

@@ -265,7 +265,7 @@ def _abandon(
 ) -> None:
     """Remove what was made for a run that will not be, and say so in its folder."""
     interrupted = isinstance(error, InterruptedRunError)
-    chronicle.end(Ending("interrupted" if interrupted else "failed", failure=str(error)))
+    chronicle.end(Ending("interrupted" if interrupted else "failed", failure=error))
     request.progress.close()
     for ground in grounds:
         if ground.sandboxes and not request.settings.reuse:

@@ -135,7 +135,7 @@ class Stage:
             users=self.conductor.shaped_users,
             status="failed" if failure else "interrupted" if interrupted else "finished",
             health=self._troupe.health(),
-            failure=None if failure is None else str(failure),
+            failure=failure,
             verification=read_verification(self._session.engine, plan),
             losses=losses,
             task_failures=self._troupe.failed_tasks.found(),

@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
+from replayer.errors import exit_code_of
 from replayer.measure.clients import Client
 from replayer.measure.clock import utc_text
 from replayer.measure.facts import MachineFacts, MountFacts, collect_facts, collect_machine
@@ -152,6 +153,8 @@ class Run(Frozen):
     warnings: tuple[RunWarning, ...] = ()
     failure: str | None = None
     """Why it failed, in a line."""
+    failure_code: int | None = None
+    """The exit code that this called for; null: it did not fail, or is part of a larger run."""
     losses: tuple[str, ...] = ()
     """What was taken away from its targets while it ran: folders, markers; in sentences."""
     clients: tuple[Client, ...] = ()
@@ -219,7 +222,7 @@ def finish(
     status: Literal["finished", "interrupted", "failed"],
     *,
     health: Health | None = None,
-    failure: str | None = None,
+    failure: BaseException | None = None,
     extra: Sequence[RunWarning] = (),
 ) -> Run:
     """Return the run as it ended, with the warnings that its health calls for."""
@@ -229,7 +232,8 @@ def finish(
             "status": status,
             "ended": utc_text(),
             "health": health,
-            "failure": failure,
+            "failure": None if failure is None else str(failure),
+            "failure_code": None if failure is None else exit_code_of(failure),
             "warnings": (*run.warnings, *found, *extra),
         }
     )

@@ -73,7 +73,12 @@ class RunFolder:
         try:
             self.write_run(run)
         except ReplayerError as error:
-            failed = {"status": "failed", "ended": run.ended, "failure": run.failure or str(error)}
+            failed = {
+                "status": "failed",
+                "ended": run.ended,
+                "failure": run.failure or str(error),
+                "failure_code": run.failure_code or error.exit_code,
+            }
             with suppress(OSError, ValueError):
                 _write_over(self.path / "run.json", failed)
             return run.model_copy(update=failed), error
@@ -142,7 +147,7 @@ def writing_to(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _write_over(path: Path, changes: Mapping[str, str | None]) -> None:
+def _write_over(path: Path, changes: Mapping[str, JsonValue]) -> None:
     """Change a run.json in its place, if it stays as long as it is: that takes no room."""
     before = path.read_bytes()
     run = Run.model_validate_json(before).model_copy(update=changes)

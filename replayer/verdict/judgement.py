@@ -8,8 +8,6 @@ target broke proves nothing about it: that has an exit code of its own. Nothing 
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE
 from replayer.measure import (
@@ -17,12 +15,10 @@ from replayer.measure import (
     Of,
     Outcome,
     OutcomeSummary,
-    Performance,
     RunRecord,
     Summary,
     TargetSummary,
     TaskFailure,
-    TransactionSummary,
     Verification,
     format_bytes,
     format_count,
@@ -34,13 +30,13 @@ from replayer.measure import (
     samples_of,
 )
 from replayer.verdict.breakage import breakages_among, say_breakages
+from replayer.verdict.counts import count_subject, find_transaction
 from replayer.verdict.reasons import find_reasons
 from replayer.verdict.threshold import AS_RECORDED, DEFAULT, Threshold, Unit, parse_threshold
 
 __all__ = ["EXIT_CODES", "Judgement", "Verdict", "judge"]
 
-ExitCode = Literal[0, 1, 3, 4]
-EXIT_CODES: dict[Outcome, ExitCode] = {"pass": 0, "fail": 1, "inconclusive": EXIT_INCONCLUSIVE}
+EXIT_CODES: dict[Outcome, int] = {"pass": 0, "fail": 1, "inconclusive": EXIT_INCONCLUSIVE}
 
 
 class Judgement(Frozen):
@@ -62,7 +58,8 @@ class Verdict(Frozen):
     """What the run proves."""
 
     outcome: Outcome
-    exit_code: ExitCode
+    exit_code: int
+    """0, 1, 3 or 4; of a run that failed, that of its failure."""
     judgements: tuple[Judgement, ...]
     reasons: tuple[str, ...]
     """Why the run as a whole is inconclusive, or what broke; empty when neither is so."""
@@ -93,11 +90,12 @@ def judge(record: RunRecord, summary: Summary) -> Verdict:
     judgements = (*limits, *proofs)
     outcome = _overall({judgement.outcome for judgement in judgements}, reasons)
     disproved = any(judgement.outcome == "fail" for judgement in proofs)
+    environment = losses or (broken and not disproved)
+    code = EXIT_ENVIRONMENT if environment else EXIT_CODES[outcome]
+    failed = record.run.failure_code
     return Verdict(
         outcome=outcome,
-        exit_code=(
-            EXIT_ENVIRONMENT if losses or (broken and not disproved) else EXIT_CODES[outcome]
-        ),
+        exit_code=code if failed is None else failed,
         judgements=judgements,
         reasons=reasons,
     )
@@ -253,7 +251,7 @@ def _measure(
     """Return the figure, or None and why there is none."""
     if threshold.metric.is_time:
         return _time(threshold, record, target)
-    found = _counted(threshold, target)
+    found = count_subject(threshold, target)
     if found is None:
         return None, f"no {threshold.subject} was measured on {target.name}"
     is_of_errors = threshold.metric.kind == "errors"
@@ -267,7 +265,7 @@ def _measure(
 
 def _breaks(threshold: Threshold, target: TargetSummary) -> bool:
     """Whether errors of a target that broke are enough to miss a limit of errors."""
-    found = _counted(threshold, target) if threshold.metric.kind == "errors" else None
+    found = count_subject(threshold, target) if threshold.metric.kind == "errors" else None
     if found is None:
         return False
     broken = breakages_among(_outcomes(threshold, target)).total()
@@ -280,7 +278,7 @@ def _outcomes(threshold: Threshold, target: TargetSummary) -> Iterator[OutcomeSu
     subject = threshold.subject
     ops = target.overall.ops
     if subject is not None:
-        transaction = _transaction(target, subject.name)
+        transaction = find_transaction(target, subject.name)
         ops = ops if transaction is None else transaction.ops
         wanted = subject.name if transaction is None else subject.op
         ops = tuple(op for op in ops if wanted in {None, op.op})
@@ -309,7 +307,7 @@ def _of(threshold: Threshold, target: TargetSummary) -> Of:
         raise ValueError(message)
     if subject.op is not None:
         return Of(target.index, subject.name, subject.op)
-    if _transaction(target, subject.name) is None:
+    if find_transaction(target, subject.name) is None:
         return Of(target.index, None, subject.name)
     return Of(target.index, subject.name, _PARTS[threshold.metric.part])
 
@@ -319,78 +317,6 @@ _PARTS = {
     "service": "transaction.service",
     "lag": "transaction.lag",
 }
-
-
-@dataclass(frozen=True)
-class _Counted:
-    """How many of a subject ended, and how.
-
-    Attributes:
-        count: Those that rates count.
-        errors: What a limit on their number is held against.
-        tries: What shares of errors are of.
-        failed: Those of the tries that failed.
-        rates: By metric, per second; None: no time was measured.
-    """
-
-    count: int
-    errors: int
-    tries: int
-    failed: int
-    rates: dict[str, float | None]
-
-
-def _counted(threshold: Threshold, target: TargetSummary) -> _Counted | None:
-    """Return what there is of a subject; None: there is no such subject."""
-    subject = threshold.subject
-    if subject is None:
-        return _everything(target)
-    transaction = _transaction(target, subject.name)
-    if subject.op is not None:
-        ops = transaction.ops if transaction is not None else ()
-        return _rates(next((op for op in ops if op.op == subject.op), None))
-    if transaction is not None:
-        return _rates(transaction)
-    return _rates(next((op for op in target.overall.ops if op.op == subject.name), None))
-
-
-def _rates(found: TransactionSummary | Performance | None) -> _Counted | None:
-    if found is None:
-        return None
-    rates = {
-        "rate": found.rate_per_s,
-        "throughput": found.throughput_per_s,
-        "bytes": found.bytes_per_s,
-    }
-    return _Counted(found.count, found.errors, found.count, found.errors, rates)
-
-
-def _everything(target: TargetSummary) -> _Counted:
-    """Count transactions; where there are none, calls.
-
-    Shares of errors have a base of their own: a transaction is one try, however many of its calls
-    fail, and so is each call outside of transactions.
-    """
-    overall = target.overall
-    counted = overall.transactions or overall.outside
-    tries: Sequence[TransactionSummary | Performance]
-    tries = (*overall.transactions, *overall.outside)
-    seconds = overall.measured_s
-    count = sum(found.count for found in counted)
-    good = sum(found.count - found.errors for found in counted)
-    moved = sum(op.bytes for op in overall.ops)
-    totals = {"rate": count, "throughput": good, "bytes": moved}
-    return _Counted(
-        count=count,
-        errors=overall.errors,
-        tries=sum(found.count for found in tries),
-        failed=sum(found.errors for found in tries),
-        rates={name: total / seconds if seconds > 0 else None for name, total in totals.items()},
-    )
-
-
-def _transaction(target: TargetSummary, name: str) -> TransactionSummary | None:
-    return next((found for found in target.overall.transactions if found.name == name), None)
 
 
 _COMPARES: dict[str, Callable[[float, float], bool]] = {

@@ -292,6 +292,7 @@ def test_a_worker_that_dies_in_the_last_seconds_fails_the_run_unless_it_may_go_o
     assert "is lost: it gave no sign of life for 3 s" in done.err
     assert "--on-lost-worker continue" in done.err
     assert done.document()["status"] == "failed"
+    assert done.document()["verdict"]["exit_code"] == 3
     assert loss_of_one(shell.home / "strict-out").measuring
     went_on = ended(lenient)
     document = went_on.document()

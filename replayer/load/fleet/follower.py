@@ -256,9 +256,9 @@ class Follower:
             self._release(why)
             return
         self._over = why
-        self._code = 2
+        self._code = ReplayerError.exit_code
         if self._part is not None:
-            self._part.abandon(why)
+            self._part.abandon(ReplayerError(why))
             self._part.remove_own()
         self._say(f"the master gave up: {why}")
         gevent.spawn_later(BEAT_S, self._runner.quit)
@@ -268,7 +268,7 @@ class Follower:
         part, self._part = self._part, None
         if part is not None:
             if not part.is_over:
-                part.abandon(why)
+                part.abandon(ReplayerError(why))
                 part.remove_own()
             part.release()
         self._runner.stop()
@@ -287,7 +287,9 @@ class Follower:
         part = self._part
         if part is None or part.is_over:
             return
-        part.abandon(why)
+        failure = ReplayerError(why)
+        failure.exit_code = code
+        part.abandon(failure)
         self._say(f"{why}; its part is in {part.folder}", always=True)
 
     def _clean_up(self) -> None:

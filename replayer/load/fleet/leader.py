@@ -114,7 +114,7 @@ class Leader:
         ending = Ending(
             status="failed" if failure else "interrupted" if interrupted else "finished",
             health=outcome.health,
-            failure=None if failure is None else str(failure),
+            failure=failure,
             warnings=outcome.warnings,
             clients=outcome.clients,
             losses=outcome.losses,
@@ -211,7 +211,7 @@ def open_run(environment: Environment, request: Request, agreement: Agreement) -
         chronicle.add_clients(list_clients(muster, minutes))
     except BaseException as error:
         interrupted = request.interruption.level > Level.NONE
-        chronicle.end(Ending("interrupted" if interrupted else "failed", failure=str(error)))
+        chronicle.end(Ending("interrupted" if interrupted else "failed", failure=error))
         raise
     minutes.hand_to(band.ledger.add)
     minutes.hand_to(agreement.watch)

@@ -302,7 +302,7 @@ class Part:
         if self._session is not None:
             self._session.engine.interrupt()
 
-    def abandon(self, why: str) -> None:
+    def abandon(self, why: ReplayerError) -> None:
         """End this part before the run is over; results so far are in its own folder."""
         if self._troupe is not None and not self._closed:
             self._troupe.close()

@@ -133,6 +133,12 @@ def test_a_limit_that_an_interrupted_run_missed_is_told_and_proves_nothing(tmp_p
     assert found.says.endswith("s: missed when the run was interrupted")
 
 
+def test_the_exit_code_of_a_run_that_failed_is_that_of_its_failure(tmp_path: Path) -> None:
+    failed = {"status": "failed", "failure": "more users were asked for", "failure_code": 2}
+    verdict = judged(pages(tmp_path, [1000] * 20), "page.p95 < 1s", **failed)
+    assert (verdict.outcome, verdict.exit_code) == ("inconclusive", 2)
+
+
 @pytest.mark.parametrize(
     ("process", "says"),
     [
