@@ -68,7 +68,9 @@ def test_a_probe_that_is_interrupted_leaves_nothing_and_keeps_what_was_found(
     process.send_signal(number)
     out, err = process.communicate(timeout=20)
     assert process.returncode == 4, err
-    assert [found["mount"]["path"] for found in json.loads(out)] == [str(first)]
+    found = json.loads(out)
+    assert [each["mount"]["path"] for each in found] == [str(first), str(second)]
+    assert [each["probe"] is None for each in found] == [False, True]
     assert [*first.iterdir(), *second.iterdir()] == []
 
 
