@@ -8,7 +8,7 @@ mod step;
 
 pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Own, Scope};
 pub(crate) use identity::{Identity, Naming, SALT, file_of};
-pub(crate) use replay::{Audience, NamedTrace, Performances, ReplayPace, Replays};
+pub(crate) use replay::{NamedTrace, ReplayPace, Replays};
 pub(crate) use step::{
     Await, Call, DataCall, Each, Expect, FileCall, LinkTarget, LockKind, Mode, Owner, PairCall,
     Part, PathCall, Replay, ReplayPart, Step, Timed, Until,
@@ -40,25 +40,6 @@ pub(crate) struct Program {
     pub(crate) transactions_per_user: Option<u64>,
     /// The largest buffer that a reading op needs.
     pub(crate) read_bytes: u64,
-}
-
-impl Program {
-    /// Who plays its traces: a plan with other steps beside a replay is taken for one that plays often.
-    pub(crate) fn audience(&self) -> Audience {
-        let once = self.users == 1 && self.transactions_per_user == Some(1);
-        let alone = match &*self.transactions {
-            [only] => matches!(&*only.steps, [Step::Replay(_)]),
-            _ => false,
-        };
-        Audience {
-            users: self.users,
-            performances: if once && alone {
-                Performances::One
-            } else {
-                Performances::Many
-            },
-        }
-    }
 }
 
 /// Append a number in decimal, without allocating.

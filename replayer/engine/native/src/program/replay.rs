@@ -1,7 +1,7 @@
 //! Traces of a plan: their place below the run's folder, and the reels that its steps play.
 
 use crate::error::{Error, Result};
-use crate::program::Dataset;
+use crate::program::{Dataset, Program, Step};
 use crate::replay::compile::{self, Source};
 use crate::replay::reel::{Lane, Reel};
 use std::sync::{Arc, OnceLock};
@@ -41,6 +41,25 @@ pub(crate) enum Performances {
     One,
     /// All but the first have names of their own.
     Many,
+}
+
+impl Program {
+    /// Who plays its traces: a plan with other steps beside a replay is taken for one that plays often.
+    pub(crate) fn audience(&self) -> Audience {
+        let once = self.users == 1 && self.transactions_per_user == Some(1);
+        let alone = match &*self.transactions {
+            [only] => matches!(&*only.steps, [Step::Replay(_)]),
+            _ => false,
+        };
+        Audience {
+            users: self.users,
+            performances: if once && alone {
+                Performances::One
+            } else {
+                Performances::Many
+            },
+        }
+    }
 }
 
 const ONCE: &str = "have one user play the whole trace once: -u 1 --loops 1, without --requests";
