@@ -242,6 +242,9 @@ def test_a_worker_may_be_ended_by_its_user(shell: Shell) -> None:
         assert "is lost: it left" in done.err
         assert victim.wait(20) == 4
         assert other.wait(20) == 0
+    parts = [counts(load_run(shell.home / part)) for part in ("part0", "part1")]
+    told = counts(load_run(shell.home / "out"))
+    assert told == {name: sum(part.get(name, 0) for part in parts) for name in told}
     assert list((shell.home / "mount").iterdir()) == []
 
 

@@ -42,6 +42,9 @@ HELLO_S = 1.0
 ASLEEP_S = 2.0
 """Chosen: a beat that comes later than this was held up by a stopped process or machine."""
 SAFE_S = 20.0  # chosen: time for the last results to be acknowledged
+HURRIED_S = 5.0  # chosen: the same where a person waits for the end, and the master may be gone
+LEFT = "left"
+"""What a worker does that its user ends."""
 
 
 class Follower:
@@ -154,7 +157,7 @@ class Follower:
             raise ReplayerError(message)
         found = self._part.orders()[name](**told)
         if name == "close":
-            self._wait_until_safe()
+            self._wait_until_safe(SAFE_S)
         return found
 
     def _prepare(self, told: Mapping[str, Any]) -> dict[str, Any]:
@@ -199,12 +202,12 @@ class Follower:
             return replace(self._settings, scenario=None, replay=None)
         return self._settings
 
-    def _wait_until_safe(self) -> None:
+    def _wait_until_safe(self, within_s: float, leaving: str | None = None) -> None:
         """Wait until the master has every result, for so long at most."""
-        deadline_s = time.monotonic() + SAFE_S
+        deadline_s = time.monotonic() + within_s
         reporter = self._part.reporter if self._part is not None else None
         while reporter is not None and not reporter.is_done and time.monotonic() < deadline_s:
-            reporter.tell(self._state())
+            reporter.tell(replace(self._state(), leaving=leaving))
             gevent.sleep(BEAT_S / 5)
 
     def _beat(self) -> None:
@@ -224,8 +227,11 @@ class Follower:
         """See whether this worker shall end by itself."""
         silent_s = time.monotonic() - self._heard_s
         if self._interruption.presses and self._over is None:
-            self._send(wire.NEWS, {"state": replace(self._state(), leaving="left").pack()})
-            self._quit("this worker was ended by its user", 4)
+            # The master shall not wait for it, but have what it has measured.
+            self._send(wire.NEWS, {"state": replace(self._state(), leaving=LEFT).pack()})
+            self._leave("this worker was ended by its user", 4)
+            self._wait_until_safe(HURRIED_S, leaving=LEFT)
+            gevent.spawn(self._runner.quit)
         elif self._timeout_s is not None and silent_s > self._timeout_s and self._over is None:
             text = f"the master gave no sign of life for {self._timeout_s:g} s"
             self._leave(text, EXIT_ENVIRONMENT)
@@ -234,11 +240,6 @@ class Follower:
 
     def _state(self) -> State:
         return State() if self._part is None else self._part.state()
-
-    def _quit(self, why: str, code: int) -> None:
-        """End Locust's part of this process as well."""
-        self._leave(why, code)
-        gevent.spawn(self._runner.quit)
 
     def _refuse(self, error: ReplayerError) -> None:
         if self._over is None:
