@@ -5,7 +5,7 @@ learns them. Reports read the folder and nothing else.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -83,6 +83,7 @@ class Chronicle:
                 StatedThreshold(text=text, source=source) for text, source in work.thresholds
             ),
             replay=describe_replay(work.plan),
+            warnings=tuple(_never_cold(targets)) if work.cache == "cold" else (),
         )
         self.folder.write_run(self._run)
 
@@ -177,6 +178,18 @@ def describe_targets(targets: Sequence[Target]) -> tuple[TargetFacts, ...]:
         collect_target(index, target.name, target.paths, confinement())
         for index, target in enumerate(targets)
     )
+
+
+def _never_cold(targets: Sequence[TargetFacts]) -> Iterator[RunWarning]:
+    """Yield which targets have nothing but memory to keep their files in."""
+    for target in targets:
+        if target.guarantee.fsync == "memory":
+            yield RunWarning(
+                kind="other",
+                message=f"{target.name} is in memory ({target.mounts[0].filesystem}): its files "
+                "are never cold",
+                hint="cold reads are those of a target with a device or a server behind it",
+            )
 
 
 def load_facts(work: Workload, rounds: int) -> LoadFacts:

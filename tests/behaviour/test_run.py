@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
@@ -213,6 +214,14 @@ def test_each_cache_state_is_reached_and_its_procedure_recorded(shell: Shell, st
     cache = done.document()["cache"]
     assert cache["asked"] == state
     assert cache["procedure"]
+
+
+def test_files_in_memory_are_said_to_be_never_cold(shell: Shell) -> None:
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:  # noqa: S108 - a tmpfs
+        targets = ("--target", f"memory={memory}", "--target", f"disk={shell.target()}")
+        done = shell.run("run", "look.yaml", "--cache", "cold", "--json", *targets)
+    told = [each["message"] for each in done.document()["warnings"]]
+    assert "memory is in memory (tmpfs): its files are never cold" in told
 
 
 def test_a_remount_command_is_run_for_each_target_and_its_failure_ends_the_run(
