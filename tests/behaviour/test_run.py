@@ -217,7 +217,7 @@ def test_each_cache_state_is_reached_and_its_procedure_recorded(shell: Shell, st
 
 
 def test_files_in_memory_are_said_to_be_never_cold(shell: Shell) -> None:
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:  # noqa: S108 - a tmpfs
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         targets = ("--target", f"memory={memory}", "--target", f"disk={shell.target()}")
         done = shell.run("run", "look.yaml", "--cache", "cold", "--json", *targets)
     told = [each["message"] for each in done.document()["warnings"]]
