@@ -140,12 +140,20 @@ def _parse_target(word: str) -> Target:
 
 
 def _absolute(place: str) -> Path:
-    """Make a path absolute, and without ``..`` where it is the same folder (not behind a link)."""
+    """Make a path absolute, and without ``..`` unless a link stands before it.
+
+    The target is not looked at, only what is left again on the way: its mount may hang.
+    """
     path = Path(place).absolute()
-    if ".." not in path.parts:
-        return path
-    short = os.path.normpath(path)
-    return Path(short) if os.path.realpath(short) == os.path.realpath(path) else path
+    short = Path(path.anchor)
+    for part in path.parts[1:]:
+        if part != "..":
+            short /= part
+        elif short.is_symlink():
+            return path
+        else:
+            short = short.parent
+    return short
 
 
 def _refuse_unshowable(target: Target) -> None:
