@@ -154,7 +154,7 @@ class Run(Frozen):
     failure: str | None = None
     """Why it failed, in a line."""
     failure_code: int | None = None
-    """The exit code that this called for; null: it did not fail, or is part of a larger run."""
+    """The exit code that this called for; null: it did not fail."""
     losses: tuple[str, ...] = ()
     """What was taken away from its targets while it ran: folders, markers; in sentences."""
     clients: tuple[Client, ...] = ()

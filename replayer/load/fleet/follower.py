@@ -28,7 +28,7 @@ from replayer.load.fleet.part import Part, Terms
 from replayer.load.fleet.terms import agreed_workload, refuse_differences
 from replayer.load.fleet.wire import State
 from replayer.load.fleet_options import is_forked
-from replayer.load.interruption import Interruption
+from replayer.load.interruption import InterruptedRunError, Interruption
 from replayer.load.options import Settings, options_of
 from replayer.load.progress import SilentProgress, make_progress
 from replayer.load.session import Request, chosen_targets
@@ -45,6 +45,12 @@ SAFE_S = 20.0  # chosen: time for the last results to be acknowledged
 HURRIED_S = 5.0  # chosen: the same where a person waits for the end, and the master may be gone
 LEFT = "left"
 """What a worker does that its user ends."""
+
+
+class LostMasterError(ReplayerError):
+    """The master is silent."""
+
+    exit_code = EXIT_ENVIRONMENT
 
 
 class Follower:
@@ -90,7 +96,8 @@ class Follower:
     def close(self) -> int:
         """Leave in order, and return the exit code."""
         if self._over is None:
-            self._leave("the master ended it", 0)
+            self._leave(InterruptedRunError("the master ended it"))
+            self._code = 0  # it did what it was told
             self._clean_up()
         return self._code
 
@@ -229,12 +236,12 @@ class Follower:
         if self._interruption.presses and self._over is None:
             # The master shall not wait for it, but have what it has measured.
             self._send(wire.NEWS, {"state": replace(self._state(), leaving=LEFT).pack()})
-            self._leave("this worker was ended by its user", 4)
+            self._leave(InterruptedRunError("this worker was ended by its user"))
             self._wait_until_safe(HURRIED_S, leaving=LEFT)
             gevent.spawn(self._runner.quit)
         elif self._timeout_s is not None and silent_s > self._timeout_s and self._over is None:
-            text = f"the master gave no sign of life for {self._timeout_s:g} s"
-            self._leave(text, EXIT_ENVIRONMENT)
+            message = f"the master gave no sign of life for {self._timeout_s:g} s"
+            self._leave(LostMasterError(message))
             self._clean_up()
             gevent.spawn(self._runner.quit)
 
@@ -244,7 +251,7 @@ class Follower:
     def _refuse(self, error: ReplayerError) -> None:
         if self._over is None:
             self._say(in_lines(error).removeprefix("replayer: "), always=True)
-            self._leave(str(error), error.exit_code)
+            self._leave(error)
             gevent.spawn(self._clean_up_and_quit)
 
     def _clean_up_and_quit(self) -> None:
@@ -259,7 +266,7 @@ class Follower:
         self._over = why
         self._code = ReplayerError.exit_code
         if self._part is not None:
-            self._part.abandon(ReplayerError(why))
+            self._part.abandon(InterruptedRunError(why))
             self._part.remove_own()
         self._say(f"the master gave up: {why}")
         gevent.spawn_later(BEAT_S, self._runner.quit)
@@ -269,7 +276,7 @@ class Follower:
         part, self._part = self._part, None
         if part is not None:
             if not part.is_over:
-                part.abandon(ReplayerError(why))
+                part.abandon(InterruptedRunError(why))
                 part.remove_own()
             part.release()
         self._runner.stop()
@@ -283,14 +290,12 @@ class Follower:
         self._greeter.kill()
         self._greeter = gevent.spawn(self._greet)
 
-    def _leave(self, why: str, code: int) -> None:
-        self._over, self._code = why, code
+    def _leave(self, why: ReplayerError) -> None:
+        self._over, self._code = str(why), why.exit_code
         part = self._part
         if part is None or part.is_over:
             return
-        failure = ReplayerError(why)
-        failure.exit_code = code
-        part.abandon(failure)
+        part.abandon(why)
         self._say(f"{why}; its part is in {part.folder}", always=True)
 
     def _clean_up(self) -> None:
