@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from replayer.errors import ReplayerError
 from replayer.measure.damage import find_damage
 from replayer.measure.hlog import Key, Log, Segment, Span, read_log
-from replayer.measure.run import FORMAT, Run, is_alive, is_elsewhere
+from replayer.measure.run import FORMAT, Process, Run, is_alive, is_elsewhere
 from replayer.measure.seconds import Columns, Seconds
 from replayer.measure.timeline import read_timeline
 
@@ -120,12 +120,10 @@ def _load(path: Path, run: Run) -> RunRecord:
     moved, seconds, lost_rows = _timeline(path / "timeline.csv")
     events, lost_events = read_events(path / "events.jsonl")
     endings = _endings(events)
-    may_live = is_alive(run.process) or is_elsewhere(run.process)
-    gone = run.status == "running" and not may_live
     return RunRecord(
         folder=path,
         run=run,
-        status="killed" if gone else run.status,
+        status="killed" if run.status == "running" and _is_gone(run.process) else run.status,
         log=log,
         bytes=MappingProxyType(moved),
         seconds=seconds,
@@ -135,6 +133,10 @@ def _load(path: Path, run: Run) -> RunRecord:
         losses=Losses(log.damaged, lost_rows, lost_events),
         damage=tuple(find_damage(path, run, log, seconds, endings)),
     )
+
+
+def _is_gone(process: Process) -> bool:
+    return not is_alive(process) and not is_elsewhere(process)
 
 
 def read_events(path: Path) -> tuple[tuple[Event, ...], int]:

@@ -49,17 +49,21 @@ def adopt(journal: Journal, step: str, say: Callable[[str], None]) -> None:
 
 def has_measured(folder: Path) -> bool:
     """Whether a step has kept its results: what it does from then on is show them and remove."""
-    with suppress(OSError, ValueError, KeyError):
-        return bool(json.loads((folder / "run.json").read_text())["status"] != "running")
-    return False
+    return _status(folder) not in {None, "running"}
 
 
 def finished_code(folder: Path) -> int | None:
     """Return what the record of a run that finished comes to as an exit code; None of any other."""
-    if not has_measured(folder):
+    if _status(folder) != "finished":
         return None
     record = load_run(folder)
-    return judge(record, summarise(record)).exit_code if record.status == "finished" else None
+    return judge(record, summarise(record)).exit_code
+
+
+def _status(folder: Path) -> str | None:
+    with suppress(OSError, ValueError, KeyError):
+        return str(json.loads((folder / "run.json").read_text())["status"])
+    return None
 
 
 def find_left(folder: Path, targets: Sequence[str]) -> tuple[str, ...]:

@@ -1,13 +1,9 @@
 """What a threshold on a number is held against: how many of its subject ended, and how."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from replayer.measure import Performance, TargetSummary, TransactionSummary
 from replayer.verdict.threshold import Threshold
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["Counted", "count_subject", "find_transaction"]
 
@@ -64,8 +60,7 @@ def _everything(target: TargetSummary) -> Counted:
     """
     overall = target.overall
     counted = overall.transactions or overall.outside
-    tries: Sequence[TransactionSummary | Performance]
-    tries = (*overall.transactions, *overall.outside)
+    tries: list[TransactionSummary | Performance] = [*overall.transactions, *overall.outside]
     seconds = overall.measured_s
     count = sum(found.count for found in counted)
     good = sum(found.count - found.errors for found in counted)

@@ -14,30 +14,6 @@ from tests.behaviour.shell import Shell
 
 LOCUST = ("-m", "locust")
 
-MIXED = """
-from locust import HttpUser, constant, task
-
-from replayer.load import FileUser
-
-
-class Editor(FileUser):
-    wait_time = constant(0.02)
-
-    @task
-    def save(self):
-        with self.fs.transaction("save"), self.fs.open("notes.txt", "w") as file:
-            file.write(4096)
-
-
-class Reader(HttpUser):
-    host = "http://127.0.0.1:{port}"
-    wait_time = constant(0.02)
-
-    @task
-    def read(self):
-        self.client.get("/{page}")
-"""
-
 EDITOR = """
 from locust import constant, task
 
@@ -45,12 +21,25 @@ from replayer.load import FileUser
 
 
 class Editor(FileUser):
-    wait_time = constant(0.01)
+    wait_time = constant(0.02)
 
     @task
     def save(self):
         with self.fs.transaction("save"), self.fs.open("notes.txt", "w") as file:
             file.write(4096)
+"""
+
+MIXED = f"""
+from locust import HttpUser
+{EDITOR}
+
+class Reader(HttpUser):
+    host = "http://127.0.0.1:{{port}}"
+    wait_time = constant(0.02)
+
+    @task
+    def read(self):
+        self.client.get("/{{page}}")
 """
 
 LOOKS = """

@@ -5,10 +5,9 @@ fio(1), 'Parameter types' (kb_base) and 'time'.
 """
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
-from replayer.engine.fio.jobfile import JobFile, Section
+from replayer.engine.fio.jobfile import JobFile, Section, groups
 
 __all__ = [
     "bytes_needed",
@@ -75,14 +74,7 @@ def processes_at_once(file: JobFile) -> int:
 
     Jobs never run beside those behind the next stonewall, nor beside one that they wait for.
     """
-    return max(map(_at_once, _groups(file.sections)), default=0)
-
-
-def _groups(sections: Sequence[Section]) -> Iterator[Sequence[Section]]:
-    """Yield the jobs between one stonewall and the next."""
-    walls = [at for at, section in enumerate(sections) if at and section.switched_on("stonewall")]
-    for begin, end in pairwise([0, *walls, len(sections)]):
-        yield sections[begin:end]
+    return max(map(_at_once, groups(file.sections)), default=0)
 
 
 def _at_once(group: Sequence[Section]) -> int:
@@ -119,15 +111,15 @@ def seconds_needed(file: JobFile) -> float | None:
     """
     begin = end = 0.0
     ends: dict[str, float] = {}
-    for section in file.sections:
-        if section.switched_on("stonewall"):
-            begin = end
-        own = _section_seconds(section)
-        if own is None:
-            return None
-        awaited = ends.get(section.value("wait_for") or "", begin)
-        ends[section.name] = max(begin, awaited) + own
-        end = max(end, ends[section.name])
+    for group in groups(file.sections):
+        begin = end
+        for section in group:
+            own = _section_seconds(section)
+            if own is None:
+                return None
+            awaited = ends.get(section.value("wait_for") or "", begin)
+            ends[section.name] = max(begin, awaited) + own
+            end = max(end, ends[section.name])
     return end
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from replayer.engine.fio.amounts import read_seconds
-from replayer.engine.fio.jobfile import Section
+from replayer.engine.fio.jobfile import Section, groups
 from replayer.engine.fio.snapshot import JobState
 
 __all__ = ["Clock", "Stage", "verifies_after"]
@@ -120,11 +120,10 @@ class Clock:
 
 def _followers(sections: Sequence[Section]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield each job with those that fio begins only when it has ended."""
-    walls = [section.switched_on("stonewall") for section in sections]
-    for place, section in enumerate(sections):
-        later = range(place + 1, len(sections))
-        behind = next((at for at in later if walls[at]), len(sections))
-        awaiting = (
-            each.name for each in sections[:behind] if each.value("wait_for") == section.name
-        )
-        yield section.name, (*(each.name for each in sections[behind:]), *awaiting)
+    begun: list[Section] = []
+    for group in groups(sections):
+        begun += group
+        behind = [each.name for each in sections[len(begun) :]]
+        for section in group:
+            awaiting = (each.name for each in begun if each.value("wait_for") == section.name)
+            yield section.name, (*behind, *awaiting)

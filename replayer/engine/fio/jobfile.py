@@ -5,13 +5,22 @@ fio(1), 'Job file format'; comments end lines as in fio's strip_blank_end().
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NoReturn
 
 from replayer.errors import ReplayerError
 
-__all__ = ["JobFile", "JobFileError", "Option", "Place", "Section", "parse_job_file"]
+__all__ = [
+    "JobFile",
+    "JobFileError",
+    "Option",
+    "Place",
+    "Section",
+    "groups",
+    "parse_job_file",
+]
 
 MOST_BYTES = 1 << 20  # chosen: a job file is written by hand
 MOST_SECTIONS = 500  # chosen: fio itself ends at 4,096 jobs
@@ -86,6 +95,13 @@ class JobFile:
 
     source: str
     sections: tuple[Section, ...]
+
+
+def groups(sections: Sequence[Section]) -> Iterator[Sequence[Section]]:
+    """Yield the jobs between one stonewall and the next: a group begins when all before ended."""
+    walls = [at for at, section in enumerate(sections) if at and section.switched_on("stonewall")]
+    for begin, end in pairwise([0, *walls, len(sections)]):
+        yield sections[begin:end]
 
 
 def parse_job_file(text: str, source: str, environment: Mapping[str, str]) -> JobFile:

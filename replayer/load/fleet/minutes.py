@@ -64,7 +64,7 @@ class Minutes:
 
     def now_s(self) -> float:
         """Return the seconds since the run's begin."""
-        return (time.monotonic_ns() - self.begin_ns) / NS_PER_S
+        return self.since_s(time.monotonic())
 
     def since_s(self, moment_s: float) -> float:
         """Return when in the run a moment of the monotonic clock was."""

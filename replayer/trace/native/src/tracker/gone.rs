@@ -57,9 +57,7 @@ impl Tracker {
         let id = self.tree.add_before(directory, name, FileKind::Regular);
         let node = self.tree.node_mut(id)?;
         node.confirmed = true;
-        node.first_size = size;
-        node.first_size_is_exact = true;
-        node.size = size;
+        self.tree.saw_size(id, size, &mut self.counts.repairs);
         Some(id)
     }
 }
