@@ -120,7 +120,7 @@ def test_users_of_http_beside_a_scenario_are_not_waited_for(
     document = done.document()
     assert document["verdict"]["outcome"] != "fail", done.err
     (target,) = document["summary"]["targets"]
-    assert target["overall"]["measured_s"] < 3
+    assert target["overall"]["measured_s"] < 30  # users who never come are waited for 60 s
     rows = csv_rows(shell.home / "own_stats.csv")
     assert int(rows["/there"]["Request Count"]) > 0 == int(rows["/there"]["Failure Count"])
     ours = {each["name"]: each["count"] for each in target["overall"]["transactions"]}
