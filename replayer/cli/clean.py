@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from replayer.engine import Finding, Sandbox, Task
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, in_one_line
 from replayer.keeper import hung_calls
 from replayer.load.asking import ask
 from replayer.load.marker import MARKER, owner_in
@@ -68,11 +68,15 @@ def run(arguments: argparse.Namespace) -> int:
     return refusals.exit_code
 
 
+def _say(text: str) -> None:
+    print(in_one_line(text))
+
+
 def _clear_begun(folder: Path, arguments: argparse.Namespace) -> None:
     if not arguments.force:
         refuse_young(folder)
     if arguments.dry_run:
-        print(f"would remove {folder}")
+        _say(f"would remove {folder}")
     else:
         remove_begun(folder)
 
@@ -83,7 +87,7 @@ def _clear_marked(folder: Path, arguments: argparse.Namespace) -> None:
     if not arguments.force:
         refuse_living(sandbox)
     if arguments.dry_run:
-        print(f"would remove {sandbox.path}")
+        _say(f"would remove {sandbox.path}")
     else:
         remove(sandbox)
 
@@ -270,7 +274,7 @@ def remove_begun(folder: Path) -> None:
         ReplayerError: Something is in it by now, or the mount refuses.
     """
     ask(folder, folder.rmdir)
-    print(f"removed {folder}: empty, a run was killed when it made it")
+    _say(f"removed {folder}: empty, a run was killed when it made it")
 
 
 def remove(sandbox: Sandbox) -> None:
@@ -285,7 +289,7 @@ def remove(sandbox: Sandbox) -> None:
     except OSError as error:
         message = f"{error.filename or path}: {error.strerror or error}"
         raise RemovalError(message, hint=f"{path} is only partly removed") from error
-    print(f"removed {path}: {found.files + found.links:,} files, {found.directories:,} directories")
+    _say(f"removed {path}: {found.files + found.links:,} files, {found.directories:,} directories")
 
 
 def _wait(task: Task, path: str) -> Finding:

@@ -16,6 +16,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from replayer.errors import in_one_line
 from replayer.load.ledger import Ledger, Line
 from replayer.measure import format_many, format_time_ns
 
@@ -52,7 +53,7 @@ class Hang:
     age_s: float
 
     def __str__(self) -> str:
-        return f"hangs: {self.call}, for {self.age_s:.0f} s"
+        return in_one_line(f"hangs: {self.call}, for {self.age_s:.0f} s")
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ class LineProgress:
 
     def say(self, text: str) -> None:
         """Write a line."""
-        print(text, file=self._stream, flush=True)
+        print(in_one_line(text), file=self._stream, flush=True)
 
     def alarm(self, hang: Hang) -> None:
         """Write a line."""
@@ -229,7 +230,7 @@ class LiveProgress:
 
     def say(self, text: str) -> None:
         """Show a line above the table."""
-        self._console.print(text, highlight=False, markup=False)
+        self._console.print(in_one_line(text), highlight=False, markup=False)
 
     def alarm(self, hang: Hang) -> None:
         """Show a line above the table."""

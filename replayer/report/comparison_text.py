@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
+from replayer.errors import in_one_line
 from replayer.measure import format_rate, format_ratio, format_time_ns
 from replayer.report.comparison import Compared, Comparison, Standing
 from replayer.report.grid import Column, lay_out_grid
 from replayer.report.markdown import escape, table_lines
-from replayer.report.style import PLAIN, Style, clean
+from replayer.report.style import PLAIN, Style
 from replayer.report.table import heading, note, wrapped
 
 __all__ = [
@@ -27,7 +28,7 @@ _TIMES = "\N{MULTIPLICATION SIGN}"
 def render_comparison_table(comparison: Comparison, style: Style = PLAIN) -> str:
     """Render a comparison as text, ending with a newline."""
     lines = [
-        *(style.paint(clean(text), "heading") for text in comparison.headline),
+        *(style.paint(in_one_line(text), "heading") for text in comparison.headline),
         *_differences(comparison, style),
         *_ranking(comparison, style),
         "",
@@ -107,6 +108,6 @@ def _differences(comparison: Comparison, style: Style) -> Iterator[str]:
     yield from heading("In what the contenders differ", style)
     labels = [contender.label for contender in comparison.contenders]
     for item in comparison.differences:
-        yield clean(item.what)
+        yield in_one_line(item.what)
         for label, value in zip(labels, item.values, strict=True):
             yield from wrapped(f"  {label}", value, max(map(len, labels)) + 4, style)

@@ -12,7 +12,7 @@ from typing import Literal
 from pydantic import ConfigDict, Field
 
 from replayer.analysis import LEAST_SLOTS, WAITS
-from replayer.errors import ReplayerError
+from replayer.errors import ReplayerError, in_one_line
 from replayer.measure import (
     Frozen,
     Performance,
@@ -26,7 +26,7 @@ from replayer.measure import (
 )
 from replayer.report.claims import CLAIM_SAMPLES
 from replayer.report.prices import OTHERS, Prices, TargetPrices
-from replayer.report.style import clean, text_width
+from replayer.report.style import text_width
 from replayer.verdict import find_reasons
 
 __all__ = ["COST_SCHEMA", "Cost", "Costs", "render_costs", "work_out"]
@@ -119,7 +119,7 @@ def _table(costs: Sequence[Cost]) -> Iterator[str]:
     rows = [("target", "views", "fixed", "use", "a month", "a million")]
     rows += [
         (
-            clean(cost.target),
+            in_one_line(cost.target),
             format_rate(cost.views_per_s),
             f"{cost.fixed_per_month:,.2f}",
             f"{cost.use_per_month:,.2f}",

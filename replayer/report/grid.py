@@ -6,7 +6,8 @@ Knows nothing of what the cells mean.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from replayer.report.style import Style, clean, text_width
+from replayer.errors import in_one_line
+from replayer.report.style import Style, text_width
 
 __all__ = ["Column", "Grid", "lay_out_grid"]
 
@@ -45,7 +46,8 @@ class Grid:
 def lay_out_grid(columns: Sequence[Column], rows: Sequence[Sequence[str]], style: Style) -> Grid:
     """Align rows under their columns: the first to the left, the others to the right."""
     cells = [
-        [clean(row[0]), *(_cut(clean(cell), _WIDEST_CELL) for cell in row[1:])] for row in rows
+        [in_one_line(row[0]), *(_cut(in_one_line(cell), _WIDEST_CELL) for cell in row[1:])]
+        for row in rows
     ]
     widths = [
         max(text_width(column.title), *(text_width(row[place]) for row in cells), 1)

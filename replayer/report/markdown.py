@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from replayer.errors import in_one_line
 from replayer.report.clients import client_rows, client_titles
 from replayer.report.description import (
     describe_run,
@@ -20,7 +21,6 @@ from replayer.report.replay import (
     explain_divergence,
     first_divergences,
 )
-from replayer.report.style import clean
 
 __all__ = ["escape", "render_markdown", "table_lines"]
 
@@ -158,4 +158,4 @@ def _row(cells: Sequence[str]) -> str:
 
 def escape(text: str) -> str:
     """Return text that Markdown shows as it is."""
-    return clean(text).translate(_ESCAPED)
+    return in_one_line(text).translate(_ESCAPED)

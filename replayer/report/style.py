@@ -10,7 +10,7 @@ import unicodedata
 from dataclasses import dataclass, field
 from typing import Literal, Self, TextIO
 
-__all__ = ["PLAIN", "Role", "Style", "clean", "text_width"]
+__all__ = ["PLAIN", "Role", "Style", "text_width"]
 
 Role = Literal["pass", "fail", "inconclusive", "heading", "faint"]
 
@@ -79,11 +79,6 @@ class Style:
 
 PLAIN = Style()
 """No colour, 120 columns, Unicode."""
-
-
-def clean(text: str) -> str:
-    """Return text on one line: control characters in names and paths must not reach a terminal."""
-    return "".join(char if char.isprintable() else f"\\x{ord(char):02x}" for char in text)
 
 
 def text_width(text: str) -> int:

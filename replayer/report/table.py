@@ -3,6 +3,7 @@
 import textwrap
 from collections.abc import Iterator
 
+from replayer.errors import in_one_line
 from replayer.report.description import (
     describe_incident,
     describe_judgement,
@@ -22,7 +23,7 @@ from replayer.report.replay import (
     explain_divergence,
     first_divergences,
 )
-from replayer.report.style import PLAIN, Style, clean, text_width
+from replayer.report.style import PLAIN, Style, text_width
 
 __all__ = ["heading", "note", "render_table", "wrapped"]
 
@@ -63,7 +64,7 @@ def _last_word(document: Document) -> str:
 
 def _verdict(document: Document, style: Style) -> Iterator[str]:
     verdict = document.verdict
-    yield style.paint(clean(describe_verdict(document)), verdict.outcome)
+    yield style.paint(in_one_line(describe_verdict(document)), verdict.outcome)
     targets = len(document.targets)
     for judgement in verdict.judgements:
         first, *others = wrapped("", describe_judgement(judgement, targets), 16, style)
@@ -116,7 +117,7 @@ def _figures(document: Document, style: Style) -> Iterator[str]:
         if not rows:
             yield from heading(f"{target.name}: nothing was measured", style)
             continue
-        columns = (Column(clean(target.name), 9), *COLUMNS[1:])
+        columns = (Column(in_one_line(target.name), 9), *COLUMNS[1:])
         grid = lay_out_grid(columns, rows, style)
         left_out = grid.left_out or left_out
         yield ""
@@ -179,7 +180,7 @@ def _incidents(document: Document, style: Style) -> Iterator[str]:
             continue
         yield from heading(title, style)
         for incident in found[:_MOST_LINES]:
-            yield clean(describe_incident(incident))
+            yield in_one_line(describe_incident(incident))
         if len(found) > _MOST_LINES:
             yield from note("more in events.jsonl and in --json", style)
 
@@ -187,20 +188,20 @@ def _incidents(document: Document, style: Style) -> Iterator[str]:
 def heading(text: str, style: Style) -> Iterator[str]:
     """Yield an empty line and a heading."""
     yield ""
-    yield style.paint(clean(text), "heading")
+    yield style.paint(in_one_line(text), "heading")
 
 
 def note(text: str, style: Style) -> Iterator[str]:
     """Yield a remark, wrapped."""
-    for line in textwrap.wrap(clean(text), max(style.width, 80), break_long_words=False):
+    for line in textwrap.wrap(in_one_line(text), max(style.width, 80), break_long_words=False):
         yield style.paint(line, "faint")
 
 
 def wrapped(label: str, text: str, indent: int, style: Style) -> Iterator[str]:
     """Yield a label and its text, which goes on below itself; two blanks at least part them."""
-    label = clean(label)
+    label = in_one_line(label)
     yield from textwrap.wrap(
-        clean(text) or "\N{EN DASH}",
+        in_one_line(text) or "\N{EN DASH}",
         max(style.width, 80),
         initial_indent=label + " " * max(indent - text_width(label), 2 if label else 0),
         subsequent_indent=" " * indent,

@@ -19,13 +19,8 @@ class ScenarioError(ReplayerError):
     """
 
     def __init__(self, place: str, message: str, *, hint: str = "") -> None:
-        super().__init__(f"{_in_one_line(place)}: {message}", hint=hint)
+        super().__init__(f"{place}: {message}", hint=hint)
         self.place = place
-
-
-def _in_one_line(place: str) -> str:
-    """Show what would break the line, or speak to a terminal, as Python would write it."""
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in place)
 
 
 def nearest_hint(name: str, known: Iterable[str], *, kind: str) -> str:

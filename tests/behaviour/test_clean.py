@@ -96,3 +96,16 @@ def test_a_folder_with_a_mount_in_it_does_not_keep_those_behind_it(shell: Shell)
     assert (outside / "mine").exists()
     assert first.exists()
     assert not second.exists()
+
+
+def test_names_that_others_planted_do_not_speak_to_the_terminal(shell: Shell) -> None:
+    target = shell.target()
+    made = Path(Sandbox.create(str(target), "20261121T000000-0000", "{}").path)
+    folder = made.rename(target / "replayer-\x1b]0;title\x07\nremoved everything")
+    shown = f"{target}/replayer-\\x1b]0;title\\x07\\nremoved everything"
+    done = shell.run("clean", "--dry-run", target)
+    assert (done.code, done.out, done.err) == (0, f"would remove {shown}\n", "")
+    shutil.rmtree(folder)
+    done = shell.run("clean", folder)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"replayer: {shown}: is not a folder\nhint: ")

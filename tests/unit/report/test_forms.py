@@ -15,8 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replayer import measure, report
+from replayer.errors import in_one_line
 from replayer.report.grid import Column, lay_out_grid
-from replayer.report.style import Style, clean, text_width
+from replayer.report.style import Style, text_width
 from tests.unit.analysis.test_findings import write_stream
 from tests.unit.runs import RunWriter, make_health, make_load, make_run, make_target
 
@@ -361,7 +362,7 @@ def test_calls_outside_of_transactions_are_in_every_form_that_people_read(tmp_pa
 
 def test_wide_characters_count_twice() -> None:
     assert text_width("データ") == 6
-    assert clean("a\nb\x1b[31m") == "a\\x0ab\\x1b[31m"
+    assert in_one_line("a\nb\x1b[31m\u202e") == "a\\nb\\x1b[31m\\u202e"
 
 
 def test_a_long_name_is_parted_from_what_is_said_of_it(tmp_path: Path) -> None:

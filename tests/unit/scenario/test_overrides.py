@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from replayer.errors import in_lines
 from replayer.plan import compile_plan
 from replayer.scenario import ScenarioError, load_scenario, parse_scenario
 from tests.unit.scenario.texts import SMALL
@@ -94,4 +95,6 @@ def test_a_mistake_names_the_option(option: str, message: str, hint: str) -> Non
 def test_a_mistake_is_shown_on_one_line() -> None:
     with pytest.raises(ScenarioError) as refused:
         parse_scenario(SMALL, "s.yaml", ['name="a\n\x1bb"'])
-    assert str(refused.value).startswith('--set name="a\\n\\x1bb": ')
+    shown, *hint = in_lines(refused.value).splitlines()
+    assert shown.startswith('replayer: --set name="a\\n\\x1bb": ')
+    assert len(hint) < 2
