@@ -11,11 +11,24 @@ import ctypes
 import os
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
 from typing import NoReturn
 
-__all__ = ["end_with", "follow", "follow_no_more", "give_up_on", "hung_calls", "keep", "leave_now"]
+__all__ = [
+    "end_with",
+    "follow",
+    "follow_no_more",
+    "give_up_on",
+    "hung_calls",
+    "interrupt",
+    "is_echo",
+    "keep",
+    "leave_now",
+    "uninterrupted",
+]
 
 PASSED = frozenset(
     {
@@ -26,9 +39,12 @@ PASSED = frozenset(
 SI_KERNEL = 0x80  # sigaction(2): sent by the kernel, as a terminal's Ctrl-C is
 PR_SET_PDEATHSIG = 1  # prctl(2)
 EXIT_ORPHAN = 4
+ECHO_S = 0.3
+"""What comes again so soon is the same wish (chosen: people press Ctrl-C less often than that)."""
 
 _hung: list[str] = []
 _code = [0]
+_heard_s: dict[int, float] = {}
 _word: list[tuple[int, int, int]] = []
 """In a child: the keeper's process, the pipe by which it is told an exit code, and who may tell."""
 
@@ -48,10 +64,41 @@ def keep(work: Callable[[], int]) -> int:
         return _wait(child, reading)
     os.close(reading)
     follow(keeper, signal.SIGKILL)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     _word.append((keeper, writing, os.getpid()))
     atexit.register(_leave_if_hung)  # the first to be registered is the last to be done
     return work()
+
+
+def is_echo(number: int) -> bool:
+    """Whether a signal that came just now is the one before once more; to be asked once of each.
+
+    ``timeout`` and supervisors signal a whole group of processes: the child has it then, and the
+    keeper, which cannot know that, passes its own on.
+    """
+    now_s = time.monotonic()
+    if now_s - _heard_s.get(number, -ECHO_S) < ECHO_S:
+        return True
+    _heard_s[number] = now_s
+    return False
+
+
+def interrupt(number: int, _frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, as Python does, but once for one wish: a signal handler."""
+    if not is_echo(number):
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Have a Ctrl-C wait for what is done within."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def give_up_on(what: str) -> None:

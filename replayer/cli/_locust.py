@@ -7,6 +7,7 @@ import traceback
 from pathlib import Path
 
 from replayer.errors import ReplayerError
+from replayer.keeper import uninterrupted
 from replayer.load import LOCUSTFILE
 from replayer.load.csv_files import csv_prefix
 from replayer.load.fleet_options import add_fleet_options, add_locusts_fleet_options, fleet_words
@@ -138,7 +139,10 @@ def _run_locust(arguments: argparse.Namespace) -> int:
         LocustfileError: A person's own file cannot be imported.
         UnusableAddressError: This is a worker, and no master answers it.
     """
-    from locust.main import main  # noqa: PLC0415 - patches the standard library
+    with uninterrupted():  # imports that are cut short end in whatever words
+        from locust.main import main  # noqa: PLC0415 - patches the standard library
+
+        from replayer.load import listeners  # noqa: F401, PLC0415 - as above
 
     try:
         main()

@@ -11,6 +11,7 @@ from enum import IntEnum
 from types import FrameType
 
 from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
+from replayer.keeper import interrupt, is_echo
 
 __all__ = ["SIGNALS", "InterruptedRunError", "Interruption", "Level"]
 
@@ -63,7 +64,7 @@ class Interruption:
         """Give the signals their usual meaning back."""
         for number in SIGNALS:
             signal.signal(number, signal.SIG_DFL)
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, interrupt)
 
     def settle(self) -> None:
         """Let Ctrl-C be without effect from now on: the process ends with the run's exit code."""
@@ -108,6 +109,8 @@ class Interruption:
             self.since_s = time.monotonic()
 
     def _handle(self, number: int, _frame: FrameType | None) -> None:
+        if is_echo(number):
+            return
         self.presses += 1
         self._note()
         # A supervisor may repeat SIGTERM, and a shell its terminal's SIGHUP; only a person presses

@@ -19,9 +19,9 @@ def until() -> Until:
     """Wait until something is so."""
 
     def wait(is_so: Callable[[], object]) -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not is_so():
-            assert time.monotonic() < deadline, "it has not come to be so within 20 s"
+            assert time.monotonic() < deadline, "it has not come to be so within 60 s"
             time.sleep(0.02)
 
     return wait

@@ -75,7 +75,12 @@ class Shell:
     def run(self, *words: str | Path, program: tuple[str, ...] = ("-m", "replayer")) -> "Done":
         """Run the program to its end."""
         process = self.start(*words, program=program)
-        out, err = process.communicate(timeout=60)
+        try:
+            out, err = process.communicate(timeout=240)  # a machine may be very busy
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            raise
         return Done(process.returncode, out, err)
 
     def target(self, name: str = "mount") -> Path:

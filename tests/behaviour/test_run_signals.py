@@ -161,6 +161,39 @@ def test_a_second_ctrl_c_ends_at_once_and_still_keeps_results_and_cleans(
     assert list(mount.iterdir()) == []
 
 
+def test_one_signal_to_the_whole_group_is_one_wish(shell: Shell, until: Until) -> None:
+    # As of `timeout -s INT` and supervisors: its processes have it, and pass it on to each other.
+    mount = shell.target()
+    step = "transactions.look=[{stat: {from: files, pick: uniform}}, {think: 2s}]"
+    words = ("run", "look.yaml", "--target", mount, "-t", "60s", "--set", step, "--json")
+    process = shell.start(*words, within=("setsid",))
+    until(lambda: is_measuring(shell.home))
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 4, err
+    (look,) = json.loads(out)["summary"]["targets"][0]["overall"]["transactions"]
+    assert (look["cancelled"], look["count"] > 0) == (0, True), "they were to be finished"
+    assert list(mount.iterdir()) == []
+
+
+@pytest.mark.parametrize("wait_s", [0.25, 0.5, 0.75, 1.0])
+def test_a_signal_while_the_program_starts_ends_it_in_a_word(
+    shell: Shell, until: Until, wait_s: float
+) -> None:
+    process = shell.start("run", "tiny.yaml", "--target", shell.target(), within=("setsid",))
+    status = Path(f"/proc/{process.pid}/status")
+
+    def is_blocked() -> bool:
+        (mask,) = (line for line in status.read_text().splitlines() if line.startswith("SigBlk"))
+        return bool(int(mask.split()[1], 16) >> signal.SIGINT - 1 & 1)
+
+    until(is_blocked)  # from the program's first line on; before that Python itself begins
+    time.sleep(wait_s)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.startswith("replayer: interrupted")) == (4, True), err
+
+
 def test_transactions_that_do_not_finish_within_the_stop_timeout_are_cancelled(
     shell: Shell, until: Until
 ) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from replayer import keeper
 from tests.processes import is_there
 
 PROGRAM = """
@@ -54,6 +55,18 @@ def test_the_work_is_done_in_a_child_and_its_exit_code_is_the_keepers(start: Sta
     child, keeper = first_line(process)
     assert (keeper, child != keeper) == (process.pid, True)
     assert process.wait(10) == 7
+
+
+def test_what_comes_again_at_once_is_an_echo(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keeper, "_heard_s", {})
+    now_s = 5.0
+    monkeypatch.setattr(time, "monotonic", lambda: now_s)
+    assert not keeper.is_echo(signal.SIGINT)
+    now_s += keeper.ECHO_S / 2
+    assert keeper.is_echo(signal.SIGINT)
+    assert not keeper.is_echo(signal.SIGTERM), "that is another one"
+    now_s += keeper.ECHO_S
+    assert not keeper.is_echo(signal.SIGINT), "somebody means it"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

@@ -17,6 +17,7 @@ from locust.runners import STATE_STOPPED, LocalRunner, MasterRunner
 from locust.web import WebUI
 
 from replayer.errors import ReplayerError, in_lines, keep_bug
+from replayer.keeper import interrupt, is_echo
 from replayer.load.audience import Audience
 from replayer.load.fleet.company import gather_company
 from replayer.load.fleet.leader import Leader
@@ -233,9 +234,11 @@ class Desk:
         if playing.request.interruption.presses:
             gevent.spawn(self._web_ui.stop)
 
-    def _end_page(self, _number: int, _frame: FrameType | None) -> None:
+    def _end_page(self, number: int, _frame: FrameType | None) -> None:
         """End the page, and with it the process; a second press ends it as Python does."""
-        for number in SIGNALS:  # a shell repeats its terminal's SIGHUP, in no hurry
-            is_repeated = number == signal.SIGHUP
-            signal.signal(number, signal.SIG_IGN if is_repeated else signal.default_int_handler)
+        if is_echo(number):
+            return
+        for each in SIGNALS:  # a shell repeats its terminal's SIGHUP, in no hurry
+            is_repeated = each == signal.SIGHUP
+            signal.signal(each, signal.SIG_IGN if is_repeated else interrupt)
         gevent.spawn(self._web_ui.stop)
