@@ -5,7 +5,7 @@ import socket
 import sys
 
 from replayer.errors import ReplayerError
-from replayer.load.listening import find_host, try_address
+from replayer.load.listening import find_host, put_address, try_address
 from replayer.load.parser import Parser
 from replayer.load.web_options import LOOPBACK
 
@@ -108,10 +108,11 @@ def arrange_modes(options: argparse.Namespace) -> None:
         options.master_bind_port = options.master_port = _free_port()
     elif options.master:
         _try_once(options.master_bind_host, options.master_bind_port)
-        where = f"{options.master_bind_host}:{options.master_bind_port}"
+        where = put_address(options.master_bind_host, options.master_bind_port)
         _say(options, f"waits for workers at {where}; whoever reaches that port can join")
     elif options.worker:
-        _say(options, f"looks for its master at {options.master_host}:{options.master_port}")
+        where = put_address(options.master_host, options.master_port)
+        _say(options, f"looks for its master at {where}")
         find_host("--master-host", options.master_host)
 
 

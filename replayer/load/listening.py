@@ -10,7 +10,14 @@ from pathlib import Path
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
-__all__ = ["MOST_PORT", "UnusableAddressError", "find_host", "try_address", "try_certificate"]
+__all__ = [
+    "MOST_PORT",
+    "UnusableAddressError",
+    "find_host",
+    "put_address",
+    "try_address",
+    "try_certificate",
+]
 
 MOST_PORT = 65535
 NAME_S = 30.0  # chosen: a master that is being started has its name within seconds
@@ -20,6 +27,12 @@ class UnusableAddressError(ReplayerError):
     """An address that cannot be listened at, or reached."""
 
     exit_code = EXIT_ENVIRONMENT
+
+
+def put_address(host: str, port: int) -> str:
+    """Return an address as URLs have it: IPv6 ones in brackets, as ports follow a colon too."""
+    bare = host.strip("[]")
+    return f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"
 
 
 def try_address(option: str, host: str, port: int) -> None:
@@ -45,7 +58,9 @@ def try_address(option: str, host: str, port: int) -> None:
             found.bind((everywhere, port))
             found.listen()
     except OSError as error:
-        message = f"{option} {port}: cannot listen at {host or '*'}:{port}: {error.strerror}"
+        message = (
+            f"{option} {port}: cannot listen at {put_address(host or '*', port)}: {error.strerror}"
+        )
         raise UnusableAddressError(message, hint="choose another port or address") from error
 
 

@@ -25,7 +25,7 @@ from prometheus_client.metrics_core import (
 from replayer.engine import Histogram
 from replayer.load.audience import Audience
 from replayer.load.ledger import COUNTED
-from replayer.load.listening import UnusableAddressError
+from replayer.load.listening import UnusableAddressError, put_address
 from replayer.load.measured import MeasuredInterval, MeasuredRow
 from replayer.load.metrics_options import Address
 from replayer.load.progress import Hang, Progress, Report, Tick
@@ -235,12 +235,11 @@ def serve_metrics(meter: Meter, address: Address) -> None:
         start("200 OK", [("Content-Type", content_type), ("X-Content-Type-Options", "nosniff")])
         return [text]
 
+    where = put_address(address.host, address.port)
     server = WSGIServer((address.host, address.port), answer, log=None, error_log=None)
     try:
         server.start()
     except OSError as error:
-        message = f"--metrics {address.host}:{address.port}: {error.strerror or error}"
+        message = f"--metrics {where}: {error.strerror or error}"
         raise UnusableAddressError(message, hint="choose another port") from error
-    sys.stderr.write(
-        f"replayer: figures for Prometheus: http://{address.host}:{address.port}{PATH}\n"
-    )
+    sys.stderr.write(f"replayer: figures for Prometheus: http://{where}{PATH}\n")

@@ -10,7 +10,7 @@ from locust.env import Environment
 from locust.web import WebUI
 
 from replayer.errors import ReplayerError
-from replayer.load.listening import try_address, try_certificate
+from replayer.load.listening import put_address, try_address, try_certificate
 from replayer.load.options import Settings, options_of
 from replayer.load.session import chosen_targets
 from replayer.load.targets import DEFAULT_FOLDER
@@ -86,8 +86,8 @@ def _expect_broken_handshakes() -> None:
 
 def _announce(web_ui: WebUI, base: str) -> None:
     scheme = "https" if web_ui.tls_cert and web_ui.tls_key else "http"
-    where = web_ui.host or "0.0.0.0"  # noqa: S104 - shown, not bound
-    lines = [f"replayer: the page is at {scheme}://{where}:{web_ui.port}{base}/ (Ctrl-C ends it)"]
+    where = put_address(web_ui.host or "0.0.0.0", web_ui.port)  # noqa: S104 - shown, not bound
+    lines = [f"replayer: the page is at {scheme}://{where}{base}/ (Ctrl-C ends it)"]
     if web_ui.web_login:
         lines.append("replayer: it asks for the secret before it shows anything")
     if web_ui.web_login and scheme == "http" and not is_loopback(web_ui.host):

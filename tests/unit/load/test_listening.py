@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from replayer.errors import ReplayerError
-from replayer.load.listening import UnusableAddressError, find_host, try_address, try_certificate
+from replayer.load.listening import (
+    UnusableAddressError,
+    find_host,
+    put_address,
+    try_address,
+    try_certificate,
+)
 from tests.certificates import make_certificate
 
 
@@ -54,6 +60,12 @@ def test_a_name_that_nobody_knows_is_the_environments() -> None:
     assert caught.value.exit_code == 3
     find_host("--master-host", "127.0.0.1")
     find_host("--master-host", "[::1]")
+
+
+def test_an_address_is_put_as_urls_have_it() -> None:
+    assert put_address("example.org", 80) == "example.org:80"
+    assert put_address("*", 5557) == "*:5557"
+    assert put_address("::1", 8089) == put_address("[::1]", 8089) == "[::1]:8089"
 
 
 def test_a_certificate_serves_only_with_its_own_key(tmp_path: Path) -> None:

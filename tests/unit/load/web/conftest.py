@@ -27,6 +27,7 @@ from replayer.load.options import Settings
 from replayer.load.users import ScenarioUser
 from replayer.load.web import Desk, open_desk
 from replayer.load.web.guard import TOKEN, TOKEN_HEADER
+from tests.behaviour.parts import free_port
 
 HOST = "127.0.0.1:8089"
 SECRET = "correct horse battery"  # noqa: S105 - of these tests alone
@@ -101,7 +102,9 @@ def _serve(home: Path, patches: pytest.MonkeyPatch, more: list[str]) -> Iterator
     for name in ("near", "far"):
         (home / name).mkdir()
     (home / "tiny.yaml").write_text(TINY)
-    words = ["--scenario=tiny.yaml", "--target=near=near", "--target=far=far", *more]
+    # Nobody is served there; but the page sees that it could be.
+    port = f"--web-port={free_port()}"
+    words = ["--scenario=tiny.yaml", "--target=near=near", "--target=far=far", port, *more]
     patches.setattr(sys, "argv", ["locust", *words])
     patches.setattr(stats, "PERCENTILES_TO_STATISTICS", stats.PERCENTILES_TO_STATISTICS)
     register()
