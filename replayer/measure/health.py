@@ -43,6 +43,7 @@ Kind = Literal[
     "events dropped",
     "schedule missed",
     "arrivals missed",
+    "begun late",
     "measured longer",
     "other",
 ]

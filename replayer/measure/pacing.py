@@ -1,4 +1,4 @@
-"""Loops that follow a schedule: what never began, and whether a run ended when it was to.
+"""Whether transactions began when they were to: what never did, what did late, and the run's end.
 
 Pure: figures of a summary in, shares and sentences out. Verdicts and reports say the same by them.
 """
@@ -6,19 +6,32 @@ Pure: figures of a summary in, shares and sentences out. Verdicts and reports sa
 from collections.abc import Iterator
 
 from replayer.measure.health import LoadFacts, RunWarning
-from replayer.measure.summary import RoundSummary, Summary, TargetSummary
-from replayer.measure.units import format_count
+from replayer.measure.summary import RoundSummary, Summary, TargetSummary, TransactionSummary
+from replayer.measure.units import format_count, format_share, format_time_ns
 
-__all__ = ["pacing_warnings", "say_unbegun", "unbegun_share"]
+__all__ = ["late_share", "pacing_warnings", "say_unbegun", "unbegun_share"]
 
 LONGER = 1.05  # chosen: beyond what starting and ending users takes
 LONGER_S = 0.1  # chosen: the same for runs of seconds
+LATE_SHARE = 0.25  # chosen: beyond it a latency is as much the client's as a saturated one's
 
 
 def unbegun_share(overall: RoundSummary) -> float:
     """Return which part of the transactions that were due never began; 0 when nothing was due."""
     due = _due(overall)
     return overall.unbegun / due if due else 0.0
+
+
+def late_share(load: LoadFacts, transaction: TransactionSummary) -> float:
+    """Return which part of a closed loop's latency is none of the file system's: the lag.
+
+    Nothing but their thinking keeps such users from beginning, so who begins late was woken late,
+    by this client. 0 where a schedule decides: there a slow transaction delays the next one.
+    """
+    whole_ns, lag_ns = transaction.latency.mean_ns, transaction.lag.mean_ns
+    if load.loop != "closed" or not whole_ns or not lag_ns:
+        return 0.0
+    return min(lag_ns / whole_ns, 1.0)
 
 
 def say_unbegun(load: LoadFacts, target: TargetSummary) -> str:
@@ -40,6 +53,7 @@ def pacing_warnings(load: LoadFacts, summary: Summary) -> Iterator[RunWarning]:
                 message=f"{say_unbegun(load, target)}; what did not begin is in no latency",
                 hint=_relief(load),
             )
+        yield from _woken_late(load, target)
         begun_s, asked_s = _could_begin_s(load, target.overall), load.duration_s
         if begun_s and asked_s and begun_s > asked_s * LONGER + LONGER_S:
             yield RunWarning(
@@ -48,6 +62,24 @@ def pacing_warnings(load: LoadFacts, summary: Summary) -> Iterator[RunWarning]:
                 "for: users went on after the end",
                 hint="this client was too busy to end them in time: use fewer users (-u)",
             )
+
+
+def _woken_late(load: LoadFacts, target: TargetSummary) -> Iterator[RunWarning]:
+    """Yield a warning if latencies are in large part lag, by the transaction where most is."""
+    shares = {late_share(load, found): found for found in target.overall.transactions}
+    share = max(shares, default=0.0)
+    if share <= LATE_SHARE:
+        return
+    worst = shares[share]
+    late = format_time_ns(worst.lag.mean_ns or 0)
+    yield RunWarning(
+        kind="begun late",
+        message=f"users began {worst.name} on {target.name} {late} late in the mean, which is "
+        f"{format_share(share)} of its latency: this client woke them late, the mount has no part "
+        "in it",
+        hint=f"see its time 'from its start' ({worst.name}.service in limits); fewer users (-u) or "
+        "more CPUs are woken sooner",
+    )
 
 
 def _could_begin_s(load: LoadFacts, overall: RoundSummary) -> float | None:

@@ -18,6 +18,7 @@ from replayer.measure import (
     format_rate,
     format_ratio,
     format_time_ns,
+    late_share,
 )
 from replayer.report.document import Place, Ranked
 from replayer.report.grid import Column
@@ -41,6 +42,8 @@ COLUMNS = (
 )
 """What goes first on a narrow terminal is chosen: mean, bytes/s and p99.9."""
 
+SHOWN_SHARE = 0.05
+"""Lag of closed loops from which on it is shown (chosen: below it a latency is the service)."""
 NO_TRANSACTION = "no transaction"
 """What calls outside of transactions are listed under."""
 
@@ -58,7 +61,7 @@ def figure_rows(part: RoundSummary, load: LoadFacts) -> Iterator[FigureRow]:
     """Yield the rows of a target: each transaction with its ops; calls outside of any come last."""
     for transaction in part.transactions:
         yield _transaction_row(transaction)
-        if load.loop != "closed":  # a closed loop starts when it intends to
+        if load.loop != "closed" or late_share(load, transaction) > SHOWN_SHARE:
             yield FigureRow("waiting to start", 1, _times_only(transaction.lag))
             yield FigureRow("from its start", 1, _times_only(transaction.service))
         for op in transaction.ops:

@@ -8,6 +8,7 @@ target broke proves nothing about it: that has an exit code of its own. Nothing 
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE
 from replayer.measure import (
@@ -206,9 +207,9 @@ def _judge(threshold: Threshold, record: RunRecord, target: TargetSummary) -> Ju
     measured, missing = _measure(threshold, record, target)
     outcome = _outcome(threshold, record, measured)
     says = missing if measured is None else _FORMATS[threshold.unit](measured)
-    part = _part(record)
-    if outcome == "fail" and part is not None:
-        outcome, says = "inconclusive", f"{says}: missed {part}"
+    excuse = (_part(record) or _lag(threshold, record, target)) if outcome == "fail" else None
+    if excuse is not None:
+        outcome, says = "inconclusive", f"{says}: missed {excuse}"
     return Judgement(
         threshold=threshold.text,
         source=threshold.source,
@@ -231,6 +232,22 @@ _UNFINISHED = {
     "interrupted": "when the run was interrupted",
     "killed": "when the run was killed",
 }
+
+
+def _lag(threshold: Threshold, record: RunRecord, target: TargetSummary) -> str | None:
+    """Say that a closed loop's latency misses a limit by what this client woke users late alone.
+
+    Where transactions come by a schedule, a slow mount makes the next ones late: there it counts.
+    """
+    metric = threshold.metric
+    if not metric.is_time or metric.part != "latency" or record.run.load.loop != "closed":
+        return None
+    own = replace(threshold, metric=replace(metric, part="service"))
+    measured, _ = _time(own, record, target)
+    if measured is None or not _COMPARES[threshold.comparison](measured, threshold.limit):
+        return None
+    took = _FORMATS[threshold.unit](measured)
+    return f"as users were woken late by this client; from the start of each it is {took}"
 
 
 def _outcome(threshold: Threshold, record: RunRecord, measured: float | None) -> Outcome:

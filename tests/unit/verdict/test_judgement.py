@@ -362,3 +362,35 @@ def test_a_task_that_raised_fails_the_run_and_is_named(tmp_path: Path) -> None:
     assert judgement.says.startswith(
         "32 raised, first ValueError: my bug at pages.py:7, and 1 other"
     )
+
+
+def late(folder: Path, lag_ns: int, loop: str) -> tuple[measure.RunRecord, RunWriter]:
+    """Thirty pages that took 1 ms each, from their start, and began late."""
+    writer = RunWriter(folder)
+    for part, ns in (("", 10**6 + lag_ns), (".service", 10**6), (".lag", lag_ns)):
+        writer.record(f"0/0/measured/page/transaction{part}/ok/expected", [ns] * 30)
+    return measure.load_run(writer.write(make_run(load=make_load(loop=loop)))), writer
+
+
+@pytest.mark.parametrize(
+    ("loop", "outcome", "warnings"), [("closed", "inconclusive", 1), ("open", "fail", 0)]
+)
+def test_a_limit_that_a_late_client_alone_misses_proves_nothing(
+    tmp_path: Path, loop: str, outcome: str, warnings: int
+) -> None:
+    record, writer = late(tmp_path, 4 * 10**6, loop)
+    verdict = judged(writer, "page.p95 < 2ms", load=record.run.load)
+    assert verdict.judgements[0].outcome == outcome, verdict
+    says = "5.00 ms: missed as users were woken late by this client; from the start of each it is"
+    assert (f"{says} 1.00 ms" == verdict.judgements[0].says) is (loop == "closed")
+    assert judged(writer, "page.p95 < 500us", load=record.run.load).outcome == "fail"
+    found = [*measure.pacing_warnings(record.run.load, measure.summarise(record))]
+    assert len(found) == warnings
+    if found:
+        assert found[0].kind == "begun late"
+        assert "page on local 4.00 ms late in the mean, which is 80 %" in found[0].message
+
+
+def test_a_little_lag_of_a_closed_loop_is_not_worth_a_word(tmp_path: Path) -> None:
+    record, _ = late(tmp_path, 10**5, "closed")
+    assert not [*measure.pacing_warnings(record.run.load, measure.summarise(record))]
