@@ -27,8 +27,9 @@ from replayer.load.targets import MountError, Target, check_target
 from replayer.measure import Target as TargetFacts
 from replayer.measure import collect_target
 
-__all__ = ["DeviceGround", "FolderGround", "Ground"]
+__all__ = ["NO_ROOM", "DeviceGround", "FolderGround", "Ground"]
 
+NO_ROOM = "make room, or use another target; `replayer baseline --size 10%` makes files smaller"
 THREADS = 8  # chosen: as runs remove theirs
 POLL_S = 0.05
 
@@ -120,7 +121,7 @@ class FolderGround:
                 f"{self.path}: {file.source} needs {needed:,} bytes, only {space.bytes_free:,} "
                 "are free"
             )
-            raise MountError(message, hint="make room, or use smaller files: --size 100MiB")
+            raise MountError(message, hint=NO_ROOM)
 
     def prepare(self, file: JobFile) -> Path:
         """Make the folders."""

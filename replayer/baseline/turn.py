@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from replayer.baseline.gauge import Gauge
+from replayer.baseline.grounds import NO_ROOM
 from replayer.engine.fio import (
     FioError,
     FioProcess,
@@ -271,5 +272,5 @@ _HINTS = (
     ("not loadable", "this fio was built without that ioengine: use psync, or install another fio"),
     ("io_queue_init", "the kernel refuses more asynchronous I/O: see /proc/sys/fs/aio-max-nr"),
     ("Operation not permitted", "a container may forbid it: use ioengine=psync or libaio"),
-    ("No space left", "make room, or use smaller files: --size 100MiB"),
+    ("No space left", NO_ROOM),
 )

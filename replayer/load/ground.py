@@ -149,14 +149,14 @@ class Ground:
         """
         where = self.target.paths[0]
         space = self._ask(where, self.sandboxes[0].space)
-        hint = "make room, use another target, or a smaller scenario (--set)"
+        hint = "make room, or use another target; a scenario can be made smaller (--set)"
         if size_bytes > space.bytes_free:
             need, have = f"{size_bytes:,} bytes", f"{space.bytes_free:,}"
         elif space.inodes_total and inodes > space.inodes_free:
             need, have = f"{inodes:,} inodes", f"{space.inodes_free:,}"
         else:
             return
-        message = f"{where}: the scenario needs {need}, only {have} are free"
+        message = f"{where}: this run needs {need}, only {have} are free"
         raise MountError(message, hint=hint)
 
     def lay_out(self) -> None:
