@@ -49,7 +49,9 @@ def client_notes(document: Document) -> Iterator[str]:
     for figure, name in _names(document).items():
         sources = sum(_shares(client).get(figure, 0) > 0 for client in document.clients)
         by_count.setdefault(sources, []).append(name)
-    if set(by_count) <= {total}:
+    if set(by_count) <= {total} and any(map(_lacks_some, document.clients)):
+        yield f"figures come from {total} of {total} clients, not from all of them all the time"
+    elif set(by_count) <= {total}:
         yield f"every figure comes from {total} of {total} clients"
     else:
         parts = (f"{', '.join(by_count[n])} from {n}" for n in sorted(by_count, reverse=True))
@@ -57,6 +59,11 @@ def client_notes(document: Document) -> Iterator[str]:
     for client in document.clients:
         for loss, text in zip(client.losses, _losses(client), strict=True):
             yield f"worker {client.number} was {text}: {_missing(loss, total)}"
+
+
+def _lacks_some(client: Client) -> bool:
+    """Whether figures may hold less of a client than of one that was there all the time."""
+    return client.status == "lost" or any(loss.measuring for loss in client.losses)
 
 
 def _missing(loss: ClientLoss, total: int) -> str:

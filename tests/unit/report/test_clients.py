@@ -77,6 +77,18 @@ def test_every_form_says_which_figure_comes_from_fewer(torn: measure.RunRecord, 
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
+@pytest.mark.parametrize("back_s", [None, 6.0])
+def test_no_form_says_every_figure_where_a_client_was_not_there_all_the_time(
+    tmp_path: Path, form: str, back_s: float | None
+) -> None:
+    both = {"look": 50, "save": 50}
+    loss = LOSS.model_copy(update={"back_s": back_s})
+    text = forms(recorded(tmp_path, client(0, both), client(1, both, loss)))[form]
+    assert "every figure" not in text
+    assert "figures come from 2 of 2 clients, not from all of them all the time" in text
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html"])
 @pytest.mark.parametrize(
     ("back_s", "said"),
     [
