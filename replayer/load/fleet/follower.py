@@ -53,6 +53,18 @@ class LostMasterError(ReplayerError):
     exit_code = EXIT_ENVIRONMENT
 
 
+class DismissedError(ReplayerError):
+    """There is no run for this worker: it ends as its master does.
+
+    Args:
+        told: Why, and with which exit code; a master of another version may not say that.
+    """
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        super().__init__(str(told["why"]))
+        self.exit_code = int(told.get("exit_code", ReplayerError.exit_code))
+
+
 class Follower:
     """One worker process."""
 
@@ -126,7 +138,7 @@ class Follower:
         elif order["do"] == "cancel":
             self._interruption.ask()
         elif order["do"] == "go":
-            self._refuse(ReplayerError(order["told"]["why"]))
+            self._refuse(DismissedError(order["told"]))
         else:
             self._orders.put(order)
 
@@ -156,7 +168,7 @@ class Follower:
         if name == "prepare":
             return self._prepare(told)
         if name == "dismiss":
-            return self._dismiss(str(told["why"]), told["then"])
+            return self._dismiss(DismissedError(told), told["then"])
         if name == "release":
             return self._release("another run begins, or none")
         if self._part is None:
@@ -258,13 +270,13 @@ class Follower:
         self._clean_up()
         self._runner.quit()
 
-    def _dismiss(self, why: str, then: Others) -> None:
+    def _dismiss(self, error: DismissedError, then: Others) -> None:
         """There will be no run: remove what was made for it."""
+        why = str(error)
         if then == "wait":
             self._release(why)
             return
-        self._over = why
-        self._code = ReplayerError.exit_code
+        self._over, self._code = why, error.exit_code
         if self._part is not None:
             self._part.abandon(InterruptedRunError(why))
             self._part.remove_own()

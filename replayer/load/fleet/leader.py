@@ -11,7 +11,7 @@ from gevent import Greenlet
 from locust.env import Environment
 from locust.runners import MasterRunner
 
-from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, exit_code_of
 from replayer.load.audience import Audience
 from replayer.load.chronicle import Chronicle, Ending, load_facts
 from replayer.load.conductor import Conductor
@@ -262,7 +262,7 @@ def _set_clock(muster: Muster, worker: Worker, begin_ns: int) -> None:
 def dismiss(muster: Muster, error: BaseException) -> None:
     """Tell the workers that there will be no run; what they made they remove."""
     text = str(error) if isinstance(error, ReplayerError) else type(error).__name__
-    muster.dismiss(text, FAREWELL_S)
+    muster.dismiss(text, exit_code_of(error), FAREWELL_S)
 
 
 def _say(text: str) -> None:

@@ -27,6 +27,7 @@ POLL_S = 0.02  # chosen: begins of workers are then apart by less than an interv
 ASLEEP_S = 1.0  # chosen: it looks ten times a second and more while it leads
 LINGER_S = 1.5  # chosen: workers that wait for a run say hello each second
 PREPARING_S = 60.0  # chosen: compiling a large scenario keeps a busy machine for some seconds
+TOO_MANY = "the run has begun without this worker"
 
 
 class LostWorkerError(ReplayerError):
@@ -290,12 +291,19 @@ class Muster:
             if now - max(worker.heard_s, self._awake_s) > self._patience_s:
                 self._lose(worker, f"gave no sign of life for {self._patience_s:g} s")
 
-    def dismiss(self, why: str, within_s: float) -> None:
-        """Tell all that there will be no run, and wait until they have removed what they made."""
+    def dismiss(self, why: str, exit_code: int, within_s: float) -> None:
+        """Tell all that there will be no run, and wait until they have removed what they made.
+
+        Args:
+            why: What they say.
+            exit_code: What this process will exit with, and so they do.
+            within_s: How long to wait.
+        """
         for name in self._hellos.keys() - self._by_id.keys():
-            self._turn_away(name, f"the master gave up: {why}")
+            self._turn_away(name, f"the master gave up: {why}", exit_code)
+        told = {"why": why, "then": self.others, "exit_code": exit_code}
         with suppress(ReplayerError):
-            self.order_all(self.living, "dismiss", {"why": why, "then": self.others}, within_s)
+            self.order_all(self.living, "dismiss", told, within_s)
 
     def close(self) -> None:
         """Nobody is lost any more: the run is over."""
@@ -338,10 +346,13 @@ class Muster:
         elif msg.node_id not in self._by_id:
             self._turn_away(msg.node_id)
 
-    def _turn_away(self, name: str, why: str = "the run has begun without this worker") -> None:
+    def _turn_away(
+        self, name: str, why: str = TOO_MANY, exit_code: int = ReplayerError.exit_code
+    ) -> None:
         if self.others == "wait":
             return
-        message = {"ticket": 0, "do": "go", "told": {"why": why}}
+        told = {"why": why, "exit_code": exit_code}
+        message = {"ticket": 0, "do": "go", "told": told}
         self._runner.send_message(wire.ORDER, message, client_id=name)
 
     def _recall(self, name: str) -> None:
