@@ -12,8 +12,12 @@ import resource
 import sys
 from importlib import metadata
 from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+from pydantic import Field
 
 from replayer.errors import ReplayerError
+from replayer.measure.cpulist import PATTERN, format_cpu_list
 from replayer.measure.frozen import Frozen
 from replayer.measure.mountinfo import MOUNTINFO, Mount, mount_of, parse_mountinfo
 
@@ -72,6 +76,8 @@ class MachineFacts(Frozen):
     architecture: str
     cpus: int
     """CPUs that this process may use."""
+    cpu_list: Annotated[str, Field(pattern=PATTERN)] | None = None
+    """Which these are, as cpuset(7) lists them: ``0-3,8``; null: it was not written down."""
     memory_bytes: int
     container: bool
     """Whether signs of a container were found; absent signs prove nothing."""
@@ -101,11 +107,13 @@ def collect_facts(path: Path) -> MountFacts:
 
 def collect_machine() -> MachineFacts:
     """Describe this machine and process."""
+    cpus = os.sched_getaffinity(0)
     return MachineFacts(
         host=hashlib.sha256(platform.node().encode()).hexdigest()[:12],
         kernel=f"{platform.system()} {platform.release()}",
         architecture=platform.machine(),
-        cpus=len(os.sched_getaffinity(0)),
+        cpus=len(cpus),
+        cpu_list=format_cpu_list(cpus),
         memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         container=_in_container(),
         python=f"{platform.python_implementation()} {platform.python_version()}",

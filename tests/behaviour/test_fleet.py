@@ -1,6 +1,7 @@
 """One run on several processes: the same calls, no collision, and every count in the sum."""
 
 import json
+import os
 
 import pytest
 
@@ -128,6 +129,29 @@ def test_a_worker_that_would_do_something_else_is_refused_with_a_line(
         assert "Traceback" not in done.err
         assert [process.wait(20) for process in processes] == [2, 2]
     assert list(mount.iterdir()) == []
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_workers_on_a_cpu_each_are_as_busy_as_the_busier_one_and_not_as_both(
+    shell: Shell,
+) -> None:
+    cpus = sorted(os.sched_getaffinity(0))[:2]
+    mount = shell.target()
+    lines = [("run", "tiny.yaml", "--target", f"here={mount}", "--quiet")] * 2
+    meeting = Meeting(within=tuple(("taskset", "-c", str(cpu)) for cpu in cpus))
+    with workers(shell, meeting, lines) as processes:
+        done = shell.run(
+            *("run", "tiny.yaml", "--master", "--expect-workers", "2", "-t", "3s"),
+            *("-o", "out", "--json", *meeting.of_master),
+        )
+        assert finished(done), done.err
+        assert [process.wait(20) for process in processes] == [0, 0]
+    document = done.document()
+    assert {each["machine"]["cpu_list"] for each in document["clients"]} == set(map(str, cpus))
+    shares = [each["health"]["client_cpu_share"] for each in document["clients"]]
+    together = document["health"]["client_cpu_share"]
+    assert together == pytest.approx(max(shares))
+    assert together < sum(shares)
 
 
 def test_arrivals_come_at_the_rate_of_one_process(shell: Shell) -> None:

@@ -182,6 +182,7 @@ def make_machine() -> measure.MachineFacts:
         kernel="Linux 6.18.0",
         architecture="x86_64",
         cpus=2,
+        cpu_list="0-1",
         memory_bytes=24_000_000_000,
         container=False,
         python="CPython 3.11.9",

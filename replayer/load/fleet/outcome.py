@@ -11,6 +11,7 @@ from replayer.load.fleet.minutes import Minutes
 from replayer.load.fleet.muster import Muster, Worker
 from replayer.load.fleet.replays import add_replays
 from replayer.load.session import Leavings
+from replayer.measure.capacity import busiest_shares
 from replayer.measure.clients import Client, ClientLoss, ClientShare
 from replayer.measure.facts import MachineFacts
 from replayer.measure.health import Health, RunWarning
@@ -164,22 +165,21 @@ def _losses(clients: Sequence[Client]) -> Iterator[RunWarning]:
 def _worst(clients: Iterable[Client]) -> Health | None:
     """Return the health of the client that fared worst: a mean would hide it behind the others.
 
-    Processes of one machine share its CPUs, and so their shares are added. The longest
+    Processes of one machine may share its CPUs: those that were used most count. The longest
     standstill counts. Users that were given up and events that were dropped are those of all.
     """
-    known = [client for client in clients if client.health is not None]
+    known = [(each.machine, each.health) for each in clients if each.health is not None]
     if not known:
         return None
-    busy: dict[str, float] = {}
-    for client in known:
-        assert client.health is not None  # noqa: S101 - see above
-        host = client.machine.host
-        busy[host] = busy.get(host, 0.0) + client.health.client_cpu_share
-    healths = [client.health for client in known if client.health is not None]
+    cpu_share, outside_share = busiest_shares(
+        [(machine, health.client_cpu_share, health.outside_cpu_share) for machine, health in known]
+    )
+    healths = [health for _, health in known]
     worst = max(healths, key=lambda health: (health.waiting_share, health.own_cpu_share))
     return worst.model_copy(
         update={
-            "client_cpu_share": min(max(busy.values()), 1.0),
+            "client_cpu_share": cpu_share,
+            "outside_cpu_share": outside_share,
             "stood_still_ns": max(health.stood_still_ns for health in healths),
             "users_given_up": sum(health.users_given_up for health in healths),
             "events_dropped": sum(health.events_dropped for health in healths),
