@@ -5,9 +5,10 @@ old run and a new one say the same. Warnings are values with a kind; their hints
 user asked for.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from replayer.measure.capacity import count_cpus
 from replayer.measure.facts import MachineFacts
 from replayer.measure.frozen import Frozen
 from replayer.measure.units import format_time_ns
@@ -153,13 +154,22 @@ def is_of_the_client(health: Health) -> bool:
 
 
 def health_warnings(
-    health: Health, load: LoadFacts, machine: MachineFacts
+    health: Health, load: LoadFacts, *machines: MachineFacts
 ) -> tuple[RunWarning, ...]:
-    """Return what was wrong with the harness, worst first; nothing when all was well."""
-    return tuple(_warnings(health, load, machine))
+    """Return what was wrong with the harness, worst first; nothing when all was well.
+
+    Args:
+        health: What it suffered.
+        load: How its users worked.
+        machines: Those of all its processes with users.
+    """
+    return tuple(_warnings(health, load, machines))
 
 
-def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterator[RunWarning]:
+def _warnings(
+    health: Health, load: LoadFacts, machines: Sequence[MachineFacts]
+) -> Iterator[RunWarning]:
+    cpus = count_cpus(machines)
     if health.users_given_up:
         yield RunWarning(
             kind="users given up",
@@ -179,9 +189,9 @@ def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterato
     if health.own_cpu_share > BUSY_CPU_SHARE:
         yield RunWarning(
             kind="client busy",
-            message=f"this client used {health.own_cpu_share:.0%} of its {machine.cpus} CPUs: "
-            f"above {BUSY_CPU_SHARE:.0%} it may be what was measured",
-            hint=_relief(load, machine),
+            message=f"{_whose_cpus(health, cpus, len(machines))}: above {BUSY_CPU_SHARE:.0%} it "
+            "may be what was measured",
+            hint=_relief(load, cpus),
         )
     if health.waiting_share > WAITING_SHARE:
         yield RunWarning(
@@ -189,7 +199,7 @@ def _warnings(health: Health, load: LoadFacts, machine: MachineFacts) -> Iterato
             message=f"users waited for a CPU for {_how_long(health)} {health.worked_in}: above "
             f"{WAITING_SHARE:.0%} the highest percentiles are partly the client's, above "
             f"{BOTTLENECK_SHARE:.0%} all latencies",
-            hint=_relief(load, machine),
+            hint=_relief(load, cpus),
         )
     if health.run_queue_delay_ns is None:
         yield RunWarning(
@@ -240,15 +250,24 @@ def _how_long(health: Health) -> str:
     return f"{share:.0%} of their time in" if share < LONGER else f"{share:.2g} times their time in"
 
 
-def _relief(load: LoadFacts, machine: MachineFacts) -> str:
+def _whose_cpus(health: Health, cpus: int, clients: int) -> str:
+    if clients == 1:
+        return f"this client used {health.own_cpu_share:.0%} of its {cpus} CPUs"
+    return (
+        f"the busiest of {clients} clients, with those on its CPUs, used {health.own_cpu_share:.0%}"
+        " of them"
+    )
+
+
+def _relief(load: LoadFacts, cpus: int) -> str:
     """Say what helps, given what the user asked for."""
     if load.loop == "open":
         return "lower the arrival rate, or spread it over several client machines"
     if load.order == "in turn":  # fio
-        return f"{machine.cpus} CPUs serve these jobs: use fewer (numjobs) or a larger client"
-    if load.users > machine.cpus and load.loop == "closed":
+        return f"{cpus} CPUs serve these jobs: use fewer (numjobs) or a larger client"
+    if load.users > cpus and load.loop == "closed":
         return (
-            f"{load.users} users share {machine.cpus} CPUs: use fewer (-u), give them think time, "
+            f"{load.users} users share {cpus} CPUs: use fewer (-u), give them think time, "
             "or spread them over several client machines"
         )
     return "stop what else runs on this machine, or use one with more CPUs"

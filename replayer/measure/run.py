@@ -137,6 +137,7 @@ class Run(Frozen):
     ended: str | None = None
     process: Process
     machine: MachineFacts
+    """That of the first of several clients; each has its own."""
     plan: PlanFacts
     load: LoadFacts
     cache: CacheFacts
@@ -162,6 +163,11 @@ class Run(Frozen):
     summary: Summary | None = None
     """For other programs; replayer itself always works it out again from the histograms."""
     verdict: Outcome | None = None
+
+    @property
+    def machines(self) -> tuple[MachineFacts, ...]:
+        """What each process used whose users made calls."""
+        return tuple(client.machine for client in self.clients) or (self.machine,)
 
 
 def collect_target(
@@ -226,7 +232,7 @@ def finish(
     extra: Sequence[RunWarning] = (),
 ) -> Run:
     """Return the run as it ended, with the warnings that its health calls for."""
-    found = health_warnings(health, run.load, run.machine) if health is not None else ()
+    found = health_warnings(health, run.load, *run.machines) if health is not None else ()
     return run.model_copy(
         update={
             "status": status,

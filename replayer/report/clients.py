@@ -5,10 +5,17 @@ A run of one process has no clients, and nothing is said of it here.
 
 from collections.abc import Iterator
 
-from replayer.measure import Client, ClientLoss, format_count, format_many
+from replayer.measure import (
+    Client,
+    ClientLoss,
+    MachineFacts,
+    differ_in_cpus,
+    format_count,
+    format_many,
+)
 from replayer.report.document import Document
 
-__all__ = ["client_notes", "client_rows", "client_titles", "describe_clients"]
+__all__ = ["client_notes", "client_rows", "client_titles", "describe_clients", "machines_of"]
 
 UNKNOWN = "{} clients began; how much came from each is written at the end, and none is there"
 Figure = tuple[int, str]
@@ -31,10 +38,15 @@ def describe_clients(document: Document) -> Iterator[tuple[str, str]]:
         )
         paths = ", ".join(path for paths in client.paths for path in paths)
         users = format_many(client.users, "user")
-        who = f"{client.machine.host}, process {client.pid}, {users} on {paths}"
+        who = f"{_process(document, client)}, {users} on {paths}"
         losses = "".join(f"; {text}" for text in _losses(client))
         told = shares or ("not told yet" if _is_open(document) else "nothing")
         yield f"  worker {client.number}", f"{who}: {told}{losses}"
+
+
+def machines_of(document: Document) -> tuple[MachineFacts, ...]:
+    """Return what each process used whose users made calls."""
+    return tuple(client.machine for client in document.clients) or (document.machine,)
 
 
 def client_notes(document: Document) -> Iterator[str]:
@@ -89,9 +101,19 @@ def client_rows(document: Document) -> Iterator[tuple[str, ...]]:
         shares = _shares(client)
         counts = (format_count(shares.get(figure, 0)) for figure in _names(document))
         end = "; ".join(_losses(client)) or ("yes" if client.status == "finished" else "lost")
-        machine = f"{client.machine.host}, process {client.pid}"
+        machine = _process(document, client)
         users = format_count(client.users)
         yield (f"worker {client.number}", machine, users, *counts, end)
+
+
+def _process(document: Document, client: Client) -> str:
+    """Say which process it is, and on which CPUs where that is not the same for all."""
+    machine = client.machine
+    who = f"{machine.host}, process {client.pid}"
+    if not differ_in_cpus(machines_of(document)):
+        return who
+    which = "" if machine.cpu_list is None else f" ({machine.cpu_list})"
+    return f"{who}, {format_many(machine.cpus, 'CPU')}{which}"
 
 
 def _is_open(document: Document) -> bool:

@@ -6,8 +6,16 @@ Pure: facts in, differences out. A difference that may decide about figures is m
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from replayer.measure import MountFacts, RunRecord, Target, format_bytes
+from replayer.measure import (
+    MachineFacts,
+    MountFacts,
+    RunRecord,
+    Target,
+    count_cpus,
+    format_bytes,
+)
 from replayer.report.comparison import Difference
+from replayer.report.machines import each_once
 from replayer.report.plan_changes import work_of
 
 __all__ = ["Side", "find_differences"]
@@ -66,6 +74,15 @@ def _work(side: Side) -> str:
     return f"{side.record.run.plan.name} {work_of(side.record)[:12]}"
 
 
+def _all(side: Side, fact: Callable[[MachineFacts], str]) -> str:
+    """Return what the machines of all its processes have; most often that is one and the same."""
+    return each_once(map(fact, side.record.run.machines))
+
+
+def _in_a_container(machine: MachineFacts) -> str:
+    return "yes" if machine.container else "no"
+
+
 _FACTS: tuple[tuple[str, bool, Callable[[Side], str]], ...] = (
     ("work", True, _work),
     ("seed", True, lambda side: str(side.record.run.plan.seed)),
@@ -78,12 +95,12 @@ _FACTS: tuple[tuple[str, bool, Callable[[Side], str]], ...] = (
     ("file system", False, lambda side: side.target.mounts[0].filesystem),
     ("source", False, lambda side: side.target.mounts[0].source),
     ("mount points", False, lambda side: str(len(side.target.mounts))),
-    ("kernel", True, lambda side: side.record.run.machine.kernel),
-    ("client", True, lambda side: side.record.run.machine.host),
-    ("CPUs", True, lambda side: str(side.record.run.machine.cpus)),
-    ("memory", True, lambda side: format_bytes(side.record.run.machine.memory_bytes)),
-    ("in a container", False, lambda side: "yes" if side.record.run.machine.container else "no"),
-    ("replayer", True, lambda side: side.record.run.machine.replayer),
+    ("kernel", True, lambda side: _all(side, lambda machine: machine.kernel)),
+    ("client", True, lambda side: _all(side, lambda machine: machine.host)),
+    ("CPUs", True, lambda side: str(count_cpus(side.record.run.machines))),
+    ("memory", True, lambda side: _all(side, lambda machine: format_bytes(machine.memory_bytes))),
+    ("in a container", False, lambda side: _all(side, _in_a_container)),
+    ("replayer", True, lambda side: _all(side, lambda machine: machine.replayer)),
     ("rounds", False, lambda side: str(side.record.run.load.rounds)),
     ("duration", False, lambda side: _seconds(side.record.run.load.duration_s)),
     ("warm-up", False, lambda side: _seconds(side.record.run.load.warm_up_s)),

@@ -16,8 +16,9 @@ from replayer.measure import (
     part_in_words,
 )
 from replayer.report.claims import claim_notes
-from replayer.report.clients import client_notes, describe_clients
+from replayer.report.clients import client_notes, describe_clients, machines_of
 from replayer.report.document import Document, Incident
+from replayer.report.machines import describe_machines
 from replayer.report.replay import describe_traces
 from replayer.report.verification import describe_verification
 from replayer.verdict import Judgement
@@ -64,15 +65,7 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
     for part in plan.parts:
         yield "a part only", part_in_words(part)
     yield "plan", f"{plan.scenario}, seed {plan.seed}, fingerprint {plan.fingerprint[:_SHORT]}"
-    machine = document.machine
-    yield (
-        "client",
-        (
-            f"{machine.kernel} {machine.architecture}, {machine.cpus} CPUs, "
-            f"{format_bytes(machine.memory_bytes)} memory{', in a container' * machine.container}, "
-            f"replayer {machine.replayer}"
-        ),
-    )
+    yield "client", describe_machines(machines_of(document))
     yield from describe_clients(document)
     if document.health is not None:
         yield "harness", _harness(document)

@@ -28,7 +28,7 @@ class Agreement:
         muster: They.
         targets: What the first of them says of each target, as run.json has it.
         procedure: How caches are brought into their state, in words.
-        machine: The first one's.
+        machine: The first one's; each client of the run has its own.
         watch: Who follows the run, interval by interval.
     """
 

@@ -51,7 +51,6 @@ class Leader:
     ) -> None:
         self._request = request
         self._muster = agreement.muster
-        self._machine = agreement.machine
         self._minutes = minutes
         self._band = band
         self._watch: Greenlet[[], None] | None = None
@@ -139,7 +138,8 @@ class Leader:
         if outcome.health is None:
             return ()
         load = load_facts(self._request.workload, self._request.rounds)
-        return health_warnings(outcome.health, load, self._machine)
+        machines = (client.machine for client in outcome.clients)
+        return health_warnings(outcome.health, load, *machines)
 
     def _wait_for_locust(self) -> None:
         """Have Locust not wait for workers that are lost before it begins."""

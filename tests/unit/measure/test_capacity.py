@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from replayer import measure
 from replayer.measure.capacity import busiest_shares
 from replayer.measure.cpulist import format_cpu_list, parse_cpu_list
-from tests.unit.runs import make_machine
+from tests.unit.runs import make_health, make_load, make_machine
 
 
 def on(cpu_list: str | None, host: str = "one", cpus: int | None = None) -> measure.MachineFacts:
@@ -82,3 +82,12 @@ def test_hosts_do_not_share_cpus_and_the_busier_one_counts() -> None:
 def test_what_replays_did_outside_of_calls_is_added_as_well() -> None:
     both = [(on("0-1"), 0.45, 0.4), (on("0-1"), 0.5, 0.4)]
     assert busiest_shares(both) == pytest.approx((0.95, 0.8))
+
+
+def test_users_of_a_fleet_share_the_cpus_of_all_its_clients() -> None:
+    fleet = [on("0-15", host) for host in ("one", "two", "three")]
+    busy = make_health(client_cpu_share=0.95)
+    (warning,) = measure.health_warnings(busy, make_load(users=300), *fleet)
+    assert warning.hint.startswith("300 users share 48 CPUs: use fewer")
+    assert warning.kind == "client busy"
+    assert "the busiest of 3 clients, with those on its CPUs, used 95% of them" in warning.message

@@ -31,6 +31,11 @@ def client(number: int, shares: dict[str, int], *losses: measure.ClientLoss) -> 
     )
 
 
+def moved(found: measure.Client, **machine: object) -> measure.Client:
+    """The same on another machine, or on other CPUs."""
+    return found.model_copy(update={"machine": found.machine.model_copy(update=machine)})
+
+
 def recorded(folder: Path, *clients: measure.Client) -> measure.RunRecord:
     writer = RunWriter(folder / "run")
     for name in ("look", "save"):
@@ -66,6 +71,36 @@ def test_every_form_says_that_all_figures_come_from_all_clients(
     whole: measure.RunRecord, form: str
 ) -> None:
     assert "every figure comes from 2 of 2 clients" in forms(whole)[form]
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_the_cpus_of_all_clients_are_told_and_where_each_has_others(
+    tmp_path: Path, form: str
+) -> None:
+    both = {"look": 50, "save": 50}
+    one = moved(client(0, both), cpus=1, cpu_list="0")
+    other = moved(client(1, both), cpus=1, cpu_list="1")
+    text = forms(recorded(tmp_path, one, other))[form]
+    assert "Linux 6.18.0 x86_64, 2 CPUs, 24.0 GB memory, replayer" in text
+    assert "process 100, 1 CPU (0), 2 users on /srv/data" in text
+    assert "process 101, 1 CPU (1), 2 users on /srv/data" in text
+
+
+@pytest.mark.parametrize("form", ["table", "markdown"])
+def test_clients_on_several_machines_are_told_as_several(tmp_path: Path, form: str) -> None:
+    both = {"look": 50, "save": 50}
+    alike = [moved(client(number, both), host=f"{number:012}") for number in range(2)]
+    third = moved(client(2, both), host="2" * 12, cpus=16, cpu_list="0-15", memory_bytes=64 * 10**9)
+    text = forms(recorded(tmp_path, *alike, third))[form]
+    assert "3 machines: Linux 6.18.0 x86_64, 20 CPUs in all, 24.0 GB or 64.0 GB memory each" in text
+    assert "16 CPUs (0-15), 2 users" in text
+
+
+@pytest.mark.parametrize("form", ["table", "markdown", "html"])
+def test_clients_that_are_alike_are_not_told_apart_by_their_cpus(
+    whole: measure.RunRecord, form: str
+) -> None:
+    assert "CPUs (0-1)" not in forms(whole)[form]
 
 
 @pytest.mark.parametrize("form", ["table", "markdown", "html"])
