@@ -69,7 +69,7 @@ class Ground:
         works: Plan, progress and interruption.
         sandboxes: The folder through each mount point; empty while the mount is taken away.
         fresh: Whether it holds what the plan lays out, and nothing else.
-        made_here: Whether this process made the folder.
+        made_here: Whether this process made the folder, or stands in for a lost one that did.
         is_hanging: Whether a call on it was given up on: nothing more is asked of it.
     """
 

@@ -1,9 +1,12 @@
 """A run on several processes that ends before it has begun: what is said, and what is left."""
 
+import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from replayer.measure import load_run
 from tests.behaviour.parts import Meeting, wait_for, workers
 from tests.behaviour.shell import Done, Process, Shell
 
@@ -13,7 +16,7 @@ about: A tree that takes long to lay out.
 users: {count: 2, think_time: 2ms}
 duration: 5m
 datasets:
-  files: {files: 300000, sizes: 1KiB}
+  files: {files: 60000, sizes: 1KiB}
 mix: {look: 1}
 transactions:
   look:
@@ -22,8 +25,10 @@ transactions:
 
 
 @contextmanager
-def led(shell: Shell, *more: str, count: int = 2) -> Iterator[tuple[Process, list[Process]]]:
-    """Start a master that expects two workers, and some workers on one target."""
+def led(
+    shell: Shell, *more: str, count: int = 2, expect: int = 2
+) -> Iterator[tuple[Process, list[Process]]]:
+    """Start a master that expects some workers, and some workers on one target."""
     (shell.home / "large.yaml").write_text(LARGE)
     mount, meeting = shell.target(), Meeting()
     lines = [
@@ -32,7 +37,7 @@ def led(shell: Shell, *more: str, count: int = 2) -> Iterator[tuple[Process, lis
     ]
     with workers(shell, meeting, lines) as processes:
         master = shell.start(
-            *("run", "large.yaml", "--master", "--expect-workers", "2", "-o", "out"),
+            *("run", "large.yaml", "--master", "--expect-workers", str(expect), "-o", "out"),
             *meeting.of_master,
             *more,
         )
@@ -71,3 +76,41 @@ def test_workers_end_as_their_master_whose_user_ends_it_while_one_lays_out(shell
         done = [ended(worker) for worker in processes]
     assert [each.code for each in done] == [4, 4], done
     assert list((shell.home / "mount").iterdir()) == []
+
+
+def maker_of(shell: Shell) -> int:
+    """Return which process makes the folders and lays them out."""
+    runs = [load_run(path).run for path in shell.home.glob("part*")]
+    (maker,) = [run.process.pid for run in runs if run.id.endswith("-0")]
+    return maker
+
+
+def test_a_worker_that_dies_while_it_lays_out_is_noticed_in_time_and_another_one_removes_its_folder(
+    shell: Shell,
+) -> None:
+    with led(shell, "--worker-timeout", "10") as (master, processes):
+        wait_for(lambda: is_laying_out(shell))
+        os.kill(maker_of(shell), signal.SIGKILL)
+        begin_s = time.monotonic()
+        told = ended(master)
+        assert time.monotonic() - begin_s < 50
+        done = [ended(worker) for worker in processes]
+    assert told.code == 3, told.err
+    assert "is lost: it gave no sign of life for 10 s" in told.err
+    assert "nothing was measured yet; --on-lost-worker continue" in told.err
+    assert "left its folders behind" not in told.err
+    assert sorted(each.code for each in done) == [-9, 3], done
+    assert list((shell.home / "mount").iterdir()) == []
+
+
+def test_a_folder_that_nobody_is_left_to_remove_is_named(shell: Shell) -> None:
+    with led(shell, "--worker-timeout", "5", expect=1, count=1) as (master, _):
+        wait_for(lambda: is_laying_out(shell))
+        os.kill(maker_of(shell), signal.SIGKILL)
+        told = ended(master)
+    assert told.code == 3, told.err
+    mount = shell.home / "mount"
+    assert f"may have left its folders behind: replayer clean {mount} removes" in told.err
+    assert [path.name.startswith("replayer-") for path in mount.iterdir()] == [True]
+    assert shell.run("clean", mount).code == 0
+    assert list(mount.iterdir()) == []

@@ -12,8 +12,9 @@ from locust.runners import MasterRunner
 from replayer.errors import ReplayerError
 from replayer.load.fleet import wire
 from replayer.load.fleet.minutes import Minutes
-from replayer.load.fleet.muster import LostWorkerError, Worker
+from replayer.load.fleet.muster import LostWorkerError
 from replayer.load.fleet.outcome import Outcome, gather_outcome
+from replayer.load.fleet.worker import Worker
 from replayer.load.ledger import Ledger
 from replayer.load.progress import Hang
 from replayer.load.schedule import Segment
@@ -134,7 +135,8 @@ class DistantBand:
 
     def _refusal(self, worker: Worker) -> LostWorkerError:
         message = f"{worker} is lost: it {worker.lost or 'did not hand over its results'}"
-        hint = "what was measured until then is kept"
+        begun = self._muster.serial > 0
+        hint = "what was measured until then is kept" if begun else "nothing was measured yet"
         if not self._goes_on:
             hint += "; --on-lost-worker continue would go on without it"
         return LostWorkerError(message, hint=hint)

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import gevent
+from gevent.event import Event
 from gevent.queue import Queue
 from locust import __version__
 from locust.env import Environment
@@ -23,7 +24,6 @@ from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, keep_bug
 from replayer.keeper import leave_now
 from replayer.load.fleet import wire
 from replayer.load.fleet.forks import stay
-from replayer.load.fleet.muster import Others
 from replayer.load.fleet.part import Part, Terms
 from replayer.load.fleet.terms import agreed_workload, refuse_differences
 from replayer.load.fleet.wire import State
@@ -81,6 +81,8 @@ class Follower:
         self._timeout_s: float | None = None  # told with the first order
         self._over: str | None = None
         self._code = 0
+        self._is_tidy = Event()
+        self._is_tidy.set()
         self._silent = settings.quiet or is_forked(options_of(environment))
 
     def begin(self) -> None:
@@ -111,6 +113,7 @@ class Follower:
             self._leave(InterruptedRunError("the master ended it"))
             self._code = 0  # it did what it was told
             self._clean_up()
+        self._is_tidy.wait()  # a master that does not wait for it takes its workers with it
         return self._code
 
     def end_process(self) -> None:
@@ -168,7 +171,7 @@ class Follower:
         if name == "prepare":
             return self._prepare(told)
         if name == "dismiss":
-            return self._dismiss(DismissedError(told), told["then"])
+            return self._dismiss(DismissedError(told), told)
         if name == "release":
             return self._release("another run begins, or none")
         if self._part is None:
@@ -270,17 +273,23 @@ class Follower:
         self._clean_up()
         self._runner.quit()
 
-    def _dismiss(self, error: DismissedError, then: Others) -> None:
+    def _dismiss(self, error: DismissedError, told: Mapping[str, Any]) -> None:
         """There will be no run: remove what was made for it."""
         why = str(error)
-        if then == "wait":
+        if self._part is not None:
+            self._part.inherit(told.get("heir"))
+        if told["then"] == "wait":
             self._release(why)
             return
         self._over, self._code = why, error.exit_code
-        if self._part is not None:
-            self._part.abandon(InterruptedRunError(why))
-            self._part.remove_own()
         self._say(f"the master gave up: {why}")
+        self._is_tidy.clear()
+        try:
+            if self._part is not None:
+                self._part.abandon(InterruptedRunError(why))
+                self._clean_up()
+        finally:
+            self._is_tidy.set()
         gevent.spawn_later(BEAT_S, self._runner.quit)
 
     def _release(self, why: str) -> None:

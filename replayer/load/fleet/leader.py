@@ -3,6 +3,7 @@
 No user works here and no target is touched: that is the workers'. The run folder is written here.
 """
 
+import shlex
 import sys
 import time
 
@@ -19,8 +20,9 @@ from replayer.load.fleet.agreement import Agreement, Terms, agree, names_of
 from replayer.load.fleet.dealing import deal_to
 from replayer.load.fleet.distant import DistantBand
 from replayer.load.fleet.minutes import Minutes
-from replayer.load.fleet.muster import Muster, Worker
+from replayer.load.fleet.muster import Muster
 from replayer.load.fleet.outcome import Outcome, list_clients
+from replayer.load.fleet.worker import Worker
 from replayer.load.interruption import Interruption, Level
 from replayer.load.locust_statistics import Statistics
 from replayer.load.options import Settings, options_of
@@ -205,7 +207,6 @@ def open_run(environment: Environment, request: Request, agreement: Agreement) -
         minutes.begin()
         _make_engines(muster, chronicle)
         band.check_losses()
-        muster.begin()
         for worker in muster.living:
             _set_clock(muster, worker, minutes.begin_ns)
         chronicle.add_clients(list_clients(muster, minutes))
@@ -228,9 +229,10 @@ def _lay_out(band: DistantBand, agreement: Agreement, run: str, request: Request
     if keeper is None:
         band.check_losses()
         return
+    muster.maker = None if request.settings.reuse else keeper
     folders = muster.order(keeper, "create", run=run)
     others = [worker for worker in muster.living if worker is not keeper]
-    muster.order_all(others, "join", {"run": run, "folders": folders})
+    muster.heirs = tuple(muster.ask(others, "join", {"run": run, "folders": folders}))
     band.check_losses()
     for target, found in enumerate(request.targets):
         with request.progress.work(f"{keeper} lays out {found.name}"):
@@ -262,7 +264,19 @@ def _set_clock(muster: Muster, worker: Worker, begin_ns: int) -> None:
 def dismiss(muster: Muster, error: BaseException) -> None:
     """Tell the workers that there will be no run; what they made they remove."""
     text = str(error) if isinstance(error, ReplayerError) else type(error).__name__
+    forsaken = _forsaken(muster)
     muster.dismiss(text, exit_code_of(error), FAREWELL_S)
+    if forsaken is not None:
+        _say(f"replayer: {forsaken}")
+
+
+def _forsaken(muster: Muster) -> str | None:
+    """Tell what a lost worker leaves on its targets, if nobody else can remove it."""
+    maker = muster.maker
+    if maker is None or maker.lost is None or muster.heir is not None:
+        return None
+    paths = shlex.join(paths[0] for paths in maker.facts["paths"])
+    return f"{maker} may have left its folders behind: replayer clean {paths} removes them there"
 
 
 def _say(text: str) -> None:

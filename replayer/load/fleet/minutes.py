@@ -10,8 +10,9 @@ from typing import Any
 
 from replayer.load.chronicle import Chronicle
 from replayer.load.fleet.merging import Merger
-from replayer.load.fleet.muster import Muster, Worker
+from replayer.load.fleet.muster import Muster
 from replayer.load.fleet.wire import News
+from replayer.load.fleet.worker import Worker
 from replayer.load.ledger import is_transaction
 from replayer.load.measured import MadeInterval, MeasuredInterval, MeasuredRow
 from replayer.load.progress import Progress

@@ -8,7 +8,6 @@ import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import gevent
@@ -18,15 +17,20 @@ from locust.runners import MasterRunner
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.load.fleet import wire
 from replayer.load.fleet.reminder import Reminder
-from replayer.load.fleet.wire import News, State
+from replayer.load.fleet.wire import News
+from replayer.load.fleet.worker import Worker
 from replayer.load.interruption import Interruption, Level
 
-__all__ = ["LostWorkerError", "Muster", "Others", "Worker"]
+__all__ = ["LostWorkerError", "Muster", "Others"]
 
 POLL_S = 0.02  # chosen: begins of workers are then apart by less than an interval's fiftieth
 ASLEEP_S = 1.0  # chosen: it looks ten times a second and more while it leads
 LINGER_S = 1.5  # chosen: workers that wait for a run say hello each second
-PREPARING_S = 60.0  # chosen: compiling a large scenario keeps a busy machine for some seconds
+PREPARING_S = 60.0
+"""Chosen: compiling a scenario of 500,000 files kept two workers on two CPUs from telling anything
+for 20 s. Laying it out, which took a minute, never did for more than one."""
+SILENT = frozenset({"prepare", "create", "join", "engine"})
+"""Orders during which a worker may be well and silent: what they do holds the interpreter."""
 TOO_MANY = "the run has begun without this worker"
 
 
@@ -34,50 +38,6 @@ class LostWorkerError(ReplayerError):
     """A worker died, hangs or has left."""
 
     exit_code = EXIT_ENVIRONMENT
-
-
-@dataclass(eq=False)
-class Worker:
-    """One worker, as the master knows it.
-
-    Attributes:
-        number: Its place in the run, from 0.
-        id: Locust's name of it.
-        hello: What it said of itself.
-        heard_s: When it gave its last sign of life, on this machine's monotonic clock.
-        state: How it is, as of then.
-        lost: Why it is lost; None while it works.
-        was_lost: Every time that it was lost: its last sign of life before, and why.
-        handed_over: Whether it has ended and all that it measured is here: it is missed no more.
-        offset_ns: What to add to its engine's times to get the master's.
-        within_ns: How exactly that is known.
-        taken: The numbers of its results that are safe.
-        upto_ns: Until when its results are known, on the master's clock.
-        shares: Measured transactions by target and name.
-        facts: What it said of its machine and targets.
-        back_s: When it was back after a loss, in seconds since the run's begin.
-        folder: Its own run folder.
-    """
-
-    number: int
-    id: str
-    hello: Mapping[str, Any]
-    heard_s: float
-    state: State = field(default_factory=State)
-    lost: str | None = None
-    was_lost: list[tuple[float, str]] = field(default_factory=list)
-    handed_over: bool = False
-    offset_ns: int = 0
-    within_ns: int = 0
-    taken: set[int] = field(default_factory=set)
-    upto_ns: int = 0
-    shares: dict[tuple[int, str], int] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
-    back_s: list[float] = field(default_factory=list)
-    folder: str = ""
-
-    def __str__(self) -> str:
-        return f"worker {self.number} ({self.hello['host']}, process {self.hello['pid']})"
 
 
 Others = Literal["go", "wait"]
@@ -98,6 +58,8 @@ class Muster:
     Attributes:
         others: See above.
         workers: Those that take part, by number.
+        maker: The one that made the folders on the targets; None before, and where they are kept.
+        heirs: Those that have found its folders through their own mount points.
         serial: The segment that they were told to begin last.
     """
 
@@ -112,7 +74,7 @@ class Muster:
         self.others = others
         self._interruption = interruption
         self._timeout_s = timeout_s
-        self._patience_s = max(timeout_s, PREPARING_S)
+        self._patience_s = timeout_s
         self._hellos: dict[str, Mapping[str, Any]] = {}
         self._tickets = itertools.count(1)
         self._answers: dict[tuple[int, str], Mapping[str, Any]] = {}
@@ -123,6 +85,8 @@ class Muster:
         self._closing: tuple[Worker, ...] | None = None
         self._looked_s = self._awake_s = time.monotonic()
         self.workers: tuple[Worker, ...] = ()
+        self.maker: Worker | None = None
+        self.heirs: tuple[Worker, ...] = ()
         self.serial = 0
         self.on_news: Taker = lambda _worker, _news: None
         self.on_loss: Loss = lambda _worker: None
@@ -169,7 +133,6 @@ class Muster:
     def renew(self, interruption: Interruption) -> None:
         """Begin anew: those who say hello from now on are there for the next run."""
         self._interruption = interruption
-        self._patience_s = max(self._timeout_s, PREPARING_S)
         self._hellos.clear()
         self._answers.clear()
         self._by_id = {}
@@ -177,6 +140,7 @@ class Muster:
         self._last_ticket = self._closing = None
         self._looked_s = self._awake_s = time.monotonic()
         self.workers, self.serial = (), 0
+        self.maker, self.heirs = None, ()
 
     def release(self) -> None:
         """Have those who took part wait for the next run; a lost one hears it when it is back."""
@@ -259,6 +223,8 @@ class Muster:
         told: Mapping[str, object] | None,
         patience_s: float | None,
     ) -> dict[Worker, Any]:
+        longest_s = max(self._timeout_s, PREPARING_S)
+        self._patience_s = longest_s if do in SILENT else self._timeout_s
         for worker in workers:
             self._send(wire.ORDER, {"ticket": ticket, "do": do, "told": told or {}}, worker)
         deadline_s = None if patience_s is None else time.monotonic() + patience_s
@@ -274,10 +240,6 @@ class Muster:
         for worker in self.workers if workers is None else workers:
             self._send(wire.ORDER, {"ticket": 0, "do": do, "told": {}}, worker)
 
-    def begin(self) -> None:
-        """Workers have nothing more to do that keeps them from giving signs of life."""
-        self._patience_s = self._timeout_s
-
     def look(self) -> None:
         """See who has given no sign of life for too long.
 
@@ -291,8 +253,17 @@ class Muster:
             if now - max(worker.heard_s, self._awake_s) > self._patience_s:
                 self._lose(worker, f"gave no sign of life for {self._patience_s:g} s")
 
+    @property
+    def heir(self) -> Worker | None:
+        """The one that can remove what a lost one has made; None where nobody is lost, or can."""
+        if self.maker is None or self.maker.lost is None:
+            return None
+        return next((worker for worker in self.heirs if worker.lost is None), None)
+
     def dismiss(self, why: str, exit_code: int, within_s: float) -> None:
         """Tell all that there will be no run, and wait until they have removed what they made.
+
+        What a lost one has made, another one removes.
 
         Args:
             why: What they say.
@@ -301,7 +272,9 @@ class Muster:
         """
         for name in self._hellos.keys() - self._by_id.keys():
             self._turn_away(name, f"the master gave up: {why}", exit_code)
-        told = {"why": why, "then": self.others, "exit_code": exit_code}
+        heir = None if self.heir is None else self.heir.number
+        told = {"why": why, "then": self.others, "exit_code": exit_code, "heir": heir}
+        self.on_loss = lambda _worker: None  # whoever takes longer to remove things is not missed
         with suppress(ReplayerError):
             self.order_all(self.living, "dismiss", told, within_s)
 

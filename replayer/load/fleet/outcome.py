@@ -8,8 +8,9 @@ from typing import Any
 from replayer.errors import ReplayerError
 from replayer.load.fleet import wire
 from replayer.load.fleet.minutes import Minutes
-from replayer.load.fleet.muster import Muster, Worker
+from replayer.load.fleet.muster import Muster
 from replayer.load.fleet.replays import add_replays
+from replayer.load.fleet.worker import Worker
 from replayer.load.session import Leavings
 from replayer.measure.capacity import busiest_shares
 from replayer.measure.clients import Client, ClientLoss, ClientShare

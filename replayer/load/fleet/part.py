@@ -316,6 +316,11 @@ class Part:
         if self._troupe is not None:
             self._troupe.release()
 
+    def inherit(self, heir: int | None) -> None:
+        """Take over the folders of a worker that is lost, if this one is to remove them."""
+        for ground in self._grounds:
+            ground.made_here |= heir == self._terms.number
+
     def remove_own(self) -> tuple[str, ...]:
         """Remove the folders that this worker made, when no master will order it.
 

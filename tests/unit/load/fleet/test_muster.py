@@ -5,6 +5,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
+import gevent
 import pytest
 
 from replayer.load.fleet import wire
@@ -79,7 +80,6 @@ def muster(post: Post, clock: Clock) -> Muster:
     for name in ("a", "b"):
         post.come(wire.HELLO, name, {"host": "here", "pid": ord(name)})
     made.gather(2, 1.0, print)
-    made.begin()
     return made
 
 
@@ -104,6 +104,50 @@ def test_a_loss_is_dated_by_the_last_sign_of_life(muster: Muster, clock: Clock, 
     pass_time(muster, clock, post, 3.0)
     assert second.was_lost == [(heard_s, "gave no sign of life for 2 s")]
     assert muster.living == (first,)
+
+
+@pytest.mark.parametrize(("order", "lost"), [("prepare", False), ("lay_out", True)])
+def test_silence_is_borne_where_an_order_holds_the_interpreter_only(
+    muster: Muster, clock: Clock, post: Post, *, order: str, lost: bool
+) -> None:
+    def answer_late() -> None:
+        for _ in range(40):
+            gevent.sleep(0.03)
+            clock.added_s += 0.5
+            post.beat("a")
+        post.well.add("b")
+        post.come(wire.ANSWER, "b", {"ticket": 1, "found": order})
+
+    post.well.remove("b")
+    gevent.spawn(answer_late)
+    first, second = muster.workers
+    answered = [first] if lost else [first, second]
+    assert list(muster.ask(muster.living, order)) == answered
+
+
+def test_one_that_has_found_a_lost_workers_folders_is_its_heir(
+    muster: Muster, clock: Clock, post: Post
+) -> None:
+    first, second = muster.workers
+    muster.maker = second
+    assert muster.heir is None
+    pass_time(muster, clock, post, 3.0)
+    assert muster.heir is None  # nobody has found them yet
+    muster.heirs = (first,)
+    assert muster.heir is first
+
+
+def test_what_a_lost_worker_has_measured_is_spoken_of_only_where_something_was(
+    muster: Muster, clock: Clock, post: Post
+) -> None:
+    pass_time(muster, clock, post, 3.0)
+    band = band_of(muster, post, "fail")
+    hints = []
+    for muster.serial in (0, 1):
+        with pytest.raises(LostWorkerError) as refused:
+            band.check_losses()
+        hints.append(refused.value.hint.partition(";")[0])
+    assert hints == ["nothing was measured yet", "what was measured until then is kept"]
 
 
 def test_a_master_that_was_held_up_waits_anew_and_dates_by_what_it_has_heard(
