@@ -42,6 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what to print (default: table); several runs follow each other, as JSON one a line, "
         "as JUnit in one file with a test suite each",
     )
+    form.add_argument(
+        "--json", dest="format", action="store_const", const="json", help="short for --format json"
+    )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="write to a new file instead of printing"
     )

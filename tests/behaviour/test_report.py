@@ -6,7 +6,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from replayer.report import comparison_schema
+from replayer.report import comparison_schema, run_schema
 from tests.behaviour.shell import Shell, make_shell
 
 PRICES = "stored_gb: 1\ntargets: {left: {per_gb_month: 1}, right: {per_month: 2}}\n"
@@ -34,6 +34,19 @@ def test_the_targets_of_a_run_are_compared(shell: Shell) -> None:
     assert ranked >= {("all transactions", "p50"), ("look", "p50"), ("save", "throughput")}
     assert ("open", "p50") in ranked
     assert all(item["standings"][0]["claim"] == "best" for item in found["compared"])
+
+
+def test_json_is_asked_for_as_of_every_other_command(shell: Shell) -> None:
+    short, long = (
+        shell.run("report", "out", *words) for words in (["--json"], ["--format", "json"])
+    )
+    assert (short.code, short.err) == (0, "")
+    assert short.out == long.out
+    jsonschema.validate(short.document(), run_schema())
+    for word in ("--format=csv", "--html=other.html"):
+        refused = shell.run("report", "out", word, "--json")
+        assert (refused.code, refused.out) == (2, "")
+        assert "not allowed with argument" in refused.err
 
 
 def test_the_page_holds_both_targets(shell: Shell) -> None:
