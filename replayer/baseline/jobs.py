@@ -19,6 +19,7 @@ from replayer.engine.fio import (
     verifies_after,
 )
 from replayer.errors import ReplayerError
+from replayer.paths import is_file
 from replayer.scenario.shipped import shipped_folder
 
 __all__ = ["DEFAULT_JOBS", "document_of", "fingerprint_of", "load_jobs", "shipped_jobs"]
@@ -78,7 +79,7 @@ def fingerprint_of(files: Sequence[JobFile]) -> str:
 def _load(word: str, device: Path | None) -> JobFile:
     shipped = shipped_jobs()
     path = shipped.get(word, Path(word))
-    if word not in shipped and not path.is_file():
+    if word not in shipped and not is_file(path):
         raise _unknown(word, shipped)
     try:
         text = path.read_text(encoding="utf-8")

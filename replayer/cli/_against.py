@@ -7,6 +7,7 @@ from typing import Any
 
 from replayer.errors import ReplayerError
 from replayer.measure.units import format_count
+from replayer.paths import is_folder
 from replayer.plan import PlanSummary
 from replayer.plan.likeness import LIMIT_POINTS, Likeness, Row, calls_of, compare_calls
 from replayer.plan.summary import TransactionSummary
@@ -123,7 +124,7 @@ def _parse(word: str) -> _Pair:
     if not equals or "/" in name:
         name, rest = "", word
     path, colon, label = rest.partition(":")
-    if not colon or Path(rest).is_dir():
+    if not colon or is_folder(Path(rest)):
         path, label = rest, ""
     if not path:
         message = f"--against {word}: a trace is missing"

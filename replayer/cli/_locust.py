@@ -24,6 +24,7 @@ from replayer.load.options import (
 from replayer.load.parser import Parser
 from replayer.load.people import OURS, place_of, put
 from replayer.load.web_options import refuse_page_words, web_words
+from replayer.paths import is_file, is_folder
 
 __all__ = ["add_run_arguments", "code_of", "hand_over"]
 
@@ -125,9 +126,10 @@ def _is_whole(record: logging.LogRecord) -> bool:
 def _check_locustfiles(words: str) -> None:
     """Refuse locustfiles that are not there; addresses of pages are left to Locust."""
     for word in map(str.strip, words.split(",")):
+        if word.startswith(("http://", "https://")):
+            continue
         path = Path(word)
-        is_there = path.is_dir() or (path.is_file() and path.suffix == ".py")
-        if not is_there and not word.startswith(("http://", "https://")):
+        if not is_folder(path) and not (is_file(path) and path.suffix == ".py"):
             message = f"-f {word}: there is no such locustfile"
             raise ReplayerError(message, hint="name a Python file (.py), or a folder of them")
 

@@ -20,6 +20,7 @@ from replayer.load.marker import MARKER, owner_in
 from replayer.load.patience import Patience
 from replayer.load.targets import DEFAULT_FOLDER
 from replayer.load.whereabouts import Identity, identify
+from replayer.paths import is_folder, is_link
 
 R = TypeVar("R")
 
@@ -156,10 +157,10 @@ def look(path: Path) -> Found:
     if it is the path itself; those below it are left alone.
 
     Raises:
-        ReplayerError: It is no folder.
+        ReplayerError: It is no folder, or the path gives no answer.
     """
-    path = path.resolve() if path.is_symlink() else path
-    if not path.is_dir():
+    path = path.resolve() if is_link(path) else path
+    if not is_folder(path):
         message = f"{path}: is not a folder"
         raise ReplayerError(message, hint="name a target, or the folder of a run on it")
     found = Found()

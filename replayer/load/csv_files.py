@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.paths import exists, is_folder
 
 __all__ = ["CsvRefusedError", "csv_prefix"]
 
@@ -28,15 +29,16 @@ def csv_prefix(word: str) -> str:
         CsvRefusedError: It cannot be written.
     """
     path = Path(word)
-    is_folder = path.is_dir() or word.endswith("/")
-    folder = path if path.is_dir() else path.absolute().parent
-    if path.exists() and is_folder and not path.is_dir():
+    is_there = is_folder(path)
+    names_folder = is_there or word.endswith("/")
+    folder = path if is_there else path.absolute().parent
+    if names_folder and not is_there and exists(path):
         message = f"--csv {word}: is a file and no folder"
         raise ReplayerError(message, hint="leave the slash out, or name another folder")
-    if not folder.is_dir():
+    if not is_folder(folder):
         message = f"--csv {word}: there is no folder {folder}"
         raise ReplayerError(message, hint="make it first")
     if not os.access(folder, os.W_OK | os.X_OK):
         message = f"--csv {word}: {folder} is not writable for this user"
         raise CsvRefusedError(message, hint="name a folder that you may write to")
-    return str(path / NAME) if is_folder else word
+    return str(path / NAME) if names_folder else word

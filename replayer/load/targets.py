@@ -15,6 +15,7 @@ from unicodedata import category
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.load.interruption import InterruptedRunError
+from replayer.paths import is_link
 
 __all__ = [
     "DEFAULT_FOLDER",
@@ -149,7 +150,7 @@ def _absolute(place: str) -> Path:
     for part in path.parts[1:]:
         if part != "..":
             short /= part
-        elif short.is_symlink():
+        elif is_link(short):
             return path
         else:
             short = short.parent

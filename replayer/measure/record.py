@@ -20,6 +20,7 @@ from replayer.measure.hlog import Key, Log, Segment, Span, read_log
 from replayer.measure.run import FORMAT, Process, Run, is_alive, is_elsewhere
 from replayer.measure.seconds import Columns, Seconds
 from replayer.measure.timeline import read_timeline
+from replayer.paths import UnaskablePathError, is_folder
 
 __all__ = ["Ending", "Event", "Losses", "RunRecord", "load_run", "read_events"]
 
@@ -181,7 +182,11 @@ def _validated(file: Path, text: bytes) -> Run:
 
 def _nearby(path: Path) -> str:
     """Name the run folders inside a folder that is none itself, newest first."""
-    if not path.is_dir():
+    try:
+        is_there = is_folder(path)
+    except UnaskablePathError as error:
+        return error.hint
+    if not is_there:
         return "run folders are made by 'replayer run', in ./replayer-runs unless -o says otherwise"
     inside = sorted((found.parent.name for found in path.glob(f"*/{RUN_JSON}")), reverse=True)
     if not inside:

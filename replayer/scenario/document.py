@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import yaml
 
+from replayer.paths import UnaskablePathError, is_file
 from replayer.scenario.problems import ScenarioError
 
 __all__ = [
@@ -119,6 +120,18 @@ def load_text(path: Path) -> str:
         raise ScenarioError(str(path), f"not UTF-8 at byte {error.start}") from None
     except OSError as error:
         raise ScenarioError(str(path), f"cannot be read: {error.strerror}") from None
+
+
+def leads_to_file(path: Path, place: str) -> bool:
+    """Whether there is a file where a scenario says so.
+
+    Raises:
+        ScenarioError: That cannot be told: a folder on the way is closed, or a name is too long.
+    """
+    try:
+        return is_file(path)
+    except UnaskablePathError as error:
+        raise ScenarioError(place, str(error), hint=error.hint) from error
 
 
 def _compose(text: str, source: str) -> yaml.Node | None:

@@ -7,7 +7,14 @@ which it was written.
 from collections.abc import Mapping
 from pathlib import Path
 
-from replayer.scenario.document import Document, Key, Origin, load_text, parse_document
+from replayer.scenario.document import (
+    Document,
+    Key,
+    Origin,
+    leads_to_file,
+    load_text,
+    parse_document,
+)
 from replayer.scenario.problems import ScenarioError
 from replayer.scenario.shipped import shipped_folder
 
@@ -59,7 +66,7 @@ def _names(document: Document) -> list[str]:
 def _find(name: str, folder: Path, place: str) -> Path:
     for home in (folder, shipped_folder()):
         path = home / Path(name).expanduser()
-        if path.is_file():
+        if leads_to_file(path, place):
             return path
     raise ScenarioError(place, f"the included file {folder / name} does not exist")
 

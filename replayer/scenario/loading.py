@@ -5,7 +5,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from replayer.scenario.document import Document, load_text, parse_document
+from replayer.paths import UnaskablePathError, exists, is_file
+from replayer.scenario.document import Document, leads_to_file, load_text, parse_document
 from replayer.scenario.expansion import check_expansion
 from replayer.scenario.flow import check_flow
 from replayer.scenario.inclusion import include_files
@@ -34,6 +35,7 @@ def load_scenario(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Sc
 
     Raises:
         ScenarioError: It does not exist or cannot be run; the message names file and line.
+        UnaskablePathError: Its path gives no answer.
     """
     path = _find(str(path_or_name))
     if path.suffix == ".py":
@@ -58,13 +60,13 @@ def parse_scenario(text: str, source: str, overrides: Sequence[str] = ()) -> Sce
 
 def _find(path_or_name: str) -> Path:
     path = Path(path_or_name)
-    if path.is_file():
+    if is_file(path):
         return path
     shipped = shipped_scenarios()
     name = path_or_name.removesuffix(".yaml").removeprefix("scenarios/")
     if name in shipped:
         return shipped[name]
-    if path.exists():
+    if exists(path):
         raise ScenarioError(path_or_name, "is not a file", hint=_hint_for_trace(path_or_name))
     hint = _hint_for_trace(path_or_name) or nearest_hint(name, shipped, kind="scenarios")
     raise ScenarioError(
@@ -76,7 +78,7 @@ def _hint_for_trace(name: str) -> str:
     """Say what a trace is for, where one was named in the place of a scenario."""
     try:
         find_trace(name, Path())
-    except TraceError:
+    except (TraceError, UnaskablePathError):
         return ""
     return f"it is a trace: replayer replay {name}"
 
@@ -116,8 +118,8 @@ def _load_archive(
     scenario: Scenario, name: str, dataset: Dataset, folder: Path
 ) -> tuple[Entry, ...]:
     path = folder / Path(str(dataset.tar)).expanduser()
-    if not path.is_file():
-        place = str(scenario.document.origin(("datasets", name, "tar")))
+    place = str(scenario.document.origin(("datasets", name, "tar")))
+    if not leads_to_file(path, place):
         raise ScenarioError(place, f"the archive {path} does not exist")
     return load_tar(path)
 
@@ -125,12 +127,12 @@ def _load_archive(
 def _find_manifest(name: str, folder: Path, place: str) -> Path:
     if "/" in name or name.endswith(MANIFEST_ENDINGS):
         path = folder / Path(name).expanduser()
-        if path.is_file():
+        if leads_to_file(path, place):
             return path
         raise ScenarioError(place, f"the manifest {path} does not exist")
     homes = [folder / "manifests", shipped_folder() / "manifests"]
     for path in (home / f"{name}{ending}" for home in homes for ending in MANIFEST_ENDINGS):
-        if path.is_file():
+        if leads_to_file(path, place):
             return path
     known = {p.name.split(".tsv")[0] for home in homes for p in home.glob("*.tsv*")}
     hint = nearest_hint(name, sorted(known), kind="manifests")

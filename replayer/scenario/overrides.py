@@ -7,6 +7,7 @@ file could, and no more.
 from collections.abc import Sequence
 from pathlib import Path
 
+from replayer.paths import exists, is_folder
 from replayer.scenario.document import Document, Key, Origin, parse_fragment
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.problems import ScenarioError, nearest_hint
@@ -106,9 +107,9 @@ def _is_path(key: Key, value: str) -> bool:
     if key[0] == "datasets" and key[-1] == "tar":
         return True
     if key[0] == "datasets" and key[-1] == "manifest":
-        return "/" in value or Path(value).exists()
+        return "/" in value or exists(Path(value))
     inside_steps = key[0] in {"transactions", "sequences"}
-    return inside_steps and key[-1] == "trace" and Path(value).expanduser().is_dir()
+    return inside_steps and key[-1] == "trace" and is_folder(Path(value).expanduser())
 
 
 def _without_other_sources(value: object, key: Key) -> object:

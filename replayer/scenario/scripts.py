@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from replayer.scenario.document import Key
+from replayer.scenario.document import Key, leads_to_file
 from replayer.scenario.manifests import check_path
 from replayer.scenario.model import Scenario
 from replayer.scenario.problems import ScenarioError, nearest_hint
@@ -95,8 +95,10 @@ def _parse_line(use: str, name: str, place: str, sequences: Mapping[str, object]
 
 def _find(scenario: Scenario, key: Key, step: Script, folder: Path) -> Path:
     """Return the script's file: beside the scenario, or beside the included file that names it."""
-    beside = Path(scenario.document.origin((*key, "file")).source).parent / step.file
-    return beside if beside.is_file() and not (folder / step.file).is_file() else folder / step.file
+    origin = scenario.document.origin((*key, "file"))
+    here, beside = folder / step.file, Path(origin.source).parent / step.file
+    is_beside = not leads_to_file(here, str(origin)) and leads_to_file(beside, str(origin))
+    return beside if is_beside else here
 
 
 def _load(scenario: Scenario, key: Key, step: Script, path: Path) -> Sequence[ScriptLine]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from replayer.paths import UnaskablePathError
 from replayer.scenario.document import Key
 from replayer.scenario.model import Scenario
 from replayer.scenario.problems import ScenarioError, nearest_hint
@@ -51,7 +52,7 @@ def _written(scenario: Scenario, key: Key) -> Key:
 def _load(scenario: Scenario, key: Key, name: str, folder: Path) -> TraceFacts:
     try:
         return load_facts(name, folder)
-    except TraceError as error:
+    except (TraceError, UnaskablePathError) as error:
         place = str(scenario.document.origin((*key, "trace")))
         raise ScenarioError(place, str(error), hint=error.hint) from None
 

@@ -4,6 +4,7 @@ import difflib
 from pathlib import Path
 
 import replayer
+from replayer.paths import exists, is_file, is_folder
 from replayer.trace.errors import TraceError
 
 __all__ = ["find_trace", "shipped_traces"]
@@ -32,15 +33,16 @@ def find_trace(name: str, beside: Path) -> Path:
 
     Raises:
         TraceError: There is none; the hint names the nearest one.
+        UnaskablePathError: The path gives no answer.
     """
     folder = beside / Path(name).expanduser()
-    if (folder / TRACE_JSON).is_file():
+    if is_file(folder / TRACE_JSON):
         return folder
     shipped = shipped_traces()
     plain = name.removeprefix("traces/").rstrip("/")
     if plain in shipped:
         return shipped[plain]
-    if folder.exists():
+    if exists(folder):
         message = f"{name}: is no trace: there is no {TRACE_JSON} in it"
         raise TraceError(message, hint=_hint_for(folder))
     message = f"{name}: there is no such trace, neither as a folder nor by name"
@@ -60,7 +62,7 @@ def _hint_for(folder: Path) -> str:
     """Name a trace inside a folder that is none itself."""
     if folder.suffix in SCENARIOS:
         return "a scenario is run: replayer run FILE"
-    inside = _first_inside(folder) if folder.is_dir() else None
+    inside = _first_inside(folder) if is_folder(folder) else None
     if inside is not None:
         return f"it holds traces, such as {inside.parent}"
     return "make one with 'replayer capture' or 'replayer import'"

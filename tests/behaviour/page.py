@@ -66,10 +66,10 @@ class Server:
 
 
 @contextmanager
-def serve(shell: Shell, *words: str) -> Iterator[Server]:
+def serve(shell: Shell, *words: str, within: tuple[str, ...] = ()) -> Iterator[Server]:
     """Start the program and wait until it listens; end it if the test has not."""
     port = free_port()
-    process = shell.start("web", "--web-port", str(port), "--quiet", *words)
+    process = shell.start("web", "--web-port", str(port), "--quiet", *words, within=within)
     server = Server(process, f"http://127.0.0.1:{port}/")
     try:
         _wait(server)

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from replayer.errors import ReplayerError
 from replayer.measure import Run, RunRecord, load_run
+from replayer.paths import UnaskablePathError, is_file, is_link
 from replayer.report import Comparison, compare, plan_changes, render_html, same_work
 
 __all__ = ["Beside", "PastRun", "compare_runs", "find_run", "list_runs", "render_comparison"]
@@ -55,9 +56,7 @@ class Beside:
 
 def list_runs(folder: Path) -> list[PastRun]:
     """Return the runs in a folder, newest first; what is no run is left out."""
-    if not folder.is_dir():
-        return []
-    names = sorted((each.name for each in folder.iterdir() if _is_run(each)), reverse=True)
+    names = sorted(_names(folder), reverse=True)
     found = (_load(folder / name) for name in names[:MOST_RUNS])
     return [run for run in found if run is not None]
 
@@ -68,7 +67,7 @@ def find_run(folder: Path, name: str) -> Path:
     Raises:
         NoRunError: None of that name is.
     """
-    if folder.is_dir() and name in {each.name for each in folder.iterdir() if _is_run(each)}:
+    if name in _names(folder):
         return folder / name
     message = f"{name}: there is no such run in {folder}"
     raise NoRunError(message)
@@ -118,8 +117,20 @@ def _other_work(records: Sequence[RunRecord]) -> Iterator[str]:
             )
 
 
+def _names(folder: Path) -> list[str]:
+    """Return the names of the runs in a folder; one that may not be listed shows none."""
+    try:
+        return [each.name for each in folder.iterdir() if _is_run(each)]
+    except OSError:
+        return []
+
+
 def _is_run(folder: Path) -> bool:
-    return not folder.is_symlink() and (folder / "run.json").is_file()
+    """Whether a folder is a run's; those of others may not let themselves be looked into."""
+    try:
+        return not is_link(folder) and is_file(folder / "run.json")
+    except UnaskablePathError:
+        return False
 
 
 def _load(folder: Path) -> PastRun | None:

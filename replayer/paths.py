@@ -1,0 +1,82 @@
+"""What a path leads to: answered, or refused in one line where the system gives no answer.
+
+``Path.is_file`` and its like raise where a folder on the way may not be looked into and where a
+name is too long (up to Python 3.13), or take both for "no" (from 3.14 on).
+"""
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+
+__all__ = ["ClosedPathError", "UnaskablePathError", "exists", "is_file", "is_folder", "is_link"]
+
+NOTHING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+"""What the system says of a path that leads to nothing."""
+
+
+class UnaskablePathError(ReplayerError):
+    """A path that cannot be asked about as it is written."""
+
+
+class ClosedPathError(UnaskablePathError):
+    """A path that this user, or this moment, is given no answer about."""
+
+    exit_code = EXIT_ENVIRONMENT
+
+
+def exists(path: Path) -> bool:
+    """Whether a path leads to anything.
+
+    Raises:
+        UnaskablePathError: There is no answer.
+    """
+    return _mode(path, os.stat) is not None
+
+
+def is_file(path: Path) -> bool:
+    """Whether a path leads to a regular file.
+
+    Raises:
+        UnaskablePathError: There is no answer.
+    """
+    return stat.S_ISREG(_mode(path, os.stat) or 0)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path leads to a folder.
+
+    Raises:
+        UnaskablePathError: There is no answer.
+    """
+    return stat.S_ISDIR(_mode(path, os.stat) or 0)
+
+
+def is_link(path: Path) -> bool:
+    """Whether a path is a symbolic link itself.
+
+    Raises:
+        UnaskablePathError: There is no answer.
+    """
+    return stat.S_ISLNK(_mode(path, os.lstat) or 0)
+
+
+def _mode(path: Path, ask: Callable[[Path], os.stat_result]) -> int | None:
+    """Return what kind of file a path leads to, or None: to nothing."""
+    try:
+        return ask(path).st_mode
+    except ValueError:  # a null character: no file has such a name
+        return None
+    except OSError as error:
+        if error.errno in NOTHING:
+            return None
+        message = f"{path}: {error.strerror or error}"
+        if error.errno == errno.ENAMETOOLONG:
+            hint = "a name has at most 255 bytes, and a path 4095"
+            raise UnaskablePathError(message, hint=hint) from error
+        denied = error.errno in {errno.EACCES, errno.EPERM}
+        hint = "check the owner and mode of the folders on its way" if denied else ""
+        raise ClosedPathError(message, hint=hint) from error

@@ -1,0 +1,107 @@
+"""Paths that the system gives no answer about: behind a closed folder, or with too long a name."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from replayer.paths import ClosedPathError, UnaskablePathError, exists, is_file, is_folder, is_link
+from tests.behaviour.page import serve
+from tests.behaviour.shell import Shell
+
+ORDINARY = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")
+"""What takes from root the right to look into any folder."""
+LONG = "a" * 300
+
+COMMANDS = {
+    "run": ("run", "PATH.yaml"),
+    "check": ("check", "PATH.yaml"),
+    "report": ("report", "PATH"),
+    "compare": ("compare", "PATH", "PATH"),
+    "show": ("show", "PATH"),
+    "replay": ("replay", "PATH"),
+    "clean": ("clean", "PATH"),
+    "baseline": ("baseline", "PATH.fio", "--target", "."),
+    "offer": ("web", "--offer", "PATH.yaml"),
+    "locustfile": ("run", "tiny.yaml", "-f", "PATH.py"),
+    "csv prefix": ("run", "tiny.yaml", "--csv", "PATH"),
+    "csv folder": ("run", "tiny.yaml", "--csv", "PATH/"),
+    "against": ("check", "look.yaml", "--against", "look=PATH"),
+    "against a request": ("check", "look.yaml", "--against", "look=PATH:front"),
+    "manifest": ("check", "tiny.yaml", "--set", "files.manifest=PATH"),
+    "tar": ("check", "tiny.yaml", "--set", "files.tar=PATH"),
+    "target": ("run", "tiny.yaml", "--target", "PATH/../mount"),
+}
+
+
+@pytest.fixture
+def closed(shell: Shell) -> Path:
+    """A folder that nobody but root may look into."""
+    folder = shell.target("closed")
+    folder.chmod(0)
+    return folder
+
+
+def refused(shell: Shell, words: tuple[str, ...], path: str, within: tuple[str, ...]) -> str:
+    """Return what a command says that must refuse, and refuse as a person's mistake."""
+    process = shell.start(*(word.replace("PATH", path) for word in words), within=within)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode in {2, 3}, out) == (True, ""), err
+    message, hint, *more = err.splitlines()
+    assert (message.startswith("replayer: "), hint.startswith("hint: "), more) == (True, True, [])
+    assert not any(shell.home.glob("replayer-*"))
+    return message
+
+
+@pytest.mark.skipif(
+    os.geteuid() == 0 and shutil.which("setpriv") is None, reason="setpriv (util-linux) is missing"
+)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_may_not_be_looked_into_is_refused(shell: Shell, closed: Path, command: str) -> None:
+    within = ORDINARY if os.geteuid() == 0 else ()
+    message = refused(shell, COMMANDS[command], f"{closed}/it", within)
+    assert message.endswith(": Permission denied")
+    assert f"{closed}/it" in message
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_name_that_is_too_long_is_refused(shell: Shell, command: str) -> None:
+    message = refused(shell, COMMANDS[command], LONG, ())
+    assert message.endswith(": File name too long")
+
+
+def test_a_path_leads_to_a_file_a_folder_or_nothing(tmp_path: Path) -> None:
+    (file := tmp_path / "file").touch()
+    (link := tmp_path / "link").symlink_to(file)
+    (loop := tmp_path / "loop").symlink_to(loop)
+    asked = (tmp_path, file, link, loop, file / "below", tmp_path / "none", tmp_path / "\0")
+    found = {ask: [ask(path) for path in asked] for ask in (is_folder, is_file, is_link, exists)}
+    assert found == {
+        is_folder: [True, False, False, False, False, False, False],
+        is_file: [False, True, True, False, False, False, False],
+        is_link: [False, False, True, True, False, False, False],
+        exists: [True, True, True, False, False, False, False],
+    }
+    with pytest.raises(UnaskablePathError, match="File name too long") as caught:
+        exists(tmp_path / LONG)
+    assert caught.value.exit_code == 2
+    assert ClosedPathError.exit_code == 3
+
+
+@pytest.mark.skipif(
+    os.geteuid() == 0 and shutil.which("setpriv") is None, reason="setpriv (util-linux) is missing"
+)
+def test_the_page_shows_runs_beside_one_that_may_not_be_looked_into(
+    shell: Shell, closed: Path
+) -> None:
+    runs = shell.home / "runs"
+    done = shell.run("run", "tiny.yaml", "--target", shell.target(), "-o", runs / "mine")
+    assert done.went_well, done.err
+    closed.rename(runs / "another")
+    within = ORDINARY if os.geteuid() == 0 else ()
+    with serve(shell, "tiny.yaml", "--target", "mount=mount", "-o", "runs", within=within) as page:
+        listed = page.get("replayer/runs")
+        assert ("mine" in listed, "another" in listed) == (True, False)
+        for form in ("html", "md", "json"):
+            assert "tiny" in page.get(f"replayer/runs/mine/report.{form}")
