@@ -21,7 +21,7 @@ from replayer.load.interruption import InterruptedRunError, Interruption
 from replayer.load.marker import hand_on, take_over
 from replayer.load.patience import Patience, Work
 from replayer.load.progress import Progress
-from replayer.load.targets import MountError, Target, explain
+from replayer.load.targets import MountError, Target, explain, explain_reading
 from replayer.load.threads import call_within
 from replayer.load.whereabouts import Identity, Loss, find_loss, identify
 
@@ -35,6 +35,8 @@ HUNG_S = 120.0  # chosen: NFS gives up on a dead server after about as long
 SHOWN_S = 10.0  # chosen: longer than the 3 to 6 s that NFS clients keep a directory's attributes
 NS_PER_S = 1_000_000_000
 LEAST_PATIENCE_S = 3.0  # chosen: a mount that is well answers by then, whatever its users may take
+READING = frozenset({"checking", "reading", "evicting"})
+"""Work that only opens and reads what was laid out."""
 THREADS = 8  # chosen: hides a millisecond of latency, and does not drown one disk
 
 
@@ -309,7 +311,7 @@ class Ground:
                 report(task.done_entries, task.total_entries, task.done_bytes)
                 gevent.sleep(POLL_S)
             report(task.done_entries, task.total_entries, task.done_bytes)
-            return self._result(task)
+            return self._result(task, explain_reading if doing in READING else explain)
 
     def _look(self, task: Work[object], patience: Patience) -> None:
         for hang in patience.look(task):
@@ -318,9 +320,9 @@ class Ground:
             self.is_hanging = True
             raise patience.give_up(self.target.name, str(self.target.paths[0]))
 
-    def _result(self, task: Work[R]) -> R:
+    def _result(self, task: Work[R], say: Callable[[Path, OSError], ReplayerError]) -> R:
         try:
             return task.result()
         except OSError as error:
             place = error.filename or self.target.paths[0]
-            raise explain(Path(os.fsdecode(place)), error) from error
+            raise say(Path(os.fsdecode(place)), error) from error

@@ -24,6 +24,7 @@ __all__ = [
     "TargetError",
     "check_target",
     "explain",
+    "explain_reading",
     "parse_targets",
 ]
 
@@ -54,10 +55,16 @@ _REASONS: tuple[tuple[frozenset[int], type[ReplayerError], str, str], ...] = (
     ),
     (frozenset({errno.EROFS}), MountError, "is mounted read-only", "mount it for writing"),
     (
-        frozenset({errno.EACCES, errno.EPERM}),
+        frozenset({errno.EACCES}),
         MountError,
-        "is not writable for this user",
-        "check its owner and mode",
+        "permission denied for this user",
+        "check its owner and mode, and those of the folders on its way",
+    ),
+    (
+        frozenset({errno.EPERM}),
+        MountError,
+        "operation not permitted for this user",
+        "check its owner, mode and attributes (lsattr)",
     ),
     (GONE, MountError, "the mount does not answer", "is its server up?"),
     (
@@ -121,6 +128,17 @@ def explain(path: Path, error: OSError) -> ReplayerError:
         if number in numbers:
             return kind(f"{path}: {reason}", hint=hint)
     return MountError(f"{path}: {os.strerror(number).lower()}")
+
+
+def explain_reading(path: Path, error: OSError) -> ReplayerError:
+    """Turn a failed call of who only reads what was laid out into such a refusal."""
+    if error.errno not in {errno.EACCES, errno.EPERM}:
+        return explain(path, error)
+    hint = (
+        "entries have the modes that the scenario gives them: change them there, or run as root, "
+        "or as the user who laid them out"
+    )
+    return MountError(f"{path}: permission denied: cannot be read by this user", hint=hint)
 
 
 def _parse_target(word: str) -> Target:
@@ -206,7 +224,8 @@ def _check_folder(path: Path) -> None:
     if read_only:
         raise explain(path, OSError(errno.EROFS, ""))
     if not os.access(real, os.W_OK | os.X_OK):
-        raise explain(path, PermissionError(errno.EACCES, ""))
+        message = f"{path}: is not writable for this user"
+        raise MountError(message, hint="check its owner and mode")
 
 
 def _is_of_the_system(real: Path) -> bool:
