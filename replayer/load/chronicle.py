@@ -157,7 +157,7 @@ class Ending:
         clients: Who measured, where it was several.
         verification: What reads returned, if that was checked.
         losses: What was taken away from the targets while it ran, in sentences.
-        task_failures: What tasks of a locustfile raised.
+        task_failures: What tasks of a locustfile, or its load shape, raised.
         users: How many there were, where that was not known before.
     """
 

@@ -20,7 +20,9 @@ from replayer.load.options import options_of
 from replayer.load.progress import Tick
 from replayer.load.schedule import Segment
 from replayer.load.session import Request
+from replayer.load.shapes import ShapeWatch
 from replayer.load.users import has_python_users
+from replayer.measure.tasks import TaskFailure
 
 __all__ = ["Conductor"]
 
@@ -47,6 +49,7 @@ class Conductor:
         self._request = request
         self._environment = environment
         self._band = band
+        self._shape = ShapeWatch(environment)
         self._everyone = Event()
         self._stop_wanted = False
         self._calls_before = 0
@@ -66,6 +69,11 @@ class Conductor:
     def shaped_users(self) -> int | None:
         """How many users a load shape has had, at most; None where none says how many there are."""
         return None if self._environment.shape_class is None else self.most_users
+
+    @property
+    def shape_failures(self) -> tuple[TaskFailure, ...]:
+        """What the load shape has raised, which ends it."""
+        return self._shape.found
 
     def finish(self) -> None:
         """End the segment that runs, and wait for it; unless the conductor itself asks."""

@@ -138,7 +138,7 @@ class Stage:
             failure=failure,
             verification=read_verification(self._session.engine, plan),
             losses=losses,
-            task_failures=self._troupe.failed_tasks.found(),
+            task_failures=(*self.conductor.shape_failures, *self._troupe.failed_tasks.found()),
         )
 
 

@@ -148,7 +148,7 @@ class Run(Frozen):
     verification: Verification | None = None
     """Null when reads were not verified, or the run has not ended."""
     task_failures: tuple[TaskFailure, ...] = ()
-    """What tasks of a locustfile raised, the first first."""
+    """What tasks of a locustfile, or its load shape, raised, the first first."""
     health: Health | None = None
     """Null until the run has ended."""
     warnings: tuple[RunWarning, ...] = ()

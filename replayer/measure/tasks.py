@@ -16,8 +16,9 @@ __all__ = ["TaskFailure", "add_task_failures"]
 class TaskFailure(Frozen):
     """What tasks raised at one place, or how requests failed: the first of it, and how often."""
 
-    what: Literal["task", "request"] = "task"
-    """A task that raised, or a request other than the engine's (of HTTP, say) that failed."""
+    what: Literal["task", "request", "shape"] = "task"
+    """A task that raised, a request other than the engine's (of HTTP, say) that failed, or a load
+    shape that raised."""
     raised: str
     """The exception as Python prints it, such as ``ValueError: no such page``; of a request after
     its method and name."""

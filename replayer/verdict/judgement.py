@@ -172,6 +172,7 @@ def _tasks(record: RunRecord) -> Iterator[Judgement]:
 
 
 _TASKS = {
+    "shape": ("the load shape raises nothing", "raised"),
     "task": ("tasks raise nothing", "raised"),
     "request": ("other requests succeed", "failed"),
 }

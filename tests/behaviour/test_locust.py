@@ -96,6 +96,19 @@ class Lost(FileUser):
         raise Timeout(3)
 """
 
+BROKEN_SHAPE = """\
+from locust import LoadTestShape
+
+
+class Shape(LoadTestShape):
+
+    def tick(self):
+        if self.get_run_time() < 1:
+            return 4, 4
+        # What a person has not thought of.
+        {last}
+"""
+
 SHAPE = """
 from locust import LoadTestShape
 
@@ -254,6 +267,31 @@ def test_a_load_shape_lets_users_come_and_go(shell: Shell) -> None:
         users = [int(row["users"]) for row in csv.DictReader(file)]
     assert max(users) == 6
     assert 2 in users
+
+
+@pytest.mark.parametrize(
+    ("last", "says"),
+    [
+        ("raise RuntimeError('boom')", "RuntimeError: boom at {file}:10"),
+        ("return 8", "tick() must return (users, spawn_rate) or None, got 8 at {file}:6"),
+    ],
+)
+@pytest.mark.parametrize("several", [(), ("--processes", "2")])
+def test_a_load_shape_that_breaks_fails_the_run_and_is_told(
+    shell: Shell, several: tuple[str, ...], last: str, says: str
+) -> None:
+    (shell.home / "broken.py").write_text(BROKEN_SHAPE.format(last=last))
+    words = ("-f", "broken.py", "-u", "6", "--set", "duration=30s", "--json", *several)
+    done = shell.run("run", "look.yaml", "--target", shell.target(), *words)
+    document = done.document()
+    assert (done.code, document["verdict"]["outcome"]) == (1, "fail"), done.err
+    judgement = document["verdict"]["judgements"][-1]
+    assert judgement["threshold"] == "the load shape raises nothing"
+    assert judgement["says"] == f"1 raised, first {says.format(file=shell.home / 'broken.py')}"
+    assert "Traceback" not in done.err
+    (file,) = shell.home.glob("replayer-runs/*/run.json")
+    (found,) = json.loads(file.read_text())["task_failures"]
+    assert (found["what"], found["count"]) == ("shape", 1)
 
 
 def test_more_users_than_the_plan_has_are_refused_with_a_line(shell: Shell) -> None:

@@ -119,7 +119,7 @@ class Leader:
             warnings=outcome.warnings,
             clients=outcome.clients,
             losses=outcome.losses,
-            task_failures=outcome.task_failures,
+            task_failures=(*self.conductor.shape_failures, *outcome.task_failures),
             users=self.conductor.shaped_users,
         )
         shown = end_run(chronicle, ending, self._request.settings, failure)
