@@ -285,3 +285,40 @@ fn directories_that_come_from_outside_are_directories_whose_contents_nobody_know
     assert_eq!(trace.document["blind_spots"][blind], 2);
     assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
 }
+
+#[test]
+fn what_a_descriptor_is_called_in_proc_is_a_link_there_to_calls_that_do_not_follow_it() {
+    for through in ["/proc/self/fd/3", "/proc/9/fd/3", "/dev/fd/3"] {
+        let trace = asked(format!(
+            "9 openat(AT_FDCWD, \"/r/f\", O_RDONLY) = 3\n\
+             9 readlink(\"{through}\", \"/r/f\", 4096) = 4\n\
+             9 readlinkat(AT_FDCWD, \"{through}\", \"/r/f\", 4096) = 4\n\
+             9 lstat(\"{through}\", {{st_mode=S_IFLNK|0500, st_size=64, ...}}) = 0\n\
+             9 newfstatat(AT_FDCWD, \"{through}\", {{st_mode=S_IFLNK|0500, st_size=64, ...}}, AT_SYMLINK_NOFOLLOW) = 0\n\
+             9 lgetxattr(\"{through}\", \"user.a\", 0x7ffe, 9) = -1 ENODATA (No data available)\n\
+             9 lchown(\"{through}\", 1, 1) = -1 EPERM (Operation not permitted)\n\
+             9 unlink(\"{through}\") = -1 EPERM (Operation not permitted)\n\
+             9 rmdir(\"{through}\") = -1 ENOTDIR (Not a directory)\n\
+             9 mkdir(\"{through}\", 0755) = -1 EEXIST (File exists)\n\
+             9 symlink(\"x\", \"{through}\") = -1 EEXIST (File exists)\n\
+             9 rename(\"{through}\", \"/r/g\") = -1 EXDEV (Invalid cross-device link)\n\
+             9 openat(AT_FDCWD, \"{through}\", O_WRONLY|O_CREAT|O_EXCL, 0600) = -1 EEXIST (File exists)\n\
+             9 openat(AT_FDCWD, \"{through}\", O_RDONLY|O_NOFOLLOW) = -1 ELOOP (Too many levels of symbolic links)\n\
+             9 openat(AT_FDCWD, \"{through}\", O_RDONLY|O_NOFOLLOW|O_PATH) = 4\n\
+             9 fstat(4, {{st_mode=S_IFLNK|0500, st_size=64, ...}}) = 0\n\
+             9 stat(\"{through}\", {{st_mode=S_IFREG|0644, st_size=1, ...}}) = 0\n\
+             9 openat(AT_FDCWD, \"{through}\", O_RDONLY) = 5\n"
+        ))
+        .import();
+        assert_eq!(
+            trace.lines(),
+            ["open r/f #0 = 0", "stat r/f = 0", "open r/f #1 = 0"]
+        );
+        assert_eq!(trace.tree(), ["r d 0", "r/f f 1"]);
+        let out = &trace.document["counts"]["calls_out_of_scope"];
+        for (call, count) in [("readlink", 1), ("openat", 3), ("lstat", 1), ("unlink", 1)] {
+            assert_eq!(out[call], count, "{call}");
+        }
+        assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+    }
+}

@@ -152,7 +152,7 @@ impl Tracker {
             return Some((node, None));
         }
         let exclusive = flags & O_CREAT != 0 && flags & O_EXCL != 0;
-        let follow = !exclusive && flags & O_NOFOLLOW == 0;
+        let follow = follows_to_open(flags);
         if flags & O_CREAT != 0 {
             let found = self.tree.find(paths, path, follow);
             if exclusive || !matches!(found, Found::Node(..)) {
@@ -178,6 +178,12 @@ impl Tracker {
         };
         self.tree.saw(paths, path, follow, kind, repairs)
     }
+}
+
+/// Whether an open follows a symlink in the last place (`open(2)`).
+pub(super) fn follows_to_open(flags: i64) -> bool {
+    let makes_anew = flags & O_CREAT != 0 && flags & O_EXCL != 0;
+    flags & O_NOFOLLOW == 0 && !makes_anew
 }
 
 pub(super) fn on_exec(flags: i64) -> OnExec {

@@ -7,6 +7,7 @@ use crate::op::{Class, Op};
 use crate::paths::Paths;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
+use crate::tracker::open::follows_to_open;
 use crate::tracker::{Fate, Tracker};
 use crate::tree::Found;
 use std::rc::Rc;
@@ -81,7 +82,7 @@ impl Tracker {
 
     /// Where a path of a call leads, and the description of the directory it begins at.
     pub(crate) fn resolve(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> (Hit, Option<u32>) {
-        if let Some(hit) = self.through_proc(call.task, &path.text) {
+        if let Some(hit) = self.through_proc(call, path) {
             return (hit, None);
         }
         let absolute = path.text.first() == Some(&b'/');
@@ -114,9 +115,10 @@ impl Tracker {
         self.locate(&base, &path.text)
     }
 
-    /// `/proc/self/fd/7` names what the descriptor holds.
-    fn through_proc(&mut self, task: u64, text: &[u8]) -> Option<Hit> {
-        match self.held_through_proc(task, text)? {
+    /// `/proc/self/fd/7` names what the descriptor holds, to calls that follow it; to others it is a link in /proc.
+    fn through_proc(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Option<Hit> {
+        match self.held_through_proc(call.task, &path.text)? {
+            _ if !follows_last(call.kind) => Some(Hit::Outside),
             Held::Inside(id) => Some(self.hit_of(id)),
             Held::Outside(_) => Some(Hit::Outside),
             Held::Lost(_) => Some(Hit::Nameless),
@@ -233,6 +235,17 @@ fn walks_from_base(call: &Call<'_>, path: &PathArg<'_>) -> bool {
         Outcome::Value(_) | Outcome::Error(ENOENT | EEXIST)
     );
     looked && !path.text.is_empty()
+}
+
+/// Whether a call goes on to where a symlink in the last place leads.
+fn follows_last(kind: &Kind<'_>) -> bool {
+    match kind {
+        Kind::Open { args, .. } => follows_to_open(args.flags.unwrap_or(0)),
+        Kind::Path { op, .. } => op.follows(),
+        // The source of a link may be: what a descriptor names has been looked at before (`named_by_descriptor`).
+        Kind::TwoPaths { .. } => false,
+        _ => true,
+    }
 }
 
 /// Whether a call is about names themselves: a slash behind a symlink's does not lead it to where the symlink leads.

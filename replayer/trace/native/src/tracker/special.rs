@@ -3,11 +3,11 @@
 //! A replay makes a file in the place of each. So it is there to be listed, renamed and removed, and is never opened.
 
 use crate::call::{Args, Call, FileKind};
-use crate::constants::{O_CREAT, O_EXCL, O_NOFOLLOW, S_IFMT, S_IFREG};
+use crate::constants::{S_IFMT, S_IFREG};
 use crate::paths::PathId;
 use crate::tasks::Held;
 use crate::tracker::Tracker;
-use crate::tracker::open::on_exec;
+use crate::tracker::open::{follows_to_open, on_exec};
 use crate::tree::{Found, NodeId, Tree};
 
 /// What a mknod makes.
@@ -30,8 +30,10 @@ impl Tracker {
         if !self.tree.holds_special {
             return None; // as most do: nothing has to be found
         }
-        let only_itself = flags & O_NOFOLLOW != 0 || flags & O_CREAT != 0 && flags & O_EXCL != 0;
-        match self.tree.find(&self.scope.paths, place, !only_itself) {
+        match self
+            .tree
+            .find(&self.scope.paths, place, follows_to_open(flags))
+        {
             Found::Node(node, _) => Some(node).filter(|_| self.tree.is_special(Some(node))),
             _ => None,
         }
