@@ -122,3 +122,38 @@ fn a_removed_file_outside_of_the_roots_is_none_of_the_traces() {
     assert_eq!(trace.lines(), [""; 0]);
     assert_eq!(trace.document["counts"]["calls_out_of_scope"]["read"], 1);
 }
+
+#[test]
+fn a_working_directory_that_was_removed_is_no_directory_of_that_name() {
+    // The kernel's way, strace's, and without -y.
+    for cwd in ["</r/gone (deleted)>", "</r/gone>(deleted)", ""] {
+        let trace = asked(format!(
+            "7 chdir(\"/r\") = 0\n\
+             7 mkdir(\"gone\", 0777) = 0\n7 chdir(\"gone\") = 0\n7 rmdir(\"../gone\") = 0\n\
+             7 openat(AT_FDCWD{cwd}, \"z\", O_WRONLY|O_CREAT, 0666) = -1 ENOENT (No such file or directory)\n\
+             7 newfstatat(AT_FDCWD{cwd}, \".\", {{st_mode=S_IFDIR|0755, st_size=0, ...}}, 0) = 0\n\
+             7 openat(AT_FDCWD{cwd}, \"./\", O_RDONLY|O_DIRECTORY) = 3</r/gone>(deleted)\n\
+             7 getdents64(3</r/gone>(deleted), 0x55b8, 32768) = -1 ENOENT (No such file or directory)\n\
+             7 newfstatat(AT_FDCWD{cwd}, \"../y\", {{st_mode=S_IFREG|0644, st_size=2, ...}}, 0) = 0\n\
+             7 chdir(\"..\") = 0\n7 stat(\"y\", {{st_mode=S_IFREG|0644, st_size=2, ...}}) = 0\n"
+        ))
+        .import();
+        assert_eq!(
+            trace.lines(),
+            [
+                "chdir r = 0",
+                "mkdir r/gone = 0",
+                "chdir r/gone = 0",
+                "rmdir r/gone = 0",
+                "open r/gone/z = -2",
+                "stat r/y = 0",
+                "chdir r = 0",
+                "stat r/y = 0",
+            ]
+        );
+        assert_eq!(trace.tree(), ["r d 0", "r/y f 2"]);
+        assert_eq!(trace.count("/counts/tree_repairs/unexplained"), 0);
+        let left_out = &trace.document["counts"]["calls_not_representable"];
+        assert_eq!(left_out["newfstatat (file without a name)"], 1, "{cwd}");
+    }
+}

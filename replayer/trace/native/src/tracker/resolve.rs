@@ -4,12 +4,12 @@ use crate::bytes::take_digits;
 use crate::call::{At, Call, Ending, FileArg, Kind, Outcome, PathArg};
 use crate::errno::{EEXIST, EISDIR, ENOENT, ENOTDIR};
 use crate::op::{Class, Op};
-use crate::paths::Paths;
+use crate::paths::{PathId, Paths};
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
 use crate::tracker::open::follows_to_open;
 use crate::tracker::{Fate, Tracker};
-use crate::tree::Found;
+use crate::tree::{Entry, Found};
 use std::rc::Rc;
 
 /// Why a call is left out that asks for a directory by what its path ends with, and fails for it.
@@ -103,7 +103,28 @@ impl Tracker {
             }
             hit => hit,
         };
+        let hit = match hit {
+            Hit::Inside(place) if call.outcome.is_ok() && is_where_it_begins(&path.text) => {
+                self.unless_removed(place)
+            }
+            hit => hit,
+        };
         (hit, slot.filter(|_| !absolute))
+    }
+
+    /// A directory that one works in and that has been removed answers to `.`, and to nothing else.
+    fn unless_removed(&mut self, place: PathId) -> Hit {
+        let is_gone = match self.tree.find(&self.scope.paths, place, true) {
+            Found::Absent(at, name) | Found::NoDirectory { at, name, .. } => {
+                self.tree.entry(at, name) == Some(Entry::Absent)
+            }
+            _ => false,
+        };
+        if is_gone {
+            Hit::Nameless
+        } else {
+            Hit::Inside(place)
+        }
     }
 
     /// Where a path that leads outside of the roots leads.
@@ -217,6 +238,12 @@ fn descriptor_in_proc(text: &[u8]) -> Option<(Option<u64>, i64)> {
     let (number, rest) = take_digits(rest)?;
     rest.is_empty()
         .then_some((owner, i64::try_from(number).ok()?))
+}
+
+/// Whether a path names the directory that it begins at: `.`, or `./`.
+fn is_where_it_begins(text: &[u8]) -> bool {
+    let mut parts = text.split(|&byte| byte == b'/');
+    parts.next() == Some(b".") && parts.all(|part| matches!(part, b"" | b"."))
 }
 
 /// Where an empty path leads, by where it begins: no file of the trace is meant.

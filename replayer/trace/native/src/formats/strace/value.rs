@@ -68,14 +68,21 @@ pub(crate) fn file(text: &[u8]) -> Option<FileArg<'_>> {
     let Some(inner) = rest.strip_prefix(b"<") else {
         return Some(FileArg::plain(value));
     };
-    let end = shown_length(inner)?;
-    let shown = cut(inner, 0, end);
-    let shown = without_device(shown);
+    let (shown, deleted) = shown_path(inner)?;
     Some(FileArg {
         number: value,
-        shown: Some(shown.strip_suffix(b" (deleted)").unwrap_or(shown)),
-        deleted: from(inner, end + 1).starts_with(b"(deleted)") || shown.ends_with(b" (deleted)"),
+        shown: Some(shown),
+        deleted,
     })
+}
+
+/// The path behind a `<`, and whether it names nothing any more: strace says so behind the brackets, the kernel inside of them.
+fn shown_path(inner: &[u8]) -> Option<(&[u8], bool)> {
+    let end = shown_length(inner)?;
+    let shown = without_device(cut(inner, 0, end));
+    let told = shown.strip_suffix(b" (deleted)");
+    let deleted = told.is_some() || from(inner, end + 1).starts_with(b"(deleted)");
+    Some((told.unwrap_or(shown), deleted))
 }
 
 /// A device is shown twice: `3</dev/null<char 1:3>>`.
@@ -100,12 +107,10 @@ fn without_device(shown: &[u8]) -> &[u8] {
 /// Where a path begins: `AT_FDCWD`, `AT_FDCWD</cwd>`, `-100` or a descriptor.
 pub(crate) fn at(text: &[u8]) -> Option<At<'_>> {
     if let Some(rest) = text.strip_prefix(b"AT_FDCWD") {
-        let shown = rest.strip_prefix(b"<").and_then(|inner| {
-            let end = shown_length(inner)?;
-            // The working directory has been removed: its name leads nowhere.
-            (!from(inner, end + 1).starts_with(b"(deleted)")).then(|| cut(inner, 0, end))
-        });
-        return Some(At::Cwd(shown));
+        let shown = rest.strip_prefix(b"<").and_then(shown_path);
+        // Where the working directory has been removed, its name leads nowhere.
+        let named = shown.filter(|&(_, deleted)| !deleted);
+        return Some(At::Cwd(named.map(|(shown, _)| shown)));
     }
     let file = file(text)?;
     #[allow(
@@ -244,6 +249,7 @@ mod tests {
         assert_eq!(at(b"AT_FDCWD</srv>"), Some(At::Cwd(Some(b"/srv"))));
         assert_eq!(at(b"0xffffff9c"), Some(At::Cwd(None)));
         assert_eq!(at(b"AT_FDCWD</srv>(deleted)"), Some(At::Cwd(None)));
+        assert_eq!(at(b"AT_FDCWD</srv (deleted)>"), Some(At::Cwd(None)));
     }
 
     #[test]
