@@ -97,3 +97,74 @@ def test_a_listing_behind_a_link_that_leads_out_is_a_blind_spot_and_no_divergenc
     assert blind["entries of directories outside of the roots"] == 4
     done = shell.run("replay", "trace", "--target", shell.target(), "--json")
     assert done.document()["replay"]["results"]["diverged"] == []
+
+
+IN_PROC = """
+import os
+os.chdir("root"); open("f", "w").write("x")
+held = os.open("f", os.O_RDONLY)
+for name in (f"/proc/self/fd/{held}", f"/proc/{os.getpid()}/fd/{held}", f"/dev/fd/{held}"):
+    os.readlink(name); os.lstat(name); os.stat(name)
+    os.close(os.open(name, os.O_RDONLY)); os.open(name, os.O_PATH | os.O_NOFOLLOW)
+os.stat("f")
+"""
+REMOVED = """
+import os
+os.chdir("root"); os.mkdir("gone"); os.chdir("gone"); os.rmdir("../gone")
+try: open("z", "w")
+except OSError: pass
+os.stat("."); os.listdir("."); os.stat(".."); os.chdir(".."); os.stat(".")
+"""
+DANGLING = """
+import os
+def tries(call, *given):
+    try: call(*given)
+    except OSError as error: print(given[0], error.errno)
+def adds(name):
+    with open(name, "a") as file: file.write("x" * 500)
+os.chdir("root"); os.mkdir("d"); os.symlink("d", "dd")
+adds("before"); os.stat("target")
+os.symlink("log.1", "log"); tries(os.stat, "log.1"); adds("log"); os.stat("log.1"); os.stat("log")
+os.rename("log.1", "old"); tries(os.stat, "log"); adds("log"); os.stat("old"); os.unlink("old")
+os.symlink("log.2", "now"); tries(open, "now")
+os.open("now", os.O_CREAT | os.O_WRONLY); os.stat("log.2")
+os.symlink("c2", "c1"); os.symlink("c3", "c2"); adds("c1"); os.stat("c3"); os.readlink("c1")
+os.symlink("dd/in", "through"); adds("through"); os.stat("d/in")
+os.unlink("d/in"); tries(os.stat, "through")
+os.symlink(os.path.abspath("whole"), "absolute"); adds("absolute"); os.stat("whole")
+os.symlink(os.path.abspath("../beside"), "out"); adds("out"); os.stat("out")
+os.symlink("no/x", "none")
+for flags in (0, os.O_EXCL, os.O_NOFOLLOW): tries(os.open, "none", flags | os.O_CREAT | os.O_WRONLY)
+for call in (os.mkdir, os.mkfifo, os.chdir): tries(call, "none")
+tries(os.truncate, "none", 3); tries(os.symlink, "x", "none"); os.unlink("none")
+"""
+
+
+@pytest.mark.parametrize(
+    "script", [IN_PROC, REMOVED, DANGLING], ids=["proc", "removed", "dangling"]
+)
+def test_names_that_lead_elsewhere_lead_there_in_a_replay(shell: Shell, script: str) -> None:
+    root = shell.home / "root"
+    root.mkdir()
+    (root / "before").symlink_to("target")
+    words = ["capture", "-o", "trace", "--root", "root", "--", sys.executable, "-c", script]
+    assert shell.run(*words).code == 0
+    mount = shell.target()
+    for load in (("-u", "1"), ("-u", "1", "--loops", "3"), ("-u", "3", "--loops", "2")):
+        done = shell.run("replay", "trace", "--target", mount, *load, "--json")
+        found = done.document()["replay"]["results"]
+        assert found["diverged"] == [], found["examples"][:1]
+        assert found["compared"] == found["matched"] > 0
+
+
+def test_a_file_that_is_made_behind_a_link_lies_there_in_a_replay(shell: Shell) -> None:
+    root = shell.home / "root"
+    root.mkdir()
+    (root / "link").symlink_to("target")
+    words = ["capture", "-o", "trace", "--root", "root", "--", "sh", "-c", "echo hello >>root/link"]
+    assert shell.run(*words).code == 0
+    mount = shell.target()
+    shell.run("replay", "trace", "--target", mount, "--keep-used")
+    (link,) = mount.rglob("link")
+    assert link.is_symlink()
+    assert (link.parent / "target").stat().st_size == len("hello\n")

@@ -174,7 +174,23 @@ impl Tree {
         kind: FileKind,
         repairs: &mut Repairs,
     ) -> Option<Placed> {
-        let place = self.free_place(paths, path, repairs)?;
+        let place = self.free_place(paths, path, false, repairs)?;
+        Some(self.make_at(place, kind))
+    }
+
+    /// A file was opened that was not there; `follow` a symlink in the last place to where it leads, or would.
+    pub(crate) fn made_by_open(
+        &mut self,
+        paths: &Paths,
+        path: PathId,
+        follow: bool,
+        repairs: &mut Repairs,
+    ) -> Option<Placed> {
+        let place = self.free_place(paths, path, follow, repairs)?;
+        Some(self.make_at(place, FileKind::Regular))
+    }
+
+    fn make_at(&mut self, place: (NodeId, NameId), kind: FileKind) -> Placed {
         let id = self.add(kind);
         if let Some(node) = self.node_mut(id) {
             node.confirmed = true;
@@ -185,7 +201,7 @@ impl Tree {
         if kind == FileKind::Symlink {
             self.forget_walks();
         }
-        Some((id, Some(place)))
+        (id, Some(place))
     }
 
     /// The directory and name of a path that must be free now.
@@ -193,14 +209,15 @@ impl Tree {
         &mut self,
         paths: &Paths,
         path: PathId,
+        follow: bool,
         repairs: &mut Repairs,
     ) -> Option<(NodeId, NameId)> {
-        match self.find_behind(paths, path, false, repairs) {
+        match self.find_behind(paths, path, follow, repairs) {
             Found::Absent(directory, name) | Found::Unknown(directory, name) => {
                 Some((directory, name))
             }
             Found::Node(_, place) => {
-                self.missed(paths, path, false, repairs);
+                self.missed(paths, path, follow, repairs);
                 place
             }
             Found::NoDirectory { .. } | Found::NotDirectory | Found::Loop => {
@@ -273,14 +290,14 @@ impl Tree {
         repairs: &mut Repairs,
     ) -> Option<[Placed; 2]> {
         let source = self.saw(paths, from, false, FileKind::Unknown, repairs)?;
-        let target = self.free_place(paths, to, repairs)?;
+        let target = self.free_place(paths, to, false, repairs)?;
         self.bind(target.0, target.1, Entry::Present(source.0));
         Some([source, (source.0, Some(target))])
     }
 
     /// What is open was given a name, its first or another one.
     pub(crate) fn named(&mut self, paths: &Paths, node: NodeId, to: PathId, repairs: &mut Repairs) {
-        if let Some((directory, name)) = self.free_place(paths, to, repairs) {
+        if let Some((directory, name)) = self.free_place(paths, to, false, repairs) {
             self.bind(directory, name, Entry::Present(node));
         }
     }
@@ -294,7 +311,7 @@ impl Tree {
     ) -> Option<(NodeId, NameId)> {
         match self.find(paths, path, false) {
             Found::Node(_, place) => place,
-            _ => self.free_place(paths, path, repairs),
+            _ => self.free_place(paths, path, false, repairs),
         }
     }
 }

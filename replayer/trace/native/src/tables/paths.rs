@@ -1,4 +1,4 @@
-//! The table `paths`: every path that an event or the tree names, with its label.
+//! The table `paths`: every path that an event or the tree names, or that a call made behind a symlink, with its label.
 
 use crate::error::TraceError;
 use crate::paths::Paths;

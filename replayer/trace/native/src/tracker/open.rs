@@ -58,17 +58,15 @@ impl Tracker {
         };
         if let Outcome::Error(number) = call.outcome {
             self.learn_failure(Op::Open, place, number, flags);
-            self.order_names(seat, place, Access::Read);
+            let ends = self.ends(place, follows_to_open(flags));
+            self.order_ends(seat, ends, Access::Read);
             return Ok(Fate::Event);
         }
         let known = self.tree.nodes.len();
         let placed = self.learn_open(place, flags);
         let created = flags & O_CREAT != 0 && self.tree.nodes.len() > known;
-        self.order_known_names(
-            seat,
-            place,
-            if created { Access::Write } else { Access::Read },
-        );
+        let access = if created { Access::Write } else { Access::Read };
+        self.order_known_ends(seat, (place, follows_to_open(flags)), access);
         let node = placed.map(|(node, _)| node);
         let id = self.files.add(place, node, shown.unwrap_or_default());
         if let Some(description) = self.files.get_mut(id) {
@@ -151,24 +149,11 @@ impl Tracker {
             let node = self.tree.add(FileKind::Regular);
             return Some((node, None));
         }
-        let exclusive = flags & O_CREAT != 0 && flags & O_EXCL != 0;
         let follow = follows_to_open(flags);
         if flags & O_CREAT != 0 {
             let found = self.tree.find(paths, path, follow);
-            if exclusive || !matches!(found, Found::Node(..)) {
-                let placed = self.tree.made(paths, path, FileKind::Regular, repairs);
-                let doubtful = matches!(
-                    found,
-                    Found::Unknown(..) | Found::NoDirectory { known: false, .. }
-                );
-                if let (Some((node, place)), true) = (placed, doubtful) {
-                    // Without O_EXCL it may have been there: a later read can prove it.
-                    if let Some(node) = self.tree.node_mut(node).filter(|_| !exclusive) {
-                        node.doubtful_origin = place;
-                    }
-                }
-                self.usage.renewed(&self.scope.paths, path, true);
-                return placed;
+            if flags & O_EXCL != 0 || !matches!(found, Found::Node(..)) {
+                return self.learn_making(path, flags, found);
             }
         }
         let kind = if flags & O_DIRECTORY != 0 {
@@ -177,6 +162,33 @@ impl Tracker {
             FileKind::Unknown
         };
         self.tree.saw(paths, path, follow, kind, repairs)
+    }
+
+    /// Learn from an open that made what it opened, or seems to have: the walk has found nothing there.
+    fn learn_making(&mut self, path: PathId, flags: i64, found: Found) -> Option<Placed> {
+        let repairs = &mut self.counts.repairs;
+        let paths = &self.scope.paths;
+        // A link that leads nowhere at all cannot have been there.
+        let follow = follows_to_open(flags) && !matches!(found, Found::Loop | Found::NotDirectory);
+        let target = follow.then(|| self.tree.link_target(paths, path)).flatten();
+        let placed = self.tree.made_by_open(paths, path, follow, repairs);
+        let doubtful = matches!(
+            found,
+            Found::Unknown(..) | Found::NoDirectory { known: false, .. }
+        );
+        if let (Some((node, place)), true) = (placed, doubtful) {
+            // Without O_EXCL it may have been there: a later read can prove it.
+            if let Some(node) = self.tree.node_mut(node).filter(|_| flags & O_EXCL == 0) {
+                node.doubtful_origin = place;
+            }
+        }
+        if let Some(target) = target {
+            // No call may name it, and yet each user has one of its own.
+            self.scope.paths.row(target);
+        }
+        self.usage
+            .renewed(&self.scope.paths, target.unwrap_or(path), true);
+        placed
     }
 }
 

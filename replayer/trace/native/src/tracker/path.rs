@@ -10,6 +10,7 @@ use crate::op::{Class, Op};
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::seat::Seat;
+use crate::tracker::open::follows_to_open;
 use crate::tracker::resolve::{FOR_ITS_ENDING, fails_for_ending};
 use crate::tracker::special::kind_made;
 use crate::tracker::{Fate, On, Tracker};
@@ -56,7 +57,8 @@ impl Tracker {
         };
         if let Outcome::Error(number) = call.outcome {
             self.learn_failure(op, place, number, 0);
-            self.order_names(seat, place, Access::Read);
+            let ends = self.ends(place, op.follows());
+            self.order_ends(seat, ends, Access::Read);
             return Ok(Fate::Event);
         }
         let placed = self.learn_success(op, place, args);
@@ -65,7 +67,7 @@ impl Tracker {
         } else {
             Access::Read
         };
-        self.order_known_names(seat, place, access);
+        self.order_known_ends(seat, (place, op.follows()), access);
         self.order_nodes(op, placed);
         if op.class() == Class::Attribute {
             self.usage.changed(place);
@@ -186,9 +188,18 @@ impl Tracker {
         let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
         let makes = matches!(op, Op::Mkdir | Op::Symlink | Op::Mknod) || flags & O_CREAT != 0;
-        let follow = op.follows() && flags & O_NOFOLLOW == 0;
+        let follow = match op {
+            Op::Open => follows_to_open(flags),
+            _ => op.follows(),
+        };
         match number {
-            ENOENT if makes => self.tree.missed(paths, paths.parent(path), true, repairs),
+            ENOENT if makes => {
+                // A symlink on the way says why, and has to be there.
+                self.tree.looked_at(paths, path, follow);
+                let target = follow.then(|| self.tree.link_target(paths, path)).flatten();
+                let directory = paths.parent(target.unwrap_or(path));
+                self.tree.missed(paths, directory, true, repairs);
+            }
             ENOENT => self.tree.missed(paths, path, follow, repairs),
             ENOTDIR if op == Op::Rmdir || flags & O_DIRECTORY != 0 => {
                 self.tree
@@ -226,10 +237,37 @@ impl Tracker {
         }
     }
 
-    /// The same of a path that has been walked when its result was learned: nothing else is left to learn.
-    pub(crate) fn order_known_names(&mut self, seat: Seat, path: PathId, access: Access) {
-        if !self.order.is_solo() {
+    /// A path, and where a symlink in its last place leads, if that is followed.
+    pub(crate) fn ends(&mut self, path: PathId, follow: bool) -> (PathId, Option<PathId>) {
+        let target = follow.then(|| self.tree.link_target(&self.scope.paths, path));
+        (path, target.flatten())
+    }
+
+    /// Tell the order of events the same of both: what is changed is what the symlink leads to.
+    pub(crate) fn order_ends(
+        &mut self,
+        seat: Seat,
+        (path, target): (PathId, Option<PathId>),
+        access: Access,
+    ) {
+        if let Some(target) = target {
+            self.order_names(seat, path, Access::Read);
+            self.order_names(seat, target, access);
+        } else {
             self.order_names(seat, path, access);
+        }
+    }
+
+    /// The same of a path that has been walked when its result was learned: nothing else is left to learn.
+    pub(crate) fn order_known_ends(
+        &mut self,
+        seat: Seat,
+        (path, follow): (PathId, bool),
+        access: Access,
+    ) {
+        if !self.order.is_solo() {
+            let ends = self.ends(path, follow);
+            self.order_ends(seat, ends, access);
         }
     }
 

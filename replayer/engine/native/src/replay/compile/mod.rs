@@ -180,6 +180,8 @@ fn script(recipe: Recipe, chunks: Option<Vec<Arc<Chunk>>>) -> Box<dyn Script> {
 #[cfg(test)]
 pub(crate) mod tests;
 #[cfg(test)]
+mod tests_links;
+#[cfg(test)]
 mod tests_lists;
 #[cfg(test)]
 mod tests_nameless;

@@ -134,7 +134,7 @@ impl<'a> Past<'a> {
         self.add(at, name, Kind::Directory(BTreeMap::new()), DIRECTORY_MODE)
     }
 
-    fn add(&mut self, directory: NodeId, name: &[u8], kind: Kind, mode: u32) -> NodeId {
+    pub(super) fn add(&mut self, directory: NodeId, name: &[u8], kind: Kind, mode: u32) -> NodeId {
         let id = self.add_nameless(kind, mode);
         if id != TOP {
             self.enter(directory, name, id);
@@ -222,6 +222,25 @@ impl<'a> Past<'a> {
         let name = path.get(above.len()..)?;
         let name = name.strip_prefix(b"/").unwrap_or(name);
         Some((self.find(above)?, name))
+    }
+
+    /// The directory and the name that a path leads to through symlinks in its last place; `None` where there are none.
+    pub(super) fn behind_links(&self, path: &[u8]) -> Option<(NodeId, Box<[u8]>)> {
+        let (mut directory, name) = self.home(path)?;
+        let mut name: Box<[u8]> = name.into();
+        let mut links = MOST_LINKS;
+        while let Some(Kind::Link(text)) = self
+            .child(directory, &name)
+            .and_then(|id| self.node(id))
+            .map(|node| &node.kind)
+        {
+            links = links.checked_sub(1)?;
+            let slash = text.iter().rposition(|byte| *byte == b'/');
+            let (above, leaf) = text.split_at(slash.map_or(0, |slash| slash + 1));
+            directory = self.walk(directory, above, &mut links)?;
+            name = leaf.into();
+        }
+        (links < MOST_LINKS).then_some((directory, name))
     }
 
     /// What lies at a path itself.

@@ -46,7 +46,11 @@ impl Past<'_> {
                 self.add_nameless(Kind::File, Operands(event).permissions())
             }
             None if flags & CREAT != 0 => {
-                self.make(path, Kind::File, Some(Operands(event).permissions()))
+                let mode = Operands(event).permissions();
+                match self.behind_links(path) {
+                    Some((directory, name)) => self.add(directory, &name, Kind::File, mode),
+                    None => self.make(path, Kind::File, Some(mode)),
+                }
             }
             None => return,
             Some(node) => node,
