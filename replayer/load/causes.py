@@ -16,6 +16,7 @@ UNSUPPORTED = frozenset({"EOPNOTSUPP", "ENOTSUP", "ENOSYS", "ENOTTY", "EINVAL", 
 DENIED = frozenset({"EACCES", "EPERM"})
 BROKEN = frozenset({"ESTALE", "EIO", "ENOTCONN", "EHOSTDOWN", "ETIMEDOUT"})
 NAMES = frozenset({"ENOENT", "EEXIST", "ENOTEMPTY", "ENOTDIR", "EISDIR"})
+LOCKS = frozenset({"lock", "flock"})
 LENGTHS = frozenset({"read", "readv", "pread", "preadv", "getdents", "lseek"})
 
 
@@ -51,7 +52,15 @@ def _is_of_names(event: Divergence) -> bool:
 
 
 def _is_shared(event: Divergence, beside: Circumstances) -> bool:
-    return beside.users > 1 and _is_of_names(event) and _OWN.search(event.path) is None
+    return beside.users > 1 and _OWN.search(event.path) is None
+
+
+def _is_shared_name(event: Divergence, beside: Circumstances) -> bool:
+    return _is_shared(event, beside) and _is_of_names(event)
+
+
+def _is_shared_lock(event: Divergence, beside: Circumstances) -> bool:
+    return _is_shared(event, beside) and event.op in LOCKS and event.got == "EAGAIN"
 
 
 _CAUSES = (
@@ -90,9 +99,18 @@ _CAUSES = (
         "the name is too long here: files of a user's own get a suffix, such as ~3",
     ),
     _Cause(
-        _is_shared,
+        lambda event, beside: _is_shared_name(event, beside) and not beside.requests,
         "several users share this name, which one program changed when it was recorded: with -u 1 "
-        "it should match",
+        "it should match, as each performance then begins with the tree as it was",
+    ),
+    _Cause(
+        _is_shared_name,
+        "several users share this name, which one program changed when it was recorded, and "
+        "requests are replayed apart from each other",
+    ),
+    _Cause(
+        _is_shared_lock,
+        "another user has locked this file, which all of them share",
     ),
     _Cause(
         lambda event, beside: beside.requests and _is_of_names(event),

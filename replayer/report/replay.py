@@ -135,7 +135,7 @@ def explain_divergence(target: str, found: Divergence) -> Iterator[tuple[str, st
     if found.history is None:
         return
     if not found.history:
-        yield "before it", "no event of the trace had to do with it: it was as the tree says"
+        yield "before it", "no event of the trace had to do with it: it should be as the tree says"
     for number, past in enumerate(found.history):
         yield "" if number else "before it", _past(past)
 

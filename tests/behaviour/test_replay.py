@@ -2,6 +2,7 @@
 
 import json
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -277,3 +278,37 @@ def test_names_like_those_of_other_users_are_refused_where_there_are_others(shel
         assert first.endswith(": root/a~1 is what one of these calls its root/a")
         assert hint.startswith("hint: ")
         assert "-u 1 --loops 1" in hint
+
+
+CONTENDED = """
+import os
+os.chdir("root")
+try: os.stat("made")
+except OSError: pass
+both = [os.open(name, os.O_RDWR | os.O_CREAT) for name in ("there", "made")]
+if os.fork() == 0:
+    for name in ("there", "made"):
+        one = os.open(name, os.O_RDWR | os.O_CREAT)
+        os.read(one, 100); os.write(one, b"more")
+    os._exit(0)
+os.wait()
+for one in both: os.pwrite(one, b"x", 0)
+"""
+
+
+def test_a_user_alone_finds_what_threads_contended_for_as_it_was_each_time(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    (shell.home / "root/there").write_text("text")
+    words = ["capture", "-o", "trace", "--root", "root", "--", sys.executable, "-c", CONTENDED]
+    assert shell.run(*words).code == 0
+    document = json.loads((shell.home / "trace/trace.json").read_text())
+    assert document["labels"]["shared mutable"] == 3
+    mount = shell.target()
+    found = results(shell.run("replay", "trace", "--target", mount, "--loops", "3", "--json"))
+    assert (found["performances"], found["diverged"]) == (3, [])
+    assert left_on(mount) == []
+    shared = shell.run("replay", "trace", "--target", mount, "-u", "2", "--loops", "2", "--json")
+    found = shared.document()["replay"]["results"]
+    said = [each["hint"] for each in found["examples"] if each["op"] == "stat"]
+    assert said
+    assert all("with -u 1 it should match" in hint for hint in said)

@@ -36,6 +36,10 @@ def event(op: str, recorded: str, got: str, path: str = "a/b") -> Divergence:
         ("read", "ok", "EBADF", 1, "was not open"),
         ("open", "ok", "ENAMETOOLONG", 1, "suffix"),
         ("unlink", "ok", "ENOENT", 8, "several users share"),
+        ("unlink", "ok", "ENOENT", 8, "with -u 1"),
+        ("lock", "ok", "EAGAIN", 8, "another user has locked"),
+        ("lock", "ok", "EAGAIN", 1, ""),
+        ("read", "ok", "EAGAIN", 8, ""),
         ("unlink", "ok", "ENOENT", 1, "not traced"),
         ("read", "ok", "less", 1, "another size"),
         ("fsync", "ok", "more", 1, ""),
@@ -57,3 +61,9 @@ def test_a_users_own_name_is_shared_with_nobody() -> None:
     assert "several users" in likely_cause(
         event("stat", "ENOENT", "ok"), Circumstances(8, requests=True)
     )
+
+
+def test_what_one_user_would_find_is_promised_of_whole_traces_alone() -> None:
+    shared = event("stat", "ENOENT", "ok")
+    assert "with -u 1" in likely_cause(shared, Circumstances(8, requests=False))
+    assert "with -u 1" not in likely_cause(shared, Circumstances(8, requests=True))

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::program::{Dataset, Program, Step};
-use crate::replay::compile::{self, Source};
+use crate::replay::compile::{self, Contended, Source};
 use crate::replay::reel::{Lane, Reel};
 use std::sync::{Arc, OnceLock};
 
@@ -145,7 +145,9 @@ impl Replays {
         }
         for (number, (trace, folder)) in self.traces.iter().zip(folders).enumerate() {
             let fault = |message| Error::value(format!("plan: traces[{number}]: {message}"));
-            let source = Source::open(folder, &trace.directory, &trace.sha256).map_err(fault)?;
+            let contended = self.contended(u16::try_from(number).unwrap_or(u16::MAX), audience);
+            let source = Source::open(folder, &trace.directory, &trace.sha256, contended);
+            let source = source.map_err(fault)?;
             if audience.performances == Performances::Many {
                 let unfit = |message| Error::hinted(format!("{folder}: {message}"), ONCE);
                 source.atlas.check_names().map_err(unfit)?;
@@ -162,6 +164,16 @@ impl Replays {
             self.datasets.extend(laid);
         }
         Ok(())
+    }
+
+    /// Who has the contended files of a trace. A request that is played apart goes on with what those before it left.
+    fn contended(&self, trace: u16, audience: Audience) -> Contended {
+        let is_alone = audience.users == 1 && audience.performances == Performances::Many;
+        if is_alone && self.plays_only_whole(trace) {
+            Contended::Own
+        } else {
+            Contended::Shared
+        }
     }
 
     fn check_labels(&self) -> Result<()> {

@@ -13,6 +13,15 @@ const LINK_ROUNDS: usize = 8;
 const PRIVATE: &str = "private";
 const SHARED_MUTABLE: &str = "shared mutable";
 
+/// Who has the files that several threads of a trace changed at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Contended {
+    /// All users: there they meet, as the threads did.
+    Shared,
+    /// Each performance its own: one user's performances come one after the other, and what one left the next must not find.
+    Own,
+}
+
 /// Where a path stands in the text.
 #[derive(Clone, Copy, Debug)]
 struct Spot {
@@ -46,6 +55,7 @@ impl Atlas {
         trace: &Trace,
         directory: &str,
         solitary: &HashSet<u32>,
+        contended: Contended,
     ) -> Result<Atlas, String> {
         let told = |error: replayer_trace::TraceError| error.to_string();
         let paths = trace.paths().map_err(told)?;
@@ -62,12 +72,18 @@ impl Atlas {
         for named in &paths {
             atlas.push(directory, &named.path)?;
         }
-        let own = (0..).zip(&paths);
-        let own = own.map(|(row, named)| named.label == PRIVATE || solitary.contains(&row));
-        atlas.find_tops(own);
         atlas.take_tree(trace.tree().map_err(told)?);
-        atlas.mark();
         let mutable = paths.iter().map(|named| named.label == SHARED_MUTABLE);
+        let files = match contended {
+            Contended::Shared => HashSet::new(),
+            Contended::Own => atlas.files_among(mutable.clone()),
+        };
+        let own = (0..).zip(&paths);
+        let own = own.map(|(row, named)| {
+            named.label == PRIVATE || solitary.contains(&row) || files.contains(&row)
+        });
+        atlas.find_tops(own);
+        atlas.mark();
         atlas.find_crowded(mutable);
         Ok(atlas)
     }
@@ -146,6 +162,24 @@ impl Atlas {
                 self.tops.insert(path, row);
             }
         }
+    }
+
+    /// The rows among some that are files for certain, there before or made by the trace, and lie where their paths say: a path
+    /// through a symlink is none of the tree's.
+    fn files_among(&self, some: impl Iterator<Item = bool>) -> HashSet<u32> {
+        let kinds: HashMap<&[u8], char> = self
+            .tree
+            .iter()
+            .filter_map(|entry| Some((self.path(entry.path)?, entry.kind)))
+            .collect();
+        let is_file = |row: &u32| {
+            self.path(*row).is_some_and(|path| match kinds.get(path) {
+                Some(kind) => *kind == 'f',
+                None => kinds.get(parent(path)) == Some(&'d'),
+            })
+        };
+        let rows = (0..).zip(some).filter(|(_, is_one)| *is_one);
+        rows.map(|(row, _)| row).filter(is_file).collect()
     }
 
     fn find_crowded(&mut self, mutable: impl Iterator<Item = bool>) {

@@ -25,7 +25,7 @@ mod survey;
 mod table;
 mod waits;
 
-pub(crate) use atlas::Atlas;
+pub(crate) use atlas::{Atlas, Contended};
 pub(crate) use laid::datasets;
 pub(crate) use requests::compile_requests;
 
@@ -58,7 +58,12 @@ pub(crate) struct Source {
 
 impl Source {
     /// Open a trace folder that is to lie in a directory of the run's folder; its trace.json must have this checksum.
-    pub(crate) fn open(folder: &str, directory: &str, sha256: &str) -> Result<Source, String> {
+    pub(crate) fn open(
+        folder: &str,
+        directory: &str,
+        sha256: &str,
+        contended: Contended,
+    ) -> Result<Source, String> {
         let told = |error: replayer_trace::TraceError| error.to_string();
         let place = Path::new(folder);
         let trace = Trace::open(place).map_err(told)?;
@@ -70,7 +75,7 @@ impl Source {
         }
         let streams = Streams::open(&trace, place).map_err(told)?;
         let solitary = solitary(&streams)?;
-        let atlas = Atlas::load(&trace, directory, &solitary);
+        let atlas = Atlas::load(&trace, directory, &solitary, contended);
         let atlas = atlas.map_err(|error| format!("{folder}: {error}"))?;
         Ok(Source {
             streams,
@@ -179,6 +184,8 @@ fn script(recipe: Recipe, chunks: Option<Vec<Arc<Chunk>>>) -> Box<dyn Script> {
 
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(test)]
+mod tests_contended;
 #[cfg(test)]
 mod tests_links;
 #[cfg(test)]

@@ -27,8 +27,12 @@ pub(crate) fn shipped() -> Vec<PathBuf> {
 }
 
 pub(crate) fn source_of(folder: &Path) -> Source {
+    source_with(folder, Contended::Shared)
+}
+
+pub(super) fn source_with(folder: &Path, contended: Contended) -> Source {
     let sha256 = Trace::open(folder).unwrap().sha256();
-    Source::open(folder.to_str().unwrap(), "t", &sha256).unwrap()
+    Source::open(folder.to_str().unwrap(), "t", &sha256, contended).unwrap()
 }
 
 /// A trace of an strace log with the root `/r`, kept until the folder is dropped.
