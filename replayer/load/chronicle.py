@@ -22,6 +22,7 @@ from replayer.measure.clients import Client
 from replayer.measure.clock import utc_text
 from replayer.measure.facts import MachineFacts, collect_machine
 from replayer.measure.health import LOOPS, Health, LoadFacts, RunWarning
+from replayer.measure.kinds import UserKind
 from replayer.measure.run import (
     CacheFacts,
     PlanFacts,
@@ -139,6 +140,7 @@ class Chronicle:
                 "verification": ending.verification,
                 "losses": ending.losses,
                 "task_failures": ending.task_failures,
+                "user_kinds": ending.user_kinds,
             }
         )
         self._run, refused = self.folder.write_end(ended)
@@ -159,6 +161,7 @@ class Ending:
         losses: What was taken away from the targets while it ran, in sentences.
         task_failures: What tasks of a locustfile, or its load shape, raised.
         users: How many there were, where that was not known before.
+        user_kinds: Which they were, where a locustfile brought some.
     """
 
     status: Literal["finished", "interrupted", "failed"]
@@ -170,6 +173,7 @@ class Ending:
     losses: tuple[str, ...] = ()
     task_failures: tuple[TaskFailure, ...] = ()
     users: int | None = None
+    user_kinds: tuple[UserKind, ...] = ()
 
 
 def describe_targets(targets: Sequence[Target]) -> tuple[TargetFacts, ...]:

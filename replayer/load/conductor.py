@@ -21,7 +21,8 @@ from replayer.load.progress import Tick
 from replayer.load.schedule import Segment
 from replayer.load.session import Request
 from replayer.load.shapes import ShapeWatch
-from replayer.load.users import has_python_users
+from replayer.load.users import has_python_users, list_kinds
+from replayer.measure.kinds import UserKind
 from replayer.measure.tasks import TaskFailure
 
 __all__ = ["Conductor"]
@@ -56,14 +57,23 @@ class Conductor:
         self._greenlet: Greenlet[[], None] | None = None
         self.failure: ReplayerError | None = None
         self.most_users = 0
+        self._most_of: dict[str, int] = {}
 
     def start(self) -> None:
         """Begin, when Locust begins its test."""
         self._greenlet = gevent.spawn(self._lead)
 
     def everyone_is_there(self) -> None:
-        """Locust has started all users."""
+        """Locust has started all users, or all of this stage of a load shape."""
+        runner = self._environment.runner
+        for name, count in ({} if runner is None else runner.target_user_classes_count).items():
+            self._most_of[name] = max(self._most_of.get(name, 0), count)
         self._everyone.set()
+
+    @property
+    def user_kinds(self) -> tuple[UserKind, ...]:
+        """How many users of each kind there were at most, where a locustfile brought some."""
+        return list_kinds(self._environment, self._most_of)
 
     @property
     def shaped_users(self) -> int | None:

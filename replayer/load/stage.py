@@ -133,6 +133,7 @@ class Stage:
         interrupted = self._session.request.interruption.level > Level.NONE
         return Ending(
             users=self.conductor.shaped_users,
+            user_kinds=self.conductor.user_kinds,
             status="failed" if failure else "interrupted" if interrupted else "finished",
             health=self._troupe.health(),
             failure=failure,

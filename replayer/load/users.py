@@ -6,6 +6,7 @@ native thread. Neither makes a call on a mount itself.
 """
 
 from collections.abc import Mapping
+from typing import Literal
 
 from gevent import GreenletExit, Timeout
 from locust import User, task
@@ -15,6 +16,7 @@ from locust.user.task import LOCUST_STATE_RUNNING, LOCUST_STATE_WAITING
 from replayer.load.filesystem import FileSystem
 from replayer.load.roster import Seat
 from replayer.load.sessions import crew_of
+from replayer.measure.kinds import UserKind
 
 __all__ = [
     "FileUser",
@@ -23,6 +25,7 @@ __all__ = [
     "has_file_users",
     "has_python_users",
     "has_scenario_users",
+    "list_kinds",
 ]
 
 
@@ -127,6 +130,23 @@ def count_seated(environment: Environment, counts: Mapping[str, int]) -> int:
     """
     seated = [kind for kind in environment.user_classes if issubclass(kind, _SeatedUser)]
     return sum(counts.get(kind.__name__, 0) for kind in seated)
+
+
+def list_kinds(environment: Environment, counts: Mapping[str, int]) -> tuple[UserKind, ...]:
+    """Return how many users there are of each kind, if not all of them run the scenario."""
+    if not has_python_users(environment):
+        return ()
+    return tuple(
+        UserKind(name=kind.__name__, does=_doing(kind), count=counts[kind.__name__])
+        for kind in sorted(environment.user_classes, key=lambda kind: kind.__name__)
+        if counts.get(kind.__name__)
+    )
+
+
+def _doing(kind: type[User]) -> Literal["scenario", "file calls", "other"]:
+    if issubclass(kind, ScenarioUser):
+        return "scenario"
+    return "file calls" if issubclass(kind, FileUser) else "other"
 
 
 def has_scenario_users(environment: Environment) -> bool:

@@ -19,6 +19,7 @@ from replayer.measure.facts import MachineFacts, MountFacts, collect_facts, coll
 from replayer.measure.frozen import Frozen
 from replayer.measure.guarantee import Guarantee, guarantee_of
 from replayer.measure.health import Health, LoadFacts, RunWarning, health_warnings
+from replayer.measure.kinds import UserKind
 from replayer.measure.replay import Replay
 from replayer.measure.summary import Summary
 from replayer.measure.tasks import TaskFailure
@@ -140,6 +141,9 @@ class Run(Frozen):
     """That of the first of several clients; each has its own."""
     plan: PlanFacts
     load: LoadFacts
+    user_kinds: tuple[UserKind, ...] = ()
+    """Which users there were, where a locustfile brought some; empty: all run the scenario, or they
+    were not all there before the run ended."""
     cache: CacheFacts
     targets: Annotated[tuple[Target, ...], Field(min_length=1)]
     thresholds: tuple[StatedThreshold, ...] = ()

@@ -97,7 +97,7 @@ def _check(records: Sequence[RunRecord], sides: Sequence[Side], plans: Plans) ->
     if other is not None and plans == "same plan":
         message = (
             f"{first.folder.name} ({first.run.plan.fingerprint[:12]}) and {other.folder.name} "
-            f"({other.run.plan.fingerprint[:12]}) did different work: their plans differ in "
+            f"({other.run.plan.fingerprint[:12]}) did different work: they differ in "
             f"{plan_changes(first, other)}"
         )
         raise ReplayerError(message, hint="add --different-plans to compare them all the same")

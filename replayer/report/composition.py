@@ -37,6 +37,7 @@ def compose(record: RunRecord) -> Document:
         command=run.command,
         plan=run.plan,
         load=run.load,
+        user_kinds=run.user_kinds,
         cache=run.cache,
         targets=run.targets,
         machine=run.machine,

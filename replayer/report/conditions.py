@@ -16,7 +16,7 @@ from replayer.measure import (
 )
 from replayer.report.comparison import Difference
 from replayer.report.machines import each_once
-from replayer.report.plan_changes import work_of
+from replayer.report.plan_changes import users_of, work_of
 
 __all__ = ["Side", "find_differences"]
 
@@ -86,7 +86,7 @@ def _in_a_container(machine: MachineFacts) -> str:
 _FACTS: tuple[tuple[str, bool, Callable[[Side], str]], ...] = (
     ("work", True, _work),
     ("seed", True, lambda side: str(side.record.run.plan.seed)),
-    ("users", True, lambda side: str(side.record.run.load.users)),
+    ("users", True, lambda side: users_of(side.record)),
     ("pace", True, lambda side: f"{side.record.run.load.loop}: {side.record.run.load.pace}"),
     ("cache", True, lambda side: side.record.run.cache.asked),
     ("cache procedure", True, lambda side: side.record.run.cache.procedure),

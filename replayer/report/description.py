@@ -15,6 +15,7 @@ from replayer.measure import (
     format_time_ns,
     part_in_words,
 )
+from replayer.measure.kinds import kinds_in_words
 from replayer.report.claims import claim_notes
 from replayer.report.clients import client_notes, describe_clients, machines_of
 from replayer.report.document import Document, Incident
@@ -57,7 +58,9 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
         yield from _target(target)
     load = document.load
     yield "cache", f"{document.cache.asked}: {document.cache.procedure}"
-    yield "users", f"{format_count(load.users)}, {load.loop} loop: {load.pace}"
+    kinds = kinds_in_words(document.user_kinds)
+    who = f"{format_count(load.users)}{f' ({kinds})' if kinds else ''}"
+    yield "users", f"{who}, {load.loop} loop: {load.pace}"
     yield "time", _time(document)
     plan = document.plan
     if document.replay is not None:

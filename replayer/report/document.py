@@ -23,6 +23,7 @@ from replayer.measure import (
     Target,
     Verification,
 )
+from replayer.measure.kinds import UserKind
 from replayer.report.comparison import Claim
 from replayer.verdict import Verdict
 
@@ -98,6 +99,8 @@ class Document(Frozen):
     command: tuple[str, ...]
     plan: PlanFacts
     load: LoadFacts
+    user_kinds: tuple[UserKind, ...]
+    """Which users there were, where a locustfile brought some."""
     cache: CacheFacts
     targets: tuple[Target, ...]
     machine: MachineFacts

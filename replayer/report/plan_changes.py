@@ -1,8 +1,9 @@
-"""What two plans have in common, and in what they differ: plan.json against plan.json.
+"""What the work of two runs has in common, and in what it differs: plan.json against plan.json.
 
 Two runs do the same work where their plans are alike apart from how long they last: a longer run of
 a scenario is compared with a shorter one, and the report says so. Everything else (users, seed,
-files, steps, pace) changes what is measured, and makes it other work.
+files, steps, pace) changes what is measured, and makes it other work. So do users of a locustfile:
+they take the places of users who run the plan, or work beside them.
 """
 
 import json
@@ -11,8 +12,9 @@ from hashlib import sha256
 from typing import Any
 
 from replayer.measure import RunRecord
+from replayer.measure.kinds import kinds_in_words
 
-__all__ = ["plan_changes", "same_work", "work_of"]
+__all__ = ["plan_changes", "same_work", "users_of", "work_of"]
 
 _LENGTHS = frozenset({"stop", "warm_up_ns"})
 """What a plan says of how long it lasts. ``stop`` holds the time of one round, too."""
@@ -23,6 +25,8 @@ _MOST = 6  # differences that are named: chosen
 
 def same_work(one: RunRecord, other: RunRecord) -> bool:
     """Whether two runs did the same work, for however long."""
+    if one.run.user_kinds != other.run.user_kinds:
+        return False
     alike = one.run.plan.fingerprint == other.run.plan.fingerprint
     return alike or work_of(one) == work_of(other)
 
@@ -35,8 +39,22 @@ def work_of(record: RunRecord) -> str:
     return sha256(text.encode()).hexdigest()
 
 
+def users_of(record: RunRecord) -> str:
+    """Say how many users a run had, and which, where a locustfile brought some."""
+    kinds = kinds_in_words(record.run.user_kinds)
+    return f"{record.run.load.users}{f' ({kinds})' if kinds else ''}"
+
+
 def plan_changes(one: RunRecord, other: RunRecord) -> str:
-    """Name what differs between the plans of two runs, in one line."""
+    """Name what differs between the work of two runs, in one line."""
+    if one.run.user_kinds == other.run.user_kinds:
+        return _plan_changes(one, other)
+    users = f"who works: {users_of(one)} against {users_of(other)}"
+    plans_differ = work_of(one) != work_of(other)
+    return f"{users}; {_plan_changes(one, other)}" if plans_differ else users
+
+
+def _plan_changes(one: RunRecord, other: RunRecord) -> str:
     left, right = one.plan, other.plan
     if left is None or right is None:
         return "what is not known: a plan.json is missing"

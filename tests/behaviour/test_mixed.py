@@ -128,6 +128,34 @@ def test_users_of_http_beside_a_scenario_are_not_waited_for(
 
 
 @pytest.mark.parametrize("several", [(), ("--processes", "2")])
+def test_users_that_run_no_scenario_are_told_and_are_other_work(
+    shell: Shell, port: int, several: tuple[str, ...]
+) -> None:
+    write_mixed(shell, port)
+    target = str(shell.target())
+    words = ("run", "tiny.yaml", "-u", "6", "-t", "1s", "--target", target, *several)
+    for name, more in (("mixed", ("-f", "mixed.py")), ("plain", ())):
+        assert shell.run(*words, "-o", name, *more).code in {0, 4}
+    run = json.loads((shell.home / "mixed" / "run.json").read_text())
+    assert (run["load"]["users"], run["user_kinds"]) == (
+        6,
+        [
+            {"name": "Editor", "does": "file calls", "count": 2},
+            {"name": "Reader", "does": "other", "count": 2},
+            {"name": "ScenarioUser", "does": "scenario", "count": 2},
+        ],
+    )
+    said = "6 (2 of 6 run the scenario; of the locustfile: 2 Editor, 2 Reader (in no figure here))"
+    assert said in " ".join(shell.run("report", "mixed").out.split())
+    refused = shell.run("compare", "mixed", "plain")
+    assert refused.code == 2
+    assert f"did different work: they differ in who works: {said} against 6" in refused.err
+    compared = shell.run("compare", "mixed", "plain", "--different-plans", "--json")
+    (users,) = (each for each in compared.document()["differences"] if each["what"] == "users")
+    assert (users["values"], users["decides"]) == ([said, "6"], True)
+
+
+@pytest.mark.parametrize("several", [(), ("--processes", "2")])
 def test_requests_that_fail_fail_the_run_and_are_told(
     shell: Shell, port: int, several: tuple[str, ...]
 ) -> None:

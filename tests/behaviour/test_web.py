@@ -157,7 +157,7 @@ def test_runs_of_the_same_work_are_compared_however_long_they_lasted(server: Ser
     assert "look p50" in page
     assert "did different work" not in page
     page = server.get(f"replayer/compare?run={short}&run={other}")
-    assert "did different work: their plans differ in" in page
+    assert "did different work: they differ in" in page
     assert "users (2 and 3)" in page
     assert "Ranking" in server.get(f"replayer/compare.html?run={short}&run={long}")
 

@@ -121,6 +121,7 @@ class Leader:
             losses=outcome.losses,
             task_failures=(*self.conductor.shape_failures, *outcome.task_failures),
             users=self.conductor.shaped_users,
+            user_kinds=self.conductor.user_kinds,
         )
         shown = end_run(chronicle, ending, self._request.settings, failure)
         self._ended_with = outcome.warnings + self._health_warnings(outcome)

@@ -112,7 +112,7 @@ def _other_work(records: Sequence[RunRecord]) -> Iterator[str]:
     for other in records[1:]:
         if not same_work(first, other):
             yield (
-                f"{first.folder.name} and {other.folder.name} did different work: their plans "
+                f"{first.folder.name} and {other.folder.name} did different work: they "
                 f"differ in {plan_changes(first, other)}; only what bears the same name is compared"
             )
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 
 from replayer.measure import RunRecord, format_count, part_in_words
+from replayer.measure.kinds import kinds_in_words
 from replayer.report.charts import Markup, join, tag
 from replayer.report.comparing import Plans, compare
 from replayer.report.comparison import Comparison
@@ -107,7 +108,9 @@ def _sentence(material: Material) -> str:
     where = ", ".join(target.name for target in document.targets)
     users = document.load.users
     parts = "".join(f"; {part_in_words(part)}" for part in document.plan.parts)
-    return f"{format_count(users)} user{'s' * (users != 1)} on {where}, {document.began}{parts}"
+    kinds = kinds_in_words(document.user_kinds)
+    who = f"{format_count(users)} user{'s' * (users != 1)}{f' ({kinds})' if kinds else ''}"
+    return f"{who} on {where}, {document.began}{parts}"
 
 
 def _ranking(comparison: Comparison) -> Iterator[Markup]:
