@@ -15,7 +15,7 @@ S = 1_000_000_000
 PROGRAM = """
 import time
 from replayer.load.standstill import Standstill
-from tests.unit.load.conftest import locust
+from tests.unit.conftest import locust
 
 told = []
 standstill = Standstill(time.monotonic_ns, lambda begin, length: told.append(length))

@@ -1,22 +1,14 @@
 """Locust's real Flask application with our page on it, asked by Flask's own test client."""
 
 import argparse
-import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
-
-# Patched, the standard library would be another one for every test of this process; unset again,
-# or the programs that other tests start would not be patched either.
-os.environ["LOCUST_SKIP_MONKEY_PATCH"] = "1"
 import locust
-
-del os.environ["LOCUST_SKIP_MONKEY_PATCH"]
-
+import pytest
 from flask.testing import FlaskClient
 from locust import argument_parser, stats
 from locust.env import Environment
