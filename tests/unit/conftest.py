@@ -7,7 +7,16 @@ import os
 
 os.environ["LOCUST_SKIP_MONKEY_PATCH"] = "1"
 import locust
+import pytest
+
+from replayer import keeper
 
 del os.environ["LOCUST_SKIP_MONKEY_PATCH"]
 
 __all__ = ["locust"]
+
+
+@pytest.fixture
+def each_press_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take no signal for the echo of the one before, however soon it comes."""
+    monkeypatch.setattr(keeper, "ECHO_S", 0.0)

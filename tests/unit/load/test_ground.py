@@ -70,6 +70,7 @@ class SlowRemoval:
             raise InterruptedError(message)
 
 
+@pytest.mark.usefixtures("each_press_counts")
 @pytest.mark.parametrize(
     ("before", "signals_at", "abandoned"), [(0, [2], False), (0, [2, 4], True), (2, [2], False)]
 )

@@ -8,6 +8,8 @@ import pytest
 
 from replayer.load.interruption import SIGNALS, InterruptedRunError, Interruption, Level
 
+pytestmark = pytest.mark.usefixtures("each_press_counts")
+
 
 @pytest.fixture
 def interruption() -> Iterator[Interruption]:
