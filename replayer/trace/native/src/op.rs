@@ -1,5 +1,7 @@
 //! The ops that events are made of, by the names they have in the tables.
 
+use crate::constants::{O_CREAT, O_EXCL, O_NOFOLLOW};
+
 macro_rules! ops {
     ($($variant:ident $name:literal $class:ident,)*) => {
         /// What an event does. The names are those of the table `events`.
@@ -166,6 +168,12 @@ impl Op {
             Self::Getdents | Self::Lseek | Self::Read | Self::Readv | Self::Write | Self::Writev
         )
     }
+}
+
+/// Whether an open follows a symlink in the last place (`open(2)`).
+pub(crate) fn follows_to_open(flags: i64) -> bool {
+    let makes_anew = flags & O_CREAT != 0 && flags & O_EXCL != 0;
+    flags & O_NOFOLLOW == 0 && !makes_anew
 }
 
 #[cfg(test)]

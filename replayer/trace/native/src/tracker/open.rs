@@ -3,11 +3,11 @@
 use crate::access::Access;
 use crate::call::{Args, Call, FileKind, OnExec, Outcome, PathArg};
 use crate::constants::{
-    O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_TMPFILE, O_TRUNC,
+    O_ACCMODE, O_APPEND, O_CLOEXEC, O_CREAT, O_DIRECTORY, O_EXCL, O_TMPFILE, O_TRUNC,
 };
 use crate::error::TraceError;
 use crate::infer::Placed;
-use crate::op::Op;
+use crate::op::{Op, follows_to_open};
 use crate::paths::PathId;
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
@@ -190,12 +190,6 @@ impl Tracker {
             .renewed(&self.scope.paths, target.unwrap_or(path), true);
         placed
     }
-}
-
-/// Whether an open follows a symlink in the last place (`open(2)`).
-pub(super) fn follows_to_open(flags: i64) -> bool {
-    let makes_anew = flags & O_CREAT != 0 && flags & O_EXCL != 0;
-    flags & O_NOFOLLOW == 0 && !makes_anew
 }
 
 pub(super) fn on_exec(flags: i64) -> OnExec {

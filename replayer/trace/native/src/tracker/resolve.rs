@@ -3,11 +3,10 @@
 use crate::bytes::take_digits;
 use crate::call::{At, Call, Ending, FileArg, Kind, Outcome, PathArg};
 use crate::errno::{EEXIST, EISDIR, ENOENT, ENOTDIR};
-use crate::op::{Class, Op};
+use crate::op::{Class, Op, follows_to_open};
 use crate::paths::{PathId, Paths};
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
-use crate::tracker::open::follows_to_open;
 use crate::tracker::{Fate, Tracker};
 use crate::tree::{Entry, Found};
 use std::rc::Rc;

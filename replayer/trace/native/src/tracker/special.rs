@@ -4,10 +4,11 @@
 
 use crate::call::{Args, Call, FileKind};
 use crate::constants::{S_IFMT, S_IFREG};
+use crate::op::follows_to_open;
 use crate::paths::PathId;
 use crate::tasks::Held;
 use crate::tracker::Tracker;
-use crate::tracker::open::{follows_to_open, on_exec};
+use crate::tracker::open::on_exec;
 use crate::tree::{Found, NodeId, Tree};
 
 /// What a mknod makes.
