@@ -1,7 +1,9 @@
 """A real ``replayer web`` in a process of its own, and its page as a browser would ask for it."""
 
 import json
+import os
 import re
+import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ import requests
 
 from tests.behaviour.parts import free_port
 from tests.behaviour.shell import Process, Shell
+from tests.processes import children_of
 
 LIMIT_S = 40.0
 ORDER = {
@@ -35,9 +38,19 @@ class Server:
 
     def get(self, path: str, **headers: str) -> str:
         """Return what is served at a path."""
-        answer = requests.get(self.url + path, headers=headers, timeout=LIMIT_S)
+        try:
+            answer = requests.get(self.url + path, headers=headers, timeout=LIMIT_S)
+        except requests.Timeout:
+            self._show_where_it_stands()
+            raise
         answer.raise_for_status()
         return answer.text
+
+    def _show_where_it_stands(self) -> None:
+        """Have a program that does not answer print what its threads do, and end it."""
+        for child in children_of(self.process.pid):
+            os.kill(child, signal.SIGABRT)
+        print(*self.process.communicate(timeout=20), sep="\n")  # noqa: T201 - for who reads the test
 
     def now(self) -> Any:  # noqa: ANN401 - JSON
         """Return what the bar above the pages shows."""

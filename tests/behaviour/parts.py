@@ -148,3 +148,19 @@ def buckets(records: Sequence[RunRecord]) -> Buckets:
 
 def parts_of(home: Path) -> list[RunRecord]:
     return [load_run(path) for path in sorted((home / "replayer-runs" / "parts").iterdir())]
+
+
+@contextmanager
+def led(
+    shell: Shell, meeting: Meeting, words: Sequence[str], lines: Sequence[Sequence[str]]
+) -> Iterator[tuple[Process, list[Process]]]:
+    """Start a master with some words, and a worker for each line; all are ended at the end."""
+    with workers(shell, meeting, lines) as processes:
+        master = shell.start(*words, "--master", *meeting.of_master)
+        try:
+            yield master, processes
+        finally:
+            if master.poll() is None:
+                master.kill()
+            if master.stderr is not None and not master.stderr.closed:
+                print(master.communicate(timeout=20)[1])  # noqa: T201 - shown where a test fails

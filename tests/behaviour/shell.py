@@ -69,7 +69,7 @@ class Shell:
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, "COLUMNS": "120"},
+            env={**os.environ, "COLUMNS": "120", "PYTHONFAULTHANDLER": "1"},
         )
 
     def run(self, *words: str | Path, program: tuple[str, ...] = ("-m", "replayer")) -> "Done":

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from replayer.measure import ClientLoss, load_run
-from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, free_port, wait_for, workers
+from tests.behaviour import parts
+from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, free_port, wait_for
 from tests.behaviour.shell import Done, Process, Shell
 from tests.processes import children_of, is_there
 
@@ -35,27 +36,14 @@ transactions:
 def led(
     shell: Shell, *more: str, count: int = 2, meeting: Meeting | None = None
 ) -> Iterator[tuple[Process, list[Process]]]:
-    """Start a master and its workers on one target."""
+    """Start a master and its workers on one target, for minutes."""
     (shell.home / "counted.yaml").write_text(COUNTED.replace("iterations: 60", "duration: 5m"))
-    mount = shell.target()
-    meeting = meeting or Meeting()
-    lines = [
-        ("run", "counted.yaml", "--target", f"here={mount}", "--quiet", "-o", f"part{number}")
-        for number in range(count)
-    ]
-    with workers(shell, meeting, lines) as processes:
-        master = shell.start(
-            *("run", "counted.yaml", "--master", "--expect-workers", str(count), "-o", "out"),
-            *meeting.of_master,
-            *(*BOUND, *more),
-        )
-        try:
-            yield master, processes
-        finally:
-            if master.poll() is None:
-                master.kill()
-            if master.stderr is not None and not master.stderr.closed:
-                print(master.communicate(timeout=20)[1])  # noqa: T201 - shown where a test fails
+    run = ("run", "counted.yaml")
+    words = (*run, "--expect-workers", str(count), "-o", "out", *BOUND, *more)
+    own = (*run, "--target", f"here={shell.target()}", "--quiet")
+    lines = [(*own, "-o", f"part{number}") for number in range(count)]
+    with parts.led(shell, meeting or Meeting(), words, lines) as found:
+        yield found
 
 
 @contextmanager
@@ -250,11 +238,11 @@ def test_a_worker_may_be_ended_by_its_user(shell: Shell) -> None:
 
 def short(shell: Shell, name: str, *more: str) -> Process:
     """Start a run of two processes that is over before a lost one is noticed by its silence."""
-    (shell.home / "counted.yaml").write_text(COUNTED.replace("iterations: 60", "duration: 3s"))
+    (shell.home / "counted.yaml").write_text(COUNTED.replace("iterations: 60", "duration: 5s"))
     target = f"{name}={shell.target(name)}"
     return shell.start(
         *("run", "counted.yaml", "--processes", "2", "--target", target, "-o", f"{name}-out"),
-        *("--worker-timeout", "3", "--json", *more),
+        *("--worker-timeout", "6", "--json", *more),
     )
 
 
@@ -284,15 +272,13 @@ def loss_of_one(folder: Path) -> ClientLoss:
 def test_a_worker_that_dies_in_the_last_seconds_fails_the_run_unless_it_may_go_on(
     shell: Shell,
 ) -> None:
-    strict, lenient = (
-        short(shell, "strict"),
-        short(shell, "lenient", "--on-lost-worker", "continue"),
-    )
-    for name in ("strict", "lenient"):
-        kill_last_worker(shell.home / f"{name}-out")
+    strict = short(shell, "strict")
+    kill_last_worker(shell.home / "strict-out")
+    lenient = short(shell, "lenient", "--on-lost-worker", "continue")
+    kill_last_worker(shell.home / "lenient-out")
     done = ended(strict)
     assert done.code == 3, done.err
-    assert "is lost: it gave no sign of life for 3 s" in done.err
+    assert "is lost: it gave no sign of life for 6 s" in done.err
     assert "--on-lost-worker continue" in done.err
     assert done.document()["status"] == "failed"
     assert done.document()["verdict"]["exit_code"] == 3

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from replayer.measure import load_run
-from tests.behaviour.parts import Meeting, wait_for, workers
+from tests.behaviour import parts
+from tests.behaviour.parts import Meeting, wait_for
 from tests.behaviour.shell import Done, Process, Shell
 
 LARGE = """\
@@ -28,25 +29,14 @@ transactions:
 def led(
     shell: Shell, *more: str, count: int = 2, expect: int = 2
 ) -> Iterator[tuple[Process, list[Process]]]:
-    """Start a master that expects some workers, and some workers on one target."""
+    """Start a master that expects some workers, and some workers, who lay out for seconds."""
     (shell.home / "large.yaml").write_text(LARGE)
-    mount, meeting = shell.target(), Meeting()
-    lines = [
-        ("run", "large.yaml", "--target", f"here={mount}", "-o", f"part{number}")
-        for number in range(count)
-    ]
-    with workers(shell, meeting, lines) as processes:
-        master = shell.start(
-            *("run", "large.yaml", "--master", "--expect-workers", str(expect), "-o", "out"),
-            *meeting.of_master,
-            *more,
-        )
-        try:
-            yield master, processes
-        finally:
-            if master.poll() is None:
-                master.kill()
-                master.communicate()
+    run = ("run", "large.yaml")
+    words = (*run, "--expect-workers", str(expect), "-o", "out", *more)
+    own = (*run, "--target", f"here={shell.target()}")
+    lines = [(*own, "-o", f"part{number}") for number in range(count)]
+    with parts.led(shell, Meeting(), words, lines) as found:
+        yield found
 
 
 def ended(process: Process) -> Done:
