@@ -49,6 +49,10 @@ Process = subprocess.Popen[str]
 Until = Callable[[Callable[[], object]], None]
 
 
+PIPE_BYTES = 1 << 20
+"""Room for what a page prints of all its runs: nobody reads it before the end; it would wait."""
+
+
 @dataclass(frozen=True)
 class Shell:
     """A folder to be in, and the program to run there."""
@@ -68,6 +72,7 @@ class Shell:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
+            pipesize=PIPE_BYTES,
             text=True,
             env={**os.environ, "COLUMNS": "120", "PYTHONFAULTHANDLER": "1"},
         )
