@@ -35,8 +35,8 @@ HUNG_S = 120.0  # chosen: NFS gives up on a dead server after about as long
 SHOWN_S = 10.0  # chosen: longer than the 3 to 6 s that NFS clients keep a directory's attributes
 NS_PER_S = 1_000_000_000
 LEAST_PATIENCE_S = 3.0  # chosen: a mount that is well answers by then, whatever its users may take
-READING = frozenset({"checking", "reading", "evicting"})
-"""Work that only opens and reads what was laid out."""
+Explain = Callable[[Path, OSError], ReplayerError]
+"""Turns a failed call into a refusal."""
 THREADS = 8  # chosen: hides a millisecond of latency, and does not drown one disk
 
 
@@ -181,7 +181,11 @@ class Ground:
         Raises:
             ReplayerError: Names the first entry that differs.
         """
-        found = self._work("checking", lambda: self.sandboxes[0].verify(self.works.plan, THREADS))
+        found = self._work(
+            "checking",
+            lambda: self.sandboxes[0].verify(self.works.plan, THREADS),
+            explain_reading,
+        )
         if found.mismatches:
             message = (
                 f"{self.sandboxes[0].path}: {found.mismatches:,} entries are not as the scenario "
@@ -193,12 +197,14 @@ class Ground:
     def warm(self) -> None:
         """Read everything once through every mount point."""
         for sandbox in self.sandboxes:
-            self._work("reading", partial(sandbox.warm, self.works.plan, THREADS))
+            self._work("reading", partial(sandbox.warm, self.works.plan, THREADS), explain_reading)
 
     def evict(self) -> None:
         """Have the pages of every file dropped, through every mount point."""
         for sandbox in self.sandboxes:
-            self._work("evicting", partial(sandbox.evict, self.works.plan, THREADS))
+            self._work(
+                "evicting", partial(sandbox.evict, self.works.plan, THREADS), explain_reading
+            )
 
     def evict_machine(self) -> None:
         """Have all mounts of the machine synced, and all its caches dropped.
@@ -275,14 +281,14 @@ class Ground:
             message = f"{path}: {error}"
             raise ReplayerError(message, hint="only folders that a run made are used") from error
 
-    def _work(self, doing: str, start: Callable[[], Work[R]]) -> R:
+    def _work(self, doing: str, start: Callable[[], Work[R]], say: Explain = explain) -> R:
         """Start a task, wait for it while others run, and return what it found."""
         self.works.interruption.check(f"{doing} {self.target.name}")
         task = start()
         patience = Patience(HUNG_S, self.works.patience_s)
         interruption, what = self.works.interruption, f"{doing} {self.target.name}"
         try:
-            found = self._poll((task, patience), doing, lambda: bool(interruption.level))
+            found = self._poll((task, patience), doing, lambda: bool(interruption.level), say)
         except InterruptedRunError:
             interruption.check(what)  # and says what was interrupted
             raise
@@ -294,7 +300,13 @@ class Ground:
         patience = Patience(self.works.patience_s, self.works.patience_s)
         return self._poll((task, patience), doing, cancelled)
 
-    def _poll(self, work: tuple[Work[R], Patience], doing: str, cancelled: Callable[[], bool]) -> R:
+    def _poll(
+        self,
+        work: tuple[Work[R], Patience],
+        doing: str,
+        cancelled: Callable[[], bool],
+        say: Explain = explain,
+    ) -> R:
         """Wait for a task, saying what hangs, and return what it found.
 
         Raises:
@@ -311,7 +323,7 @@ class Ground:
                 report(task.done_entries, task.total_entries, task.done_bytes)
                 gevent.sleep(POLL_S)
             report(task.done_entries, task.total_entries, task.done_bytes)
-            return self._result(task, explain_reading if doing in READING else explain)
+            return self._result(task, say)
 
     def _look(self, task: Work[object], patience: Patience) -> None:
         for hang in patience.look(task):
@@ -320,7 +332,7 @@ class Ground:
             self.is_hanging = True
             raise patience.give_up(self.target.name, str(self.target.paths[0]))
 
-    def _result(self, task: Work[R], say: Callable[[Path, OSError], ReplayerError]) -> R:
+    def _result(self, task: Work[R], say: Explain) -> R:
         try:
             return task.result()
         except OSError as error:

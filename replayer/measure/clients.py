@@ -3,6 +3,7 @@
 Frozen values only, part of run.json. The load room fills them; reports print them.
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -11,7 +12,7 @@ from replayer.measure.facts import MachineFacts
 from replayer.measure.frozen import Frozen
 from replayer.measure.health import Health
 
-__all__ = ["Client", "ClientLoss", "ClientShare"]
+__all__ = ["Client", "ClientLoss", "ClientShare", "machines_of"]
 
 
 class ClientShare(Frozen):
@@ -57,3 +58,8 @@ class Client(Frozen):
     """Null when it was lost before it could tell."""
     folder: str
     """Its own run folder, on its machine."""
+
+
+def machines_of(clients: Sequence[Client], alone: MachineFacts) -> tuple[MachineFacts, ...]:
+    """Return what each process used whose users made calls; that of a run of one is alone."""
+    return tuple(client.machine for client in clients) or (alone,)

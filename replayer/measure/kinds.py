@@ -10,7 +10,7 @@ from pydantic import Field
 
 from replayer.measure.frozen import Frozen
 
-__all__ = ["UserKind", "kinds_in_words"]
+__all__ = ["UserKind", "with_kinds"]
 
 
 class UserKind(Frozen):
@@ -24,7 +24,13 @@ class UserKind(Frozen):
     count: Annotated[int, Field(ge=1)]
 
 
-def kinds_in_words(kinds: Sequence[UserKind]) -> str:
+def with_kinds(users: str, kinds: Sequence[UserKind]) -> str:
+    """Return a number of users in words, and which they are where a locustfile brought some."""
+    words = _in_words(kinds)
+    return f"{users} ({words})" if words else users
+
+
+def _in_words(kinds: Sequence[UserKind]) -> str:
     """Say how many users run the scenario and what the others are; empty where there are none."""
     if not kinds:
         return ""

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from replayer.errors import exit_code_of
-from replayer.measure.clients import Client
+from replayer.measure.clients import Client, machines_of
 from replayer.measure.clock import utc_text
 from replayer.measure.facts import MachineFacts, MountFacts, collect_facts, collect_machine
 from replayer.measure.frozen import Frozen
@@ -171,7 +171,7 @@ class Run(Frozen):
     @property
     def machines(self) -> tuple[MachineFacts, ...]:
         """What each process used whose users made calls."""
-        return tuple(client.machine for client in self.clients) or (self.machine,)
+        return machines_of(self.clients, self.machine)
 
 
 def collect_target(

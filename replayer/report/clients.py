@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from replayer.measure import (
     Client,
     ClientLoss,
-    MachineFacts,
     differ_in_cpus,
     format_count,
     format_many,
+    machines_of,
 )
 from replayer.report.document import Document
 
-__all__ = ["client_notes", "client_rows", "client_titles", "describe_clients", "machines_of"]
+__all__ = ["client_notes", "client_rows", "client_titles", "describe_clients"]
 
 UNKNOWN = "{} clients began; how much came from each is written at the end, and none is there"
 Figure = tuple[int, str]
@@ -42,11 +42,6 @@ def describe_clients(document: Document) -> Iterator[tuple[str, str]]:
         losses = "".join(f"; {text}" for text in _losses(client))
         told = shares or ("not told yet" if _is_open(document) else "nothing")
         yield f"  worker {client.number}", f"{who}: {told}{losses}"
-
-
-def machines_of(document: Document) -> tuple[MachineFacts, ...]:
-    """Return what each process used whose users made calls."""
-    return tuple(client.machine for client in document.clients) or (document.machine,)
 
 
 def client_notes(document: Document) -> Iterator[str]:
@@ -110,7 +105,7 @@ def _process(document: Document, client: Client) -> str:
     """Say which process it is, and on which CPUs where that is not the same for all."""
     machine = client.machine
     who = f"{machine.host}, process {client.pid}"
-    if not differ_in_cpus(machines_of(document)):
+    if not differ_in_cpus(machines_of(document.clients, document.machine)):
         return who
     which = "" if machine.cpu_list is None else f" ({machine.cpu_list})"
     return f"{who}, {format_many(machine.cpus, 'CPU')}{which}"

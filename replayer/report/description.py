@@ -13,11 +13,12 @@ from replayer.measure import (
     format_count,
     format_share,
     format_time_ns,
+    machines_of,
     part_in_words,
 )
-from replayer.measure.kinds import kinds_in_words
+from replayer.measure.kinds import with_kinds
 from replayer.report.claims import claim_notes
-from replayer.report.clients import client_notes, describe_clients, machines_of
+from replayer.report.clients import client_notes, describe_clients
 from replayer.report.document import Document, Incident
 from replayer.report.machines import describe_machines
 from replayer.report.replay import describe_traces
@@ -58,8 +59,7 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
         yield from _target(target)
     load = document.load
     yield "cache", f"{document.cache.asked}: {document.cache.procedure}"
-    kinds = kinds_in_words(document.user_kinds)
-    who = f"{format_count(load.users)}{f' ({kinds})' if kinds else ''}"
+    who = with_kinds(format_count(load.users), document.user_kinds)
     yield "users", f"{who}, {load.loop} loop: {load.pace}"
     yield "time", _time(document)
     plan = document.plan
@@ -68,7 +68,7 @@ def describe_run(document: Document) -> Iterator[tuple[str, str]]:
     for part in plan.parts:
         yield "a part only", part_in_words(part)
     yield "plan", f"{plan.scenario}, seed {plan.seed}, fingerprint {plan.fingerprint[:_SHORT]}"
-    yield "client", describe_machines(machines_of(document))
+    yield "client", describe_machines(machines_of(document.clients, document.machine))
     yield from describe_clients(document)
     if document.health is not None:
         yield "harness", _harness(document)

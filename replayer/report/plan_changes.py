@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from replayer.measure import RunRecord
-from replayer.measure.kinds import kinds_in_words
+from replayer.measure.kinds import with_kinds
 
 __all__ = ["plan_changes", "same_work", "users_of", "work_of"]
 
@@ -41,8 +41,7 @@ def work_of(record: RunRecord) -> str:
 
 def users_of(record: RunRecord) -> str:
     """Say how many users a run had, and which, where a locustfile brought some."""
-    kinds = kinds_in_words(record.run.user_kinds)
-    return f"{record.run.load.users}{f' ({kinds})' if kinds else ''}"
+    return with_kinds(str(record.run.load.users), record.run.user_kinds)
 
 
 def plan_changes(one: RunRecord, other: RunRecord) -> str:

@@ -2,12 +2,15 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 TINY = """\
 name: tiny
@@ -49,6 +52,16 @@ Process = subprocess.Popen[str]
 Until = Callable[[Callable[[], object]], None]
 
 
+IS_ROOT = os.geteuid() == 0
+ORDINARY = (
+    ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")
+    if IS_ROOT
+    else ()
+)
+"""What takes from root the right to look into any folder; nobody else has it."""
+needs_setpriv = pytest.mark.skipif(
+    IS_ROOT and shutil.which("setpriv") is None, reason="setpriv (util-linux) is missing"
+)
 PIPE_BYTES = 1 << 20
 """Room for what a page prints of all its runs: nobody reads it before the end; it would wait."""
 

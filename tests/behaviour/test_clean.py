@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 from replayer.engine import Sandbox
-from tests.behaviour.shell import Shell, Until
+from tests.behaviour.shell import ORDINARY, Shell, Until, needs_setpriv
 
-ORDINARY = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")
-"""What takes from root the right to look into any folder."""
 NAMESPACE = ("unshare", "--pid", "--fork", "--mount-proc")
 
 
@@ -47,9 +45,7 @@ def test_a_run_that_goes_on_in_another_pid_namespace_is_left_alone(
     assert (code, folder.exists()) == (0, False), said
 
 
-@pytest.mark.skipif(
-    os.geteuid() == 0 and shutil.which("setpriv") is None, reason="setpriv (util-linux) is missing"
-)
+@needs_setpriv
 @pytest.mark.parametrize("closed", ["the folder", "its marker", "the target", "the default target"])
 def test_what_may_not_be_looked_into_is_told_and_not_taken_for_nothing(
     shell: Shell, closed: str
@@ -62,8 +58,7 @@ def test_what_may_not_be_looked_into_is_told_and_not_taken_for_nothing(
     shut = run if closed in {"the folder", "its marker"} else target
     shut.chmod(0o400 if closed == "its marker" else 0)
     named = shell.home if closed == "the default target" else target
-    within = ORDINARY if os.geteuid() == 0 else ()
-    process = shell.start("clean", named, within=within)
+    process = shell.start("clean", named, within=ORDINARY)
     out, err = process.communicate(timeout=30)
     assert (process.returncode, out) == (3, ""), err
     assert err == f"replayer: {shut}: Permission denied\n"

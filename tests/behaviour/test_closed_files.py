@@ -1,13 +1,10 @@
 """Datasets whose modes keep an ordinary user from reading what was laid out."""
 
-import os
-import shutil
-
 import pytest
 
-from tests.behaviour.shell import Done, Shell
+from tests.behaviour.shell import IS_ROOT, Done, Shell, needs_setpriv
 
-ORDINARY = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+POWERLESS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
 """What takes from root all that makes it root, but its name."""
 
 CLOSED = """\
@@ -24,13 +21,11 @@ transactions:
 """
 UNREADABLE = "permission denied: cannot be read by this user"
 
-pytestmark = pytest.mark.skipif(
-    os.geteuid() == 0 and shutil.which("setpriv") is None, reason="setpriv (util-linux) is missing"
-)
+pytestmark = needs_setpriv
 
 
 def run(shell: Shell, *words: str) -> Done:
-    process = shell.start(*words, within=ORDINARY if os.geteuid() == 0 else ())
+    process = shell.start(*words, within=POWERLESS if IS_ROOT else ())
     out, err = process.communicate(timeout=60)
     return Done(process.returncode, out, err)
 

@@ -1,18 +1,14 @@
 """Paths that the system gives no answer about: behind a closed folder, or with too long a name."""
 
 import json
-import os
-import shutil
 from pathlib import Path
 
 import pytest
 
 from replayer.paths import ClosedPathError, UnaskablePathError, exists, is_file, is_folder, is_link
 from tests.behaviour.page import serve
-from tests.behaviour.shell import Shell
+from tests.behaviour.shell import ORDINARY, Shell, needs_setpriv
 
-ORDINARY = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-all")
-"""What takes from root the right to look into any folder."""
 LONG = "a" * 300
 
 COMMANDS = {
@@ -82,12 +78,9 @@ def refusals(shell: Shell, path: str, within: tuple[str, ...]) -> dict[str, str]
     return found
 
 
-@pytest.mark.skipif(
-    os.geteuid() == 0 and shutil.which("setpriv") is None, reason="setpriv (util-linux) is missing"
-)
+@needs_setpriv
 def test_what_may_not_be_looked_into_is_refused(shell: Shell, closed: Path) -> None:
-    within = ORDINARY if os.geteuid() == 0 else ()
-    for command, message in refusals(shell, f"{closed}/it", within).items():
+    for command, message in refusals(shell, f"{closed}/it", ORDINARY).items():
         assert message.endswith(": Permission denied"), (command, message)
         assert f"{closed}/it" in message, (command, message)
 
@@ -115,9 +108,7 @@ def test_a_path_leads_to_a_file_a_folder_or_nothing(tmp_path: Path) -> None:
     assert ClosedPathError.exit_code == 3
 
 
-@pytest.mark.skipif(
-    os.geteuid() == 0 and shutil.which("setpriv") is None, reason="setpriv (util-linux) is missing"
-)
+@needs_setpriv
 def test_the_page_shows_runs_beside_one_that_may_not_be_looked_into(
     shell: Shell, closed: Path
 ) -> None:
@@ -125,8 +116,9 @@ def test_the_page_shows_runs_beside_one_that_may_not_be_looked_into(
     done = shell.run("run", "tiny.yaml", "--target", shell.target(), "-o", runs / "mine")
     assert done.went_well, done.err
     closed.rename(runs / "another")
-    within = ORDINARY if os.geteuid() == 0 else ()
-    with serve(shell, "tiny.yaml", "--target", "mount=mount", "-o", "runs", within=within) as page:
+    with serve(
+        shell, "tiny.yaml", "--target", "mount=mount", "-o", "runs", within=ORDINARY
+    ) as page:
         listed = page.get("replayer/runs")
         assert ("mine" in listed, "another" in listed) == (True, False)
         for form in ("html", "md", "json"):

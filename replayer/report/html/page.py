@@ -7,8 +7,8 @@ load anything.
 from collections.abc import Iterator, Sequence
 from importlib import resources
 
-from replayer.measure import RunRecord, format_count, part_in_words
-from replayer.measure.kinds import kinds_in_words
+from replayer.measure import RunRecord, format_many, part_in_words
+from replayer.measure.kinds import with_kinds
 from replayer.report.charts import Markup, join, tag
 from replayer.report.comparing import Plans, compare
 from replayer.report.comparison import Comparison
@@ -106,10 +106,8 @@ def _header(names: str, materials: Sequence[Material], comparison: Comparison | 
 def _sentence(material: Material) -> str:
     document = material.document
     where = ", ".join(target.name for target in document.targets)
-    users = document.load.users
     parts = "".join(f"; {part_in_words(part)}" for part in document.plan.parts)
-    kinds = kinds_in_words(document.user_kinds)
-    who = f"{format_count(users)} user{'s' * (users != 1)}{f' ({kinds})' if kinds else ''}"
+    who = with_kinds(format_many(document.load.users, "user"), document.user_kinds)
     return f"{who} on {where}, {document.began}{parts}"
 
 

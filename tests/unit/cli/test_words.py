@@ -1,5 +1,6 @@
 """Command lines as they come from scripts: with variables that are not set."""
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -44,3 +45,20 @@ def test_a_value_below_zero_is_refused_as_a_value(
     assert f"must be whole seconds, such as 90, 90s, 5m or 1h20m, got '{value}'" in (
         capsys.readouterr().err
     )
+
+
+def test_a_program_that_calls_the_command_line_keeps_its_signals(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        assert main(["scenarios"]) == 0
+        assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        capsys.readouterr()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    handler = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("replayer.cli.scenarios.run", lambda _: signal.raise_signal(signal.SIGINT))
+    assert main(["scenarios"]) == 4
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert capsys.readouterr().err == "replayer: interrupted\n"
