@@ -28,6 +28,7 @@ __all__ = [
     "keep",
     "leave_now",
     "uninterrupted",
+    "was_interrupted",
 ]
 
 PASSED = frozenset(
@@ -45,6 +46,7 @@ ECHO_S = 0.3
 _hung: list[str] = []
 _code = [0]
 _heard_s: dict[int, float] = {}
+_raised = [False]
 _word: list[tuple[int, int, int]] = []
 """In a child: the keeper's process, the pipe by which it is told an exit code, and who may tell."""
 
@@ -88,7 +90,13 @@ def is_echo(number: int) -> bool:
 def interrupt(number: int, _frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, as Python does, but once for one wish: a signal handler."""
     if not is_echo(number):
+        _raised[0] = True
         raise KeyboardInterrupt
+
+
+def was_interrupted() -> bool:
+    """Whether ``interrupt`` has raised: in a callback of gevent's loop that goes unheard."""
+    return _raised[0]
 
 
 @contextmanager

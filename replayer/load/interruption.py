@@ -11,7 +11,7 @@ from enum import IntEnum
 from types import FrameType
 
 from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
-from replayer.keeper import interrupt, is_echo
+from replayer.keeper import interrupt, is_echo, was_interrupted
 
 __all__ = ["SIGNALS", "InterruptedRunError", "Interruption", "Level"]
 
@@ -56,9 +56,12 @@ class Interruption:
         self._on_urgent: list[Callable[[], None]] = []
 
     def watch(self) -> None:
-        """Take over the signals; they come in the main thread."""
+        """Take over the signals; they come in the main thread. A press before that counts."""
         for number in SIGNALS:
             signal.signal(number, self._handle)
+        if was_interrupted() and not self.presses:
+            self.presses = 1
+            self.ask()
 
     def unwatch(self) -> None:
         """Give the signals their usual meaning back."""
@@ -101,8 +104,12 @@ class Interruption:
         if came and not self._has_spared:
             self._has_spared = True
             say(GOES_ON)
-        self.has_abandoned = came > 1
+        self.has_abandoned |= came > 1
         return self.has_abandoned
+
+    def abandon_removal(self) -> None:
+        """Have the removal of folders end, as a second Ctrl-C does; of a master."""
+        self.has_abandoned = True
 
     def _note(self) -> None:
         if self.since_s is None:

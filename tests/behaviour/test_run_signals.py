@@ -176,7 +176,7 @@ def test_one_signal_to_the_whole_group_is_one_wish(shell: Shell, until: Until) -
     assert list(mount.iterdir()) == []
 
 
-@pytest.mark.parametrize("wait_s", [0.05, 0.2])
+@pytest.mark.parametrize("wait_s", [0.05, 0.2, 0.5, 0.75, 1.0])
 def test_a_signal_while_the_program_starts_ends_it_in_a_word(
     shell: Shell, until: Until, wait_s: float
 ) -> None:

@@ -3,9 +3,11 @@
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
+from replayer import keeper
 from replayer.load.interruption import SIGNALS, InterruptedRunError, Interruption, Level
 
 pytestmark = pytest.mark.usefixtures("each_press_counts")
@@ -43,6 +45,28 @@ def test_a_graceful_end_does_not_soften_one_at_once(interruption: Interruption) 
     for number in (signal.SIGINT, signal.SIGINT, signal.SIGTERM):
         os.kill(os.getpid(), number)
     assert interruption.level is Level.AT_ONCE
+
+
+def test_a_press_that_was_raised_and_went_unheard_counts(
+    interruption: Interruption, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "_raised", [False])
+    interruption.unwatch()
+    with suppress(KeyboardInterrupt):  # as a callback of gevent's loop has it
+        signal.raise_signal(signal.SIGINT)
+    interruption.watch()
+    interruption.watch()
+    assert (interruption.level, interruption.presses) == (Level.GRACEFUL, 1)
+    with pytest.raises(InterruptedRunError):
+        interruption.check("laying out")
+
+
+def test_a_removal_that_a_master_abandons_is_abandoned(interruption: Interruption) -> None:
+    said: list[str] = []
+    assert not interruption.abandons_removal(said.append)
+    interruption.abandon_removal()
+    assert interruption.abandons_removal(said.append)
+    assert (interruption.has_abandoned, said) == (True, [])
 
 
 def test_what_is_interrupted_is_named(interruption: Interruption) -> None:
