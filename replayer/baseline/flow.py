@@ -41,7 +41,7 @@ from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
 from replayer.load.results import Shown, say_interrupted, say_problems, show_results
 from replayer.load.schedule import default_rounds
-from replayer.load.targets import parse_targets
+from replayer.load.targets import parse_targets, refuse_aliases
 from replayer.measure import RunWarning, Segment, create_run_folder
 from replayer.measure.runfolder import writing_to
 from replayer.verdict import Names, check_names, parse_threshold
@@ -170,8 +170,7 @@ def run_baseline(order: Order) -> int:
     order.files.check()
     program = find_fio()
     grounds = _grounds(order)
-    for ground in grounds:
-        ground.check()
+    _look_at(grounds)
     files = scale_jobs(_jobs(order, grounds), order, grounds)
     for file in files:
         check_values(program, file)
@@ -280,6 +279,14 @@ def _end(baseline: _Baseline, order: Order, problems: Sequence[ReplayerError]) -
     if baseline.interrupted:
         say_interrupted(chronicle.folder)
     return shown.exit_code
+
+
+def _look_at(grounds: Sequence[Ground]) -> None:
+    for ground in grounds:
+        ground.check()
+    targets = [ground.target for ground in grounds if isinstance(ground, FolderGround)]
+    if len(targets) > 1:
+        ask(targets[0].paths[0], partial(refuse_aliases, targets))
 
 
 def _grounds(order: Order) -> tuple[Ground, ...]:

@@ -5,21 +5,14 @@ permitted; else every file synced and evicted. Warm: everything written out and 
 nothing, as laying out left it.
 """
 
-import os
-import subprocess
-from collections.abc import Sequence
-from contextlib import suppress
 from typing import Protocol
 
 from replayer.errors import ReplayerError
 from replayer.load.eviction import may_evict_machine
 from replayer.load.ground import Ground
 from replayer.load.options import CacheState
-from replayer.load.targets import MountError
 
-__all__ = ["Procedure", "choose_procedure", "refuse_idle_remount", "remount"]
-
-REMOUNT_LIMIT_S = 120  # chosen: NFS gives up on a dead server after about as long
+__all__ = ["Procedure", "choose_procedure", "refuse_idle_remount"]
 
 
 class Procedure(Protocol):
@@ -105,47 +98,3 @@ def refuse_idle_remount(state: CacheState, remount_command: str | None) -> None:
     if remount_command is not None and state != "cold":
         message = f"--remount-command is for cold caches, and here they are {state}"
         raise ReplayerError(message, hint="add --cache cold, or leave --remount-command out")
-
-
-def remount(command: str, grounds: Sequence[Ground]) -> None:
-    """Run the user's command for every mount point, with the run's folders closed meanwhile.
-
-    Raises:
-        MountError: The command failed.
-    """
-    for ground in grounds:
-        folders = ground.release()
-        try:
-            for path in ground.target.paths:
-                _run_command(command, str(path))
-        except MountError:
-            with suppress(ReplayerError):  # to be removed, if it is there
-                ground.open(folders)
-            raise
-        ground.open(folders)
-
-
-def _run_command(command: str, path: str) -> None:
-    environment = {**os.environ, "REPLAYER_PATH": path}
-    hint = "it must leave $REPLAYER_PATH mounted, and exit with 0"
-    try:
-        done = _in_shell(command, environment)
-    except subprocess.TimeoutExpired as error:
-        message = f"{path}: the remount command has not ended within {REMOUNT_LIMIT_S} s"
-        raise MountError(message, hint=hint) from error
-    if done.returncode:
-        last = (done.stderr or done.stdout).strip().rpartition("\n")[2]
-        message = f"{path}: the remount command failed with {done.returncode}: {last}"
-        raise MountError(message, hint=hint)
-
-
-def _in_shell(command: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(  # noqa: S602 - the user's own command, meant for a shell
-        command,
-        shell=True,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=REMOUNT_LIMIT_S,
-        check=False,
-    )

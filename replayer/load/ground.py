@@ -6,6 +6,7 @@ sandboxes.
 """
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -25,7 +26,7 @@ from replayer.load.targets import MountError, Target, explain, explain_reading
 from replayer.load.threads import call_within
 from replayer.load.whereabouts import Identity, Loss, find_loss, identify
 
-__all__ = ["Ground", "Works"]
+__all__ = ["AWAY", "HANGING", "Ground", "Works"]
 
 R = TypeVar("R")
 
@@ -37,6 +38,8 @@ NS_PER_S = 1_000_000_000
 LEAST_PATIENCE_S = 3.0  # chosen: a mount that is well answers by then, whatever its users may take
 Explain = Callable[[Path, OSError], ReplayerError]
 """Turns a failed call into a refusal."""
+HANGING, AWAY = "calls hang there", "its mount is gone"
+"""Why a folder is left where it is."""
 THREADS = 8  # chosen: hides a millisecond of latency, and does not drown one disk
 
 
@@ -70,6 +73,7 @@ class Ground:
         target: Where it lies.
         works: Plan, progress and interruption.
         sandboxes: The folder through each mount point; empty while the mount is taken away.
+        place: Where the folder is, through the first mount point; None: there is none.
         fresh: Whether it holds what the plan lays out, and nothing else.
         made_here: Whether this process made the folder, or stands in for a lost one that did.
         is_hanging: Whether a call on it was given up on: nothing more is asked of it.
@@ -78,6 +82,7 @@ class Ground:
     target: Target
     works: Works
     sandboxes: list[Sandbox] = field(default_factory=list)
+    place: str | None = None
     fresh: bool = False
     made_here: bool = False
     is_hanging: bool = False
@@ -236,6 +241,14 @@ class Ground:
         abandoned = partial(self.works.interruption.abandons_removal, self.works.progress.say)
         self._finish("removing", self.sandboxes[0].remove(THREADS), abandoned)
         self.sandboxes.clear()
+        self.place = None
+
+    def say_left(self, reason: str) -> list[str]:
+        """Return the line that names the folder to who must remove it; none where there is none."""
+        if self.place is None:
+            return []
+        command = f"replayer clean {shlex.quote(self.place)}"
+        return [f"left behind ({reason}): remove it with: {command}"]
 
     def find_loss(self) -> Loss | None:
         """Tell whether the folder, or its marker, was taken away; None: it is as it was made.
@@ -253,7 +266,7 @@ class Ground:
 
     def _remember(self) -> None:
         """Keep what tells the folder from another one of its name."""
-        path = self.sandboxes[0].path
+        self.place = path = self.sandboxes[0].path
         self._made = self._ask(Path(path), partial(identify, path))
 
     def _find(self, folder: Path, made_in: str) -> Sandbox:

@@ -5,22 +5,24 @@ Locust.
 """
 
 import os
+import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from replayer.engine import Engine
 from replayer.errors import ReplayerError
-from replayer.load.caches import Procedure, Remounted, choose_procedure, remount
+from replayer.load.caches import Procedure, Remounted, choose_procedure
 from replayer.load.chronicle import Chronicle, Ending
 from replayer.load.effects import changes_files
-from replayer.load.ground import Ground, Works
+from replayer.load.ground import AWAY, HANGING, Ground, Works
 from replayer.load.interruption import InterruptedRunError, Interruption, Level
 from replayer.load.marker import marker_note
 from replayer.load.options import Settings
 from replayer.load.progress import Progress
+from replayer.load.remounting import remount
 from replayer.load.replays import load_plan, make_event_log
 from replayer.load.schedule import Segment
 from replayer.load.targets import (
@@ -31,6 +33,7 @@ from replayer.load.targets import (
     check_target,
     explain,
     parse_targets,
+    refuse_aliases,
 )
 from replayer.load.threads import call_in_thread, call_within
 from replayer.load.workload import Workload
@@ -112,6 +115,7 @@ def check_targets(request: Request) -> None:
         _make_default_folder()
     for target in request.targets:
         check_in_time(target)
+    _look_in_time(request.targets[0], partial(refuse_aliases, request.targets))
 
 
 def check_in_time(target: Target) -> None:
@@ -120,8 +124,12 @@ def check_in_time(target: Target) -> None:
     Raises:
         ReplayerError: It cannot be used.
     """
+    _look_in_time(target, partial(check_target, target))
+
+
+def _look_in_time(target: Target, look: Callable[[], None]) -> None:
     try:
-        call_within(CHECK_S, partial(check_target, target), target.name)
+        call_within(CHECK_S, look, target.name)
     except TimeoutError as error:
         raise explain(target.paths[0], error) from error
 
@@ -217,7 +225,7 @@ def put_away(session: Session, *, hung: bool) -> Leavings:
             left.append(loss.remedy)
             ground.release()
         elif nowhere or ground.is_hanging:
-            left.extend(_left_behind(ground, "calls hang there"))
+            left.extend(ground.say_left(HANGING))
         elif settings.keep or settings.reuse:
             kept.append(_keep(session, ground))
         else:
@@ -268,7 +276,7 @@ def _abandon(
     chronicle.end(Ending("interrupted" if interrupted else "failed", failure=error))
     request.progress.close()
     for ground in grounds:
-        if ground.sandboxes and not request.settings.reuse:
+        if not request.settings.reuse:
             for line in _lines_of_abandoned(ground):
                 sys.stderr.write(f"{line}\n")
         elif ground.sandboxes:
@@ -287,12 +295,14 @@ def _keep(session: Session, ground: Ground) -> str:
         with suppress(ReplayerError):
             ground.fresh = False
             ground.lay_out()
-    return f"kept: use it again with --reuse {ground.target.name}={folders}"
+    return f"kept: use it again with --reuse {shlex.quote(f'{ground.target.name}={folders}')}"
 
 
 def _lines_of_abandoned(ground: Ground) -> list[str]:
     if ground.is_hanging:
-        return _left_behind(ground, "calls hang there")
+        return ground.say_left(HANGING)
+    if not ground.sandboxes:
+        return ground.say_left(AWAY)
     loss = ground.find_loss()
     return _remove(ground) if loss is None else [loss.remedy]
 
@@ -301,15 +311,8 @@ def _remove(ground: Ground) -> list[str]:
     try:
         ground.remove()
     except ReplayerError as error:
-        return _left_behind(ground, str(error))
+        return ground.say_left(str(error))
     return []
-
-
-def _left_behind(ground: Ground, reason: str) -> list[str]:
-    return [
-        f"left behind ({reason}): remove it with: replayer clean {sandbox.path}"
-        for sandbox in ground.sandboxes[:1]
-    ]
 
 
 def _is_default(settings: Settings) -> bool:

@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from unicodedata import category
@@ -26,6 +26,7 @@ __all__ = [
     "explain",
     "explain_reading",
     "parse_targets",
+    "refuse_aliases",
 ]
 
 DEFAULT_FOLDER = Path("replayer-data")
@@ -93,6 +94,8 @@ class Target:
 def parse_targets(words: Sequence[str]) -> tuple[Target, ...]:
     """Parse ``[NAME=]PATH[,PATH…]`` words; a target without a name is named after its first folder.
 
+    No target is looked at: its mount may hang (see check_target and refuse_aliases).
+
     Raises:
         TargetError: An empty name or path, a name that cannot be shown, or two targets of one name
             or place.
@@ -100,7 +103,7 @@ def parse_targets(words: Sequence[str]) -> tuple[Target, ...]:
     targets = _name_apart([_parse_target(word) for word in words])
     for target in targets:
         _refuse_unshowable(target)
-    _refuse_one_folder_twice(targets)
+    _refuse_one_place_twice(targets, str)
     doubled = [name for name, times in Counter(t.name for t in targets).items() if times > 1]
     if doubled:
         message = f"two targets are named {doubled[0]!r}"
@@ -117,6 +120,15 @@ def check_target(target: Target) -> None:
     """
     for path in target.paths:
         _check_folder(path)
+
+
+def refuse_aliases(targets: Sequence[Target]) -> None:
+    """Look where the targets' links lead: two of them to one place are refused.
+
+    Raises:
+        TargetError: Two do.
+    """
+    _refuse_one_place_twice(targets, os.path.realpath)
 
 
 def explain(path: Path, error: OSError) -> ReplayerError:
@@ -152,9 +164,6 @@ def _parse_target(word: str) -> Target:
     if not paths or (equals and not places) or places.count(",") >= len(paths):
         message = f"--target {word!r}: a path is missing"
         raise TargetError(message, hint="write [NAME=]PATH[,PATH…]")
-    if len({os.path.realpath(path) for path in paths}) < len(paths):
-        message = f"--target {word!r}: the same folder twice"
-        raise TargetError(message, hint="the paths of a target are different mount points")
     return Target(name, paths)
 
 
@@ -191,14 +200,19 @@ def _name_apart(targets: Sequence[Target]) -> tuple[Target, ...]:
     )
 
 
-def _refuse_one_folder_twice(targets: Sequence[Target]) -> None:
-    """Refuse targets that would be measured against themselves."""
+def _refuse_one_place_twice(targets: Sequence[Target], place_of: Callable[[Path], str]) -> None:
+    """Refuse targets, or mount points of one, that would be measured against themselves."""
     owners: dict[str, Target] = {}
     for target in targets:
         for path in target.paths:
-            owner = owners.setdefault(os.path.realpath(path), target)
-            if owner is not target:
-                message = f"{owner.name} and {target.name} are the same folder, {path}"
+            place = place_of(path)
+            if place not in owners:
+                owners[place] = target
+            elif owners[place] is target:
+                message = f"target {target.name}: the same folder twice, {path}"
+                raise TargetError(message, hint="the paths of a target are different mount points")
+            else:
+                message = f"{owners[place].name} and {target.name} are the same folder, {path}"
                 raise TargetError(message, hint="leave one of these targets out")
 
 

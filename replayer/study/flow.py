@@ -23,7 +23,7 @@ from replayer.errors import EXIT_BUG, EXIT_INCONCLUSIVE
 from replayer.keeper import follow
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
-from replayer.load.targets import check_target, parse_targets
+from replayer.load.targets import check_target, parse_targets, refuse_aliases
 from replayer.measure import format_time_ns
 from replayer.study.budget import Share, quick_budget
 from replayer.study.catalogue import load_study
@@ -127,9 +127,12 @@ def _check(order: Order) -> None:
         (file,) = load_jobs([job])
         if program is not None:
             check_values(program, file)
-    for target in parse_targets(order.targets):
+    targets = parse_targets(order.targets)
+    for target in targets:
         for path in target.paths:
             ask(path, partial(check_target, target))
+    if len(targets) > 1:
+        ask(targets[0].paths[0], partial(refuse_aliases, targets))
 
 
 def _new_folder() -> Path:

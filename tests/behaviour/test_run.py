@@ -224,20 +224,6 @@ def test_files_in_memory_are_said_to_be_never_cold(shell: Shell) -> None:
     assert "memory is in memory (tmpfs): its files are never cold" in told
 
 
-def test_a_remount_command_is_run_for_each_target_and_its_failure_ends_the_run(
-    shell: Shell,
-) -> None:
-    mount = shell.target()
-    words = ("run", "look.yaml", "--target", mount, "--cache", "cold")
-    done = shell.run(*words, "--remount-command", f'echo "$REPLAYER_PATH" >> {shell.home}/log')
-    assert done.went_well, done.err
-    assert (shell.home / "log").read_text() == f"{mount}\n"
-    failed = shell.run(*words, "--remount-command", "echo no such server >&2; exit 32")
-    assert failed.code == 3
-    assert "failed with 32: no such server" in failed.err
-    assert left_on(mount) == []
-
-
 def test_errors_of_transactions_are_counted_by_op_and_errno_in_locust_too(shell: Shell) -> None:
     done = shell.run(
         *("run", "look.yaml", "--json", "--csv", "locust"),

@@ -140,6 +140,8 @@ class Follower:
             self._part.interrupt()
         elif order["do"] == "cancel":
             self._interruption.ask()
+        elif order["do"] == "leave folders":
+            self._interruption.abandon_removal()
         elif order["do"] == "go":
             self._refuse(DismissedError(order["told"]))
         else:
@@ -298,7 +300,8 @@ class Follower:
         if part is not None:
             if not part.is_over:
                 part.abandon(InterruptedRunError(why))
-                part.remove_own()
+                for line in part.remove_own():
+                    self._say(line, always=True)
             part.release()
         self._runner.stop()
         self._runner.worker_state = STATE_INIT

@@ -132,7 +132,7 @@ class Leader:
         self._muster.release()
         for line in outcome.leavings:
             _say(line)
-        if outcome.left and not code:
+        if outcome.left and (not code or self._request.interruption.has_abandoned):
             code = EXIT_ENVIRONMENT
             _say(f"replayer: exit code {code}, as not everything could be removed")
         return code

@@ -63,6 +63,10 @@ class Minutes:
         """Hand on what is left."""
         self._merger.hand_on_all()
 
+    def say(self, text: str) -> None:
+        """Tell the user something."""
+        self._progress.say(text)
+
     def now_s(self) -> float:
         """Return the seconds since the run's begin."""
         return self.since_s(time.monotonic())

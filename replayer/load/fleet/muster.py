@@ -44,6 +44,7 @@ Others = Literal["go", "wait"]
 """What becomes of workers without a run: they go, or wait for the next one."""
 Taker = Callable[[Worker, News], None]
 Loss = Callable[[Worker], None]
+Say = Callable[[str], None]
 
 
 class Muster:
@@ -95,7 +96,7 @@ class Muster:
         runner.register_message(wire.ANSWER, self._hear_answer)
         runner.register_message(wire.NEWS, self._hear_news)
 
-    def gather(self, count: int, within_s: float, say: Callable[[str], None]) -> None:
+    def gather(self, count: int, within_s: float, say: Say) -> None:
         """Wait until so many workers are there.
 
         Args:
@@ -234,6 +235,25 @@ class Muster:
             if answer is not None and answer.get("error") is not None:
                 raise wire.unpack_error(answer["error"], str(worker))
         return {worker: answer["found"] for worker, answer in answers if answer is not None}
+
+    def order_removal(
+        self, worker: Worker, told: Mapping[str, object], say: Say, patience_s: float
+    ) -> list[Any]:
+        """Have one worker put the targets in order; a second signal meanwhile ends that.
+
+        Raises:
+            ReplayerError: It refused.
+        """
+        watch = gevent.spawn(self._pass_on_abandonment, worker, say)
+        try:
+            return self.order_all([worker], "put_away", told, patience_s)
+        finally:
+            watch.kill()
+
+    def _pass_on_abandonment(self, worker: Worker, say: Say) -> None:
+        while not self._interruption.abandons_removal(say):
+            gevent.sleep(POLL_S)
+        self.tell("leave folders", [worker])
 
     def tell(self, do: str, workers: Sequence[Worker] | None = None) -> None:
         """Tell workers something that they do not answer."""

@@ -1,6 +1,6 @@
 """How a run on several workers ended: everybody's last word, and the targets put in order."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -66,7 +66,7 @@ def gather_outcome(muster: Muster, minutes: Minutes) -> Outcome:
     for worker, said in found.items():
         if failure is None and said.get("error") is not None:
             failure = wire.unpack_error(said["error"], str(worker))
-    leavings = _put_away(muster, words)
+    leavings = _put_away(muster, words, minutes.say)
     clients = tuple(
         _client(worker, words.get(worker.number, {}), minutes) for worker in muster.workers
     )
@@ -93,7 +93,9 @@ def list_clients(muster: Muster, minutes: Minutes) -> tuple[Client, ...]:
     return tuple(client.model_copy(update={"status": "working"}) for client in found)
 
 
-def _put_away(muster: Muster, words: Mapping[int, Mapping[str, Any]]) -> Leavings:
+def _put_away(
+    muster: Muster, words: Mapping[int, Mapping[str, Any]], say: Callable[[str], None]
+) -> Leavings:
     hung = any(word.get("hung") for word in words.values())
     hanging = sorted({at for word in words.values() for at in word.get("hanging", ())})
     keeper = muster.keeper
@@ -103,7 +105,7 @@ def _put_away(muster: Muster, words: Mapping[int, Mapping[str, Any]]) -> Leaving
     found: list[Any] = []
     with suppress(ReplayerError):
         told = {"hung": hung, "hanging": hanging}
-        found = muster.order_all([keeper], "put_away", told, REMOVE_S)
+        found = muster.order_removal(keeper, told, say, REMOVE_S)
     if not found:
         line = f"{keeper} could not put the targets in order: see replayer clean"
         return Leavings((), (line,))

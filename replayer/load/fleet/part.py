@@ -15,7 +15,7 @@ from locust.runners import WorkerRunner
 
 from replayer.engine import Engine
 from replayer.errors import ReplayerError
-from replayer.load.caches import Remounted, choose_procedure, remount
+from replayer.load.caches import Remounted, choose_procedure
 from replayer.load.chronicle import Chronicle, Ending, describe_targets
 from replayer.load.effects import changes_files
 from replayer.load.fleet import wire
@@ -23,9 +23,10 @@ from replayer.load.fleet.dealing import seats_of
 from replayer.load.fleet.reporter import Reporter, Send
 from replayer.load.fleet.wire import State
 from replayer.load.fleet_options import is_forked
-from replayer.load.ground import Ground, Works
+from replayer.load.ground import AWAY, HANGING, Ground, Works
 from replayer.load.marker import marker_note
 from replayer.load.options import Keep, options_of
+from replayer.load.remounting import remount
 from replayer.load.replays import load_plan, read_results
 from replayer.load.schedule import Segment
 from replayer.load.session import (
@@ -126,7 +127,9 @@ class Part:
         """Make the run's folder on each target; returns what the folders are called."""
         needs = describe_plan(self.request.workload.plan)
         self._open_record(run)
-        note = marker_note(run, self.request.workload.plan.fingerprint, self._source)
+        note = marker_note(
+            run, self.request.workload.plan.fingerprint, self.request.workload.source
+        )
         for ground in self._grounds:
             if self.request.settings.reuse:
                 ground.take_over(note)
@@ -329,11 +332,11 @@ class Part:
         Returns:
             What is left, in lines.
         """
-        mine = [ground for ground in self._grounds if ground.made_here and ground.sandboxes]
-        well = [ground for ground in mine if not ground.is_hanging]
-        if not self._is_to_be_removed or (self.hung and len(well) == len(self._grounds)):
+        if not self._is_to_be_removed:
             return ()
-        return tuple(line for ground in well for line in _remove_patiently(ground))
+        hung = self.hung and not any(ground.is_hanging for ground in self._grounds)
+        mine = (ground for ground in self._grounds if ground.made_here)
+        return tuple(line for each in mine for line in _remove_patiently(each, hung=hung))
 
     @property
     def _is_to_be_removed(self) -> bool:
@@ -362,10 +365,6 @@ class Part:
         self._chronicle.begin(self.request.targets, self.request.rounds, self._procedure)
 
     @property
-    def _source(self) -> str:
-        return self.request.workload.source
-
-    @property
     def _record(self) -> Chronicle:
         assert self._chronicle is not None  # noqa: S101 - the master orders create or join first
         return self._chronicle
@@ -381,16 +380,19 @@ class Part:
         return self._session
 
 
-def _remove_patiently(ground: Ground) -> list[str]:
+def _remove_patiently(ground: Ground, *, hung: bool) -> list[str]:
+    if hung or ground.is_hanging:
+        return ground.say_left(HANGING)
+    if not ground.sandboxes:
+        return ground.say_left(AWAY)
     if (loss := ground.find_loss()) is not None:
         return [loss.remedy]
-    where = ground.sandboxes[0].path
-    for last in (False,) * REMOVALS + (True,):
+    for left in reversed(range(REMOVALS + 1)):
         try:
             ground.remove()
         except ReplayerError as error:
-            if last:
-                return [f"left behind ({error}): replayer clean {where} removes it"]
+            if not left:
+                return ground.say_left(str(error))
             gevent.sleep(AGAIN_S)
         else:
             break

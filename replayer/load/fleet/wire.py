@@ -29,7 +29,7 @@ __all__ = [
     "unpack_interval",
 ]
 
-PROTOCOL = 3
+PROTOCOL = 4
 """Raised when a worker of today would misunderstand a master of tomorrow."""
 
 HELLO = "replayer_hello"  # worker to master: I am here

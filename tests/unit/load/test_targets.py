@@ -1,6 +1,7 @@
 """Targets as the command line names them."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer.errors import ReplayerError
-from replayer.load.targets import MountError, TargetError, check_target, explain, parse_targets
+from replayer.load.targets import (
+    MountError,
+    TargetError,
+    check_target,
+    explain,
+    parse_targets,
+    refuse_aliases,
+)
 
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,10}", fullmatch=True)
 PATHS = st.from_regex(r"/[a-z]{1,8}(/[a-z]{1,8}){0,3}", fullmatch=True)
@@ -69,14 +77,34 @@ def test_two_targets_of_one_name_are_refused() -> None:
         parse_targets(["nfs=/a", "nfs=/b"])
 
 
-@pytest.mark.parametrize("other", ["b={0}/real/", "b={0}/link", "{0}/link", "b={0},{0}/real"])
-def test_one_folder_under_two_names_is_refused(tmp_path: Path, other: str) -> None:
-    (tmp_path / "real").mkdir()
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("b={0}/real/", "a and b are the same folder"),
+        ("b={0}/link", "a and b are the same folder"),
+        ("{0}/link", "a and link are the same folder"),
+        ("b={0},{0}/real", "a and b are the same folder"),
+        ("b={0},{0}/", "b: the same folder twice"),
+        ("b={0}/other,{0}/another", "b: the same folder twice"),
+    ],
+)
+def test_one_folder_under_two_names_is_refused(tmp_path: Path, word: str, message: str) -> None:
+    for name in ("real", "other"):
+        (tmp_path / name).mkdir()
     (tmp_path / "link").symlink_to("real")
-    name = "b" if "=" in other else "link"
-    with pytest.raises(TargetError, match=f"a and {name} are the same folder") as caught:
-        parse_targets([f"a={tmp_path}/real", other.format(tmp_path)])
+    (tmp_path / "another").symlink_to("other")
+    with pytest.raises(TargetError, match=message) as caught:
+        refuse_aliases(parse_targets([f"a={tmp_path}/real", word.format(tmp_path)]))
     assert caught.value.exit_code == 2
+
+
+def test_parsing_looks_at_no_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked: list[str] = []
+    with monkeypatch.context() as patched:
+        for name in ("lstat", "stat"):
+            patched.setattr(os, name, looked.append)
+        targets = parse_targets(["a=/mnt/one", "b=/mnt/other", "/mnt/third/"])
+    assert ([target.name for target in targets], looked) == (["a", "b", "third"], [])
 
 
 @pytest.mark.parametrize("path", ["/", "/dev", "/proc/self", "/sys/kernel", "/nowhere/at/all"])

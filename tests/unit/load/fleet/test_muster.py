@@ -11,7 +11,7 @@ import pytest
 from replayer.load.fleet import wire
 from replayer.load.fleet.distant import DistantBand, Policy
 from replayer.load.fleet.muster import LostWorkerError, Muster
-from replayer.load.interruption import Interruption
+from replayer.load.interruption import GOES_ON, Interruption
 
 if TYPE_CHECKING:
     from locust.runners import MasterRunner
@@ -27,6 +27,7 @@ class Post:
     def __init__(self) -> None:
         self._takers: dict[str, Callable[..., None]] = {}
         self.well = {"a", "b"}
+        self.orders: list[str] = []
         self.before_answers: Callable[[str], None] = lambda _name: None
 
     def register_message(self, kind: str, taker: Callable[..., None]) -> None:
@@ -36,6 +37,7 @@ class Post:
         return ord(name)
 
     def send_message(self, kind: str, data: dict[str, Any], client_id: str) -> None:
+        self.orders.append(data["do"])
         if kind == wire.ORDER and data["ticket"] and client_id in self.well:
             self.before_answers(client_id)
             self.come(wire.ANSWER, client_id, {"ticket": data["ticket"], "found": data["do"]})
@@ -74,9 +76,14 @@ def post() -> Post:
 
 
 @pytest.fixture
-def muster(post: Post, clock: Clock) -> Muster:
+def interruption() -> Interruption:
+    return Interruption()
+
+
+@pytest.fixture
+def muster(post: Post, clock: Clock, interruption: Interruption) -> Muster:
     del clock  # it is set before a muster looks at it
-    made = Muster(cast("MasterRunner", post), Interruption(), TIMEOUT_S)
+    made = Muster(cast("MasterRunner", post), interruption, TIMEOUT_S)
     for name in ("a", "b"):
         post.come(wire.HELLO, name, {"host": "here", "pid": ord(name)})
     made.gather(2, 1.0, print)
@@ -123,6 +130,28 @@ def test_silence_is_borne_where_an_order_holds_the_interpreter_only(
     first, second = muster.workers
     answered = [first] if lost else [first, second]
     assert list(muster.ask(muster.living, order)) == answered
+
+
+def test_a_second_signal_while_a_worker_removes_has_it_leave_the_folders(
+    muster: Muster, post: Post, interruption: Interruption
+) -> None:
+    said: list[str] = []
+
+    def press_twice() -> None:
+        gevent.sleep(0.1)
+        interruption.presses += 1
+        gevent.sleep(0.2)
+        assert "leave folders" not in post.orders, "one of them lets the removal go on"
+        interruption.presses += 1
+        while "leave folders" not in post.orders:
+            gevent.sleep(0.01)
+        post.come(wire.ANSWER, "a", {"ticket": 1, "found": "what is left"})
+
+    post.well.clear()
+    presses = gevent.spawn(press_twice)
+    assert muster.order_removal(muster.workers[0], {}, said.append, 60.0) == ["what is left"]
+    presses.get()
+    assert said == [GOES_ON]
 
 
 def test_one_that_has_found_a_lost_workers_folders_is_its_heir(

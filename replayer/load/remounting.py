@@ -1,0 +1,103 @@
+"""The user's own command that remounts a target, and what becomes of the run's folder meanwhile."""
+
+import os
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import IO
+
+import gevent
+
+from replayer.errors import ReplayerError
+from replayer.keeper import give_up_on
+from replayer.load.ground import Ground
+from replayer.load.interruption import Interruption
+from replayer.load.targets import MountError
+
+__all__ = ["remount"]
+
+LIMIT_S = 120.0  # chosen: NFS gives up on a dead server after about as long
+KILLED_S = 5.0  # chosen: one that cannot be killed by then waits in the kernel
+POLL_S = 0.02
+LAST_BYTES = 4096
+HINT = "it must leave $REPLAYER_PATH mounted, and exit with 0"
+
+
+def remount(command: str, grounds: Sequence[Ground]) -> None:
+    """Run the user's command for every mount point, with the run's folders closed meanwhile.
+
+    Raises:
+        ReplayerError: The command failed or took too long, or the user wishes an end.
+    """
+    for ground in grounds:
+        folders = ground.release()
+        try:
+            for path in ground.target.paths:
+                _run_command(command, str(path), ground.works.interruption)
+        except BaseException:
+            with suppress(ReplayerError):  # to be removed, if it is there
+                ground.open(folders)
+            raise
+        ground.open(folders)
+
+
+def _run_command(command: str, path: str, interruption: Interruption) -> None:
+    # Into a file: a pipe would be held open by whatever the command leaves behind.
+    with tempfile.TemporaryFile() as said:
+        code = _wait(_start(command, path, said), path, interruption)
+        if code:
+            message = f"{path}: the remount command failed with {code}: {_last_line(said)}"
+            raise MountError(message, hint=HINT)
+
+
+def _start(command: str, path: str, said: IO[bytes]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S602 - the user's own command, meant for a shell
+        command,
+        shell=True,
+        env={**os.environ, "REPLAYER_PATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=said,
+        stderr=said,
+        start_new_session=True,  # to be ended with all that it has started
+    )
+
+
+def _wait(process: subprocess.Popen[bytes], path: str, interruption: Interruption) -> int:
+    """Wait for a command, and return its exit code.
+
+    Raises:
+        InterruptedRunError: The user wishes an end.
+        MountError: It has not ended in time.
+    """
+    end_s = time.monotonic() + LIMIT_S
+    try:
+        while (code := process.poll()) is None:
+            interruption.check(f"waiting for the remount command of {path}")
+            if time.monotonic() > end_s:
+                message = f"{path}: the remount command has not ended within {LIMIT_S:g} s"
+                raise MountError(message, hint=HINT)
+            gevent.sleep(POLL_S)
+    finally:
+        _end(process, path)
+    return code
+
+
+def _end(process: subprocess.Popen[bytes], path: str) -> None:
+    """Kill a command that goes on, with what it has started in its session."""
+    if process.poll() is not None:
+        return
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    end_s = time.monotonic() + KILLED_S
+    while process.poll() is None and time.monotonic() < end_s:
+        gevent.sleep(POLL_S)
+    if process.poll() is None:
+        give_up_on(path)
+
+
+def _last_line(said: IO[bytes]) -> str:
+    said.seek(max(0, said.seek(0, os.SEEK_END) - LAST_BYTES))
+    return said.read().decode(errors="replace").strip().rpartition("\n")[2]
