@@ -72,7 +72,7 @@ class _Baseline:
     stop_timeout_s: float
     gauge: Gauge = field(default_factory=Gauge)
     warnings: list[RunWarning] = field(default_factory=list)
-    hung: int = 0
+    given_up: int = 0
     turns: int = 0
     interrupted: bool = False
     refused: ReplayerError | None = None
@@ -82,7 +82,7 @@ class _Baseline:
         for number in range(self.rounds):
             for file in self.files:
                 for index, ground in enumerate(self.grounds):
-                    if self.interruption.level > Level.NONE or self.hung:
+                    if self.interruption.level > Level.NONE or self.given_up:
                         return
                     self._turn(Segment(index, number, "measured"), file, ground)
 
@@ -113,7 +113,7 @@ class _Baseline:
         if ending.failure is not None:
             raise ending.failure
         self.turns += 1
-        if not ending.hung:
+        if not ending.given_up:
             kept = self.chronicle.folder.path / "fio" / stem
             ask(folder, partial(_keep_logs, folder, kept))
             ground.clear(self.interruption)
@@ -150,10 +150,11 @@ class _Baseline:
             outcome = errno.errorcode.get(number, "EIO")
             self._warn(f"{ground.name}: job {name} failed with {outcome}", "see events.jsonl")
         if ending.overdue:
-            message = f"{ground.name}: fio did not end in time and was stopped"
+            killed = ", then killed: its last I/Os are in no figure" if ending.given_up else ""
+            message = f"{ground.name}: fio did not end in time and was stopped{killed}"
             self._warn(message, "a call may hang there: see whether the mount still answers")
+        self.given_up += ending.given_up
         if ending.hung:
-            self.hung += 1
             ground.is_hanging = True
             self._warn(f"{ground.name}: fio hangs in the kernel and was left behind", "")
 
@@ -235,7 +236,7 @@ def _conclude(baseline: _Baseline, problems: Sequence[ReplayerError]) -> None:
     baseline.interrupted = baseline.interruption.level > Level.NONE
     baseline.refused = baseline.chronicle.end(
         "failed" if failure else "interrupted" if baseline.interrupted else "finished",
-        baseline.gauge.health(baseline.hung),
+        baseline.gauge.health(baseline.given_up),
         failure,
         baseline.warnings,
     )

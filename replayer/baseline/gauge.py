@@ -77,7 +77,7 @@ class Gauge:
         """Return the sum as the run folder keeps it.
 
         Args:
-            given_up: Jobs that hung and were left behind.
+            given_up: Processes of jobs that hung and were killed or left behind.
         """
         capacity_s = self._wall_s * len(os.sched_getaffinity(0))
         return Health(

@@ -55,6 +55,8 @@ class Ending:
         errors: By job: the errno that ended it, or that it went on after.
         hung: Whether processes were left behind in the kernel.
         overdue: Whether it was ended for taking too long.
+        given_up: Processes that took too long and did not end when they were asked to: their last
+            I/Os are in no figure.
         steady: By job: what fio says of its steady state.
         failure: Why it could not run the jobs at all; None if it could.
     """
@@ -64,6 +66,7 @@ class Ending:
     steady: dict[str, Mapping[str, Any]]
     hung: bool
     overdue: bool
+    given_up: int
     failure: FioError | None = None
 
 
@@ -149,7 +152,7 @@ def play_turn(launch: Launch, file: JobFile, watch: Watch, kept: Path) -> Ending
     gone = turn.end()
     final = turn.finish(kept)
     watch.gauge.close()
-    ending = _ending(turn.process, final, hung=not gone, overdue=turn.patience.is_over())
+    ending = _ending(turn, final, hung=not gone)
     if watch.interruption.level is Level.NONE and gone:
         events = kept.parent.parent / "events.jsonl"
         return replace(ending, failure=_failure(turn, final, ending, events))
@@ -166,6 +169,8 @@ class _Turn:
         self._watch = watch
         self._processes = {section.name: processes(section) for section in file.sections}
         self._last: str | None = None
+        self.overdue = False
+        self.killed = 0
 
     def follow(self) -> None:
         """Record what comes until fio has ended, or has not in the time after being asked to."""
@@ -183,6 +188,7 @@ class _Turn:
                 if interruption.presses > presses or waited_s > self._watch.stop_timeout_s:
                     return
             elif interruption.level > Level.NONE or self.patience.is_over():
+                self.overdue = interruption.level is Level.NONE
                 asked_at, presses = time.monotonic(), interruption.presses
                 self.process.stop()
             time.sleep(POLL_S)
@@ -191,7 +197,7 @@ class _Turn:
         """Kill fio unless it has ended; return whether it is gone."""
         if self.process.ended() is not None:
             return True
-        self.process.kill()
+        self.killed = self.process.kill()
         deadline = time.monotonic() + KILL_S
         while self.process.ended() is None and time.monotonic() < deadline:
             time.sleep(POLL_S)
@@ -222,14 +228,16 @@ class _Turn:
         self._watch.show(gains, left_s)
 
 
-def _ending(process: FioProcess, final: Snapshot | None, *, hung: bool, overdue: bool) -> Ending:
+def _ending(turn: _Turn, final: Snapshot | None, *, hung: bool) -> Ending:
     jobs = () if final is None else final.jobs
     return Ending(
-        messages=tuple(text for text in process.messages if not _QUIET.search(text)),
+        messages=tuple(text for text in turn.process.messages if not _QUIET.search(text)),
         errors={job.name: job.error for job in jobs if job.error or job.errors},
         steady={job.name: job.steady for job in jobs if job.steady},
         hung=hung,
-        overdue=overdue,
+        overdue=turn.overdue,
+        # Whom a user's second Ctrl-C killed may only have been slow.
+        given_up=turn.killed if hung or turn.overdue else 0,
     )
 
 

@@ -175,8 +175,7 @@ def _warnings(
             kind="users given up",
             message=f"{health.users_given_up} of {load.users} users hung in a call and were "
             f"given up",
-            hint="events.jsonl names the calls and paths (kind stall); see whether the mount "
-            "still answers",
+            hint=f"{_NAMED.get(load.order, '')}see whether the mount still answers",
         )
     if health.stood_still_ns:
         yield RunWarning(
@@ -217,6 +216,10 @@ def _warnings(
             hint="the figures here hold them all; only Locust's own statistics and exporters "
             "miss them",
         )
+
+
+_NAMED = {"together": "events.jsonl names the calls and paths (kind stall); "}
+"""What fio waits for nobody knows."""
 
 
 def _own_cost(health: Health) -> Iterator[RunWarning]:

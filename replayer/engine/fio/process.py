@@ -95,12 +95,14 @@ class FioProcess:
         with suppress(ProcessLookupError):
             self._process.send_signal(signal.SIGINT)
 
-    def kill(self) -> None:
-        """End it and its jobs at once."""
-        # Its jobs lead sessions of their own (setsid in fio's thread_main).
-        for pid in (self.pid, *children_of(self.pid)):
+    def kill(self) -> int:
+        """End it and its jobs at once; return how many processes did its I/Os, at least."""
+        # Its jobs lead sessions of their own (setsid in fio's thread_main), or are its threads.
+        jobs = children_of(self.pid)
+        for pid in (self.pid, *jobs):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        return max(len(jobs), 1)
 
     def _read_output(self) -> None:
         stream = self._process.stdout
