@@ -1,11 +1,12 @@
 """What a threshold on a number is held against: how many of its subject ended, and how."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from replayer.measure import Performance, TargetSummary, TransactionSummary
-from replayer.verdict.threshold import Threshold
+from replayer.measure import OutcomeSummary, Performance, TargetSummary, TransactionSummary
+from replayer.verdict.threshold import Subject, Threshold
 
-__all__ = ["Counted", "count_subject", "find_transaction"]
+__all__ = ["Counted", "count_subject", "find_transaction", "outcomes_of"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,7 @@ def count_subject(threshold: Threshold, target: TargetSummary) -> Counted | None
     """Return what there is of a subject; None: there is no such subject."""
     subject = threshold.subject
     if subject is None:
-        return _everything(target)
+        return _rest(target, threshold.beside) if threshold.beside else _everything(target)
     transaction = find_transaction(target, subject.name)
     if subject.op is not None:
         ops = transaction.ops if transaction is not None else ()
@@ -73,6 +74,58 @@ def _everything(target: TargetSummary) -> Counted:
         failed=sum(found.errors for found in tries),
         rates={name: total / seconds if seconds > 0 else None for name, total in totals.items()},
     )
+
+
+def _rest(target: TargetSummary, beside: tuple[Subject, ...]) -> Counted | None:
+    """Count what other thresholds do not name; None: there is nothing of the kind.
+
+    A transaction in which a named call failed has failed by others, too, as far as their calls say.
+    """
+    tries = failed = calls = 0
+    for found in target.overall.transactions:
+        if Subject(found.name) in beside:
+            continue
+        others = [op for op in found.ops if not _is_named(target, beside, found.name, op.op)]
+        own = sum(op.errors for op in others)
+        is_excused = own < sum(op.errors for op in found.ops)
+        tries += found.count
+        failed += min(own, found.errors) if is_excused else found.errors
+        calls += own
+    for op in target.overall.outside:
+        if not _is_named(target, beside, None, op.op):
+            tries, failed, calls = tries + op.count, failed + op.errors, calls + op.errors
+    return Counted(tries, max(failed, calls), tries, failed, {}) if tries or calls else None
+
+
+def _is_named(
+    target: TargetSummary, beside: tuple[Subject, ...], transaction: str | None, op: str
+) -> bool:
+    """Whether one of the subjects is an op in a transaction, or outside of any (None)."""
+    if Subject(op) in beside and find_transaction(target, op) is None:
+        return True
+    return transaction is not None and Subject(transaction, op) in beside
+
+
+def outcomes_of(threshold: Threshold, target: TargetSummary) -> Iterator[OutcomeSummary]:
+    """Yield how the calls ended that a threshold is about."""
+    for op in _calls(threshold, target):
+        yield from op.outcomes
+
+
+def _calls(threshold: Threshold, target: TargetSummary) -> Iterator[Performance]:
+    subject, beside = threshold.subject, threshold.beside
+    if subject is not None:
+        transaction = find_transaction(target, subject.name)
+        ops = target.overall.ops if transaction is None else transaction.ops
+        wanted = subject.name if transaction is None else subject.op
+        yield from (op for op in ops if wanted in {None, op.op})
+        return
+    for found in target.overall.transactions:
+        if Subject(found.name) not in beside:
+            named = (op for op in found.ops if not _is_named(target, beside, found.name, op.op))
+            yield from named
+    outside = target.overall.outside
+    yield from (op for op in outside if not _is_named(target, beside, None, op.op))
 
 
 def find_transaction(target: TargetSummary, name: str) -> TransactionSummary | None:

@@ -15,7 +15,6 @@ from replayer.measure import (
     Frozen,
     Of,
     Outcome,
-    OutcomeSummary,
     RunRecord,
     Summary,
     TargetSummary,
@@ -31,7 +30,7 @@ from replayer.measure import (
     samples_of,
 )
 from replayer.verdict.breakage import breakages_among, say_breakages
-from replayer.verdict.counts import count_subject, find_transaction
+from replayer.verdict.counts import count_subject, find_transaction, outcomes_of
 from replayer.verdict.reasons import find_reasons
 from replayer.verdict.threshold import AS_RECORDED, DEFAULT, Threshold, Unit, parse_threshold
 
@@ -74,10 +73,10 @@ def judge(record: RunRecord, summary: Summary) -> Verdict:
     """
     thresholds = [parse_threshold(stated.text, stated.source) for stated in record.run.thresholds]
     pairs = [
-        (threshold, target)
+        (own, target)
         for threshold in thresholds
         for target in summary.targets
-        if _is_about(threshold, target, thresholds)
+        for own in _narrowed(threshold, target, thresholds)
     ]
     limits = tuple(_judge(threshold, record, target) for threshold, target in pairs)
     proofs = (*_order(record), *_verified(record), *_tasks(record))
@@ -102,14 +101,31 @@ def judge(record: RunRecord, summary: Summary) -> Verdict:
     )
 
 
-def _is_about(threshold: Threshold, target: TargetSummary, thresholds: Sequence[Threshold]) -> bool:
-    """Whether a threshold is judged on a target; one that nobody wrote yields to one that is."""
-    added = threshold.source in {DEFAULT, AS_RECORDED}
-    if added and any(
-        each.metric.kind == "errors" and each.target == target.name for each in thresholds
-    ):
-        return False
-    return threshold.target in {None, target.name}
+def _narrowed(
+    threshold: Threshold, target: TargetSummary, thresholds: Sequence[Threshold]
+) -> Iterator[Threshold]:
+    """Yield what of a threshold is judged on a target: all of it, some or nothing.
+
+    One that nobody wrote is about what no other one on errors names.
+    """
+    if threshold.target not in {None, target.name}:
+        return
+    stated = [
+        each.subject
+        for each in thresholds
+        if each.metric.kind == "errors"
+        and each.source not in _ADDED
+        and each.target in {None, target.name}
+    ]
+    if threshold.source not in _ADDED or not stated:
+        yield threshold
+    elif None not in stated:
+        rest = replace(threshold, beside=tuple(each for each in stated if each is not None))
+        if count_subject(rest, target) is not None:
+            yield rest
+
+
+_ADDED = {DEFAULT, AS_RECORDED}
 
 
 def _order(record: RunRecord) -> Iterator[Judgement]:
@@ -208,6 +224,8 @@ def _judge(threshold: Threshold, record: RunRecord, target: TargetSummary) -> Ju
     measured, missing = _measure(threshold, record, target)
     outcome = _outcome(threshold, record, measured)
     says = missing if measured is None else _FORMATS[threshold.unit](measured)
+    if threshold.beside:
+        says += f", of all but {' and '.join(map(str, threshold.beside))}"
     excuse = (_part(record) or _lag(threshold, record, target)) if outcome == "fail" else None
     if excuse is not None:
         outcome, says = "inconclusive", f"{says}: missed {excuse}"
@@ -286,22 +304,9 @@ def _breaks(threshold: Threshold, target: TargetSummary) -> bool:
     found = count_subject(threshold, target) if threshold.metric.kind == "errors" else None
     if found is None:
         return False
-    broken = breakages_among(_outcomes(threshold, target)).total()
+    broken = breakages_among(outcomes_of(threshold, target)).total()
     measured = broken / found.tries if threshold.unit == "share" else broken
     return broken > 0 and not _COMPARES[threshold.comparison](measured, threshold.limit)
-
-
-def _outcomes(threshold: Threshold, target: TargetSummary) -> Iterator[OutcomeSummary]:
-    """Yield how the calls ended that a threshold is about."""
-    subject = threshold.subject
-    ops = target.overall.ops
-    if subject is not None:
-        transaction = find_transaction(target, subject.name)
-        ops = ops if transaction is None else transaction.ops
-        wanted = subject.name if transaction is None else subject.op
-        ops = tuple(op for op in ops if wanted in {None, op.op})
-    for op in ops:
-        yield from op.outcomes
 
 
 def _time(

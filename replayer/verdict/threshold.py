@@ -106,6 +106,7 @@ class Threshold:
         comparison: How.
         limit: In nanoseconds, per second, bytes per second, a count, or a share of 1.
         unit: Which of these.
+        beside: What other thresholds are about and this one is not, where nobody wrote it.
     """
 
     text: str
@@ -116,6 +117,7 @@ class Threshold:
     comparison: Comparison
     limit: float
     unit: Unit
+    beside: tuple[Subject, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -157,9 +159,9 @@ def parse_threshold(text: str, source: str) -> Threshold:
 def with_default(
     given: Iterable[tuple[str, str]], source: str = DEFAULT
 ) -> tuple[tuple[str, str], ...]:
-    """Add to thresholds that there are no errors, unless one of them is about errors.
+    """Add to thresholds that there are no errors, unless one of them is about all errors.
 
-    One for a single target is judged there instead of the added one.
+    The added one is judged on what no other one about errors names: a target, a transaction, an op.
 
     Args:
         given: Texts, and where each was written.
@@ -170,7 +172,8 @@ def with_default(
     """
     stated = tuple(given)
     parsed = [parse_threshold(*each) for each in stated]
-    if any(each.metric.kind == "errors" and each.target is None for each in parsed):
+    errors = [each for each in parsed if each.metric.kind == "errors"]
+    if any(each.target is None and each.subject is None for each in errors):
         return stated
     return (*stated, (NO_ERRORS, source))
 

@@ -134,11 +134,12 @@ def test_names_that_a_run_has_pass() -> None:
         ([], True),
         (["page_view.p95 < 1s"], True),
         (["errors < 5%"], False),
-        (["login.errors == 3"], False),
+        (["login.errors == 3"], True),
         (["nfs:errors < 5%"], True),
+        (["nfs:errors < 5%", "errors < 1%"], False),
     ],
 )
-def test_no_errors_is_the_default_where_no_threshold_is_about_errors(
+def test_no_errors_is_the_default_where_no_threshold_is_about_all_errors(
     given: list[str], *, added: bool
 ) -> None:
     stated = [(text, "--threshold") for text in given]
