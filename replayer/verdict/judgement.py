@@ -290,12 +290,14 @@ def _measure(
     found = count_subject(threshold, target)
     if found is None:
         return None, f"no {threshold.subject} was measured on {target.name}"
-    is_of_errors = threshold.metric.kind == "errors"
-    if not (found.tries if is_of_errors else found.count):
+    is_share = threshold.unit == "share"
+    if threshold.metric.kind == "errors":
+        # Calls may have failed in transactions that have not ended.
+        if not found.tries and (is_share or not found.errors):
+            return None, "nothing was measured"
+        return (found.failed / found.tries if is_share else float(found.errors)), ""
+    if not found.count:
         return None, "nothing was measured"
-    if is_of_errors:
-        share = threshold.unit == "share"
-        return (found.failed / found.tries if share else float(found.errors)), ""
     return found.rates[threshold.metric.kind], "no time was measured"
 
 
@@ -305,7 +307,10 @@ def _breaks(threshold: Threshold, target: TargetSummary) -> bool:
     if found is None:
         return False
     broken = breakages_among(outcomes_of(threshold, target)).total()
-    measured = broken / found.tries if threshold.unit == "share" else broken
+    measured: float = broken
+    if threshold.unit == "share":
+        # A try fails once, however many of its calls broke. Where none has ended, all broke.
+        measured = min(broken, found.failed) / found.tries if found.tries else 1.0
     return broken > 0 and not _COMPARES[threshold.comparison](measured, threshold.limit)
 
 

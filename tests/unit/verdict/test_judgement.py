@@ -310,6 +310,36 @@ def test_a_target_that_broke_counts_where_it_misses_a_limit(
     assert (verdict.exit_code, bool(verdict.reasons)) == (code, code == 3)
 
 
+@pytest.mark.parametrize(
+    ("threshold", "outcome", "says", "code"),
+    [
+        ("errors < 1%", "inconclusive", "nothing was measured", 3),
+        ("errors <= 100%", "inconclusive", "nothing was measured", 4),
+        ("page.errors < 1%", "inconclusive", "nothing was measured", 3),
+        ("errors == 0", "fail", "3", 3),
+        ("errors < 5", "pass", "3", 4),
+    ],
+)
+def test_a_target_may_break_before_any_transaction_has_ended(
+    tmp_path: Path, threshold: str, outcome: str, says: str, code: int
+) -> None:
+    writer = RunWriter(tmp_path)
+    writer.record("0/0/measured/page/transaction/cancelled/expected", [1000])
+    writer.record("0/0/measured/page/open/ok/expected", [1000] * 20)
+    writer.record("0/0/measured/page/write/ENOSPC/unexpected", [1000] * 3)
+    verdict = judged(writer, threshold)
+    (found,) = verdict.judgements
+    assert (found.outcome, found.says, verdict.exit_code) == (outcome, says, code)
+
+
+def test_calls_that_broke_in_one_transaction_are_one_try_of_a_share(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [1000] * 19)
+    writer.record("0/0/measured/page/transaction/failed/unexpected", [1000])
+    writer.record("0/0/measured/page/write/EIO/unexpected", [1000] * 9)
+    verdict = judged(writer, "errors < 10%")
+    assert (verdict.outcome, verdict.exit_code, verdict.reasons) == ("pass", 0, ())
+
+
 def test_errors_of_a_program_are_no_breakage(tmp_path: Path) -> None:
     verdict = judged(broken(tmp_path, "EEXIST"), "errors == 0")
     assert (verdict.exit_code, verdict.reasons) == (1, ())
