@@ -145,12 +145,19 @@ def play_turn(launch: Launch, file: JobFile, watch: Watch, kept: Path) -> Ending
         file: What it runs.
         watch: Who looks on.
         kept: Where fio's last document is kept, in the run folder.
+
+    Raises:
+        ReplayerError: What it prints cannot be read, or not be kept; it has ended then, too.
     """
     watch.gauge.open()
     turn = _Turn(FioProcess(launch), file, watch)
-    turn.follow()
-    gone = turn.end()
-    final = turn.finish(kept)
+    try:
+        turn.follow()
+        gone = turn.end()
+        final = turn.finish(kept)
+    except BaseException:
+        turn.end()  # it must not go on where its files are removed next
+        raise
     watch.gauge.close()
     ending = _ending(turn, final, hung=not gone)
     if watch.interruption.level is Level.NONE and gone:
@@ -209,7 +216,7 @@ class _Turn:
             self._last = text
         if self._last is None:
             return None
-        final = parse_snapshot(self._last)
+        final = self._parsed(self._last)
         self._tell(self._watch.recorder.finish(final), None)
         with writing_to(kept.parent.parent):
             kept.parent.mkdir(exist_ok=True)
@@ -218,10 +225,18 @@ class _Turn:
 
     def _take(self, text: str) -> None:
         self._last = text
-        gains = self._watch.recorder.take(parse_snapshot(text))
+        gains = self._watch.recorder.take(self._parsed(text))
         self.patience.note(gains)
         self._watch.gauge.look(self.process.pid)
         self._tell(gains, self.patience.left_s)
+
+    def _parsed(self, text: str) -> Snapshot:
+        try:
+            return parse_snapshot(text)
+        except ValueError as error:
+            message = f"{self.source}: fio printed what no results are made of: {error}"
+            hint = "is the fio of your PATH the real one? what it measured until then is kept"
+            raise FioError(message, hint=hint) from error
 
     def _tell(self, gains: list[Gain], left_s: float | None) -> None:
         self._watch.gauge.add(gains, self._processes)

@@ -1,13 +1,22 @@
-"""What becomes of a job of fio whose I/O never comes back, as on a mount that stops answering."""
+"""What becomes of an fio that does not end by itself: it hangs, or its results cannot be kept."""
 
 import json
 import os
 import shutil
 import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from replayer import measure
+from replayer.baseline import turn
+from replayer.baseline.gauge import Gauge
+from replayer.engine import fio
+from replayer.errors import ReplayerError
+from replayer.load.interruption import Interruption
 from tests.behaviour.shell import Shell, Until
 from tests.behaviour.test_baseline import folder_of, has_measured, parent_of, still_running
 
@@ -20,7 +29,7 @@ turn.LATE_S = 1.0
 raise SystemExit(main())
 """
 """The program, but that it does not wait for two minutes."""
-JOBS = "[a]\nioengine=psync\nrw=write\nbs=4k\nsize=1m\nruntime=2\ntime_based\nnumjobs=2\n"
+JOBS = "[hangs]\nioengine=psync\nrw=write\nbs=4k\nsize=1m\nruntime=2\ntime_based\nnumjobs=2\n"
 
 
 def jobs_of(mount: Path) -> list[int]:
@@ -35,7 +44,7 @@ def test_a_job_that_had_to_be_killed_as_it_did_not_end_leaves_the_run_unproven(
     (shell.home / "own.fio").write_text(JOBS)
     words = ("--target", f"a={mount}", "--target", f"b={other}", "--stop-timeout=1s", "--json")
     process = shell.start("baseline", "own.fio", *words, program=("-c", IMPATIENT))
-    until(lambda: has_measured(shell, "a"))
+    until(lambda: has_measured(shell, "hangs"))
     job, _ = jobs_of(mount)
     os.kill(job, signal.SIGSTOP)  # it makes no headway, whatever it is asked to do
     out, err = process.communicate(timeout=60)
@@ -65,3 +74,56 @@ def test_a_job_that_is_late_and_ends_when_it_is_asked_to_is_told_of_and_judged(
     messages = [each["message"] for each in document["warnings"]]
     assert "mount: fio did not end in time and was stopped" in messages
     assert "hung in a call" not in done.out
+
+
+@pytest.fixture
+def small(shell: Shell) -> Iterator[Path]:
+    """A file system with room for little."""
+    path = shell.target("small")
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", path], check=False)
+    if made.returncode:
+        pytest.skip("no mounts can be made here")
+    yield path
+    subprocess.run(["umount", "--lazy", path], check=True)
+
+
+CREATING = (
+    "[makes]\nioengine=psync\nrw=write\nbs=4k\nnrfiles=2000\nfilesize=4k\ncreate_on_open=1\n"
+    "unlink_each_loop=1\ntime_based\nruntime=60\nnumjobs=4\n"
+)
+
+
+def test_fio_ends_where_the_run_folder_takes_no_more(shell: Shell, small: Path) -> None:
+    mount, jobs = shell.target(), shell.home / "own.fio"
+    jobs.write_text(CREATING)
+    file = fio.check_job_file(fio.parse_job_file(CREATING, "own.fio", {}), None)
+    recorder = fio.Recorder(small)
+    recorder.begin_segment(measure.Segment(0, 0, "measured"), 4, file.sections)
+    with suppress(OSError), (small / "fill").open("wb", buffering=0) as filling:
+        while True:
+            filling.write(b"\0" * 4096)
+    watch = turn.Watch(
+        recorder, Gauge(), Interruption(), lambda *_: None, lambda _: None, stop_timeout_s=1.0
+    )
+    launch = fio.Launch(fio.find_fio(), jobs, mount)
+    with pytest.raises(ReplayerError, match="the run folder cannot be written: No space left"):
+        turn.play_turn(launch, file, watch, small / "fio/own.json")
+    recorder.close()
+    assert still_running(mount) == []
+
+
+def test_an_fio_that_prints_what_is_no_result_is_ended_and_told_of(
+    shell: Shell, tmp_path: Path
+) -> None:
+    mount, program = shell.target(), tmp_path / "bin/fio"
+    program.parent.mkdir()
+    says = r"case $* in *json+*) printf '{\n  nonsense\n}\n' ;; esac"
+    program.write_text(f'#!/bin/sh\n{says}\nexec {shutil.which("fio")} "$@"\n')
+    program.chmod(0o755)
+    (shell.home / "own.fio").write_text(CREATING)
+    path = f"{program.parent}:{os.environ['PATH']}"
+    process = shell.start("baseline", "own.fio", "--target", mount, within=("env", f"PATH={path}"))
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 3, err
+    assert "own.fio: fio printed what no results are made of" in err
+    assert list(mount.iterdir()) == []

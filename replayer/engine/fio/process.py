@@ -105,11 +105,8 @@ class FioProcess:
         return max(len(jobs), 1)
 
     def _read_output(self) -> None:
-        stream = self._process.stdout
-        if stream is None:
-            return
         lines: list[str] = []
-        for line in stream:
+        for line in _lines_of(self._process.stdout):
             if lines or line == "{\n":
                 lines.append(line)
                 if line == "}\n" or len(lines) > MOST_LINES:
@@ -119,10 +116,16 @@ class FioProcess:
                 self._messages.append(line.strip())
 
     def _read_messages(self) -> None:
-        stream: IO[str] | None = self._process.stderr
-        for line in stream or ():
+        for line in _lines_of(self._process.stderr):
             if line.strip():
                 self._messages.append(line.strip())
+
+
+def _lines_of(stream: IO[str] | None) -> Iterator[str]:
+    """Yield what is printed until nothing more can come, and close the pipe."""
+    if stream is not None:
+        with stream:
+            yield from stream
 
 
 def _start(launch: Launch) -> subprocess.Popen[str]:
