@@ -151,11 +151,21 @@ def _headline(
     compared: Sequence[Compared], contenders: Sequence[Contender], mix: str
 ) -> Iterator[str]:
     """Say in a sentence each what comes out for the typical and for the slow transactions."""
+    sentences = list(_sentences(compared, mix))
+    if not sentences:
+        count = len(contenders)
+        yield (
+            f"nothing has succeeded with all {count}: there are no times to compare"
+            if compared
+            else f"nothing that all {count} have was measured"
+        )
+    yield from sentences
+
+
+def _sentences(compared: Sequence[Compared], mix: str) -> Iterator[str]:
     found = [item for item in compared if item.kind == "all transactions"]
     found = found or [item for item in compared if item.kind == "transaction"]
     subjects = list(dict.fromkeys(item.subject for item in found))
-    if not subjects:
-        yield f"nothing that all {len(contenders)} have was measured"
     figures = (("p50", "half of"), ("p95", "95 of 100 of"))
     # Of several jobs that ran in turn, each is told of by its median.
     for subject in subjects[:MOST_TOLD]:

@@ -62,6 +62,21 @@ def test_of_many_contenders_without_a_difference_the_first_are_named(tmp_path: P
     assert re.search(r"no difference is shown between t\d and (t\d, ){4}t\d and 2 more$", first)
 
 
+def test_where_nothing_succeeded_on_one_target_that_is_the_headline(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path / "run")
+    writer.transaction("page", [1_000_000] * 40)
+    writer.record("0/0/measured/page/setxattr/ok/expected", [1_000_000] * 40)
+    writer.record("1/0/measured/page/transaction/failed/unexpected", [1000] * 40)
+    writer.record("1/0/measured/page/setxattr/ENOTSUP/unexpected", [1000] * 40)
+    record = load(writer.write(make_run(targets=(make_target(), make_target(1, "nfs")))))
+    found = report.compare([record])
+    assert [(item.subject, item.figure) for item in found.compared] == [("page", "throughput")]
+    head = "nothing has succeeded with all 2: there are no times to compare"
+    assert found.headline == (head,)
+    assert report.render_comparison_markdown(found).startswith(f"# {head}\n")
+    assert report.render_comparison_table(found).startswith(head)
+
+
 def test_equal_targets_are_rarely_called_different(tmp_path: Path) -> None:
     wrong = total = 0
     for seed in range(4):
