@@ -48,6 +48,7 @@ def _names(found: Modes) -> Iterator[tuple[str, str]]:
     yield found.target, found.subject
     if found.transaction is not None:
         yield found.target, found.transaction
+        yield found.target, f"{found.transaction}/{found.subject}"
 
 
 _Found = TypeVar("_Found")

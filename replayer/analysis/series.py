@@ -4,7 +4,7 @@ Made from the timeline; failed and cut-off calls are left out. What is found in 
 door (``steps``, ``drift``, ``beginnings``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -36,7 +36,8 @@ class Series:
 
     Attributes:
         target: Its index.
-        subject: A transaction, or an op over all transactions.
+        subject: A transaction, or an op over all transactions; where those ran in turn, an op of
+            one of them, as TRANSACTION/OP.
         kind: Which of them.
         start_s: When each interval began, seconds since the engine's begin.
         end_s: When it ended.
@@ -82,12 +83,20 @@ class Series:
 
 
 def chart_series(record: RunRecord) -> tuple[Series, ...]:
-    """Return every series of a run: each target's transactions, then its ops."""
+    """Return every series of a run: each target's transactions, then its ops.
+
+    Of jobs of fio that ran in turn, one series of an op would show where the next began, and no
+    more.
+    """
+    keys_of = _in_turn if record.run.load.order == "in turn" else _together
+    kept = [
+        key
+        for key in sorted(record.seconds)
+        if key.segment.phase == "measured" and key.expected and key.outcome != CANCELLED
+    ]
     found: dict[tuple[int, Kind, str], list[Key]] = {}
-    for key in sorted(record.seconds):
-        if key.segment.phase == "measured" and key.expected and key.outcome != CANCELLED:
-            for kind, subject in _subjects(key):
-                found.setdefault((key.segment.target, kind, subject), []).append(key)
+    for kind, subject, key in keys_of(kept):
+        found.setdefault((key.segment.target, kind, subject), []).append(key)
     order = sorted(found, key=lambda item: (item[0], item[1] == "op"))
     return tuple(
         _without_stumps(
@@ -98,11 +107,25 @@ def chart_series(record: RunRecord) -> tuple[Series, ...]:
     )
 
 
-def _subjects(key: Key) -> Iterator[tuple[Kind, str]]:
-    if key.op == LATENCY:
-        yield "transaction", key.transaction
-    elif key.op not in TIMES:
-        yield "op", key.op
+def _together(keys: Sequence[Key]) -> Iterator[tuple[Kind, str, Key]]:
+    for key in keys:
+        if key.op == LATENCY:
+            yield "transaction", key.transaction, key
+        elif key.op not in TIMES:
+            yield "op", key.op, key
+
+
+def _in_turn(keys: Sequence[Key]) -> Iterator[tuple[Kind, str, Key]]:
+    """Yield the ops of each transaction by themselves; one that has one op only is that op."""
+    made: dict[tuple[int, str], set[str]] = {}
+    for key in keys:
+        if key.op not in TIMES:
+            made.setdefault((key.segment.target, key.transaction), set()).add(key.op)
+    for kind, subject, key in _together(keys):
+        if kind == "transaction":
+            yield kind, subject, key
+        elif len(made[key.segment.target, key.transaction]) > 1:
+            yield kind, f"{key.transaction}/{subject}", key
 
 
 def _joined(target: int, kind: Kind, subject: str, parts: list[tuple[Key, Seconds]]) -> Series:

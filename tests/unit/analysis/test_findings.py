@@ -146,6 +146,25 @@ def test_jobs_of_fio_with_an_op_in_common_are_no_two_groups(tmp_path: Path) -> N
             writer.record(f"0/0/measured/depth{job}/read/ok/expected", times, span)
     found = found_in(writer, load=make_load(order="in turn"))
     assert (found.modes, found.outliers) == ((), ())
+    assert (found.steps, found.drifts, found.first_touches) == ((), (), ())
+
+
+def test_an_op_of_one_job_of_fio_that_becomes_slower_alone_is_told_with_its_job(
+    tmp_path: Path,
+) -> None:
+    writer = RunWriter(tmp_path)
+    for second in range(80):
+        job, span = second // 40, (second, second + 1)
+        reads = noisy(second, 1e5 if job else 1e6, 40)
+        writes = noisy(second + 100, 6e7 if second >= 60 else 3e6, 4)
+        tag = f"0/0/measured/mixed{job}"
+        writer.record(f"{tag}/transaction/ok/expected", reads, span)
+        writer.record(f"{tag}/read/ok/expected", reads, span)
+        writer.record(f"{tag}/write/ok/expected", writes, span)
+    found = found_in(writer, load=make_load(order="in turn"))
+    assert [(step.subject, step.kind, round(step.at_s)) for step in found.steps] == [
+        ("mixed1/write", "op", 60)
+    ]
 
 
 def test_the_groups_of_a_job_of_fio_are_told_of_once(tmp_path: Path) -> None:
