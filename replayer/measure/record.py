@@ -120,7 +120,11 @@ def _load(path: Path, run: Run) -> RunRecord:
     log = read_log(path / "histograms.hlog")
     moved, seconds, lost_rows = _timeline(path / "timeline.csv")
     events, lost_events = read_events(path / "events.jsonl")
-    endings = _endings(events)
+    spans, endings = _stretched({**_timed(seconds), **log.spans}, events), _endings(events)
+    for guest, host in _guests(spans, events):
+        spans[guest] = spans[guest].joined(spans[host])
+        if host in endings:
+            endings[guest] = Ending(endings[host].end_s, 0)
     return RunRecord(
         folder=path,
         run=run,
@@ -128,7 +132,7 @@ def _load(path: Path, run: Run) -> RunRecord:
         log=log,
         bytes=MappingProxyType(moved),
         seconds=seconds,
-        spans=MappingProxyType(_stretched({**_timed(seconds), **log.spans}, events)),
+        spans=MappingProxyType(spans),
         endings=MappingProxyType(endings),
         events=events,
         losses=Losses(log.damaged, lost_rows, lost_events),
@@ -242,6 +246,25 @@ def _stretched(spans: Mapping[Segment, Span], events: tuple[Event, ...]) -> dict
         end = following[0] if following is not None and ended else known.end_s
         found[segment] = known.joined(Span(begin, max(begin, end)))
     return found
+
+
+def _guests(
+    spans: Mapping[Segment, Span], events: tuple[Event, ...]
+) -> list[tuple[Segment, Segment]]:
+    """Return the segments without a phase of their own, and in whose they were measured.
+
+    Users in Python stay on the target they were dealt: all targets are measured in one segment,
+    which bears the name of the first.
+    """
+    hosts = {segment for _, segment in _phases(events) if segment is not None}
+    return [
+        (guest, host)
+        for guest, span in spans.items()
+        for host in hosts
+        if guest not in hosts
+        and (guest.round, guest.phase) == (host.round, host.phase)
+        and spans[host].start_s <= span.start_s < spans[host].end_s
+    ]
 
 
 def _endings(events: tuple[Event, ...]) -> dict[Segment, Ending]:

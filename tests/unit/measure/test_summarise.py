@@ -170,6 +170,39 @@ def test_rates_of_a_schedule_are_those_of_the_time_in_which_it_was_followed(
     assert target.rounds[0].unbegun == 4
 
 
+def test_targets_that_users_in_python_are_on_at_once_are_measured_for_the_same_time(
+    tmp_path: Path,
+) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("save", [1000] * 10, span=(0, 1))
+    writer.transaction("save", [1000] * 5, "1/0", span=(4, 5))
+    writer.transaction("save", [1000] * 5, "1/0", span=(8, 9))
+    events = [
+        {"t_s": 0.0, "kind": "phase", "phase": "measured", "target": 0, "round": 0},
+        {"t_s": 9.5, "kind": "ending", "target": 0, "round": 0, "unbegun": 0},
+        {"t_s": 10.0, "kind": "phase", "phase": "idle", "target": 0, "round": 0},
+    ]
+    run = make_run(targets=(make_target(), make_target(1, "nfs"), make_target(2, "none")))
+    first, second, third = summarised(writer.write(run, events)).targets
+    for overall in (first.overall, second.overall):
+        assert (overall.measured_s, overall.drain_s) == (10, 0.5)
+        assert overall.transactions[0].rate_per_s == 1
+    assert third.rounds == ()
+
+
+def test_a_target_whose_turn_is_not_known_is_not_given_that_of_another(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("save", [1000] * 10, span=(0, 1))
+    writer.transaction("save", [1000] * 5, "1/0", span=(12, 13))
+    events = [
+        {"t_s": 0.0, "kind": "phase", "phase": "measured", "target": 0, "round": 0},
+        {"t_s": 10.0, "kind": "phase", "phase": "idle"},
+    ]
+    run = make_run(targets=(make_target(), make_target(1, "nfs")))
+    summary = summarised(writer.write(run, events))
+    assert [target.overall.measured_s for target in summary.targets] == [10, 1]
+
+
 def test_targets_and_rounds_are_kept_apart(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     for target in (0, 1):
