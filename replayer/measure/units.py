@@ -13,6 +13,7 @@ __all__ = [
     "format_ratio",
     "format_share",
     "format_time_ns",
+    "format_times",
 ]
 
 _TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
@@ -70,6 +71,12 @@ def format_ratio(value: float) -> str:
     return f"{value:.2f}" if value < _MOST_OF_TWO else _significant(float(f"{value:.3g}"))
 
 
+def format_times(ratio: float | None) -> str:
+    """Return a ratio with the sign of a multiple; a dash where there is none, as to 0."""
+    return _DASH if ratio is None else f"\N{MULTIPLICATION SIGN}{format_ratio(ratio)}"
+
+
+_DASH = "\N{EN DASH}"
 _LEAST_OF_TWO, _MOST_OF_TWO = 0.1, 9.995  # between them two decimals are two or three digits
 
 

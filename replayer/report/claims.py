@@ -85,7 +85,9 @@ def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
             f"too few seconds: only where both have samples in {LEAST_SLOTS} seconds or more is "
             "anything said of a difference (measure for longer)"
         )
-    if claims <= {"best", "too few samples", "too few seconds"}:
+    if "no ratio to 0" in claims:
+        yield "no ratio to 0: the best one took no time at all, so nothing is a multiple of it"
+    if claims <= {"best", "too few samples", "too few seconds", "no ratio to 0"}:
         return
     if rounds >= CLAIM_ROUNDS or "differs" in claims:
         yield (

@@ -184,7 +184,7 @@ def _sentence(ranked: Compared, words: str) -> str:
         if item.claim in _UNCLEAR:
             unclear.setdefault(item.claim, []).append(item.label)
         else:
-            text += f"; {item.label}: {format_time_ns(item.value)}, {_times(item)} as long"
+            text += f"; {item.label}: {format_time_ns(item.value)}{_times(item)}"
     for claim, labels in unclear.items():
         text += f"; {_UNCLEAR[claim]} {best.label} and {_enumerated(labels)}"
     return text
@@ -205,11 +205,13 @@ _UNCLEAR: Mapping[Claim, str] = {
 
 
 def _times(standing: Standing) -> str:
+    if standing.ratio is None:
+        return ""
     if standing.ratio_low is None or standing.ratio_high is None:
-        return format_factor(standing.ratio)
+        return f", {format_factor(standing.ratio)} as long"
     return (
-        f"{format_factor(standing.ratio)} ({format_ratio(standing.ratio_low)} to "
-        f"{format_ratio(standing.ratio_high)})"
+        f", {format_factor(standing.ratio)} ({format_ratio(standing.ratio_low)} to "
+        f"{format_ratio(standing.ratio_high)}) as long"
     )
 
 

@@ -28,6 +28,7 @@ Claim = Literal[
     "no difference shown",
     "too few samples",
     "too few seconds",
+    "no ratio to 0",
 ]
 
 
@@ -63,8 +64,9 @@ class Standing(Frozen):
 
     label: str
     value: float
-    ratio: float
-    """To the best value: for times above 1 is slower, for rates below 1 is fewer."""
+    ratio: float | None
+    """To the best value: for times above 1 is slower, for rates below 1 is fewer; null: that is 0,
+    and this one is not."""
     ratio_low: float | None
     """A 95 % interval of the ratio; null: too little was measured."""
     ratio_high: float | None

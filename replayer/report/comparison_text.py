@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from replayer.errors import in_one_line
-from replayer.measure import format_rate, format_ratio, format_time_ns
+from replayer.measure import format_rate, format_ratio, format_time_ns, format_times
 from replayer.report.comparison import Compared, Comparison, Standing
 from replayer.report.grid import Column, lay_out_grid
 from replayer.report.markdown import escape, table_lines
@@ -22,7 +22,6 @@ __all__ = [
 TITLES = ("", "target", "value", "ratio", "95 % interval", "rounds", "")
 _NEEDS = (9, 8, 7, 6, 4, 1, 5)
 _DASH = "\N{EN DASH}"
-_TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def render_comparison_table(comparison: Comparison, style: Style = PLAIN) -> str:
@@ -59,7 +58,7 @@ def standing_rows(ranked: Compared) -> Iterator[tuple[str, ...]]:
             f"{ranked.subject} {ranked.figure}",
             standing.label,
             show_value(ranked, standing.value),
-            f"{_TIMES}{format_ratio(standing.ratio)}",
+            format_times(standing.ratio),
             show_interval(standing),
             _spread(ranked, standing),
             standing.claim,

@@ -53,8 +53,9 @@ class Place(Frozen):
 
     target: str
     value: float
-    ratio: float
-    """To the best value: 1 is the best, for times above 1 is slower, for rates below 1 is fewer."""
+    ratio: float | None
+    """To the best value: 1 is the best, for times above 1 is slower, for rates below 1 is fewer;
+    null: the best is 0, and this one is not."""
     low: float | None
     """The lowest value of its rounds; null with fewer than two rounds."""
     high: float | None

@@ -16,8 +16,8 @@ from replayer.measure import (
     format_bytes,
     format_count,
     format_rate,
-    format_ratio,
     format_time_ns,
+    format_times,
     late_share,
 )
 from replayer.report.document import Place, Ranked
@@ -98,7 +98,7 @@ def ranking_rows(ranking: Iterable[Ranked]) -> Iterator[tuple[str, ...]]:
                 f"{ranked.subject} {ranked.figure}",
                 place.target,
                 _value(ranked, place.value),
-                f"\N{MULTIPLICATION SIGN}{format_ratio(place.ratio)}",
+                format_times(place.ratio),
                 _spread(ranked, place),
                 place.claim,
             )

@@ -265,12 +265,14 @@ def _compared(found: Sequence[_Figures], place: int) -> tuple[Standing, ...]:
 
 def _standing(value: float, own: _Figures, best: tuple[float, _Figures], place: int) -> Standing:
     rounds = _rounds(own, place)
-    ratio = value / best[0] if best[0] else 1.0
+    ratio = value / best[0] if best[0] else None if value else 1.0
     claim: Claim = "best"
-    interval = None
-    if own is not best[1]:
-        percent = FIGURES[place].percent
+    interval, percent = None, FIGURES[place].percent
+    if ratio is None:  # what was seen before it was waited for took no time
+        claim = "no ratio to 0"
+    elif own is not best[1]:
         claim, interval = judge(_evidence(own, place), _evidence(best[1], place), percent, ratio)
+        claim = claim if value or percent is None else "no difference shown"
     several = len(rounds) > 1
     return Standing(
         label=own.label,

@@ -20,7 +20,7 @@ from replayer.load.web.past import (
     render_comparison,
 )
 from replayer.measure import Run, TransactionSummary, load_run, samples_needed
-from replayer.measure.units import format_count, format_rate, format_ratio, format_time_ns
+from replayer.measure.units import format_count, format_rate, format_time_ns, format_times
 from replayer.report import (
     Compared,
     Document,
@@ -189,7 +189,7 @@ def _ranked(ranked: Compared) -> dict[str, Any]:
     places = {
         standing.label: {
             "value": show_value(ranked, standing.value),
-            "ratio": f"\N{MULTIPLICATION SIGN}{format_ratio(standing.ratio)}",
+            "ratio": format_times(standing.ratio),
             "interval": show_interval(standing),
             "claim": standing.claim,
         }

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from replayer.measure import by_size, format_ratio
+from replayer.measure import by_size, format_times
 from replayer.report.charts import Markup, tag
 from replayer.report.charts.frame import colour
 from replayer.report.comparison import Compared, Comparison, Standing
@@ -82,6 +82,7 @@ _TITLES = {
 def _says(standing: Standing) -> str:
     if standing.claim == "best":
         return "best"
-    ratio = f"\N{MULTIPLICATION SIGN}{format_ratio(standing.ratio)}"
+    if standing.ratio is None:
+        return standing.claim
     sure = "" if standing.ratio_low is None else f" ({show_interval(standing)})"
-    return f"{ratio}{sure}, {standing.claim}"
+    return f"{format_times(standing.ratio)}{sure}, {standing.claim}"

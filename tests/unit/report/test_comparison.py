@@ -15,6 +15,7 @@ from replayer.analysis import read_distributions, resample
 from replayer.cli import main
 from replayer.errors import ReplayerError
 from replayer.measure import RunRecord
+from replayer.report.comparison_text import standing_rows
 from replayer.report.plan_changes import plan_changes, same_work
 from tests.unit.report.contenders import load, other_plan, write_run
 from tests.unit.runs import RunWriter, make_load, make_run, make_target
@@ -38,6 +39,7 @@ def test_a_threefold_difference_is_found_with_its_ratio(threefold: report.Compar
             assert [standing.label for standing in item.standings] == ["t0", "t1"]
             second = item.standings[1]
             assert second.ratio == pytest.approx(3, rel=0.15)
+            assert second.ratio is not None
             assert second.ratio_low is not None
             assert second.ratio_high is not None
             assert second.ratio_low < second.ratio < second.ratio_high
@@ -75,6 +77,36 @@ def test_where_nothing_succeeded_on_one_target_that_is_the_headline(tmp_path: Pa
     assert found.headline == (head,)
     assert report.render_comparison_markdown(found).startswith(f"# {head}\n")
     assert report.render_comparison_table(found).startswith(head)
+
+
+@pytest.mark.parametrize(
+    ("level", "claim"), [(27 * 10**9, "no ratio to 0"), (0, "no difference shown")]
+)
+def test_nothing_is_a_multiple_of_no_time(tmp_path: Path, level: int, claim: str) -> None:
+    writer = RunWriter(tmp_path / "run")
+    for second in range(40):
+        for target, time in enumerate((0, level)):
+            span, place = (second, second + 1), f"{target}/0"
+            writer.transaction("look", [10**6 + time] * 5, place, span)
+            writer.record(f"{place}/measured/look/until/ok/expected", [time] * 5, span)
+    targets = (make_target(), make_target(1, "nfs"))
+    record = load(writer.write(make_run(targets=targets)))
+    found = report.compare([record])
+    (item,) = (i for i in found.compared if (i.subject, i.figure) == ("until", "p50"))
+    assert [standing.label for standing in item.standings] == ["local", "nfs"]
+    other = item.standings[1]
+    assert (other.claim, other.ratio_low, other.ratio_high) == (claim, None, None)
+    assert other.ratio == (None if level else 1.0)
+    if level:
+        assert "no ratio to 0: the best one took no time at all" in " ".join(found.method)
+        cells = next(row for row in rows_of(found) if row[:2] == ("until p50", "nfs"))
+        assert cells == ("until p50", "nfs", "27.0 s", *["\N{EN DASH}"] * 3, claim)
+        report.render_html([record])
+        report.render_json(report.compose(record))
+
+
+def rows_of(comparison: report.Comparison) -> list[tuple[str, ...]]:
+    return [row for ranked in comparison.compared for row in standing_rows(ranked)]
 
 
 def test_equal_targets_are_rarely_called_different(tmp_path: Path) -> None:
