@@ -12,7 +12,7 @@ from itertools import chain
 from typing import TypeVar
 
 from replayer.measure.histogram import Histogram
-from replayer.measure.hlog import Key, Segment, Span, covered_s
+from replayer.measure.hlog import Key, Segment, Span, covered_s, join_spans
 from replayer.measure.record import RunRecord
 from replayer.measure.summary import (
     PERCENTILE_SAMPLES,
@@ -73,33 +73,33 @@ class _Time:
 
     Attributes:
         whole_s: All of it: what rates are per second of.
-        own_s: By transaction where they ran in turn, and by op in it where those did; None where
-            all ran all the time.
+        own: When each transaction ran where they did so in turn, and each op in it; None where all
+            ran all the time.
         drain_s: What the last transactions took to end when none began any more; None: not known.
         unbegun: Transactions that were due in it and never began.
     """
 
     whole_s: float
-    own_s: Mapping[_Part, float] | None = None
+    own: Mapping[_Part, tuple[Span, ...]] | None = None
     drain_s: float | None = None
     unbegun: int = 0
 
     def of(self, parts: Iterable[_Part]) -> float:
-        """Return the time in which these ran."""
-        if self.own_s is None:
+        """Return the time in which these ran; what they did side by side counts once."""
+        if self.own is None:
             return self.whole_s
-        return sum(self.own_s.get(part, 0.0) for part in set(parts))
+        return covered_s(span for part in set(parts) for span in self.own.get(part, ()))
 
     def plus(self, other: "_Time") -> "_Time":
         """Return the time of both."""
-        own_s, drain_s = None, None
-        if self.own_s is not None and other.own_s is not None:
-            parts = {*self.own_s, *other.own_s}
-            own_s = {part: self.of([part]) + other.of([part]) for part in parts}
+        own, drain_s = None, None
+        if self.own is not None and other.own is not None:
+            parts = {*self.own, *other.own}
+            own = {part: (*self.own.get(part, ()), *other.own.get(part, ())) for part in parts}
         if self.drain_s is not None and other.drain_s is not None:
             drain_s = self.drain_s + other.drain_s
         whole_s, unbegun = self.whole_s + other.whole_s, self.unbegun + other.unbegun
-        return _Time(whole_s, own_s, drain_s, unbegun)
+        return _Time(whole_s, own, drain_s, unbegun)
 
 
 _Times = Mapping[tuple[int, int], _Time]
@@ -120,12 +120,12 @@ def _times(record: RunRecord) -> _Times:
         keys = [key for key in record.log.histograms if key.segment == segment]
         parts: set[_Part] = {(key.transaction, key.op) for key in keys}
         own = {
-            part: [*spans_of(record, segment, *part)]
+            part: tuple(join_spans(spans_of(record, segment, *part)))
             for part in {*parts, *((name, None) for name, _ in parts)}
         }
         found[segment.target, segment.round] = _Time(
             covered_s(chain.from_iterable(own.values())),
-            {part: covered_s(spans) for part, spans in own.items()},
+            own,
         )
     return found
 

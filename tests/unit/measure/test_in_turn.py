@@ -29,6 +29,22 @@ def test_the_rate_is_of_the_time_in_which_a_transaction_ran(
     assert target.overall.measured_s == (6 if order == "in turn" else 10)
 
 
+def test_an_op_of_jobs_side_by_side_is_of_the_time_in_which_any_of_them_ran(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path / "run")
+    for number, begin in ((0, 0), (1, 100)):
+        for job, start, length in (("a", 0, 10), ("b", 0, 10), ("c", 20, 5)):
+            span = (begin + start, begin + start + length)
+            writer.transaction(job, [1000] * 100, f"0/{number}", span)
+            tag = f"0/{number}/measured/{job}/read/ok/expected"
+            writer.record(tag, [1000] * 100, span, moved=3000)
+    run = make_run(load=make_load(order="in turn", rounds=2))
+    (target,) = measure.summarise(measure.load_run(writer.write(run))).targets
+    for part in (target.overall, *target.rounds):
+        (read,) = part.ops
+        assert (read.rate_per_s, read.bytes_per_s) == (20, 600)
+        assert [found.rate_per_s for found in part.transactions] == [10, 10, 20]
+
+
 def test_rounds_of_jobs_in_turn_add_up(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path / "run")
     for number, begin in ((0, 0), (1, 20)):
