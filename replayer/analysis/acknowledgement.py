@@ -11,7 +11,15 @@ from typing import Any
 
 from replayer.analysis.finding import Acknowledged, Promise
 from replayer.analysis.planned import steps_by_transaction
-from replayer.measure import RunRecord, Summary, Target, TransactionSummary, Writing, place_of
+from replayer.measure import (
+    RunRecord,
+    Summary,
+    Target,
+    TransactionSummary,
+    Writing,
+    format_number,
+    place_of,
+)
 
 __all__ = ["find_acknowledged"]
 
@@ -62,7 +70,7 @@ def _end(
         return place_of(promise, writing), _SAYS[writing]
     good = {op.op: op.count - op.errors for op in transaction.ops}
     flushes, ended = sum(good.get(op, 0) for op in FLUSHES), transaction.count - transaction.errors
-    each = f"flushed {flushes / max(ended, 1):.2g} times a transaction"
+    each = f"flushed {format_number(flushes / max(ended, 1))} times a transaction"
     if flushes and flushes >= ended:
         return promise.fsync, each
     flushed = f"{each}, so not always" if flushes else "nothing is flushed"

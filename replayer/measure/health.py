@@ -11,7 +11,7 @@ from typing import Literal
 from replayer.measure.capacity import count_cpus
 from replayer.measure.facts import MachineFacts
 from replayer.measure.frozen import Frozen
-from replayer.measure.units import format_time_ns
+from replayer.measure.units import format_factor, format_time_ns
 
 __all__ = [
     "LOOPS",
@@ -28,7 +28,7 @@ WAITING_SHARE = (
     0.1  # chosen: a tenth of the time in calls spent waiting for a CPU shifts a p95 visibly
 )
 BOTTLENECK_SHARE = 0.25  # chosen: beyond a quarter, ranks between mounts may be those of the client
-LONGER = 1.05  # above, two digits of a share say more than per cents: chosen
+LONGER = 1.05  # above, the digits of a factor say more than per cents: chosen
 SLOW_ENGINE_NS = 1_000  # chosen: ten times the engine's own promise of 100 ns an op
 SLOW_CLOCK_NS = 500  # chosen, as the engine does: ten times a clock that is read in user space
 OWN_SHARE = 0.05  # chosen: half of what users may wait for a CPU before it is said
@@ -250,7 +250,8 @@ def _own_cost(health: Health) -> Iterator[RunWarning]:
 
 def _how_long(health: Health) -> str:
     share = health.waiting_share
-    return f"{share:.0%} of their time in" if share < LONGER else f"{share:.2g} times their time in"
+    many = share >= LONGER
+    return f"{format_factor(share) if many else f'{share:.0%} of'} their time in"
 
 
 def _whose_cpus(health: Health, cpus: int, clients: int) -> str:

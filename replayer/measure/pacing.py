@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from replayer.measure.health import LoadFacts, RunWarning
 from replayer.measure.summary import RoundSummary, Summary, TargetSummary, TransactionSummary
-from replayer.measure.units import format_count, format_share, format_time_ns
+from replayer.measure.units import format_count, format_seconds, format_share, format_time_ns
 
 __all__ = ["late_share", "pacing_warnings", "say_unbegun", "unbegun_share"]
 
@@ -58,8 +58,8 @@ def pacing_warnings(load: LoadFacts, summary: Summary) -> Iterator[RunWarning]:
         if begun_s and asked_s and begun_s > asked_s * LONGER + LONGER_S:
             yield RunWarning(
                 kind="measured longer",
-                message=f"{target.name} was measured for {begun_s:.3g} s, {asked_s:g} s were asked "
-                "for: users went on after the end",
+                message=f"{target.name} was measured for {format_seconds(begun_s)}, "
+                f"{format_seconds(asked_s)} were asked for: users went on after the end",
                 hint="this client was too busy to end them in time: use fewer users (-u)",
             )
 

@@ -9,8 +9,10 @@ __all__ = [
     "format_duration",
     "format_factor",
     "format_many",
+    "format_number",
     "format_rate",
     "format_ratio",
+    "format_seconds",
     "format_share",
     "format_time_ns",
     "format_times",
@@ -41,6 +43,16 @@ def format_rate(value_per_s: float) -> str:
 def format_count(value: int) -> str:
     """Return a count with its thousands set apart: ``12,345``."""
     return f"{value:,}"
+
+
+def format_number(value: float) -> str:
+    """Return a number: three digits, and all of a whole one: ``0.25``, ``1``, ``3,600``."""
+    return f"{value:,.0f}" if value >= _WHOLE else f"{value:.{_DIGITS}g}"
+
+
+def format_seconds(value_s: float) -> str:
+    """Return a time that was asked for, or kept to: ``0.25 s``, ``30 s``, ``3,600 s``."""
+    return f"{format_number(value_s)} s"
 
 
 def format_many(count: int, one: str, many: str | None = None) -> str:

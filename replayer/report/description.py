@@ -11,6 +11,7 @@ from replayer.measure import (
     Target,
     format_bytes,
     format_count,
+    format_seconds,
     format_share,
     format_time_ns,
     machines_of,
@@ -146,22 +147,17 @@ def _time(document: Document) -> str:
     load = document.load
     asked = []
     if load.duration_s is not None:
-        asked.append(f"{load.duration_s:g} s per target")
+        asked.append(f"{format_seconds(load.duration_s)} per target")
     if load.transactions_per_user is not None:
         each = load.transactions_per_user
         asked.append(f"{format_count(each)} transaction{'s' * (each != 1)} per user")
     rounds = f"{load.rounds} round{'s' * (load.rounds != 1)}"
     measured = ", ".join(
-        f"{target.name} {_seconds(target.overall.measured_s)}"
+        f"{target.name} {format_seconds(target.overall.measured_s)}"
         for target in document.summary.targets
     )
-    warm = f", warm-up {load.warm_up_s:g} s" if load.warm_up_s else ""
+    warm = f", warm-up {format_seconds(load.warm_up_s)}" if load.warm_up_s else ""
     return f"{' or '.join(asked) or 'no end given'}, {rounds}{warm}; measured: {measured}"
-
-
-def _seconds(value: float) -> str:
-    """Three digits, and all of a whole number."""
-    return f"{value:,.0f} s" if value >= 100 else f"{value:.3g} s"  # noqa: PLR2004
 
 
 def _harness(document: Document) -> str:

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from replayer.measure import by_size, format_count, format_time_ns
+from replayer.measure import by_size, format_count, format_number, format_time_ns
 from replayer.report import PLAIN, Style
 from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.grid import Column, lay_out_grid
@@ -122,7 +122,7 @@ def _values(table: Filled, row: Row) -> Iterator[str]:
         if said is None and title in row.ratios:
             said = _times(row.ratios[title])
         behind = f" ({said})" if said else ""
-        yield DASH if value is None else f"{below}{_number(value)}{behind}"
+        yield DASH if value is None else f"{below}{format_number(value)}{behind}"
 
 
 def _among_yours(table: Filled) -> str:
@@ -142,13 +142,6 @@ def _yours(table: Filled) -> list[Row]:
     return [row for row in table.rows if not row.published and row.rank is not None]
 
 
-def _number(value: float) -> str:
-    """Three digits, and all of a whole number."""
-    if value >= 100:  # noqa: PLR2004 - three digits
-        return format_count(round(value))
-    return f"{value:.3g}"
-
-
 def _ratio(row: Row) -> str:
     if row.says is not None:
         return row.says
@@ -158,7 +151,7 @@ def _ratio(row: Row) -> str:
 
 
 def _times(ratio: float) -> str:
-    return f"{_number(ratio)}x" if ratio >= 1 else f"1/{_number(1 / ratio)}"
+    return f"{format_number(ratio)}x" if ratio >= 1 else f"1/{format_number(1 / ratio)}"
 
 
 def _lines(lines: Sequence[Line], style: Style) -> Iterator[str]:

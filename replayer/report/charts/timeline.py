@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replayer.analysis import Distribution, Silence, Step
-from replayer.measure import format_duration, format_time_ns
+from replayer.measure import format_duration, format_time_ns, format_times
 from replayer.report.charts.frame import BOTTOM, LEFT, RIGHT, TOP, Axis, draw, polyline, show_time
 from replayer.report.charts.markup import Markup, tag
 from replayer.report.charts.scale import Linear, Log
@@ -115,7 +115,7 @@ def _happened(across: Linear, happenings: Happenings) -> Iterator[Markup]:
         kind = "cliff" if largest.direction == "slower" else "recovery"
         yield tag("line", x1=x, y1=TOP, x2=x, y2=BOTTOM, class_=f"step {kind}", data_tip=tip)
         side = "end" if x > (LEFT + RIGHT) / 2 else "start"
-        text = f"\N{MULTIPLICATION SIGN}{largest.factor:.3g} {largest.direction}"
+        text = f"{format_times(largest.factor)} {largest.direction}"
         shift = -4 if side == "end" else 4
         yield tag("text", text, x=x + shift, y=TOP + 12, class_=f"mark {kind} {side}")
 

@@ -297,6 +297,13 @@ def test_what_is_not_flushed_each_time_is_not_flushed(tmp_path: Path, how: tuple
     assert promise.says.startswith(says)
 
 
+def test_many_flushes_of_a_transaction_are_counted_in_plain_digits(tmp_path: Path) -> None:
+    writer = save(tmp_path)
+    writer.record("0/0/measured/save/fsync/ok/expected", [10**4] * 3000)
+    (promise,) = found_in(writer).acknowledged
+    assert promise.says == "flushed 100 times a transaction"
+
+
 def test_writes_from_several_buffers_are_writes(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     writer.transaction("save", [10**6] * 30)

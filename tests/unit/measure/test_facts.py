@@ -175,7 +175,8 @@ def test_the_hint_depends_on_what_the_user_asked_for() -> None:
     [
         (570, "users waited for a CPU for 57% of their time in calls: "),
         (1020, "users waited for a CPU for 102% of their time in calls: "),
-        (1110, "users waited for a CPU for 1.1 times their time in calls: "),
+        (1110, "users waited for a CPU for 1.11 times their time in calls: "),
+        (150_000, "users waited for a CPU for 150 times their time in calls: "),
     ],
 )
 def test_a_wait_of_more_than_all_of_the_time_is_no_percentage(delay_ns: int, says: str) -> None:

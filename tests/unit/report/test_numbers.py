@@ -28,6 +28,18 @@ def test_a_printed_time_is_within_half_a_percent(value: float) -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
+    [(0.0, "0"), (0.25, "0.25"), (1, "1"), (1.5, "1.5"), (99.96, "100"), (3903.2, "3,903"),
+     (1e6, "1,000,000")],
+)  # fmt: skip
+def test_numbers_have_three_digits_or_are_whole_and_are_no_powers_of_ten(
+    value: float, text: str
+) -> None:
+    assert measure.format_number(value) == text
+    assert measure.format_seconds(value) == f"{text} s"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
     [(0.0, "0 %"), (0.0025, "0.25 %"), (0.1234, "12.3 %"), (1.0, "100 %"), (58.46, "5,850 %")],
 )
 def test_shares_have_three_digits_and_no_powers_of_ten(value: float, text: str) -> None:

@@ -264,6 +264,21 @@ def test_users_that_went_on_after_the_end_are_told(tmp_path: Path) -> None:
         assert [warning.kind for warning in found] == kinds
 
 
+def test_how_long_users_went_on_is_told_in_plain_digits(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [1000] * 100)
+    events = [
+        {"t_s": 0.0, "kind": "phase", "phase": "measured", "target": 0, "round": 0},
+        {"t_s": 3903.2, "kind": "ending", "target": 0, "round": 0, "unbegun": 0},
+        {"t_s": 3903.2, "kind": "phase", "phase": "idle"},
+    ]
+    load = make_load(duration_s=3600.0)
+    record = measure.load_run(writer.write(make_run(load=load), events))
+    (warning,) = measure.pacing_warnings(load, measure.summarise(record))
+    assert warning.message.startswith(
+        "local was measured for 3,903 s, 3,600 s were asked for: users went on"
+    )
+
+
 def broken(folder: Path, outcome: str, transaction: str = "page") -> RunWriter:
     """Twenty pages that succeeded and three whose write ended so."""
     writer = pages(folder, [1000] * 20)
