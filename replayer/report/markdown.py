@@ -147,7 +147,7 @@ def _findings(document: Document) -> Iterator[str]:
 def table_lines(titles: Sequence[str], sides: str, rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Yield a table; ``sides`` has an l or an r for each column."""
     yield ""
-    yield _row(titles)
+    yield _row([escape(title) for title in titles])
     yield _row(["---:" if side == "r" else "---" for side in sides])
     yield from (_row([escape(cell) for cell in row]) for row in rows)
 

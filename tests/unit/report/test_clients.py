@@ -43,6 +43,15 @@ def recorded(folder: Path, *clients: measure.Client) -> measure.RunRecord:
     return measure.load_run(writer.write(make_run(clients=clients)))
 
 
+def test_a_name_with_a_bar_is_one_cell_of_the_titles(tmp_path: Path) -> None:
+    shares = {"GET a|b": 50}
+    writer = RunWriter(tmp_path / "run")
+    writer.transaction("GET a|b", [1_000_000] * 100)
+    run = make_run(clients=(client(0, shares), client(1, shares)))
+    text = report.render_markdown(report.compose(measure.load_run(writer.write(run))))
+    assert "| client | machine | users | GET a\\|b | to the end |" in text
+
+
 @pytest.fixture
 def whole(tmp_path: Path) -> measure.RunRecord:
     both = {"look": 50, "save": 50}

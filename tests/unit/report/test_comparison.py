@@ -109,6 +109,16 @@ def rows_of(comparison: report.Comparison) -> list[tuple[str, ...]]:
     return [row for ranked in comparison.compared for row in standing_rows(ranked)]
 
 
+def test_a_target_with_a_bar_in_its_name_is_one_cell_of_the_titles(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path / "run")
+    for target in range(2):
+        writer.transaction("page", [1_000_000] * 40, f"{target}/0")
+    targets = (make_target(name="a|b"), make_target(1, "nfs", filesystem="nfs4"))
+    found = report.compare([load(writer.write(make_run(targets=targets)))])
+    assert found.differences
+    assert "|  | a\\|b | nfs |" in report.render_comparison_markdown(found)
+
+
 def test_equal_targets_are_rarely_called_different(tmp_path: Path) -> None:
     wrong = total = 0
     for seed in range(4):
