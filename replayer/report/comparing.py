@@ -26,7 +26,7 @@ from replayer.report.plan_changes import plan_changes, same_work
 from replayer.report.standings import Entrant, find_mix, find_standings
 from replayer.verdict import Verdict, judge
 
-__all__ = ["compare"]
+__all__ = ["MOST_CONTENDERS", "compare"]
 
 MOST_CONTENDERS = 24  # chosen: more than a page can hold side by side
 MOST_TOLD = 5  # chosen: sentences that are still read

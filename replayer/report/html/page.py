@@ -10,7 +10,7 @@ from importlib import resources
 from replayer.measure import RunRecord, format_many, part_in_words
 from replayer.measure.kinds import with_kinds
 from replayer.report.charts import Markup, join, tag
-from replayer.report.comparing import Plans, compare
+from replayer.report.comparing import MOST_CONTENDERS, Plans, compare
 from replayer.report.comparison import Comparison
 from replayer.report.comparison_text import TITLES, standing_rows
 from replayer.report.headline import say_alarms, say_figures, say_verdict
@@ -40,15 +40,19 @@ def render_html(records: Sequence[RunRecord], plans: Plans = "same plan") -> str
     Args:
         records: The runs.
         plans: With different plans they are ranked by what bears the same name.
+
+    More targets than can be held side by side are told of without a ranking.
     """
     materials = [collect_material(record) for record in records]
     targets = sum(len(material.document.targets) for material in materials)
     alike = plans == "different plans" or all(same_work(records[0], each) for each in records)
-    comparison = compare(records, plans) if targets > 1 and alike else None
+    ranked = alike and 1 < targets <= MOST_CONTENDERS
+    comparison = compare(records, plans) if ranked else None
     names = ", ".join(dict.fromkeys(record.run.plan.name for record in records))
     body = [
         _header(names, materials, comparison),
         *([tag("section", *_ranking(comparison))] if comparison else []),
+        *([_unranked(targets)] if alike and targets > MOST_CONTENDERS else []),
         *(_run(material, alone=len(materials) == 1) for material in materials),
         *([tag("section", *_method(comparison))] if comparison else []),
         tag("div", id="tip", hidden="hidden"),
@@ -109,6 +113,11 @@ def _sentence(material: Material) -> str:
     parts = "".join(f"; {part_in_words(part)}" for part in document.plan.parts)
     who = with_kinds(format_many(document.load.users, "user"), document.user_kinds)
     return f"{who} on {where}, {document.began}{parts}"
+
+
+def _unranked(targets: int) -> Markup:
+    text = f"{targets} targets are not ranked: a page holds {MOST_CONTENDERS} side by side at most"
+    return tag("section", tag("p", text, class_="faint"))
 
 
 def _ranking(comparison: Comparison) -> Iterator[Markup]:

@@ -70,6 +70,12 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("runs") / "one", [1e6, 3e6])
 
 
+def test_more_targets_than_can_be_ranked_have_a_page_all_the_same(tmp_path: Path) -> None:
+    page = page_of(write_run(tmp_path / "many", [1e6] * 25, rounds=1))
+    assert "Ranking" not in page.headings
+    assert "25 targets are not ranked: a page holds 24 side by side at most" in page.texts
+
+
 def test_the_sections_come_in_the_order_in_which_a_reader_asks(ranked: Path) -> None:
     assert page_of(ranked).headings == [
         "Ranking",
