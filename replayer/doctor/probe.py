@@ -16,7 +16,7 @@ from replayer.errors import ReplayerError
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
 from replayer.load.targets import Target, check_target
-from replayer.measure import Frozen, describe_owner, utc_text
+from replayer.measure import Frozen, describe_owner, samples_needed, utc_text
 from replayer.plan import compile_plan
 from replayer.scenario import parse_scenario
 
@@ -84,6 +84,7 @@ class ProbedOp(Frozen):
     p50_ns: int | None
     """Null: none succeeded."""
     p95_ns: int | None
+    """Null: fewer than 20 succeeded, or none."""
     max_ns: int | None
 
 
@@ -173,7 +174,7 @@ def _probed(name: str, times: Histogram, outcomes: Counter[str]) -> ProbedOp:
         errors=outcomes.total(),
         outcomes=dict(outcomes.most_common()),
         p50_ns=times.percentile(50) if has_times else None,
-        p95_ns=times.percentile(95) if has_times else None,
+        p95_ns=times.percentile(95) if times.count >= samples_needed(95) else None,
         max_ns=times.max if has_times else None,
     )
 

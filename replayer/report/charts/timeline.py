@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replayer.analysis import Distribution, Silence, Step
-from replayer.measure import format_duration, format_time_ns, format_times
+from replayer.measure import format_duration, format_time_ns, format_times, samples_needed
 from replayer.report.charts.frame import BOTTOM, LEFT, RIGHT, TOP, Axis, draw, polyline, show_time
 from replayer.report.charts.markup import Markup, tag
 from replayer.report.charts.scale import Linear, Log
@@ -21,7 +21,8 @@ Floats = NDArray[np.float64]
 
 _LINES = ((50.0, "median", "thick"), (99.0, "p99", "dashed"), (100.0, "slowest", "thin"))
 TIMELINE_KEY = (
-    "thick: median; dashed: p99; thin: the slowest of each slot; shaded: between two rounds"
+    "thick: median; dashed: p99, where a slot has samples enough for one (100); thin: the slowest "
+    "of each slot; shaded: between two rounds"
 )
 _GAP_SLOTS = 3  # slots without a sample that break a line: chosen
 
@@ -42,7 +43,7 @@ def draw_timeline(
         return None
     slots = found.slots
     across = time_axis(found)
-    lines = {name: slot_percentile(found, percent) for percent, name, _ in _LINES}
+    lines = {name: _supported(found, percent) for percent, name, _ in _LINES}
     values = np.concatenate(list(lines.values()))
     values = values[np.isfinite(values)]
     up = Log(max(float(values.min()), 1) / 1.3, float(values.max()) * 1.3, BOTTOM, TOP)
@@ -56,7 +57,11 @@ def draw_timeline(
             # A line of no length shows as a dot, its ends being round.
             marks.append(polyline(points if len(points) > 1 else points * 2, f"{classes} {width}"))
     for place in np.flatnonzero(np.isfinite(lines["median"])):
-        texts = [f"{name} {format_time_ns(float(lines[name][place]))}" for _, name, _ in _LINES]
+        texts = [
+            f"{name} {format_time_ns(float(line[place]))}"
+            for name, line in lines.items()
+            if np.isfinite(line[place])
+        ]
         tip = "\n".join([f"at {format_duration(float(slots.begins_s[place]))}", *texts])
         x, y = across.place(float(middles[place])), up.place(float(lines["median"][place]))
         marks.append(tag("circle", cx=x, cy=y, r=7, class_="hit", data_tip=tip))
@@ -82,6 +87,15 @@ def slot_percentile(found: Distribution, percent: float) -> Floats:
     ranks = np.maximum(np.ceil(percent / 100 * totals * (1 - 1e-12)), 1)
     places = np.minimum((sums < ranks[:, None]).sum(axis=1), found.bins_ns.size - 1)
     return np.where(totals > 0, found.bins_ns[places], np.nan)
+
+
+def _supported(found: Distribution, percent: float) -> Floats:
+    """Return a percentile of each slot, NaN where it has too few samples for one; 100 needs one."""
+    needed = samples_needed(percent) if percent < 100 else 1  # noqa: PLR2004 - per cent
+    values: Floats = np.where(
+        found.table.sum(axis=1) >= needed, slot_percentile(found, percent), np.nan
+    )
+    return values
 
 
 def _unbroken(values: Floats, found: Distribution) -> Iterator[list[int]]:

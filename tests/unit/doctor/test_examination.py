@@ -21,13 +21,22 @@ def test_a_probe_times_every_call_and_leaves_nothing_behind(tmp_path: Path) -> N
         "read of 4 KiB", "create", "write of 4 KiB", "fsync", "close after it", "unlink",
     ]  # fmt: skip
     assert all(op.count > 0 and op.errors == 0 for op in found.ops)
-    times = [(op.p50_ns or 0, op.p95_ns or 0, op.max_ns or 0) for op in found.ops]
-    assert all(0 < p50_ns <= p95_ns <= max_ns for p50_ns, p95_ns, max_ns in times)
+    assert all(0 < (op.p50_ns or 0) <= (op.max_ns or 0) for op in found.ops)
+    supported = [op for op in found.ops if op.p95_ns is not None]
+    assert all((op.p50_ns or 0) <= (op.p95_ns or 0) <= (op.max_ns or 0) for op in supported)
+    assert [op.name for op in supported] == [op.name for op in found.ops if op.count >= 20]
     counts = {op.name: op.count for op in found.ops}
     assert counts["list of 64 files"] < 1.5 * counts["read of 4 KiB"]  # a listing, not its calls
     assert found.hung == ()
     assert found.left is None
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_probe_of_few_calls_has_no_p95(tmp_path: Path) -> None:
+    found = run_probe(tmp_path, Interruption(), 0.0)
+    few = [op for op in found.ops if op.count < 20]
+    assert few
+    assert all(op.p95_ns is None for op in few)
 
 
 def test_an_examination_says_what_is_mounted_and_what_a_write_is_worth(tmp_path: Path) -> None:

@@ -70,6 +70,20 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("runs") / "one", [1e6, 3e6])
 
 
+@pytest.mark.parametrize(("calls", "drawn"), [(99, False), (100, True)])
+def test_a_p99_is_drawn_where_a_slot_has_samples_for_one(
+    tmp_path: Path, calls: int, *, drawn: bool
+) -> None:
+    writer = RunWriter(tmp_path / "run")
+    for second in range(8):
+        writer.transaction("page", noisy(second, 1e6, calls), "0/0", (second, second + 1))
+    page = page_of(writer.write(make_run()))
+    tips = [tip for tip in page.values("data-tip") if "median " in tip]
+    assert len(tips) == 8
+    assert all("slowest " in tip and ("p99 " in tip) is drawn for tip in tips)
+    assert any("dashed" in classes for classes in page.values("class")) is drawn
+
+
 def test_more_targets_than_can_be_ranked_have_a_page_all_the_same(tmp_path: Path) -> None:
     page = page_of(write_run(tmp_path / "many", [1e6] * 25, rounds=1))
     assert "Ranking" not in page.headings
