@@ -12,6 +12,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal, NoReturn
 
 from replayer.errors import ReplayerError
@@ -47,16 +48,20 @@ _METRIC = re.compile(
 )
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)$")
 
-_TIMES = {
-    "ns": 1.0, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "m": 6e10, "min": 6e10,
-    "h": 3.6e12,
+_Units = dict[str, Fraction]
+"""Exact, so that a limit is the nearest number to what was written: 0.7 % is 7 of 1,000."""
+_NS = {
+    "ns": 1, "us": 10**3, "µs": 10**3, "μs": 10**3, "ms": 10**6, "s": 10**9, "m": 60 * 10**9,
+    "min": 60 * 10**9, "h": 3600 * 10**9,
 }  # fmt: skip
-_RATES = {"/s": 1.0, "/min": 1 / 60, "/m": 1 / 60, "/h": 1 / 3600}
-_BYTES = {
-    f"{prefix}{kind}/s": float(base**power)
+_TIMES: _Units = {unit: Fraction(ns) for unit, ns in _NS.items()}
+_SECONDS = {"/s": 1, "/min": 60, "/m": 60, "/h": 3600}
+_RATES: _Units = {unit: Fraction(1, seconds) for unit, seconds in _SECONDS.items()}
+_BYTES: _Units = {
+    f"{prefix}{kind}/s": Fraction(base**power)
     for base, kind, prefixes in ((1000, "B", "kMGT"), (1024, "iB", "KMGT"))
     for power, prefix in enumerate(prefixes, start=1)
-} | {"B/s": 1.0, "KB/s": 1000.0}
+} | {"B/s": Fraction(1), "KB/s": Fraction(1000)}
 
 
 @dataclass(frozen=True)
@@ -256,7 +261,7 @@ def _parse_limit(text: str, begin: int, metric: Metric, refuse: _Refuse) -> tupl
     if found is None:
         rest = text[begin:].strip() or "nothing"
         refuse(f"a limit must follow, got {rest!r}", column, "a number and its unit, such as 200ms")
-    number, unit = float(found["number"]), found["unit"]
+    number, unit = Fraction(found["number"]), found["unit"]
     if metric.kind == "errors":
         return _errors_limit(number, unit, column, refuse)
     units, kind, example = _UNITS[metric.kind]
@@ -264,22 +269,22 @@ def _parse_limit(text: str, begin: int, metric: Metric, refuse: _Refuse) -> tupl
         wrong = "has a unit" if unit is None else f"has no unit {unit!r}"
         problem = f"a limit of {metric.kind} {wrong}, got {found[0].strip()!r}"
         refuse(problem, column, f"{example}; units are {', '.join(units)}")
-    return number * units[unit], kind
+    return float(number * units[unit]), kind
 
 
 def _errors_limit(
-    number: float, unit: str | None, column: int, refuse: _Refuse
+    number: Fraction, unit: str | None, column: int, refuse: _Refuse
 ) -> tuple[float, Unit]:
     if unit == "%":
-        return number / 100, "share"
-    if unit is not None or number != int(number):
+        return float(number / 100), "share"
+    if unit is not None or number.denominator != 1:
         refuse(
             "errors are a count or a share", column, "for example 'errors == 0' or 'errors < 1%'"
         )
-    return number, "count"
+    return float(number), "count"
 
 
-_UNITS: dict[str, tuple[dict[str, float], Unit, str]] = {
+_UNITS: dict[str, tuple[_Units, Unit, str]] = {
     **dict.fromkeys(_TIME_KINDS, (_TIMES, "ns", "for example 200ms")),
     "rate": (_RATES, "per_s", "for example 100/s"),
     "throughput": (_RATES, "per_s", "for example 100/s"),

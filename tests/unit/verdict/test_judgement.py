@@ -347,6 +347,16 @@ def test_a_target_may_break_before_any_transaction_has_ended(
     assert (found.outcome, found.says, verdict.exit_code) == (outcome, says, code)
 
 
+@pytest.mark.parametrize("failed", [7, 29, 57, 113])
+@pytest.mark.parametrize("comparison", ["<=", "=="])
+def test_a_share_is_the_one_that_was_written(tmp_path: Path, failed: int, comparison: str) -> None:
+    writer = pages(tmp_path, [1000] * (1000 - failed))
+    writer.record("0/0/measured/page/transaction/failed/unexpected", [1000] * failed)
+    written = f"{failed // 10}.{failed % 10}"
+    assert judged(writer, f"errors {comparison} {written}%").outcome == "pass"
+    assert judged(writer, f"errors < {written}%").outcome == "fail"
+
+
 def test_calls_that_broke_in_one_transaction_are_one_try_of_a_share(tmp_path: Path) -> None:
     writer = pages(tmp_path, [1000] * 19)
     writer.record("0/0/measured/page/transaction/failed/unexpected", [1000])

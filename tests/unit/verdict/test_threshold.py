@@ -128,6 +128,14 @@ def test_names_that_a_run_has_pass() -> None:
     check_names([parse_threshold(text, "--threshold") for text in texts], NAMES)
 
 
+@given(st.integers(0, 10**6))
+def test_a_limit_is_the_number_nearest_to_what_was_written(thousandths: int) -> None:
+    written = f"{thousandths // 1000}.{thousandths % 1000:03}"
+    assert parse_threshold(f"page.p95 < {written}ms", "x").limit == thousandths * 1000
+    assert parse_threshold(f"rate < {written}/min", "x").limit == thousandths / 60_000
+    assert parse_threshold(f"errors < {written}%", "x").limit == thousandths / 100_000
+
+
 @pytest.mark.parametrize(
     ("given", "added"),
     [
