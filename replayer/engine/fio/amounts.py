@@ -124,8 +124,12 @@ def seconds_needed(file: JobFile) -> float | None:
 
 
 def _section_seconds(section: Section) -> float | None:
-    """Return how long a job runs from its begin; None where its work or an unknown form says."""
-    if section.value("runtime") is None:
+    """Return how long a job runs from its begin; None where its work or an unknown form says.
+
+    A run time of 0 is none to fio (backend.c, runtime_exceeded), as a job may say against [global].
+    """
+    runtime = section.value("runtime")
+    if runtime is None or read_seconds(runtime) == 0:
         return None
     texts = [section.value(name) for name in ("runtime", "ramp_time", "startdelay")]
     known = [read_seconds(text) for text in texts if text is not None]

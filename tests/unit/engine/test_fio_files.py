@@ -114,6 +114,8 @@ def test_the_room_that_jobs_need_is_counted_as_fio_reads_sizes(text: str, needed
         ("[a]\nruntime=3\n[b]\nwait_for=a\nruntime=5\n[c]\nwait_for=b\nruntime=7\n", 15.0),
         ("[a]\nruntime=3\n[b]\nstonewall\nwait_for=a\nruntime=5\n[c]\nruntime=1\n", 8.0),
         ("[a]\nruntime=(5*60)\n", None),
+        ("[global]\nruntime=30\n[a]\nruntime=0\nsize=1m\n", None),
+        ("[a]\nruntime=0s\nramp_time=3\n", None),
     ],
 )
 def test_the_time_of_a_file_counts_what_waits_one_after_the_other(
