@@ -27,13 +27,14 @@ WRITES = (
     "write", "writev", "pwrite", "pwritev", "append", "copy_file_range", "pwrite_random",
     "ftruncate", "truncate",
 )  # fmt: skip
-FLUSHES = ("fsync", "fdatasync", "sync_file_range", "syncfs")
+FLUSHES = ("fsync", "fdatasync", "syncfs")
+"""Not sync_file_range(2): it writes no metadata, and empties no cache of a device."""
 O_DSYNC = 0o10000  # open(2) on x86-64; O_SYNC holds this bit too
 
 
 def find_acknowledged(record: RunRecord, summary: Summary) -> Iterator[Acknowledged]:
     """Yield what is known of each transaction that writes, on each target."""
-    writings = _writings(record)
+    writings, shares = _writings(record), _written_shares(record)
     for part in summary.targets:
         target = record.run.targets[part.index]
         for transaction in part.overall.transactions:
@@ -41,18 +42,20 @@ def find_acknowledged(record: RunRecord, summary: Summary) -> Iterator[Acknowled
             # What a job of fio does with its files is told by its options alone.
             known = transaction.name in writings or record.run.load.order == "together"
             if written and known:
-                yield _acknowledged(target, transaction, writings.get(transaction.name))
+                writing = writings.get(transaction.name)
+                share = shares.get(transaction.name, 1.0)
+                yield _acknowledged(target, transaction, writing, share)
 
 
 def _acknowledged(
-    target: Target, transaction: TransactionSummary, writing: Writing | None
+    target: Target, transaction: TransactionSummary, writing: Writing | None, share: float
 ) -> Acknowledged:
     counts = {op.op: op.count for op in transaction.ops}
     promise = target.guarantee
     write = promise.write if writing is None else place_of(promise, writing)
     places = {**dict.fromkeys(WRITES, write), **dict.fromkeys(FLUSHES, promise.fsync)}
     places["close"] = promise.fsync if writing == "synchronous" else promise.close
-    ends, says = _end(target, transaction, writing)
+    ends, says = _end(target, transaction, writing, share)
     return Acknowledged(
         target=target.name,
         transaction=transaction.name,
@@ -63,17 +66,24 @@ def _acknowledged(
 
 
 def _end(
-    target: Target, transaction: TransactionSummary, writing: Writing | None
+    target: Target, transaction: TransactionSummary, writing: Writing | None, share: float
 ) -> tuple[str, str]:
+    """Return where all that was written is at the end, and why.
+
+    Each file that was written needs a flush of its own, unless one is of the whole file system.
+    """
     promise = target.guarantee
     if writing is not None:
         return place_of(promise, writing), _SAYS[writing]
     good = {op.op: op.count - op.errors for op in transaction.ops}
     flushes, ended = sum(good.get(op, 0) for op in FLUSHES), transaction.count - transaction.errors
     each = f"flushed {format_number(flushes / max(ended, 1))} times a transaction"
-    if flushes and flushes >= ended:
+    files = good.get("close", 0) * share
+    if flushes >= max(ended, 1) and (good.get("syncfs", 0) >= ended or flushes >= files):
         return promise.fsync, each
     flushed = f"{each}, so not always" if flushes else "nothing is flushed"
+    if flushes >= max(ended, 1):
+        flushed = f"{each} of {format_number(files / max(ended, 1))} written files"
     if good.get("close"):
         return promise.close, f"{flushed}; files are closed"
     return promise.write, f"{flushed}, nothing is closed"
@@ -105,9 +115,26 @@ def _writings(record: RunRecord) -> Mapping[str, Writing]:
     }
 
 
+def _written_shares(record: RunRecord) -> Mapping[str, float]:
+    """Return which part of the files that transactions open are to be written, where plans tell."""
+    found = {
+        name: [flags for step in steps if isinstance(flags := _flags(step), int)]
+        for name, steps in steps_by_transaction(record).items()
+    }
+    return {
+        name: sum(bool(flags & os.O_ACCMODE) for flags in opened) / len(opened)
+        for name, opened in found.items()
+        if opened
+    }
+
+
+def _flags(step: Mapping[str, Any]) -> object:
+    return step.get("flags") if step.get("op") == "open" else None
+
+
 def _writing_opens(steps: Iterable[Mapping[str, Any]]) -> Iterator[int]:
     """Yield the flags of each open for writing among steps."""
     for step in steps:
-        flags = step.get("flags")
-        if step.get("op") == "open" and isinstance(flags, int) and flags & os.O_ACCMODE:
+        flags = _flags(step)
+        if isinstance(flags, int) and flags & os.O_ACCMODE:
             yield flags

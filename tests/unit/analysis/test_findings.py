@@ -297,6 +297,40 @@ def test_what_is_not_flushed_each_time_is_not_flushed(tmp_path: Path, how: tuple
     assert promise.says.startswith(says)
 
 
+def test_what_is_written_out_in_part_is_not_flushed(tmp_path: Path) -> None:
+    (promise,) = found_in(save(tmp_path, "sync_file_range")).acknowledged
+    assert promise.ends == "client cache"
+    assert promise.says == "nothing is flushed; files are closed"
+    assert [item.op for item in promise.ops] == ["write", "close"]
+
+
+@pytest.mark.parametrize(
+    ("flush", "flags", "ends", "says"),
+    [
+        ("fsync", None, "client cache", "flushed 1 times a transaction of 10 written files; files"),
+        ("fsync", [0o1] * 10, "client cache", "flushed 1 times a transaction of 10 written files"),
+        ("fsync", [0o1, *[0o0] * 9], "device", "flushed 1 times a transaction"),
+        ("syncfs", None, "device", "flushed 1 times a transaction"),
+    ],
+)
+def test_each_file_that_is_written_needs_a_flush(
+    tmp_path: Path, flush: str, flags: list[int] | None, ends: str, says: str
+) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("save", [10**6] * 30)
+    for op, count in (("open", 300), ("write", 300), (flush, 30), ("close", 300)):
+        writer.record(f"0/0/measured/save/{op}/ok/expected", [10**4] * count)
+    folder = writer.write(make_run())
+    if flags is not None:
+        steps = [{"do": "call", "op": "open", "flags": each} for each in flags]
+        plan = {"transactions": [{"name": "save", "steps": steps}]}
+        (folder / "plan.json").write_text(json.dumps(plan))
+    record = measure.load_run(folder)
+    (promise,) = analyse(record, measure.summarise(record)).acknowledged
+    assert promise.ends == ends
+    assert promise.says.startswith(says)
+
+
 def test_many_flushes_of_a_transaction_are_counted_in_plain_digits(tmp_path: Path) -> None:
     writer = save(tmp_path)
     writer.record("0/0/measured/save/fsync/ok/expected", [10**4] * 3000)
