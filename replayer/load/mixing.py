@@ -1,4 +1,4 @@
-"""What the users of a locustfile cannot be run beside, or in: they go on from where they are.
+"""What the users of a locustfile cannot be run beside, in or on: they go on from where they are.
 
 Their tasks are Python, which nobody can begin anew for another turn of a target; and each of them
 takes a number that the scenario's users do not get. Pure.
@@ -7,7 +7,12 @@ takes a number that the scenario's users do not get. Pure.
 from locust.env import Environment
 
 from replayer.errors import ReplayerError
-from replayer.load.users import has_file_users, has_python_users, has_scenario_users
+from replayer.load.users import (
+    has_file_users,
+    has_file_users_alone,
+    has_python_users,
+    has_scenario_users,
+)
 from replayer.plan import Plan
 
 __all__ = ["refuse_mixtures"]
@@ -15,6 +20,8 @@ __all__ = ["refuse_mixtures"]
 
 def refuse_mixtures(environment: Environment, plan: Plan, targets: int, rounds: int) -> None:
     """Refuse turns that users of a locustfile cannot take part in, and roles that they would take.
+
+    And targets on which not as many of them would work: they stay on the one that they are dealt.
 
     Args:
         environment: Whose users they are.
@@ -28,6 +35,14 @@ def refuse_mixtures(environment: Environment, plan: Plan, targets: int, rounds: 
     if has_file_users(environment) and rounds > 1:
         message = f"--rounds {rounds}: tasks of a locustfile cannot be begun anew for another turn"
         raise ReplayerError(message, hint="leave it out, and compare several runs")
+    if has_file_users_alone(environment) and plan.users % targets:
+        message = (
+            f"{plan.users} users of a locustfile cannot be dealt to {targets} targets evenly: "
+            "more would work on the first ones, and be taken for faster mounts"
+        )
+        fewer = plan.users - plan.users % targets
+        numbers = " or ".join(f"-u {each}" for each in (fewer, fewer + targets) if each)
+        raise ReplayerError(message, hint=f"{numbers}, or run it once for each target")
     if not has_scenario_users(environment):
         return
     if has_file_users(environment) and targets > 1:

@@ -23,6 +23,7 @@ __all__ = [
     "ScenarioUser",
     "count_seated",
     "has_file_users",
+    "has_file_users_alone",
     "has_python_users",
     "has_scenario_users",
     "list_kinds",
@@ -157,6 +158,11 @@ def has_scenario_users(environment: Environment) -> bool:
 def has_file_users(environment: Environment) -> bool:
     """Whether users take part whose tasks, in Python, name transactions of their own."""
     return any(issubclass(kind, FileUser) for kind in environment.user_classes)
+
+
+def has_file_users_alone(environment: Environment) -> bool:
+    """Whether no others take part."""
+    return all(issubclass(kind, FileUser) for kind in environment.user_classes)
 
 
 def has_python_users(environment: Environment) -> bool:
