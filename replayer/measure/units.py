@@ -102,7 +102,8 @@ def _scaled(value: float, scale: tuple[tuple[int, str], ...]) -> str:
 
 
 def _significant(value: float) -> str:
-    whole = len(str(int(value)))
-    if value >= 1:
-        return f"{value:,.{max(_DIGITS - whole, 0)}f}"
+    """Print three digits, or all before the point; rounding may bring one more there."""
+    rounded = float(f"{value:.{_DIGITS}g}")
+    if rounded >= 1:
+        return f"{value:,.{max(_DIGITS - len(str(int(rounded))), 0)}f}"
     return f"{value:.{_DIGITS}g}"

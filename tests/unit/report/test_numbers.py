@@ -40,6 +40,18 @@ def test_numbers_have_three_digits_or_are_whole_and_are_no_powers_of_ten(
 
 @pytest.mark.parametrize(
     ("value", "text"),
+    [(0.125, "0.125"), (0.9996, "1.00"), (9.994, "9.99"), (9.996, "10.0"), (99.96, "100"),
+     (1000, "1,000"), (3261.4, "3,261")],
+)  # fmt: skip
+def test_durations_and_factors_have_three_digits_however_they_are_rounded(
+    value: float, text: str
+) -> None:
+    assert measure.format_duration(value) == f"{text} s"
+    assert measure.format_factor(value) == f"{text} times"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
     [(0.0, "0 %"), (0.0025, "0.25 %"), (0.1234, "12.3 %"), (1.0, "100 %"), (58.46, "5,850 %")],
 )
 def test_shares_have_three_digits_and_no_powers_of_ten(value: float, text: str) -> None:
