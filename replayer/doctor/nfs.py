@@ -60,14 +60,16 @@ def _connections(options: Options, _: Service) -> Advice | None:
     if options.text("proto", "tcp") not in {"tcp", "tcp6"} or is_tunnelled(options):
         return None
     source = "nfs(5), option nconnect"
-    if options.number("nconnect") is not None:
+    number = options.number("nconnect")
+    if number is not None and number > 1:
         says = "several connections to the server share the load"
         return Advice(weight="good", setting=options.shown("nconnect"), says=says, source=source)
     says = (
         "all requests share one TCP connection; nconnect=2 to 16 opens several, which may help "
         "where one of them does not fill the network (measure both: replayer compare)"
     )
-    return Advice(weight="consider", setting="nconnect", says=says, source=source)
+    setting = "nconnect" if number is None else options.shown("nconnect")
+    return Advice(weight="consider", setting=setting, says=says, source=source)
 
 
 _NEVER_KEPT = Advice(

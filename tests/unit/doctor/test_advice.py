@@ -36,6 +36,7 @@ def advice_on(
         ("lookupcache=pos", "consider"),
         ("rsize=32768", "consider"),
         ("nconnect=8", "good"),
+        ("nconnect=1", "consider"),
         ("noatime", "good"),
     ],
 )
