@@ -85,9 +85,14 @@ class Conductor:
         """What the load shape has raised, which ends it."""
         return self._shape.found
 
+    @property
+    def asks(self) -> bool:
+        """Whether it is the conductor that asks this, who cannot wait for its own end."""
+        return self._greenlet is gevent.getcurrent()
+
     def finish(self) -> None:
         """End the segment that runs, and wait for it; unless the conductor itself asks."""
-        if self._greenlet is gevent.getcurrent():
+        if self.asks:
             return
         self._stop_wanted = True
         if self._greenlet is not None:

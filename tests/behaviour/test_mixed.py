@@ -75,6 +75,29 @@ class Impatient(FileUser):
             self.fs.stat("f")
 """
 
+LATE = """
+name: late
+about: Two users who should begin a look every 10 ms, and take 200 ms for each.
+users: {count: 2, every: 10ms}
+duration: 1s
+datasets:
+  documents: {files: 5, sizes: 4KiB}
+mix: {look: 1}
+transactions:
+  look:
+    - stat: {from: documents}
+    - think: 200ms
+"""
+
+CROWDED = """
+from locust import LoadTestShape
+
+
+class Crowd(LoadTestShape):
+    def tick(self):
+        return (6, 100)
+"""
+
 
 class _Answer(BaseHTTPRequestHandler):
     """Knows one page."""
@@ -210,6 +233,37 @@ def test_users_of_http_on_a_page_ask_their_own_host(shell: Shell, port: int) -> 
     assert run["outcome"] != "fail", run
     (row,) = [each for each in figures["stats"] if each["name"] == "/there"]
     assert row["num_requests"] > 0 == row["num_failures"]
+
+
+def test_a_run_of_a_page_is_judged_when_its_last_segment_has_ended_and_leaves_the_next_alone(
+    shell: Shell, port: int
+) -> None:
+    write_mixed(shell, port)
+    (shell.home / "late.yaml").write_text(LATE)
+    words = ("late.yaml", "-f", "mixed.py", "--target", f"mount={shell.target()}", "-o", "kept")
+    summaries = []
+    with serve(shell, *words, "--csv", "own") as server:
+        for run_time in ("1s", "4s"):
+            server.start(scenario="late", user_count="6", run_time=run_time)
+            run = server.until("stopped")
+            assert run["outcome"] == "inconclusive", run
+            record = json.loads((shell.home / "kept" / run["id"] / "run.json").read_text())
+            assert record["status"] == "finished"
+            summaries.append(record["summary"]["targets"][0]["overall"])
+    for summary in summaries:  # known from the end of the segment alone
+        assert summary["unbegun"] > 50
+        assert summary["drain_s"] is not None
+    assert summaries[1]["measured_s"] > 3.9
+
+
+def test_a_run_of_a_page_that_fails_while_its_users_work_is_told_as_failed(shell: Shell) -> None:
+    (shell.home / "crowded.py").write_text(EDITOR + CROWDED)
+    words = ("tiny.yaml", "-f", "crowded.py", "--target", f"mount={shell.target()}")
+    with serve(shell, *words) as server:
+        server.start(user_count="3", run_time="5s")
+        run = server.until("stopped")
+    assert run["outcome"] == "failed", run
+    assert "the plan is made for 3 users" in run["failure"]
 
 
 def test_thresholds_are_judged_on_transactions_that_tasks_name(shell: Shell, port: int) -> None:

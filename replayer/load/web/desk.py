@@ -12,6 +12,7 @@ from types import FrameType
 from typing import Literal
 
 import gevent
+from gevent import Greenlet
 from locust.env import Environment
 from locust.runners import STATE_STOPPED, LocalRunner, MasterRunner
 from locust.web import WebUI
@@ -98,6 +99,7 @@ class Desk:
         self.run_time_s: int | None = options_of(environment).run_time
         self.outlook: tuple[RunWarning, ...] = ()
         self._company = gather_company(environment, form.settings)
+        self._closing: Greenlet[[Playing], None] | None = None
         if not any(kind.host for kind in environment.user_classes):
             environment.host = environment.host or form.host  # for what Locust calls its downloads
         for number in SIGNALS:
@@ -141,7 +143,7 @@ class Desk:
         if self._company is not None:  # where they are is each worker's own matter
             targets = tuple(Target(target.name, ()) for target in targets)
         request = make_request(self._environment, order.settings, audience, targets)
-        self.playing = Playing(request, board)
+        self.playing, self._closing = Playing(request, board), None
         self._forget_figures()
         gevent.spawn(self._open, self.playing, audience, order.run_time_s)
 
@@ -151,9 +153,31 @@ class Desk:
             self.playing.request.interruption.ask()
 
     def finish(self) -> None:
-        """Locust has stopped its users: write, judge and show the run."""
+        """Locust has stopped its users: have the run closed, once its conductor has ended.
+
+        Where tasks in Python take part it is the conductor that has them stopped, and its segment
+        still has to end: it is not waited for here.
+        """
         playing = self.playing
         if playing is None or playing.stage is None:
+            return
+        if self._closing is None:
+            self._closing = gevent.spawn(self._close, playing)
+        if not playing.stage.conductor.asks:
+            self._closing.join()
+
+    def leave(self) -> int:
+        """End what goes on, when the process ends; returns its exit code."""
+        if self.stage is not None:
+            self.stop()
+            self.finish()
+        playing = self.playing
+        interrupted = playing is not None and playing.request.interruption.presses > 0
+        return 4 if interrupted else 0
+
+    def _close(self, playing: Playing) -> None:
+        """Write, judge and show a run."""
+        if playing.stage is None:
             return
         try:
             code = playing.stage.close()
@@ -167,15 +191,6 @@ class Desk:
             playing.outcome = "failed"
         playing.stage = None
         self._after(playing)
-
-    def leave(self) -> int:
-        """End what goes on, when the process ends; returns its exit code."""
-        if self.stage is not None:
-            self.stop()
-            self.finish()
-        playing = self.playing
-        interrupted = playing is not None and playing.request.interruption.presses > 0
-        return 4 if interrupted else 0
 
     def _forget_figures(self) -> None:
         """Have Locust forget the last run: by itself it would show it until all is laid out."""
