@@ -1,7 +1,7 @@
-"""What the users of a locustfile cannot be run beside, in or on: they go on from where they are.
+"""What users and load shapes of a locustfile do not go with: they go on from where they are.
 
-Their tasks are Python, which nobody can begin anew for another turn of a target; and each of them
-takes a number that the scenario's users do not get. Pure.
+Tasks are Python, which nobody can begin anew for another turn of a target, and neither can a load
+shape; each user of a locustfile takes a number that the scenario's users do not get. Pure.
 """
 
 from locust.env import Environment
@@ -19,12 +19,12 @@ __all__ = ["refuse_mixtures"]
 
 
 def refuse_mixtures(environment: Environment, plan: Plan, targets: int, rounds: int) -> None:
-    """Refuse turns that users of a locustfile cannot take part in, and roles that they would take.
+    """Refuse turns that a locustfile cannot take part in, and roles that its users would take.
 
     And targets on which not as many of them would work: they stay on the one that they are dealt.
 
     Args:
-        environment: Whose users they are.
+        environment: Whose users and load shape they are.
         plan: What the scenario's users do.
         targets: How many.
         rounds: How many turns of each.
@@ -32,6 +32,8 @@ def refuse_mixtures(environment: Environment, plan: Plan, targets: int, rounds: 
     Raises:
         ReplayerError: With what can be done instead.
     """
+    if environment.shape_class is not None:
+        _refuse_turns_of_a_shape(plan, targets, rounds)
     if has_file_users(environment) and rounds > 1:
         message = f"--rounds {rounds}: tasks of a locustfile cannot be begun anew for another turn"
         raise ReplayerError(message, hint="leave it out, and compare several runs")
@@ -55,3 +57,21 @@ def refuse_mixtures(environment: Environment, plan: Plan, targets: int, rounds: 
     if has_python_users(environment) and plan.body.get("roles"):
         message = "a scenario with roles needs all users, and some are of a locustfile"
         raise ReplayerError(message, hint="leave the locustfile out")
+
+
+def _refuse_turns_of_a_shape(plan: Plan, targets: int, rounds: int) -> None:
+    """Refuse what would have other load than the shape says, or another one in each turn."""
+    if targets > 1:
+        message = f"a load shape runs on one target at a time, got {targets}"
+        raise ReplayerError(message, hint="run it once for each target, and compare the runs")
+    if rounds > 1:
+        message = f"--rounds {rounds}: a load shape cannot be begun anew for another round"
+        raise ReplayerError(message, hint="leave it out, and compare several runs")
+    each = plan.body["stop"]["transactions"]
+    if each is not None:
+        message = (
+            f"a load shape says when its users come and go, and here each is done after {each:,} "
+            "of its transactions (iterations of a scenario, --loops of a trace)"
+        )
+        hint = "leave the load shape out, or have time end it: duration, or -t with a trace"
+        raise ReplayerError(message, hint=hint)

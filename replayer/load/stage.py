@@ -215,9 +215,6 @@ The users of a scenario share out its datasets: there the number must be said.
 def _rounds(environment: Environment, targets: int) -> int:
     # A load shape and tasks in Python go on from where they are: they cannot be begun anew.
     goes_on = environment.shape_class is not None or has_python_users(environment)
-    if environment.shape_class is not None and targets > 1:
-        message = f"a load shape runs on one target at a time, got {targets}"
-        raise ReplayerError(message, hint="run it once for each target, and compare the runs")
     return 1 if goes_on else default_rounds(targets)
 
 

@@ -333,6 +333,26 @@ def test_a_load_shape_that_breaks_fails_the_run_and_is_told(
     assert (found["what"], found["count"]) == ("shape", 1)
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("look.yaml", "--rounds", "1", "--target", "b=near"), "one target at a time, got 2"),
+        (("look.yaml", "--rounds", "3"), "--rounds 3: a load shape cannot be begun anew"),
+        (("look.yaml", "--set", "iterations=5"), "each is done after 5 of its transactions"),
+    ],
+)
+def test_turns_and_ends_that_a_load_shape_does_not_know_are_refused(
+    shell: Shell, words: tuple[str, ...], says: str
+) -> None:
+    (shell.home / "shape.py").write_text(SHAPE)
+    shell.target("near")
+    target = ("--target", f"a={shell.target()}")
+    done = shell.run("run", *words, "-f", "shape.py", "-u", "6", *target)
+    assert (done.code, done.out) == (2, "")
+    assert says in done.err.splitlines()[0]
+    assert not (shell.home / "replayer-runs").exists()
+
+
 def test_more_users_than_the_plan_has_are_refused_with_a_line(shell: Shell) -> None:
     (shell.home / "shape.py").write_text(SHAPE)
     done = shell.run("run", "look.yaml", "-f", "shape.py", "-u", "3")
