@@ -20,6 +20,7 @@ from replayer.load.progress import Hang
 from replayer.load.roster import Roster
 from replayer.load.schedule import Segment
 from replayer.load.session import Session
+from replayer.load.spawning import SpawnWatch
 from replayer.load.threads import call_in_thread
 from replayer.load.users import count_seated
 
@@ -103,6 +104,7 @@ class OwnBand:
         self._environment = environment
         self._roster = roster
         self._gauge = gauge
+        self._spawns = SpawnWatch(environment)
         self._courier: Courier | None = None
 
     def follow(self, courier: Courier) -> None:
@@ -159,11 +161,12 @@ class OwnBand:
 
     def check(self) -> None:
         """Raise why there are fewer users than were asked for."""
+        self._spawns.check()
         self._roster.check()
 
     def watch(self) -> None:
         """Raise why there are fewer users than were asked for: the rest of the run is lost."""
-        self._roster.check()
+        self.check()
 
     def expected_users(self) -> int:
         """Return how many users Locust runs that have a thread each."""

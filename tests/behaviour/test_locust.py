@@ -109,6 +109,14 @@ class Shape(LoadTestShape):
         {last}
 """
 
+STRANGERS = """
+
+class Stranger(Editor):
+    def __init__(self, environment):
+        super().__init__(environment)
+        raise LookupError("no such account")
+"""
+
 SHAPE = """
 from locust import LoadTestShape
 
@@ -313,6 +321,7 @@ def test_a_load_shape_lets_users_come_and_go(shell: Shell) -> None:
     [
         ("raise RuntimeError('boom')", "RuntimeError: boom at {file}:10"),
         ("return 8", "tick() must return (users, spawn_rate) or None, got 8 at {file}:6"),
+        ("return (8, 0)", "tick() must return a spawn_rate above 0, got (8, 0) at {file}:6"),
     ],
 )
 @pytest.mark.parametrize("several", [(), ("--processes", "2")])
@@ -351,6 +360,19 @@ def test_turns_and_ends_that_a_load_shape_does_not_know_are_refused(
     assert (done.code, done.out) == (2, "")
     assert says in done.err.splitlines()[0]
     assert not (shell.home / "replayer-runs").exists()
+
+
+@pytest.mark.parametrize("several", [(), ("--processes", "2")])
+def test_users_that_cannot_be_made_end_the_run_with_the_line_that_raised(
+    shell: Shell, several: tuple[str, ...]
+) -> None:
+    (shell.home / "strangers.py").write_text(EDITOR + STRANGERS)
+    target = ("--target", shell.target())
+    done = shell.run("run", "look.yaml", "-f", "strangers.py", "-u", "6", *target, *several)
+    assert done.code == 2, done.err
+    raised = "Locust could not start users: LookupError: no such account at "
+    (line,) = (line for line in done.err.splitlines() if raised in line)
+    assert line.endswith(f"strangers.py:{len((EDITOR + STRANGERS).splitlines())}")
 
 
 def test_more_users_than_the_plan_has_are_refused_with_a_line(shell: Shell) -> None:

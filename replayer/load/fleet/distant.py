@@ -18,6 +18,7 @@ from replayer.load.fleet.worker import Worker
 from replayer.load.ledger import Ledger
 from replayer.load.progress import Hang
 from replayer.load.schedule import Segment
+from replayer.load.spawning import SpawnWatch
 from replayer.load.users import count_seated
 
 __all__ = ["DistantBand"]
@@ -52,6 +53,7 @@ class DistantBand:
         self._runner = runner
         self._minutes = minutes
         self._goes_on = policy == "continue"
+        self._spawns = SpawnWatch(runner.environment)
 
     def prepare(self, segment: Segment) -> None:
         """One worker lays out what the segment needs; then each prepares its own caches."""
@@ -105,6 +107,7 @@ class DistantBand:
 
     def watch(self) -> None:
         """Raise what a worker could not do, or that one is lost."""
+        self._spawns.check()
         self._muster.look()
         for worker in self._muster.living:
             if worker.state.refusal is not None:
