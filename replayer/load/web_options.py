@@ -128,7 +128,7 @@ def read_secret(options: argparse.Namespace) -> str:
     Raises:
         ReplayerError: There is none, or it is too short.
     """
-    secret = os.environ.get(SECRET_VARIABLE, "")
+    secret = os.environ.get(SECRET_VARIABLE, "").strip()  # as what is sent, and the file
     where = f"${SECRET_VARIABLE}"
     if options.web_secret_file is not None:
         where = options.web_secret_file
