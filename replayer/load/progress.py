@@ -254,7 +254,7 @@ def _make_table(tick: Tick) -> RenderableType:
         table.add_column(name, justify="right")
     for name, line in _rows(tick)[:SHOWN_ROWS]:
         figures = (_time(line, percent) for percent in PERCENTILES)
-        table.add_row(name, f"{line.count:,}", f"{line.errors:,}", *figures)
+        table.add_row(Text(name), f"{line.count:,}", f"{line.errors:,}", *figures)
     hanging = [Text(str(hang), style="red") for hang in tick.hanging[:SHOWN_ROWS]]
     return Group(Text(_headline(tick), style="bold"), table, *hanging)
 

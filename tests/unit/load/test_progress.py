@@ -48,6 +48,17 @@ def test_the_table_shows_times_of_what_succeeded() -> None:
     assert ["look", "11", "1", *["1.00", "µs"] * 3] in rows
 
 
+def test_names_are_shown_as_they_are() -> None:
+    ledger = Ledger()
+    rows = [_row(name, "ok", [1000]) for name in ("GET [/api]", "[red] page")]
+    ledger.add(MadeInterval(0, 1_000_000_000, 1, rows))
+    console = Console(file=io.StringIO(), width=120, record=True)
+    console.print(_make_table(Tick("measured", 1, None, ledger, ("[/near]", "[far]"))))
+    shown = console.export_text()
+    assert "[/near]: GET [/api]" in shown
+    assert "[/near]: [red] page" in shown
+
+
 def test_a_rate_is_told_once_it_rests_on_more_than_a_first_slice() -> None:
     ledger = Ledger()
     rows = [_row("look", "ok", [1000])]
