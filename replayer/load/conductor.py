@@ -15,7 +15,7 @@ from locust.runners import WorkerRunner
 
 from replayer.errors import EXIT_BUG, ReplayerError, keep_bug
 from replayer.load.band import POLL_S, Band
-from replayer.load.interruption import Level
+from replayer.load.interruption import InterruptedRunError, Level
 from replayer.load.options import options_of
 from replayer.load.progress import Tick
 from replayer.load.schedule import Segment
@@ -102,7 +102,7 @@ class Conductor:
         try:
             self._play_all()
         except ReplayerError as error:
-            self.failure = error
+            self.failure = None if self._is_wanted(error) else error
         except Exception as error:  # noqa: BLE001 - a bug must end the run, not hang it
             self.failure = BugError(keep_bug(error))
         try:
@@ -112,6 +112,11 @@ class Conductor:
         except Exception as error:  # noqa: BLE001 - see above
             self.failure = BugError(keep_bug(error))
         self._leave()
+
+    def _is_wanted(self, error: ReplayerError) -> bool:
+        """Whether a run ends as whoever leads it has asked; a worker may end for its own user."""
+        asked = self._request.interruption.level > Level.NONE
+        return asked and isinstance(error, InterruptedRunError)
 
     def _play_all(self) -> None:
         self._band.check()

@@ -26,6 +26,20 @@ def is_measuring(home: Path) -> bool:
     )
 
 
+def has_measured(home: Path, turns: int) -> bool:
+    """Whether so many measured phases have begun."""
+    return any(
+        path.read_text().count('"measured"') >= turns
+        for path in home.glob("replayer-runs/*/events.jsonl")
+    )
+
+
+def count_files(mount: Path) -> int:
+    """Count what is there of the dataset of a run, which may be removed meanwhile."""
+    found = (names for path in mount.glob("replayer-*/files") for _, _, names in os.walk(path))
+    return sum(map(len, found))
+
+
 def sleepers(mount: Path) -> tuple[str, ...]:
     """A run whose transactions take 30 s each."""
     step = "transactions.look=[{stat: {from: files, pick: uniform}}, {think: 30s}]"
@@ -265,6 +279,29 @@ def test_a_signal_while_laying_out_removes_what_was_laid_out(shell: Shell, until
     assert "interrupted while laying out" in err
     assert list(mount.iterdir()) == []
     assert [run["status"] for run in runs(shell.home)] == ["interrupted"]
+
+
+@pytest.mark.parametrize("several", [(), ("--processes", "2")])
+def test_a_signal_while_a_later_turn_is_laid_out_interrupts_the_run_and_fails_nothing(
+    shell: Shell, until: Until, several: tuple[str, ...]
+) -> None:
+    first, second = shell.target(), shell.target("near")
+    limits = ("--threshold", "errors >= 1", "--json")
+    many = ("--set", "files.files=20000", "--rounds", "2", *limits, *several)
+    process = shell.start("run", "tiny.yaml", "--target", first, "--target", second, *many)
+
+    def is_wiped() -> bool:
+        return has_measured(shell.home, 2) and count_files(first) < 20_000
+
+    until(is_wiped)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    document = json.loads(out)
+    verdict = document["verdict"]
+    assert (process.returncode, document["status"]) == (4, "interrupted"), err
+    assert (verdict["outcome"], verdict["exit_code"]) == ("inconclusive", 4)
+    assert "missed when the run was interrupted" in verdict["judgements"][0]["says"]
+    assert [*first.iterdir(), *second.iterdir()] == []
 
 
 def test_a_run_that_was_stopped_and_went_on_proves_nothing_and_says_when_it_stood_still(

@@ -11,6 +11,7 @@ from typing import Any, Literal, Self
 
 from replayer.engine import Histogram
 from replayer.errors import EXIT_BUG, ReplayerError
+from replayer.load.interruption import InterruptedRunError
 from replayer.load.measured import MadeInterval, MadeRow, MeasuredInterval
 
 __all__ = [
@@ -149,16 +150,26 @@ class RemoteError(ReplayerError):
     """What a worker refused, told by the master."""
 
 
+class RemoteInterruptionError(RemoteError, InterruptedRunError):
+    """What a worker left undone as the run was to end."""
+
+
 def pack_error(error: BaseException) -> dict[str, Any]:
     """Return a refusal as a message holds it."""
     if isinstance(error, ReplayerError):
-        return {"message": str(error), "hint": error.hint, "exit_code": error.exit_code}
+        return {
+            "message": str(error),
+            "hint": error.hint,
+            "exit_code": error.exit_code,
+            "interrupted": isinstance(error, InterruptedRunError),
+        }
     message = f"{type(error).__name__}: {error}"
     return {"message": message, "hint": "this is a bug in replayer", "exit_code": EXIT_BUG}
 
 
 def unpack_error(data: Data, who: str) -> ReplayerError:
     """Read a refusal from a message, naming who refused."""
-    error = RemoteError(f"{who}: {data['message']}", hint=str(data.get("hint", "")))
+    kind = RemoteInterruptionError if data.get("interrupted") else RemoteError
+    error = kind(f"{who}: {data['message']}", hint=str(data.get("hint", "")))
     error.exit_code = int(data["exit_code"])
     return error
