@@ -4,11 +4,11 @@ use crate::clock::now_ns;
 use crate::core::{Confinement, Core, OutcomeData};
 use crate::crowd::Refusal;
 use crate::interpreter::{Interpreter, Journal};
-use crate::ops;
+use crate::ops::{self, Op};
 use crate::plan::{PATH_SLOT, TO_SLOT, Texts};
 use crate::program::Timed;
 use crate::pulse::{CUT, Pulse, STOP};
-use crate::sys::{Guarded, Jailed, Kernel, Null};
+use crate::sys::{Folder, Guarded, Jailed, Kernel, Null};
 use crate::user::{enter, spawn};
 use crossbeam_queue::ArrayQueue;
 use rustix::io::Errno;
@@ -66,122 +66,205 @@ pub(crate) fn start(
 }
 
 fn live<K: Kernel>(core: &Core, pulse: &Arc<Pulse>, inbox: &Inbox) {
-    let Some(kernel) = enter::<K>(core, pulse, inbox.target) else {
+    let Some(folder) = core.folder(inbox.target, pulse.user) else {
         return;
     };
+    pulse.set_target(inbox.target);
     let setting = &core.setting;
-    let shard = setting.recorder.shard_on(inbox.target);
-    let recorder = Arc::clone(&setting.recorder);
-    let journal = Journal::new(
-        recorder,
-        shard,
+    let mut journal = Journal::new(
+        Arc::clone(&setting.recorder),
+        setting.recorder.shard_on(inbox.target),
         Arc::clone(pulse),
         inbox.target,
         setting.begin_ns,
     );
+    journal.begin(inbox.outside, now_ns(), now_ns());
+    let mut service = Service {
+        core,
+        pulse,
+        inbox,
+        open: None,
+    };
+    let Some((kernel, mut first)) = service.enter::<K>(folder, &mut journal) else {
+        service.leave(&mut journal);
+        journal.flush();
+        return;
+    };
     let mut interpreter = Interpreter::new(setting, pulse, kernel, journal, 0);
-    interpreter.journal.begin(inbox.outside, now_ns(), now_ns());
-    let mut open = None;
-    let ending = || pulse.flags() & (STOP | CUT) != 0;
-    while !ending() {
-        let Some((ticket, order)) = inbox.orders.pop() else {
-            interpreter.journal.flush();
-            std::thread::park();
-            continue;
-        };
-        let outcome = obey(core, pulse, inbox, (&mut interpreter, &mut open), order);
-        answer(core, OutcomeData { ticket, ..outcome }, ending);
+    while let Some((ticket, order)) = first
+        .take()
+        .or_else(|| service.next(&mut interpreter.journal))
+    {
+        let outcome = service.obey(&mut interpreter, order);
+        service.answer(OutcomeData { ticket, ..outcome });
     }
-    if let Some((_, name)) = open {
-        finish(
-            core,
-            pulse,
-            inbox,
-            &mut interpreter,
-            (&name, ops::CANCELLED),
-        );
-    }
+    service.leave(&mut interpreter.journal);
     // Unexpected errors of closing are recorded by it.
     let _closed = interpreter.close_all();
     interpreter.journal.flush();
 }
 
-/// Queue an answer; while the queue is full the user waits for Python to drain it.
-fn answer(core: &Core, outcome: OutcomeData, ending: impl Fn() -> bool) {
-    let mut outcome = outcome;
-    while let Err(back) = core.outcomes.push(outcome) {
-        if ending() {
-            return;
-        }
-        outcome = back;
-        core.doorbell.ring();
-        std::thread::park_timeout(Duration::from_millis(1));
-    }
-    core.doorbell.ring();
+/// Doing what comes, and answering it.
+struct Service<'a> {
+    core: &'a Core,
+    pulse: &'a Pulse,
+    inbox: &'a Inbox,
+    /// The transaction that is open.
+    open: Option<(u16, Arc<str>)>,
 }
 
-type Open = Option<(u16, Arc<str>)>;
+impl Service<'_> {
+    fn is_ending(&self) -> bool {
+        self.pulse.flags() & (STOP | CUT) != 0
+    }
 
-fn obey<K: Kernel>(
-    core: &Core,
-    pulse: &Pulse,
-    inbox: &Inbox,
-    (interpreter, open): (&mut Interpreter<'_, K>, &mut Open),
-    order: Order,
-) -> OutcomeData {
-    let mut outcome = OutcomeData {
-        ticket: 0,
-        value: 0,
-        outcome: ops::OK,
-        service_ns: 0,
-    };
-    match order {
-        Order::Begin { transaction, name } if open.is_none() => {
-            let now_ns = now_ns();
-            interpreter.journal.begin(transaction, now_ns, now_ns);
-            *open = Some((transaction, name));
+    /// Wait for the next order; `None` when no more are obeyed.
+    fn next(&self, journal: &mut Journal) -> Option<(u64, Order)> {
+        while !self.is_ending() {
+            if let Some(order) = self.inbox.orders.pop() {
+                return Some(order);
+            }
+            journal.flush();
+            std::thread::park();
         }
-        Order::End {
-            transaction,
-            failed,
-        } => match open.take_if(|(begun, _)| *begun == transaction) {
-            Some((_, name)) => {
-                let how = if failed { ops::FAILED } else { ops::OK };
-                finish(core, pulse, inbox, interpreter, (&name, how));
-            }
-            None => outcome.outcome = refused(),
-        },
-        Order::Begin { .. } => outcome.outcome = refused(),
-        Order::Call { timed, texts } => {
-            for (slot, text) in [(PATH_SLOT, texts.path), (TO_SLOT, texts.to)] {
-                if let Some(text) = text {
-                    interpreter.bind_text(slot, &text);
+        None
+    }
+
+    /// Confine this thread to the user's folder. While that fails, so do calls: it is tried again for each. Returns the first
+    /// order that can be obeyed, if one waits; `None` when no more are obeyed.
+    fn enter<K: Kernel>(
+        &mut self,
+        folder: &Arc<Folder>,
+        journal: &mut Journal,
+    ) -> Option<(K, Option<(u64, Order)>)> {
+        if let Ok(kernel) = enter(self.pulse, folder) {
+            return Some((kernel, None));
+        }
+        loop {
+            let (ticket, order) = self.next(journal)?;
+            let outcome = match order {
+                Order::Begin { transaction, name } => self.begin(journal, transaction, name),
+                Order::End {
+                    transaction,
+                    failed,
+                } => self.end(journal, transaction, failed),
+                call @ Order::Call { .. } => {
+                    let start_ns = now_ns();
+                    match enter(self.pulse, folder) {
+                        Ok(kernel) => return Some((kernel, Some((ticket, call)))),
+                        Err(errno) => refuse(journal, errno, start_ns),
+                    }
                 }
-            }
-            outcome.value = interpreter.call_once(&timed);
-            (outcome.outcome, outcome.service_ns) = interpreter.journal.take_last();
+            };
+            self.answer(OutcomeData { ticket, ..outcome });
         }
     }
-    outcome
+
+    /// No more orders are obeyed: a transaction that is open is broken off.
+    fn leave(&mut self, journal: &mut Journal) {
+        if let Some((_, name)) = self.open.take() {
+            self.finish(journal, &name, ops::CANCELLED);
+        }
+    }
+
+    /// Queue an answer; while the queue is full the user waits for Python to drain it.
+    fn answer(&self, outcome: OutcomeData) {
+        let mut outcome = outcome;
+        while let Err(back) = self.core.outcomes.push(outcome) {
+            if self.is_ending() {
+                return;
+            }
+            outcome = back;
+            self.core.doorbell.ring();
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+        self.core.doorbell.ring();
+    }
+
+    fn obey<K: Kernel>(
+        &mut self,
+        interpreter: &mut Interpreter<'_, K>,
+        order: Order,
+    ) -> OutcomeData {
+        match order {
+            Order::Begin { transaction, name } => {
+                self.begin(&mut interpreter.journal, transaction, name)
+            }
+            Order::End {
+                transaction,
+                failed,
+            } => self.end(&mut interpreter.journal, transaction, failed),
+            Order::Call { timed, texts } => {
+                for (slot, text) in [(PATH_SLOT, texts.path), (TO_SLOT, texts.to)] {
+                    if let Some(text) = text {
+                        interpreter.bind_text(slot, &text);
+                    }
+                }
+                let value = interpreter.call_once(&timed);
+                let (outcome, service_ns) = interpreter.journal.take_last();
+                OutcomeData {
+                    ticket: 0,
+                    value,
+                    outcome,
+                    service_ns,
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, journal: &mut Journal, transaction: u16, name: Arc<str>) -> OutcomeData {
+        if self.open.is_some() {
+            return told(refused());
+        }
+        let now_ns = now_ns();
+        journal.begin(transaction, now_ns, now_ns);
+        self.open = Some((transaction, name));
+        told(ops::OK)
+    }
+
+    fn end(&mut self, journal: &mut Journal, transaction: u16, failed: bool) -> OutcomeData {
+        match self.open.take_if(|(begun, _)| *begun == transaction) {
+            Some((_, name)) => {
+                let how = if failed { ops::FAILED } else { ops::OK };
+                self.finish(journal, &name, how);
+                told(ops::OK)
+            }
+            None => told(refused()),
+        }
+    }
+
+    fn finish(&self, journal: &mut Journal, name: &Arc<str>, outcome: u8) {
+        journal.end(outcome, now_ns());
+        let failed = journal.failed.take().filter(|_| outcome != ops::OK);
+        if let Some(finished) = journal.finished.take() {
+            let (user, target) = (self.pulse.user, self.inbox.target);
+            self.core.publish(user, target, name, finished, failed);
+        }
+        journal.begin(self.inbox.outside, now_ns(), now_ns());
+    }
+}
+
+/// A call that is not made: its user could not be confined.
+fn refuse(journal: &mut Journal, errno: Errno, start_ns: u64) -> OutcomeData {
+    journal.record_refusal(Op::Chdir, errno, start_ns);
+    let (outcome, service_ns) = journal.take_last();
+    OutcomeData {
+        service_ns,
+        ..told(outcome)
+    }
+}
+
+/// An answer without a value.
+fn told(outcome: u8) -> OutcomeData {
+    OutcomeData {
+        ticket: 0,
+        value: 0,
+        outcome,
+        service_ns: 0,
+    }
 }
 
 /// A begin inside of a transaction, or an end that fits none.
 fn refused() -> u8 {
     ops::outcome_of_errno(Errno::INVAL.raw_os_error())
-}
-
-fn finish<K: Kernel>(
-    core: &Core,
-    pulse: &Pulse,
-    inbox: &Inbox,
-    interpreter: &mut Interpreter<'_, K>,
-    (name, outcome): (&Arc<str>, u8),
-) {
-    let journal = &mut interpreter.journal;
-    journal.end(outcome, now_ns());
-    let failed = journal.failed.take().filter(|_| outcome != ops::OK);
-    if let Some(finished) = journal.finished.take() {
-        core.publish(pulse.user, inbox.target, name, finished, failed);
-    }
-    journal.begin(inbox.outside, now_ns(), now_ns());
 }

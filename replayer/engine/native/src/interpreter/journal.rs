@@ -1,10 +1,12 @@
 //! What a user records: a small batch of samples, and the sums of the transaction under way.
 
-use crate::ops::{self, Op};
+use crate::clock::now_ns;
+use crate::ops::{self, Op, outcome_of_errno};
 use crate::pulse::{ABANDONED, Pulse};
 use crate::record::event::{Event, SlowSample};
 use crate::record::shard::Shard;
 use crate::record::{Recorder, Sample};
+use rustix::io::Errno;
 use std::sync::Arc;
 
 /// Samples of one batch; chosen: 2 KiB a user.
@@ -292,6 +294,17 @@ impl Journal {
             });
         }
         self.failed = Some(FailedOp { op, outcome, path });
+    }
+
+    /// The run's folder, or what is needed to work in it, was refused since a time; the outcome.
+    #[cold]
+    pub(crate) fn record_refusal(&mut self, op: Op, errno: Errno, start_ns: u64) -> u8 {
+        let end_ns = now_ns();
+        let outcome = outcome_of_errno(errno.raw_os_error());
+        let ns = end_ns.saturating_sub(start_ns);
+        self.record(op, (outcome, false), 0, (ns, end_ns));
+        self.report_error(op, outcome, end_ns, || b".".to_vec());
+        outcome
     }
 
     /// Hand a slow sample over, if it is slow.

@@ -213,15 +213,6 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         self
     }
 
-    fn mix(&self) -> &'a crate::program::Weights {
-        let role = self
-            .program
-            .roles
-            .iter()
-            .find(|(end, _)| self.pulse.user < *end);
-        role.map_or(&self.program.mix, |(_, mix)| mix)
-    }
-
     /// Close what the transaction left open, in slot order, also when it was cut.
     pub(crate) fn close_all(&mut self) -> Result<(), Halt> {
         let mut result = Ok(());

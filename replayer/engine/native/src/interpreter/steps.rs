@@ -18,7 +18,7 @@ const COMPUTED_NS: u64 = 50_000;
 impl<K: Places> Interpreter<'_, K> {
     /// Run the next transaction of the mix, which was intended at a time.
     pub(crate) fn transact(&mut self, intended_ns: u64) {
-        let mix = self.mix();
+        let mix = self.program.mix_of(self.pulse.user);
         let index = mix.pick(&mut self.stream);
         let Some(transaction) = self.program.transactions.get(index) else {
             return;

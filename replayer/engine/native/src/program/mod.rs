@@ -42,6 +42,14 @@ pub(crate) struct Program {
     pub(crate) read_bytes: u64,
 }
 
+impl Program {
+    /// The mix of a user.
+    pub(crate) fn mix_of(&self, user: u32) -> &Weights {
+        let role = self.roles.iter().find(|(end, _)| user < *end);
+        role.map_or(&self.mix, |(_, mix)| mix)
+    }
+}
+
 /// Append a number in decimal, without allocating.
 pub(crate) fn write_number(number: u64, text: &mut Vec<u8>) {
     let first = text.len();

@@ -1,0 +1,208 @@
+//! A user's part of a segment: which of its transactions begin, and when; those that cannot begin fail.
+
+use crate::clock::now_ns;
+use crate::core::Core;
+use crate::interpreter::{Interpreter, Journal};
+use crate::lock::hold;
+use crate::ops::{CANCELLED, FAILED, Op};
+use crate::pace::{Paced, Pacer};
+use crate::pulse::{CUT, Pulse, STOP};
+use crate::rng::Stream;
+use crate::segment::Segment;
+use crate::sleep::sleep_until;
+use crate::sys::{Folder, Kernel, Places};
+use crate::user::enter;
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// When transactions are intended: by the user's own pacer, or by the schedule of all.
+enum Intent<'a> {
+    Own(Pacer),
+    Shared(&'a Segment),
+}
+
+impl Intent<'_> {
+    fn next(&mut self, core: &Core, end_ns: u64) -> Option<u64> {
+        let tables = &core.setting.program.tables;
+        match self {
+            Intent::Own(pacer) => Some(pacer.next(tables, end_ns)),
+            Intent::Shared(segment) => segment
+                .arrivals
+                .as_ref()
+                .map(|arrivals| hold(arrivals).take(tables)),
+        }
+    }
+
+    /// No more begin, not even the one that was intended at this time: count those that were due.
+    fn leave(&mut self, core: &Core, segment: &Segment, intended_ns: u64) {
+        let tables = &core.setting.program.tables;
+        let unbegun = match self {
+            Intent::Own(Pacer::Closed { .. }) => 0,
+            Intent::Own(pacer) => {
+                // A user that leaves sooner than others owes nothing afterwards.
+                let end_ns = segment.end_ns().min(now_ns());
+                if intended_ns < end_ns {
+                    1 + pacer.due(tables, end_ns)
+                } else {
+                    0
+                }
+            }
+            // Nobody else takes this arrival any more; those after it are still there.
+            Intent::Shared(_) => u64::from(intended_ns < segment.end_ns()),
+        };
+        segment.add_unbegun(unbegun);
+    }
+}
+
+/// What a user does in a segment.
+pub(crate) struct Stint<'a> {
+    core: &'a Core,
+    pulse: &'a Pulse,
+    segment: &'a Segment,
+    intent: Intent<'a>,
+    /// How many more transactions it may begin.
+    rest: u64,
+    /// When it was free again.
+    free_ns: u64,
+    /// When the transaction was intended that is to begin now.
+    due_ns: Option<u64>,
+    /// Which transactions those are that could not begin.
+    unable: Stream,
+}
+
+impl<'a> Stint<'a> {
+    pub(crate) fn new(
+        core: &'a Core,
+        pulse: &'a Pulse,
+        segment: &'a Segment,
+        ready_ns: u64,
+    ) -> Stint<'a> {
+        let program = &*core.setting.program;
+        let begin_ns = segment.begin_ns.max(ready_ns);
+        let paced = Paced {
+            seed: program.seed,
+            round: segment.round,
+            user: pulse.user,
+            users: program.users,
+            begin_ns,
+        };
+        Stint {
+            core,
+            pulse,
+            segment,
+            intent: Pacer::new(&program.pace, paced).map_or(Intent::Shared(segment), Intent::Own),
+            rest: program.transactions_per_user.unwrap_or(u64::MAX),
+            free_ns: begin_ns,
+            due_ns: None,
+            unable: Stream::of_ops(program.seed, segment.round, pulse.user),
+        }
+    }
+
+    /// Confine this thread to where the segment takes place. While that fails, so do the transactions whose time comes: it is
+    /// tried again for each. `None` when no more begin.
+    pub(crate) fn enter<K: Kernel>(
+        &mut self,
+        folder: &Arc<Folder>,
+        journal: &mut Journal,
+    ) -> Option<K> {
+        if let Ok(kernel) = enter(self.pulse, folder) {
+            return Some(kernel);
+        }
+        loop {
+            let intended_ns = self.come(journal)?;
+            let start_ns = now_ns();
+            match enter(self.pulse, folder) {
+                Ok(kernel) => {
+                    self.due_ns = Some(intended_ns);
+                    return Some(kernel);
+                }
+                Err(errno) => self.fail(journal, (intended_ns, start_ns), (Op::Chdir, errno)),
+            }
+        }
+    }
+
+    /// Do one transaction after the other until no more begin.
+    pub(crate) fn work<K: Places>(&mut self, interpreter: &mut Interpreter<'_, K>) {
+        while let Err(errno) = interpreter.verify(self.segment.target) {
+            let Some(intended_ns) = self.come(&mut interpreter.journal) else {
+                return;
+            };
+            let times = (intended_ns, now_ns());
+            // Buffers are mapped.
+            self.fail(&mut interpreter.journal, times, (Op::Mmap, errno));
+        }
+        while let Some(intended_ns) = self.come(&mut interpreter.journal) {
+            interpreter.transact(intended_ns);
+            self.end(&mut interpreter.journal);
+        }
+    }
+
+    /// Wait for the time of the next transaction: when it was intended. `None` when no more begin.
+    fn come(&mut self, journal: &mut Journal) -> Option<u64> {
+        if let Some(due_ns) = self.due_ns.take() {
+            return Some(due_ns);
+        }
+        if self.rest == 0 {
+            return None;
+        }
+        let intended_ns = self.intent.next(self.core, self.free_ns)?;
+        if !self.comes_to_begin(journal, intended_ns) {
+            self.intent.leave(self.core, self.segment, intended_ns);
+            return None;
+        }
+        self.rest -= 1;
+        Some(intended_ns)
+    }
+
+    /// Wait for a transaction that is intended at a time; false when it shall not begin any more.
+    fn comes_to_begin(&self, journal: &mut Journal, intended_ns: u64) -> bool {
+        let (pulse, segment) = (self.pulse, self.segment);
+        let woken = || segment.is_stopping() || pulse.flags() & (STOP | CUT) != 0;
+        if intended_ns > self.free_ns {
+            journal.flush();
+            // Not longer than transactions begin; whoever ends them sooner wakes this thread.
+            pulse.rest(|| sleep_until(intended_ns.min(segment.end_ns()), woken));
+        }
+        // Who was to begin before the end does, though it was woken after it.
+        pulse.flags() & (STOP | CUT) == 0 && intended_ns.max(self.free_ns) < segment.end_ns()
+    }
+
+    /// The transaction that is to begin cannot: what it needs was refused.
+    #[cold]
+    fn fail(
+        &mut self,
+        journal: &mut Journal,
+        (intended_ns, start_ns): (u64, u64),
+        (op, errno): (Op, Errno),
+    ) {
+        let mix = self.core.setting.program.mix_of(self.pulse.user);
+        let transaction = u16::try_from(mix.pick(&mut self.unable)).unwrap_or(0);
+        journal.begin(transaction, intended_ns, start_ns);
+        if self.pulse.is_cut() && errno == Errno::INTR {
+            journal.end(CANCELLED, now_ns());
+        } else {
+            journal.record_refusal(op, errno, start_ns);
+            journal.end(FAILED, journal.latest_ns());
+        }
+        self.end(journal);
+    }
+
+    /// A transaction has ended: tell whoever listens.
+    fn end(&mut self, journal: &mut Journal) {
+        let Some(finished) = journal.finished.take() else {
+            return;
+        };
+        self.free_ns = finished.free_ns;
+        let core = self.core;
+        if let Some(name) = core.names.get(usize::from(finished.transaction)) {
+            let failed = journal.failed.take();
+            core.publish(
+                self.pulse.user,
+                self.segment.target,
+                name,
+                finished,
+                failed,
+            );
+        }
+    }
+}
