@@ -24,7 +24,7 @@ from prometheus_client.metrics_core import (
 
 from replayer.engine import Histogram
 from replayer.load.audience import Audience
-from replayer.load.ledger import COUNTED
+from replayer.load.ledger import CANCELLED, COUNTED
 from replayer.load.listening import UnusableAddressError, put_address
 from replayer.load.measured import MeasuredInterval, MeasuredRow
 from replayer.load.metrics_options import Address
@@ -97,8 +97,8 @@ class Meter:
     def add(self, interval: MeasuredInterval) -> None:
         """Add what an interval measured."""
         for row in interval.rows:
-            whole = row.op == WHOLE and row.outcome in COUNTED
-            if row.phase == "measured" and (whole or ("." not in row.op and row.op != WHOLE)):
+            counted = row.outcome in COUNTED if row.op == WHOLE else row.outcome != CANCELLED
+            if row.phase == "measured" and counted and "." not in row.op:
                 key = (self._name(row.target), row.transaction, row.op)
                 self._sums.setdefault(key, _Sum()).add(row)
 

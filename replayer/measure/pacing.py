@@ -1,4 +1,4 @@
-"""Whether transactions began when they were to: what never did, what did late, and the run's end.
+"""Whether transactions began when they were to, and ended: what never did, what did late.
 
 Pure: figures of a summary in, shares and sentences out. Verdicts and reports say the same by them.
 """
@@ -9,7 +9,7 @@ from replayer.measure.health import LoadFacts, RunWarning
 from replayer.measure.summary import RoundSummary, Summary, TargetSummary, TransactionSummary
 from replayer.measure.units import format_count, format_seconds, format_share, format_time_ns
 
-__all__ = ["late_share", "pacing_warnings", "say_unbegun", "unbegun_share"]
+__all__ = ["cut_share", "late_share", "pacing_warnings", "say_cut", "say_unbegun", "unbegun_share"]
 
 LONGER = 1.05  # chosen: beyond what starting and ending users takes
 LONGER_S = 0.1  # chosen: the same for runs of seconds
@@ -20,6 +20,12 @@ def unbegun_share(overall: RoundSummary) -> float:
     """Return which part of the transactions that were due never began; 0 when nothing was due."""
     due = _due(overall)
     return overall.unbegun / due if due else 0.0
+
+
+def cut_share(overall: RoundSummary) -> float:
+    """Return how many calls were broken off, per transaction that began (or call, without any)."""
+    tries = _begun(overall) or sum(op.count for op in overall.outside) + _cut(overall)
+    return _cut(overall) / tries if tries else 0.0
 
 
 def late_share(load: LoadFacts, transaction: TransactionSummary) -> float:
@@ -41,6 +47,16 @@ def say_unbegun(load: LoadFacts, target: TargetSummary) -> str:
     return (
         f"{format_count(overall.unbegun)} of {format_count(_due(overall))} {what} on {target.name} "
         "were never begun: users were busy"
+    )
+
+
+def say_cut(target: TargetSummary) -> str:
+    """Say how many calls on a target had not ended when its turn did."""
+    cut = _cut(target.overall)
+    calls, were, they = ("call", "was", "it") if cut == 1 else ("calls", "were", "they")
+    return (
+        f"{format_count(cut)} {calls} on {target.name} {were} broken off at the end of a turn: how "
+        f"long {they} would have taken is in no figure"
     )
 
 
@@ -90,8 +106,18 @@ def _could_begin_s(load: LoadFacts, overall: RoundSummary) -> float | None:
 
 
 def _due(overall: RoundSummary) -> int:
-    begun = sum(found.count + found.cancelled for found in overall.transactions)
-    return begun + overall.unbegun
+    return _begun(overall) + overall.unbegun
+
+
+def _begun(overall: RoundSummary) -> int:
+    return sum(found.count + found.cancelled for found in overall.transactions)
+
+
+def _cut(overall: RoundSummary) -> int:
+    """Count calls that were waiting when their transaction was broken off."""
+    return sum(
+        found.count for op in overall.ops for found in op.outcomes if found.outcome == "cancelled"
+    )
 
 
 def _relief(load: LoadFacts) -> str:

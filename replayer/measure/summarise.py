@@ -270,7 +270,8 @@ def _ops(samples: list[_Sample], time: _Time) -> tuple[Performance, ...]:
 
 
 def _op(op: str, samples: list[_Sample], seconds: float) -> Performance:
-    count, errors = _count(samples), _errors(samples)
+    count = _count([sample for sample in samples if sample.key.outcome != _CANCELLED])
+    errors = _errors(samples)
     moved = sum(sample.bytes for sample in samples)
     return Performance(
         op=op,

@@ -7,9 +7,11 @@ from replayer.measure import (
     RunRecord,
     Summary,
     TargetSummary,
+    cut_share,
     format_many,
     format_time_ns,
     saturated,
+    say_cut,
     say_unbegun,
     unbegun_share,
 )
@@ -18,6 +20,8 @@ __all__ = ["find_reasons"]
 
 UNBEGUN_SHARE = 0.01
 """Chosen: one transaction in a hundred that never began would be the p99 that is not told."""
+CUT_SHARE = UNBEGUN_SHARE
+"""So would one that never ended, as a call in it waited for longer than its turn."""
 
 
 def find_reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
@@ -30,6 +34,8 @@ def find_reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
     for target in summary.targets:
         if unbegun_share(target.overall) > UNBEGUN_SHARE:
             yield say_unbegun(record.run.load, target)
+        if cut_share(target.overall) > CUT_SHARE:
+            yield say_cut(target)
         if not record.damage:
             yield from _without_success(record, target)
     if record.losses.total and record.status == "finished":

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from replayer.engine import Histogram
-from replayer.load.ledger import COUNTED, RECENT_INTERVALS
+from replayer.load.ledger import CANCELLED, COUNTED, RECENT_INTERVALS
 from replayer.load.measured import MeasuredInterval, MeasuredRow
 from replayer.measure.summary import PERCENTILE_SAMPLES
 
@@ -23,11 +23,11 @@ Key = tuple[int, str, str]
 
 
 def is_shown(row: MeasuredRow) -> bool:
-    """Whether a row is of a call, or of a whole transaction that ended by itself."""
+    """Whether a row is of a call, or of a whole transaction, that ended by itself."""
     if row.op == WHOLE:
         return row.outcome in COUNTED
     op: str = row.op  # the stub's literal says less than other engines may send
-    return not op.startswith("transaction")
+    return row.outcome != CANCELLED and not op.startswith("transaction")
 
 
 def supported(histogram: Histogram) -> dict[str, int | None]:

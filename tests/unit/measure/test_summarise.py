@@ -88,6 +88,18 @@ def test_cancelled_transactions_are_told_apart(tmp_path: Path) -> None:
     assert page.latency.max_ns == pytest.approx(1000, rel=0.001)
 
 
+def test_calls_that_were_broken_off_are_in_no_figure(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("page", [1000] * 3)
+    writer.record("0/0/measured/page/flock/ok/expected", [500] * 3)
+    writer.record("0/0/measured/page/flock/cancelled/expected", [10**10])
+    overall = summarised(writer.write(make_run())).targets[0].overall
+    for flock in (*overall.ops, *overall.transactions[0].ops):
+        assert (flock.count, flock.errors, flock.throughput_per_s, flock.time.count) == (3, 0, 3, 3)
+        assert flock.time.max_ns == pytest.approx(500, rel=0.001)
+        assert {found.outcome: found.count for found in flock.outcomes} == {"ok": 3, "cancelled": 1}
+
+
 def test_an_expected_errno_is_no_error(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     writer.record("0/0/measured/page/stat/ENOENT/expected", [300] * 4)

@@ -88,7 +88,7 @@ pub(crate) const LAST_ERRNO: u8 = 133;
 pub(crate) const SHORT: u8 = 134;
 /// A transaction in which an op had an unexpected outcome.
 pub(crate) const FAILED: u8 = 135;
-/// A transaction that was cut off.
+/// A transaction that was cut off, or a call in it that our own signal interrupted.
 pub(crate) const CANCELLED: u8 = 136;
 /// An errno that Linux does not document for programs.
 pub(crate) const UNKNOWN: u8 = 137;

@@ -318,18 +318,17 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     #[cold]
     fn settle_other(&mut self, act: Act<'_>, outcome: u8, bytes: u64, measured: Measured) -> Done {
-        let cut = self.pulse.is_cut() && measured.answer == Err(Errno::INTR);
-        let expected = (act.expect.allows(outcome) && !ops::is_violation(outcome)) || cut;
-        let unmet = !expected && self.unmet.is_some() && ops::may_change(outcome);
-        self.journal.record(
-            act.op,
-            (outcome, expected || unmet),
-            bytes,
-            (measured.ns, measured.end_ns),
-        );
-        if cut {
+        let times = (measured.ns, measured.end_ns);
+        if self.pulse.is_cut() && measured.answer == Err(Errno::INTR) {
+            // It ended when we wanted it to: how long it would have taken nobody knows.
+            let cancelled = (ops::CANCELLED, true);
+            self.journal.record(act.op, cancelled, bytes, times);
             return Err(Halt::Cut);
         }
+        let expected = act.expect.allows(outcome) && !ops::is_violation(outcome);
+        let unmet = !expected && self.unmet.is_some() && ops::may_change(outcome);
+        self.journal
+            .record(act.op, (outcome, expected || unmet), bytes, times);
         self.report_slow(act, outcome, measured);
         if expected {
             return Ok(None);

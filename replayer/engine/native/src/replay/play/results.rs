@@ -5,7 +5,7 @@ use super::ledger::{Example, Kind};
 use super::player::{Act, Ended, Played, Player};
 use crate::clock::now_ns;
 use crate::interpreter::Halt;
-use crate::ops::{DIVERGED, OK};
+use crate::ops::{CANCELLED, DIVERGED, OK};
 use crate::record::event::{Divergence, Event};
 use crate::replay::reel::{Cue, Recorded};
 use crate::sys::Places;
@@ -85,7 +85,8 @@ impl<K: Places> Player<'_, K> {
         verdict: Verdict,
     ) -> Played {
         if ended.answer == Err(Errno::INTR) && self.stage.is_over(self.pulse) {
-            self.sample(cue, act, ended, (ended.outcome(), true));
+            // By our own signal: it would have taken longer.
+            self.sample(cue, act, ended, (CANCELLED, true));
             return Err(Halt::Cut);
         }
         match verdict {
@@ -141,6 +142,9 @@ impl<K: Places> Player<'_, K> {
 
     #[cold]
     fn report_slow(&self, act: Act, outcome: u8, times: (u64, u64)) {
+        if outcome == CANCELLED {
+            return;
+        }
         self.journal.report_slow(act.op, outcome, times, || {
             self.stage.names.path(act.path).to_bytes().to_vec()
         });
