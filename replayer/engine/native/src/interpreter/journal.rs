@@ -3,7 +3,7 @@
 use crate::clock::now_ns;
 use crate::ops::{self, Op, outcome_of_errno};
 use crate::pulse::{ABANDONED, Pulse};
-use crate::record::event::{Event, SlowSample};
+use crate::record::event::{ErrorKind, Event, SlowSample};
 use crate::record::shard::Shard;
 use crate::record::{Recorder, Sample};
 use rustix::io::Errno;
@@ -278,11 +278,13 @@ impl Journal {
         path: impl FnOnce() -> Vec<u8>,
     ) {
         let path = path();
-        if self
-            .recorder
-            .error_wanted(self.transaction, op as u8, outcome)
-            && self.pulse.flags() & ABANDONED == 0
-        {
+        let kind = ErrorKind {
+            target: self.target,
+            transaction: self.transaction,
+            op: op as u8,
+            outcome,
+        };
+        if self.recorder.error_wanted(kind) && self.pulse.flags() & ABANDONED == 0 {
             self.recorder.log(&Event::Error {
                 t_ns: end_ns.saturating_sub(self.engine_begin_ns),
                 user: self.pulse.user,

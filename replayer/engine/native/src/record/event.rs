@@ -1,7 +1,7 @@
 //! Events: what is worth a line of its own in events.jsonl.
 
 use crate::ops::{op_name, outcome_name};
-use crate::record::model::Segment;
+use crate::record::model::{Phase, Segment};
 use crate::record::names::Names;
 pub(crate) use crate::record::slow::SlowSample;
 use crate::replay::play::Example;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Errors of one (transaction, op, outcome) that get a line each (contract).
+/// Errors of one kind that get a line each, in the warm-ups and in the measured phases (contract).
 const FIRST_ERRORS: u32 = 20;
 /// Bytes of lines that wait for the next cut; beyond them lines are counted only (chosen).
 const WAITING_BYTES: usize = 4 << 20;
@@ -17,7 +17,7 @@ const WAITING_BYTES: usize = 4 << 20;
 /// What happened to an op of a user, and when: nanoseconds since the engine's begin.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    /// An unexpected outcome; the first 20 of each (transaction, op, outcome) are written.
+    /// An unexpected outcome; the first 20 of each kind are written.
     Error {
         t_ns: u64,
         user: u32,
@@ -69,19 +69,30 @@ pub(crate) struct Hang {
     pub(crate) path: Vec<u8>,
 }
 
+/// Which errors are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ErrorKind {
+    pub(crate) target: u16,
+    pub(crate) transaction: u16,
+    pub(crate) op: u8,
+    pub(crate) outcome: u8,
+}
+
 /// Lines on their way to events.jsonl.
 #[derive(Default)]
 pub(crate) struct Journal {
     lines: String,
     dropped: u64,
-    errors: BTreeMap<(u16, u8, u8), u32>,
+    warms_up: bool,
+    /// How many of a kind have a line, in the warm-ups (true) and in the measured phases.
+    errors: BTreeMap<(bool, ErrorKind), u32>,
 }
 
 impl Journal {
-    /// Whether an error of this (transaction, op, outcome) would get a line.
-    pub(crate) fn error_wanted(&self, key: (u16, u8, u8)) -> bool {
+    /// Whether an error of this kind would get a line.
+    pub(crate) fn error_wanted(&self, kind: ErrorKind) -> bool {
         self.errors
-            .get(&key)
+            .get(&(self.warms_up, kind))
             .is_none_or(|count| *count < FIRST_ERRORS)
     }
 
@@ -97,10 +108,13 @@ impl Journal {
                 outcome,
                 path,
             } => {
-                let count = self
-                    .errors
-                    .entry((*transaction, *op, *outcome))
-                    .or_default();
+                let kind = ErrorKind {
+                    target: *target,
+                    transaction: *transaction,
+                    op: *op,
+                    outcome: *outcome,
+                };
+                let count = self.errors.entry((self.warms_up, kind)).or_default();
                 if *count == FIRST_ERRORS {
                     return;
                 }
@@ -167,6 +181,7 @@ impl Journal {
 
     /// Add the line of a boundary: `warm-up`, `measured`, or `idle` when the segment is over.
     pub(crate) fn phase(&mut self, t_ns: u64, segment: Segment) {
+        self.warms_up = segment.phase == Phase::WarmUp;
         let phase = if segment.open {
             segment.phase.name()
         } else {

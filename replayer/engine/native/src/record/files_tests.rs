@@ -96,6 +96,43 @@ fn events(directory: &Path, kind: &str) -> Vec<serde_json::Value> {
         .collect()
 }
 
+fn log_many_errors(recorder: &Recorder, target: u16) {
+    for _ in 0..30 {
+        recorder.log(&Event::Error {
+            t_ns: 1,
+            user: 0,
+            target,
+            transaction: 1,
+            op: STAT,
+            outcome: 2,
+            path: b"a".to_vec(),
+        });
+    }
+}
+
+#[test]
+fn errors_of_one_target_or_of_the_warm_up_leave_room_for_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let recorder = hour(Some(directory.path()));
+    recorder.begin_segment(0, 0, 3_600_000_000_000);
+    log_many_errors(&recorder, 0);
+    recorder.measure();
+    log_many_errors(&recorder, 0);
+    recorder.begin_segment(1, 0, 0);
+    log_many_errors(&recorder, 1);
+    recorder.begin_segment(0, 1, 0);
+    log_many_errors(&recorder, 0);
+    recorder.close();
+    let errors = events(directory.path(), "error");
+    let of = |target: u16| {
+        errors
+            .iter()
+            .filter(|line| line["target"] == target)
+            .count()
+    };
+    assert_eq!((of(0), of(1)), (40, 20));
+}
+
 #[test]
 fn the_first_errors_and_every_hang_get_a_line() {
     let directory = tempfile::tempdir().unwrap();
@@ -113,8 +150,14 @@ fn the_first_errors_and_every_hang_get_a_line() {
             path,
         });
     }
-    assert!(!recorder.error_wanted(1, STAT, 28));
-    assert!(recorder.error_wanted(1, STAT, 5));
+    let kind = ErrorKind {
+        target,
+        transaction: 1,
+        op,
+        outcome: 28,
+    };
+    assert!(!recorder.error_wanted(kind));
+    assert!(recorder.error_wanted(ErrorKind { outcome: 5, ..kind }));
     let age_ns = 6_000_000_000;
     recorder.log(&Event::Stall(Hang {
         t_ns,

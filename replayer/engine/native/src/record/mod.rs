@@ -19,7 +19,7 @@ pub(crate) use python::{Interval, Row};
 
 use crate::clock;
 use crate::lock::hold;
-use event::{Event, Journal, SlowSample};
+use event::{ErrorKind, Event, Journal, SlowSample};
 use files::Files;
 use names::Names;
 use shard::Shard;
@@ -189,8 +189,8 @@ impl Recorder {
     }
 
     /// Whether an error of this kind would still be written (the first 20 are): ask before composing one.
-    pub(crate) fn error_wanted(&self, transaction: u16, op: u8, outcome: u8) -> bool {
-        hold(&self.shared.journal).error_wanted((transaction, op, outcome))
+    pub(crate) fn error_wanted(&self, kind: ErrorKind) -> bool {
+        hold(&self.shared.journal).error_wanted(kind)
     }
 
     /// Queue a line of events.jsonl.
