@@ -117,3 +117,32 @@ def test_arrivals_of_the_warm_up_are_not_among_those_measured(
     end(engine)
     # Fifteen were under way when the warm-up ended: 40 would be counted with them.
     assert begun(engine) == pytest.approx(25, abs=2)
+
+
+def test_users_that_leave_hand_their_arrivals_on(
+    drafts: Drafts, make: Make, sandbox: Sandbox, record: Path
+) -> None:
+    users = 30  # who wait for the arrivals of 600 ms
+    engine = make(thinking(drafts, ARRIVALS, users, 10), sandbox, record=str(record))
+    begin(engine, users, 0, SECOND)
+    time.sleep(0.1)
+    for user in range(5, users):
+        engine.stop_user(user)
+    time.sleep(1)
+    end(engine)
+    assert ended(record)["unbegun"] == 0
+    assert begun(engine) == pytest.approx(49, abs=1)
+    (lag,) = (row for row in engine.totals() if row.op == "transaction.lag")
+    assert lag.histogram.percentile(50) < 100 * MS, "nobody waited for a later one instead"
+
+
+def test_arrivals_that_were_not_due_are_not_owed(
+    drafts: Drafts, make: Make, sandbox: Sandbox, record: Path
+) -> None:
+    engine = make(thinking(drafts, ARRIVALS, 30, 10), sandbox, record=str(record))
+    begin(engine, 30, 0, 10 * SECOND)
+    time.sleep(0.2)
+    engine.interrupt()
+    time.sleep(0.1)
+    end(engine)
+    assert ended(record)["unbegun"] <= 12, "of the 30 that users waited for"

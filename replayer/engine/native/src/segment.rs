@@ -1,11 +1,11 @@
 //! A segment as users see it: where they work, until when transactions begin, and how many were due by then that never began.
 
 use crate::clock::now_ns;
-use crate::lock::hold;
+use crate::dealer::Dealer;
 use crate::pace::Arrivals;
 use crate::program::Program;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// Where and for how long a segment takes place.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub(crate) struct Segment {
     pub(crate) target: u16,
     pub(crate) round: u16,
     pub(crate) begin_ns: u64,
-    pub(crate) arrivals: Option<Arc<Mutex<Arrivals>>>,
+    pub(crate) dealer: Option<Arc<Dealer>>,
     course: Arc<Course>,
 }
 
@@ -49,7 +49,7 @@ impl Segment {
             target: term.target,
             round: term.round,
             begin_ns,
-            arrivals: arrivals.map(|arrivals| Arc::new(Mutex::new(arrivals))),
+            dealer: arrivals.map(|arrivals| Arc::new(Dealer::new(arrivals))),
             course: Arc::new(Course {
                 term,
                 stopping: AtomicBool::new(false),
@@ -100,9 +100,9 @@ impl Segment {
             return 0;
         }
         let left = self
-            .arrivals
+            .dealer
             .as_ref()
-            .map_or(0, |arrivals| hold(arrivals).due(&program.tables, end_ns));
+            .map_or(0, |dealer| dealer.due(&program.tables, end_ns));
         self.course
             .unbegun
             .load(Ordering::SeqCst)

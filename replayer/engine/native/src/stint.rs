@@ -2,8 +2,8 @@
 
 use crate::clock::now_ns;
 use crate::core::Core;
+use crate::dealer::{Dealer, Seat};
 use crate::interpreter::{Interpreter, Journal};
-use crate::lock::hold;
 use crate::ops::{CANCELLED, FAILED, Op};
 use crate::pace::{Paced, Pacer};
 use crate::pulse::{CUT, Pulse, STOP};
@@ -14,43 +14,75 @@ use crate::sys::{Folder, Kernel, Places};
 use crate::user::enter;
 use rustix::io::Errno;
 use std::sync::Arc;
+use std::thread::current;
 
 /// When transactions are intended: by the user's own pacer, or by the schedule of all.
 enum Intent<'a> {
     Own(Pacer),
-    Shared(&'a Segment),
+    Shared(&'a Dealer, Seat),
+    /// Never.
+    None,
 }
 
 impl Intent<'_> {
-    fn next(&mut self, core: &Core, end_ns: u64) -> Option<u64> {
+    fn next(&mut self, core: &Core, free_ns: u64) -> Option<u64> {
         let tables = &core.setting.program.tables;
         match self {
-            Intent::Own(pacer) => Some(pacer.next(tables, end_ns)),
-            Intent::Shared(segment) => segment
-                .arrivals
-                .as_ref()
-                .map(|arrivals| hold(arrivals).take(tables)),
+            Intent::Own(pacer) => Some(pacer.next(tables, free_ns)),
+            Intent::Shared(dealer, seat) => Some(dealer.deal(tables, seat, free_ns)),
+            Intent::None => None,
         }
     }
 
-    /// No more begin, not even the one that was intended at this time: count those that were due.
+    /// When the transaction is intended now that was intended at a time.
+    fn held_ns(&self, intended_ns: u64) -> u64 {
+        match self {
+            Intent::Shared(_, seat) => seat.held_ns(),
+            _ => intended_ns,
+        }
+    }
+
+    /// The same, once and for all.
+    fn settle(&self, intended_ns: u64) -> u64 {
+        match self {
+            Intent::Shared(_, seat) => seat.settle(),
+            _ => intended_ns,
+        }
+    }
+
+    /// No more begin, not even the one that was intended at this time: count those that were due, unless others may begin them.
     fn leave(&mut self, core: &Core, segment: &Segment, intended_ns: u64) {
         let tables = &core.setting.program.tables;
-        let unbegun = match self {
-            Intent::Own(Pacer::Closed { .. }) => 0,
+        let (end_ns, now_ns) = (segment.end_ns(), now_ns());
+        match self {
+            Intent::Own(Pacer::Closed { .. }) | Intent::None => {}
             Intent::Own(pacer) => {
                 // A user that leaves sooner than others owes nothing afterwards.
-                let end_ns = segment.end_ns().min(now_ns());
+                let end_ns = end_ns.min(now_ns);
                 if intended_ns < end_ns {
-                    1 + pacer.due(tables, end_ns)
-                } else {
-                    0
+                    segment.add_unbegun(1 + pacer.due(tables, end_ns));
                 }
             }
-            // Nobody else takes this arrival any more; those after it are still there.
-            Intent::Shared(_) => u64::from(intended_ns < segment.end_ns()),
-        };
-        segment.add_unbegun(unbegun);
+            Intent::Shared(dealer, seat) if end_ns > now_ns => dealer.hand_on(seat),
+            Intent::Shared(dealer, seat) => dealer.put_back(seat),
+        }
+    }
+}
+
+/// Who says when a user's transactions are intended in a segment.
+fn intent_of<'a>(core: &Core, pulse: &Pulse, segment: &'a Segment, begin_ns: u64) -> Intent<'a> {
+    let program = &*core.setting.program;
+    let paced = Paced {
+        seed: program.seed,
+        round: segment.round,
+        user: pulse.user,
+        users: program.users,
+        begin_ns,
+    };
+    match (Pacer::new(&program.pace, paced), &segment.dealer) {
+        (Some(pacer), _) => Intent::Own(pacer),
+        (None, Some(dealer)) => Intent::Shared(dealer, Seat::new(pulse.user, current())),
+        (None, None) => Intent::None,
     }
 }
 
@@ -79,18 +111,11 @@ impl<'a> Stint<'a> {
     ) -> Stint<'a> {
         let program = &*core.setting.program;
         let begin_ns = segment.begin_ns.max(ready_ns);
-        let paced = Paced {
-            seed: program.seed,
-            round: segment.round,
-            user: pulse.user,
-            users: program.users,
-            begin_ns,
-        };
         Stint {
             core,
             pulse,
             segment,
-            intent: Pacer::new(&program.pace, paced).map_or(Intent::Shared(segment), Intent::Own),
+            intent: intent_of(core, pulse, segment, begin_ns),
             rest: program.transactions_per_user.unwrap_or(u64::MAX),
             free_ns: begin_ns,
             due_ns: None,
@@ -145,8 +170,14 @@ impl<'a> Stint<'a> {
         if self.rest == 0 {
             return None;
         }
-        let intended_ns = self.intent.next(self.core, self.free_ns)?;
-        if !self.comes_to_begin(journal, intended_ns) {
+        let mut intended_ns = self.intent.next(self.core, self.free_ns)?;
+        if intended_ns > self.free_ns {
+            journal.flush();
+            intended_ns = self.sleep(intended_ns);
+        }
+        let is_told_to_end = self.pulse.flags() & (STOP | CUT) != 0;
+        // Who was to begin before the end does, though it was woken after it.
+        if is_told_to_end || intended_ns.max(self.free_ns) >= self.segment.end_ns() {
             self.intent.leave(self.core, self.segment, intended_ns);
             return None;
         }
@@ -154,17 +185,22 @@ impl<'a> Stint<'a> {
         Some(intended_ns)
     }
 
-    /// Wait for a transaction that is intended at a time; false when it shall not begin any more.
-    fn comes_to_begin(&self, journal: &mut Journal, intended_ns: u64) -> bool {
-        let (pulse, segment) = (self.pulse, self.segment);
-        let woken = || segment.is_stopping() || pulse.flags() & (STOP | CUT) != 0;
-        if intended_ns > self.free_ns {
-            journal.flush();
+    /// Sleep until the time of a transaction, or of the one that takes its place: when that was intended.
+    fn sleep(&self, mut intended_ns: u64) -> u64 {
+        let (pulse, segment, intent) = (self.pulse, self.segment, &self.intent);
+        loop {
+            let woken = || {
+                let is_other = intent.held_ns(intended_ns) != intended_ns;
+                is_other || segment.is_stopping() || pulse.flags() & (STOP | CUT) != 0
+            };
             // Not longer than transactions begin; whoever ends them sooner wakes this thread.
             pulse.rest(|| sleep_until(intended_ns.min(segment.end_ns()), woken));
+            let held_ns = intent.held_ns(intended_ns);
+            if held_ns == intended_ns {
+                return intent.settle(intended_ns);
+            }
+            intended_ns = held_ns;
         }
-        // Who was to begin before the end does, though it was woken after it.
-        pulse.flags() & (STOP | CUT) == 0 && intended_ns.max(self.free_ns) < segment.end_ns()
     }
 
     /// The transaction that is to begin cannot: what it needs was refused.

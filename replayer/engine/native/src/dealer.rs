@@ -1,0 +1,238 @@
+//! Deals the arrivals of the one schedule to users that are free: each waits for one of its own. What a user that leaves had is
+//! another's: of those that wait, each has one that is sooner than all that nobody has.
+
+use crate::lock::hold;
+use crate::pace::Arrivals;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::Thread;
+
+type Tables = [Box<[u64]>];
+
+/// Set in a card whose user has stopped waiting for it.
+const SETTLED: u64 = 1 << 63;
+
+/// The arrival that a user waits for: another one may be put in its place until the user settles.
+#[derive(Debug, Default)]
+struct Card(AtomicU64);
+
+/// A user's place among those that wait.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    user: u32,
+    thread: Thread,
+    card: Arc<Card>,
+}
+
+impl Seat {
+    pub(crate) fn new(user: u32, thread: Thread) -> Seat {
+        Seat {
+            user,
+            thread,
+            card: Arc::default(),
+        }
+    }
+
+    /// The arrival that it has now.
+    pub(crate) fn held_ns(&self) -> u64 {
+        self.card.0.load(Ordering::Relaxed) & !SETTLED
+    }
+
+    /// Take no other one any more.
+    pub(crate) fn settle(&self) -> u64 {
+        self.card.0.fetch_or(SETTLED, Ordering::SeqCst) & !SETTLED
+    }
+}
+
+#[derive(Debug)]
+struct Waiter {
+    thread: Thread,
+    card: Arc<Card>,
+}
+
+#[derive(Debug)]
+struct Hand {
+    arrivals: Arrivals,
+    /// Given back: later than all that somebody waits for.
+    back: BinaryHeap<Reverse<u64>>,
+    /// By arrival and user. Who has settled stays until it is dealt another one.
+    waiting: BTreeMap<(u64, u32), Waiter>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Dealer {
+    hand: Mutex<Hand>,
+}
+
+impl Dealer {
+    pub(crate) fn new(arrivals: Arrivals) -> Dealer {
+        Dealer {
+            hand: Mutex::new(Hand {
+                arrivals,
+                back: BinaryHeap::new(),
+                waiting: BTreeMap::new(),
+            }),
+        }
+    }
+
+    /// Deal a user that was free at a time the next arrival. One that lies after that is waited for.
+    pub(crate) fn deal(&self, tables: &Tables, seat: &Seat, free_ns: u64) -> u64 {
+        let mut hand = hold(&self.hand);
+        hand.leave(seat);
+        let arrival_ns = hand.next(tables);
+        if arrival_ns <= free_ns {
+            seat.card.0.store(arrival_ns | SETTLED, Ordering::SeqCst);
+            return arrival_ns;
+        }
+        seat.card.0.store(arrival_ns, Ordering::SeqCst);
+        let waiter = Waiter {
+            thread: seat.thread.clone(),
+            card: Arc::clone(&seat.card),
+        };
+        hand.waiting.insert((arrival_ns, seat.user), waiter);
+        arrival_ns
+    }
+
+    /// A user leaves before others do, without having begun its arrival: who waits for the latest one gets it instead.
+    pub(crate) fn hand_on(&self, seat: &Seat) {
+        let mut hand = hold(&self.hand);
+        let mut arrival_ns = seat.settle();
+        hand.leave(seat);
+        while let Some(((latest_ns, user), waiter)) = hand.waiting.pop_last() {
+            if latest_ns <= arrival_ns {
+                hand.waiting.insert((latest_ns, user), waiter);
+                break;
+            }
+            let (order, late) = (Ordering::SeqCst, Ordering::Relaxed);
+            let changed = waiter
+                .card
+                .0
+                .compare_exchange(latest_ns, arrival_ns, order, late);
+            // One that has settled meanwhile waits no more.
+            if changed.is_ok() {
+                waiter.thread.unpark();
+                hand.waiting.insert((arrival_ns, user), waiter);
+                arrival_ns = latest_ns;
+                break;
+            }
+        }
+        hand.back.push(Reverse(arrival_ns));
+    }
+
+    /// Everybody leaves: it is nobody's.
+    pub(crate) fn put_back(&self, seat: &Seat) {
+        let mut hand = hold(&self.hand);
+        let arrival_ns = seat.settle();
+        hand.leave(seat);
+        hand.back.push(Reverse(arrival_ns));
+    }
+
+    /// How many arrivals that nobody has are before a time. To be asked once.
+    pub(crate) fn due(&self, tables: &Tables, end_ns: u64) -> u64 {
+        let mut hand = hold(&self.hand);
+        let back = hand.back.drain().filter(|back| back.0 < end_ns).count();
+        hand.arrivals.due(tables, end_ns) + back as u64
+    }
+}
+
+impl Hand {
+    fn next(&mut self, tables: &Tables) -> u64 {
+        match self.back.pop() {
+            Some(Reverse(arrival_ns)) => arrival_ns,
+            None => self.arrivals.take(tables),
+        }
+    }
+
+    fn leave(&mut self, seat: &Seat) {
+        self.waiting.remove(&(seat.held_ns(), seat.user));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pace::Turn;
+    use crate::program::{Draw, Pace};
+    use proptest::prelude::*;
+
+    /// An arrival each ten nanoseconds, from 10 on.
+    fn dealer() -> Dealer {
+        let pace = Pace::Arrivals(Draw::Const(10));
+        let turn = Turn { first: 0, of: 1 };
+        Dealer::new(Arrivals::new(&pace, 1, 0, 0, turn).unwrap())
+    }
+
+    fn seat(user: u32) -> Seat {
+        Seat::new(user, std::thread::current())
+    }
+
+    #[test]
+    fn what_a_user_leaves_is_had_by_who_would_have_waited_longest() {
+        let (dealer, seats) = (dealer(), [seat(0), seat(1), seat(2)]);
+        for seat in &seats {
+            dealer.deal(&[], seat, 0);
+        }
+        dealer.hand_on(&seats[0]);
+        assert_eq!([seats[1].settle(), seats[2].settle()], [20, 10]);
+        assert_eq!(dealer.deal(&[], &seats[2], 15), 30);
+        assert_eq!(dealer.deal(&[], &seats[1], 25), 40);
+    }
+
+    #[test]
+    fn who_has_begun_keeps_its_arrival() {
+        let (dealer, seats) = (dealer(), [seat(0), seat(1)]);
+        for seat in &seats {
+            dealer.deal(&[], seat, 0);
+        }
+        assert_eq!(seats[1].settle(), 20);
+        dealer.hand_on(&seats[0]);
+        assert_eq!(seats[1].held_ns(), 20);
+        assert_eq!(dealer.deal(&[], &seats[1], 21), 10);
+    }
+
+    #[test]
+    fn what_nobody_has_is_due() {
+        let (dealer, seats) = (dealer(), [seat(0), seat(1), seat(2)]);
+        for seat in &seats {
+            dealer.deal(&[], seat, 0);
+        }
+        assert_eq!(seats[0].settle(), 10);
+        dealer.put_back(&seats[1]);
+        dealer.put_back(&seats[2]);
+        assert_eq!(dealer.due(&[], 45), 3);
+    }
+
+    proptest! {
+        #[test]
+        fn none_is_lost_and_those_that_wait_have_the_soonest(
+            leaves: Vec<bool>,
+            users in 1..6_u32,
+        ) {
+            let dealer = dealer();
+            let mut seats: Vec<Seat> = (0..users).map(seat).collect();
+            for seat in &seats {
+                dealer.deal(&[], seat, 0);
+            }
+            let mut begun = Vec::new();
+            let mut user = users;
+            for leave in leaves {
+                if leave {
+                    dealer.hand_on(&seats.remove(0));
+                    seats.push(seat(user));
+                    dealer.deal(&[], &seats[seats.len() - 1], 0);
+                    user += 1;
+                } else {
+                    seats.sort_by_key(Seat::held_ns);
+                    begun.push(seats[0].settle());
+                    dealer.deal(&[], &seats[0], 0);
+                }
+            }
+            let mut all: Vec<u64> = seats.iter().map(Seat::held_ns).chain(begun).collect();
+            all.sort_unstable();
+            let expected: Vec<u64> = (1..=all.len() as u64).map(|number| number * 10).collect();
+            prop_assert_eq!(all, expected);
+        }
+    }
+}
