@@ -1,5 +1,6 @@
 //! What a user records: a small batch of samples, and the sums of the transaction under way.
 
+use super::spent::Spent;
 use crate::clock::now_ns;
 use crate::ops::{self, Op, outcome_of_errno};
 use crate::pulse::{ABANDONED, Pulse};
@@ -50,7 +51,7 @@ pub(crate) struct Journal {
     start_ns: u64,
     /// When the last call or think time of the transaction ended.
     latest_ns: u64,
-    busy_until_ns: u64,
+    spent: Spent,
     bytes: u64,
     in_call_ns: u64,
     /// Outcome and duration of the last op, for interactive users.
@@ -80,7 +81,7 @@ impl Journal {
             intended_ns: 0,
             start_ns: 0,
             latest_ns: 0,
-            busy_until_ns: 0,
+            spent: Spent::default(),
             bytes: 0,
             in_call_ns: 0,
             last: (0, 0),
@@ -121,8 +122,19 @@ impl Journal {
         self.latest_ns
     }
 
-    /// So much time of the transaction was no part of it: what it needed was prepared.
-    pub(crate) fn excuse(&mut self, ns: u64) {
+    /// So much time until now is no part of the transaction, nor of how long those that follow wait for their user.
+    pub(crate) fn aside(&mut self, ns: u64) {
+        self.spent.add(ns, self.latest_ns);
+    }
+
+    /// When a transaction that starts would have been intended if its user had done nothing else than transactions.
+    pub(crate) fn intended_without_aside(&mut self, intended_ns: u64, start_ns: u64) -> u64 {
+        self.spent.begin(intended_ns, start_ns)
+    }
+
+    /// The transaction ends: what was no part of it is taken off, but for what came after its last call.
+    pub(crate) fn take_off_aside(&mut self) {
+        let ns = self.spent.end(self.latest_ns);
         self.intended_ns = self.intended_ns.saturating_add(ns);
         self.start_ns = self.start_ns.saturating_add(ns);
         self.latest_ns = self.latest_ns.max(self.start_ns);
@@ -130,7 +142,7 @@ impl Journal {
 
     /// Until now its user has done what is not timed.
     pub(crate) fn busy_until(&mut self, now_ns: u64) {
-        self.busy_until_ns = now_ns;
+        self.spent.busy_until(now_ns);
     }
 
     /// Bytes of the transaction so far, and when its last call ended.
@@ -185,7 +197,7 @@ impl Journal {
             end_ns,
             latency_ns,
             bytes,
-            free_ns: end_ns.max(self.busy_until_ns),
+            free_ns: end_ns.max(self.spent.free_ns()),
         });
         if self.batch.len() >= HALF {
             self.hand_over(end_ns);

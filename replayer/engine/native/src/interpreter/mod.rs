@@ -9,6 +9,7 @@ mod calls;
 mod data;
 mod journal;
 mod looks;
+mod spent;
 mod steps;
 #[cfg(test)]
 mod tests;

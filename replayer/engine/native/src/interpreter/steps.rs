@@ -24,7 +24,7 @@ impl<K: Places> Interpreter<'_, K> {
             return;
         };
         let start_ns = now_ns();
-        let intended_ns = self.verified_begin(intended_ns, start_ns);
+        let intended_ns = self.journal.intended_without_aside(intended_ns, start_ns);
         self.journal
             .begin(u16::try_from(index).unwrap_or(0), intended_ns, start_ns);
         self.spare_look(start_ns);
@@ -42,6 +42,7 @@ impl<K: Places> Interpreter<'_, K> {
             }
         };
         self.verified_end();
+        self.journal.take_off_aside();
         self.journal.end(outcome, self.journal.latest_ns());
     }
 

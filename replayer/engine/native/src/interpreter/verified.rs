@@ -52,28 +52,17 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         let begin_ns = now_ns();
         let done = work(verifier);
         let ns = now_ns().saturating_sub(begin_ns);
-        verifier.spent.add(ns, self.journal.latest_ns());
+        verifier.untold_ns += ns;
+        self.journal.aside(ns);
         Some(done)
     }
 
-    /// A transaction begins: when it was intended, as far as that is its user's doing.
-    pub(super) fn verified_begin(&mut self, intended_ns: u64, start_ns: u64) -> u64 {
-        match self.verifier.as_deref_mut() {
-            Some(verifier) => verifier.spent.begin(intended_ns, start_ns),
-            None => intended_ns,
-        }
-    }
-
-    /// It ends: time of verifying is taken off.
+    /// A transaction ends.
     pub(super) fn verified_end(&mut self) {
-        let Some(verifier) = self.verifier.as_deref_mut() else {
-            return;
-        };
-        verifier.tell();
-        let now_ns = now_ns();
-        let spent_ns = verifier.spent.end(self.journal.latest_ns(), now_ns);
-        self.journal.excuse(spent_ns);
-        self.journal.busy_until(now_ns);
+        if let Some(verifier) = self.verifier.as_deref_mut() {
+            verifier.tell();
+            self.journal.busy_until(now_ns());
+        }
     }
 
     /// Judge what a read returned; the outcome of the op.

@@ -10,7 +10,6 @@ mod memory;
 mod names;
 mod reading;
 mod sight;
-mod spent;
 mod stamp;
 mod tally;
 #[cfg(test)]
@@ -21,7 +20,6 @@ mod violation;
 pub(crate) use last::LastReader;
 pub(crate) use memory::{Change, Kept};
 pub(crate) use reading::Read;
-pub(crate) use spent::Spent;
 pub(crate) use stamp::zeros_of;
 pub(crate) use stamp::{each_stamped, is_empty};
 pub(crate) use verifier::{Laid, Opening, Verifier};

@@ -3,7 +3,6 @@ use super::file::{Fate, Record};
 use super::judge::{judge_bytes, judge_end};
 use super::memory::Memory;
 use super::sight::Sight;
-use super::spent::Spent;
 use super::stamp::{CELL, Cell, Origin, cell_of, each_stamped, fill, index_of};
 use super::tally::Count;
 use super::violation::Violation;
@@ -259,22 +258,6 @@ fn who_removed_a_name_does_not_forget_what_another_one_gave_it_meanwhile() {
     assert_eq!(known, Some((true, vec![7])));
     memory.forget(memory.change(5), Fate::Replaced);
     assert_eq!(memory.look(5, |file| file.haunted), None);
-}
-
-#[test]
-fn time_after_the_last_call_is_not_taken_off_the_latency() {
-    let mut spent = Spent::default();
-    assert_eq!(spent.begin(1000, 1000), 1000);
-    spent.add(50, 1100);
-    spent.add(5, 1100);
-    spent.add(7, 1300);
-    assert_eq!(spent.end(1300, 1400), 55);
-    assert_eq!(spent.begin(1400, 1400), 1400);
-    spent.add(30, 1500);
-    assert_eq!(spent.end(1600, 1650), 30);
-    // Late by 100, of which 30 and 20 were spent here.
-    spent.add(20, 1600);
-    assert_eq!(spent.begin(1600, 1700), 1650);
 }
 
 #[test]

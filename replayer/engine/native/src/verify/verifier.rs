@@ -8,7 +8,7 @@ use super::sight::{Known, Open, Sight};
 use super::stamp::{CELL, Origin, fill, index_of, zeros_of};
 use super::tally::Count;
 use super::violation::Violation;
-use super::{Spent, Verification};
+use super::Verification;
 use crate::program::{Content, Naming, SLOTS, file_of};
 use crate::sys::OwnScratch;
 use rustix::fs::OFlags;
@@ -63,7 +63,8 @@ pub(crate) struct Verifier<'a> {
     count: Count,
     pub(crate) scratch: OwnScratch,
     pub(crate) buffer: Buffer,
-    pub(crate) spent: Spent,
+    /// Time of verifying that was not told yet.
+    pub(crate) untold_ns: u64,
 }
 
 impl<'a> Verifier<'a> {
@@ -94,7 +95,7 @@ impl<'a> Verifier<'a> {
             count: Count::default(),
             scratch: OwnScratch::new(read_bytes)?,
             buffer: Buffer::default(),
-            spent: Spent::default(),
+            untold_ns: 0,
         })
     }
 
@@ -306,7 +307,7 @@ impl<'a> Verifier<'a> {
 
     /// Tell what was found to whoever adds it up.
     pub(crate) fn tell(&mut self) {
-        let ns = std::mem::take(&mut self.spent.untold_ns);
+        let ns = std::mem::take(&mut self.untold_ns);
         let count = std::mem::take(&mut self.count);
         if ns > 0 || count != Count::default() {
             self.shared.tally.add(&count, ns);

@@ -91,7 +91,7 @@ impl Band {
         let before_ns = now_ns();
         let given = self.prepare::<K>(journal, replay, reel)?;
         let prepared_ns = now_ns().saturating_sub(before_ns);
-        journal.excuse(prepared_ns);
+        journal.aside(prepared_ns);
         self.pulse.add_outside(prepared_ns);
         let stage = &given.stage;
         self.launch(&given);
@@ -116,8 +116,11 @@ impl Band {
         journal.join(outcome.bytes, outcome.latest_ns, outcome.failed);
         let ended_ns = now_ns();
         self.clean_up(&given);
-        self.pulse.add_outside(now_ns().saturating_sub(ended_ns));
-        journal.busy_until(now_ns());
+        let tidied_ns = now_ns();
+        let tidying_ns = tidied_ns.saturating_sub(ended_ns);
+        self.pulse.add_outside(tidying_ns);
+        journal.aside(tidying_ns);
+        journal.busy_until(tidied_ns);
         self.setting.ledger.count_performance(stage.cast.target);
         result
     }

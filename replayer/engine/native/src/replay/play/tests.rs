@@ -287,6 +287,7 @@ impl Ground {
             failed: None,
             ledger: Value::Null,
             fastest: (u64::MAX, 0),
+            aside_ns: 0,
         };
         for _ in 0..times {
             journal.begin(0, now_ns(), now_ns());
@@ -297,6 +298,7 @@ impl Ground {
             let in_call_ns = pulse.in_call_ns() - in_call_ns;
             shown.fastest = shown.fastest.min((ns, in_call_ns));
             shown.failed = journal.failed.take();
+            shown.aside_ns = journal.intended_without_aside(0, now_ns());
         }
         shown.ledger = serde_json::from_str(&setting.ledger.json(&["front"])).unwrap();
         shown
@@ -310,6 +312,8 @@ struct Shown {
     ledger: Value,
     /// The fastest performance: all of it, and what of it was in calls.
     fastest: (u64, u64),
+    /// What the next transaction waits for that is not timed.
+    aside_ns: u64,
 }
 
 impl Shown {

@@ -197,6 +197,9 @@ fn every_performance_has_files_of_its_own_that_go_with_it() {
     assert_eq!(shown.ledger["performances"], 3);
     assert_eq!(shown.ledger["targets"][0]["performances"], 3);
     assert_eq!(names(&ground.run()), ["t"]);
+    // Who comes next has not waited for what was laid out and removed.
+    assert!(shown.aside_ns > 0);
+    assert_eq!(shown.aside_ns, pulse.outside_ns());
 }
 
 #[test]
