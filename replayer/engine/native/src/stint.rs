@@ -232,13 +232,7 @@ impl<'a> Stint<'a> {
         let core = self.core;
         if let Some(name) = core.names.get(usize::from(finished.transaction)) {
             let failed = journal.failed.take();
-            core.publish(
-                self.pulse.user,
-                self.segment.target,
-                name,
-                finished,
-                failed,
-            );
+            core.publish(self.pulse.user, self.segment.target, name, finished, failed);
         }
     }
 }

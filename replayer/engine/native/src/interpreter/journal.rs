@@ -47,6 +47,8 @@ pub(crate) struct Journal {
     batch: Vec<Sample>,
     flushed_ns: u64,
     transaction: u16,
+    /// When it began, whatever is taken off afterwards.
+    began_ns: u64,
     intended_ns: u64,
     start_ns: u64,
     /// When the last call or think time of the transaction ended.
@@ -78,6 +80,7 @@ impl Journal {
             batch: Vec::with_capacity(BATCH),
             flushed_ns: 0,
             transaction: 0,
+            began_ns: 0,
             intended_ns: 0,
             start_ns: 0,
             latest_ns: 0,
@@ -105,6 +108,7 @@ impl Journal {
             self.flush();
         }
         self.transaction = transaction;
+        self.began_ns = start_ns;
         self.intended_ns = intended_ns.min(start_ns);
         self.start_ns = start_ns;
         self.latest_ns = start_ns;
@@ -143,6 +147,11 @@ impl Journal {
     /// Until now its user has done what is not timed.
     pub(crate) fn busy_until(&mut self, now_ns: u64) {
         self.spent.busy_until(now_ns);
+    }
+
+    /// When the transaction began, and whether it came by a schedule.
+    pub(crate) fn began(&self) -> (u64, bool) {
+        (self.began_ns, self.scheduled)
     }
 
     /// Bytes of the transaction so far, and when its last call ended.
@@ -255,7 +264,7 @@ impl Journal {
 
     /// Whether the transaction began in a warm-up that has ended meanwhile: it would be one too many among those of the measured time.
     fn is_of_warm_up(&self) -> bool {
-        self.scheduled && self.recorder.began_before_measured(self.start_ns)
+        self.scheduled && self.recorder.began_before_measured(self.began_ns)
     }
 
     /// Hand the batch over (a user that was given up on hands over nothing).

@@ -1,5 +1,6 @@
 //! What one user knows of its open files, and what it does before and after each call.
 
+use super::Verification;
 use super::buffer::Buffer;
 use super::file::{Fate, File, Record};
 use super::judge::{judge_bytes, judge_end};
@@ -8,7 +9,6 @@ use super::sight::{Known, Open, Sight};
 use super::stamp::{CELL, Origin, fill, index_of, zeros_of};
 use super::tally::Count;
 use super::violation::Violation;
-use super::Verification;
 use crate::program::{Content, Naming, SLOTS, file_of};
 use crate::sys::OwnScratch;
 use rustix::fs::OFlags;

@@ -94,7 +94,7 @@ impl Band {
         journal.aside(prepared_ns);
         self.pulse.add_outside(prepared_ns);
         let stage = &given.stage;
-        self.launch(&given);
+        self.launch(&given, journal.began());
         let seat = Seat {
             setting: &self.setting,
             kernel,
@@ -232,7 +232,7 @@ impl Band {
         Ok(Companion { inbox, thread })
     }
 
-    fn launch(&self, given: &Given) {
+    fn launch(&self, given: &Given, began: (u64, bool)) {
         let lanes = given.stage.lanes();
         for (lane, companion) in (1..lanes).zip(&self.companions) {
             companion.inbox.give(Task {
@@ -240,6 +240,7 @@ impl Band {
                 lane,
                 folder: Arc::clone(&given.folder),
                 user: Arc::clone(&self.pulse),
+                began,
             });
             companion.thread.thread().unpark();
         }

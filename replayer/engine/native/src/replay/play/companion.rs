@@ -20,6 +20,8 @@ pub(super) struct Task {
     pub(super) lane: usize,
     pub(super) folder: Arc<Folder>,
     pub(super) user: Arc<Pulse>,
+    /// When the transaction began that the performance is part of, and whether it came by a schedule.
+    pub(super) began: (u64, bool),
 }
 
 /// Where a companion finds its next task.
@@ -175,8 +177,9 @@ fn play<K: Places>(
         cast.target,
         setting.begin_ns,
     );
-    let begin_ns = stage.tempo.begin_ns;
-    journal.begin(cast.transaction, begin_ns, begin_ns);
+    let (start_ns, scheduled) = task.began;
+    journal = journal.on_schedule(scheduled);
+    journal.begin(cast.transaction, start_ns, start_ns);
     let seat = Seat {
         setting,
         kernel,

@@ -2,6 +2,7 @@ use super::*;
 use crate::crowd::interrupt;
 use crate::pulse::{CUT, Doing};
 use crate::replay::order::check_pairs;
+use crate::sys::Kernel;
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -307,4 +308,53 @@ fn descriptors_and_bytes_of_all_lanes_belong_to_the_performance() {
     let writes = rows.iter().find(|row| row.op == "write").unwrap();
     assert_eq!(writes.bytes, 25_000);
     assert!(pulse.in_call_ns() > 0);
+}
+
+#[test]
+fn what_began_in_the_warm_up_is_of_it_on_all_lanes() {
+    let ground = Ground::new();
+    ground.write("t/a", 1);
+    let mut tape = Tape::new(3);
+    let a = tape.at("t/a");
+    for lane in 0..3 {
+        tape.cue(lane, Deed::Stat { at: a }, Recorded::Well);
+    }
+    let replay = Replay {
+        trace: 0,
+        reels: Arc::default(),
+        part: ReplayPart::Whole,
+        pace: ReplayPace::Asap,
+        speed_percent: 100,
+    };
+    let (setting, pulse) = (&ground.setting, Arc::new(Pulse::new(0)));
+    let recorder = &setting.recorder;
+    let shard = recorder.shard(0);
+    let journal = Journal::new(
+        Arc::clone(recorder),
+        shard,
+        Arc::clone(&pulse),
+        0,
+        setting.begin_ns,
+    );
+    let mut journal = journal.on_schedule(true);
+    let kernel = <Guarded as Kernel>::enter(&ground.folder).unwrap();
+    let mut band = Band::new(setting, &pulse);
+    band.enter(0, &ground.folder);
+    recorder.begin_segment(0, 1, 3_600_000_000_000);
+    for begins_in_warm_up in [true, false] {
+        journal.begin(0, now_ns(), now_ns());
+        if begins_in_warm_up {
+            recorder.measure();
+        }
+        band.perform(&kernel, &mut journal, &replay, &tape.reel())
+            .unwrap();
+        journal.flush();
+    }
+    let totals = ground.totals();
+    let counts: Vec<u64> = totals
+        .iter()
+        .filter(|row| row.round == 1 && row.op == "stat")
+        .map(|row| crate::histogram::unpack(&row.histogram).unwrap().len())
+        .collect();
+    assert_eq!(counts, [3], "those of the second performance");
 }
