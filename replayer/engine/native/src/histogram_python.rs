@@ -31,6 +31,18 @@ impl Histogram {
     }
 }
 
+/// One part in 10^12 is taken off before rounding up, as in reports: 99.9 % of 1,000 samples are 999, and not, through the last bit
+/// of a float, all of them.
+const ROUNDING: f64 = 1.0 - 1e-12;
+
+/// The highest value equivalent to the sample at a percentile; 0 when empty.
+fn value_at(counts: &Hdr<u64>, percent: f64) -> u64 {
+    if counts.is_empty() {
+        return 0;
+    }
+    counts.highest_equivalent(counts.value_at_percentile(percent * ROUNDING))
+}
+
 #[pymethods]
 impl Histogram {
     #[new]
@@ -65,11 +77,7 @@ impl Histogram {
             let message = format!("percent must be between 0 and 100, got {percent}");
             return Err(PyValueError::new_err(message));
         }
-        let counts = hold(&self.counts);
-        if counts.is_empty() {
-            return Ok(0);
-        }
-        Ok(counts.highest_equivalent(counts.value_at_percentile(percent)))
+        Ok(value_at(&hold(&self.counts), percent))
     }
 
     /// (value, count) of every recorded bucket, ascending; the value is the bucket's highest equivalent.
@@ -104,5 +112,24 @@ impl Histogram {
     #[getter]
     fn stdev(&self) -> f64 {
         hold(&self.counts).stdev()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_of_a_round_number_of_samples_is_none_beyond_it() {
+        let mut counts = histogram::empty();
+        for thousands in 1..=300_u64 {
+            // The slowest thousandth, and all others.
+            histogram::record(&mut counts, 1000, 999);
+            histogram::record(&mut counts, 9000, 1);
+            assert!(value_at(&counts, 99.9) < 1010, "{thousands},000 samples");
+            assert!(value_at(&counts, 99.91) > 8000, "{thousands},000 samples");
+        }
+        assert!(value_at(&counts, 100.0) > 8000);
+        assert!(value_at(&counts, 0.0) < 1010);
     }
 }
