@@ -47,6 +47,8 @@ _METRIC = re.compile(
     r"(?:(?P<subject>.+?)\.)??(?:(?P<part>service|lag)\.)?(?P<metric>p\d+\.\d+|[^.]+)$"
 )
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)$")
+_MOST = 10**18
+"""Chosen: more than is measured in any unit."""
 
 _Units = dict[str, Fraction]
 """Exact, so that a limit is the nearest number to what was written: 0.7 % is 7 of 1,000."""
@@ -262,6 +264,8 @@ def _parse_limit(text: str, begin: int, metric: Metric, refuse: _Refuse) -> tupl
         rest = text[begin:].strip() or "nothing"
         refuse(f"a limit must follow, got {rest!r}", column, "a number and its unit, such as 200ms")
     number, unit = Fraction(found["number"]), found["unit"]
+    if number > _MOST:
+        refuse(f"a limit must be {_MOST:,} or less", column, "a number and its unit, such as 200ms")
     if metric.kind == "errors":
         return _errors_limit(number, unit, column, refuse)
     units, kind, example = _UNITS[metric.kind]

@@ -68,6 +68,7 @@ def test_a_target_stands_before_a_colon() -> None:
         ("rate > 100/d", 8, "a limit of rate has no unit '/d', got '100/d'", "/min, /m, /h"),
         ("page_view.lag.errors == 0", 15, "lag is a time, errors is none", "errors alone"),
         ("page_view/.p95 < 1s", 1, "half a name", "TRANSACTION/OP"),
+        (f"errors < {'9' * 400}", 10, "must be 1,000,000,000,000,000,000 or less", "200ms"),
     ],
 )
 def test_a_refusal_names_the_place_and_the_way_out(
