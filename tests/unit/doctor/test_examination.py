@@ -32,13 +32,6 @@ def test_a_probe_times_every_call_and_leaves_nothing_behind(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
-def test_a_probe_of_few_calls_has_no_p95(tmp_path: Path) -> None:
-    found = run_probe(tmp_path, Interruption(), 0.0)
-    few = [op for op in found.ops if op.count < 20]
-    assert few
-    assert all(op.p95_ns is None for op in few)
-
-
 def test_an_examination_says_what_is_mounted_and_what_a_write_is_worth(tmp_path: Path) -> None:
     found = examine(tmp_path, Interruption())
     text = render_examination(found)

@@ -191,58 +191,6 @@ def test_two_runs_of_one_plan_are_compared_and_named_after_their_folders(tmp_pat
     assert any("not made in turns" in caution for caution in found.cautions)
 
 
-@pytest.fixture(scope="module")
-def jobs(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
-    """Two jobs of fio in turns on two targets; the second target is ten times as slow."""
-    folder = tmp_path_factory.mktemp("jobs") / "run"
-    writer, begin = RunWriter(folder), 0
-    for number in range(3):
-        for job, calls in (("sync", 100), ("buffered", 400)):
-            for target, slower in enumerate((1, 10)):
-                for second in range(begin, begin + 4):
-                    random = np.random.default_rng([number, second])
-                    times = 1e6 * slower * random.lognormal(sigma=0.3, size=calls // slower)
-                    spent = [int(time) for time in times]
-                    span, place = (second, second + 1), f"{target}/{number}"
-                    writer.transaction(job, spent, place, span)
-                    writer.record(f"{place}/measured/{job}/write/ok/expected", spent, span)
-                begin += 5
-    targets = (make_target(0, "fast"), make_target(1, "slow"))
-    load_facts = make_load(rounds=3, order="in turn")
-    return load(writer.write(make_run(targets=targets, load=load_facts, id="jobs")))
-
-
-def test_a_job_that_took_turns_has_the_rate_of_its_own_time(jobs: RunRecord) -> None:
-    for item in report.compare([jobs]).compared:
-        best, other = item.standings
-        if item.figure == "throughput":
-            assert best.value == {"sync": 100, "buffered": 400}[item.subject]
-            assert (other.label, other.claim) == ("slow", "differs")
-            assert other.ratio_low is not None
-            assert other.ratio_low > 0.05
-
-
-def test_resampling_knows_the_own_time_of_jobs_and_loses_none_of_their_calls(
-    jobs: RunRecord,
-) -> None:
-    found = read_distributions(jobs)
-    for target, slower in ((0, 1), (1, 10)):
-        for job, calls in (("sync", 100), ("buffered", 400)):
-            own = found[target, "transaction", job]
-            assert own.own_s.sum() == pytest.approx(12)
-            assert own.table.sum() == 12 * (calls // slower)
-            assert resample(own, [None], 0).plain[0] == pytest.approx(calls / slower)
-
-
-def test_jobs_that_took_turns_have_no_figures_together(jobs: RunRecord) -> None:
-    comparison = report.compare([jobs])
-    assert {item.kind for item in comparison.compared} == {"transaction"}
-    assert [text.split(" take")[0] for text in comparison.headline] == [
-        "fast: half of buffered",
-        "fast: half of sync",
-    ]
-
-
 def test_the_same_runs_give_the_same_intervals(tmp_path: Path) -> None:
     record = load(write_run(tmp_path / "run", [1e6, 2e6]))
     assert report.compare([record]) == report.compare([record])

@@ -1,4 +1,3 @@
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,21 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from replayer import measure
-from replayer.verdict import Verdict, judge
+from replayer.verdict import judge
 from tests.unit.runs import RunWriter, make_health, make_load, make_run, make_target
-
-
-def judged(writer: RunWriter, *thresholds: str, **changes: object) -> Verdict:
-    stated = tuple(measure.StatedThreshold(text=text, source="--threshold") for text in thresholds)
-    record = measure.load_run(writer.write(make_run(thresholds=stated, **changes)))
-    return judge(record, measure.summarise(record))
-
-
-def pages(folder: Path, samples: Sequence[int]) -> RunWriter:
-    writer = RunWriter(folder)
-    writer.transaction("page", samples)
-    writer.record("0/0/measured/page/open/ok/expected", samples)
-    return writer
+from tests.unit.verdict.judged import judged, pages
 
 
 @given(
@@ -296,186 +283,10 @@ def test_how_long_users_went_on_is_told_in_plain_digits(tmp_path: Path) -> None:
     )
 
 
-def broken(folder: Path, outcome: str, transaction: str = "page") -> RunWriter:
-    """Twenty pages that succeeded and three whose write ended so."""
-    writer = pages(folder, [1000] * 20)
-    writer.record(f"0/0/measured/{transaction}/transaction/failed/unexpected", [1000] * 3)
-    writer.record(f"0/0/measured/{transaction}/write/{outcome}/unexpected", [1000] * 3)
-    return writer
-
-
-@pytest.mark.parametrize(
-    ("outcome", "says"),
-    [
-        ("ENOSPC", "local broke during the run: there was no space or no inode left (3 calls"),
-        ("EDQUOT", "the quota was used up (3 calls ended with EDQUOT)"),
-        ("EROFS", "it was read-only"),
-        ("ESTALE", "what was open was gone from the server"),
-        ("ENOTCONN", "the mount was gone"),
-        ("EIO", "the mount could not read or write"),
-    ],
-)
-def test_errors_of_a_target_that_broke_are_the_environments(
-    tmp_path: Path, outcome: str, says: str
-) -> None:
-    verdict = judged(broken(tmp_path, outcome), "errors == 0")
-    assert (verdict.outcome, verdict.exit_code) == ("fail", 3)
-    assert says in verdict.reasons[0]
-
-
-@pytest.mark.parametrize(
-    ("thresholds", "code"),
-    [
-        (["errors < 10%"], 3),
-        (["write.errors == 0"], 3),
-        (["page.errors == 0", "page.p95 < 1s"], 3),
-        (["page/write.errors == 0"], 3),
-        (["errors < 20%"], 0),
-        (["page/open.errors == 0"], 0),
-        (["errors < 20%", "page.p95 < 1ns"], 1),
-    ],
-)
-def test_a_target_that_broke_counts_where_it_misses_a_limit(
-    tmp_path: Path, thresholds: list[str], code: int
-) -> None:
-    verdict = judged(broken(tmp_path, "ENOSPC"), *thresholds)
-    assert (verdict.exit_code, bool(verdict.reasons)) == (code, code == 3)
-
-
-@pytest.mark.parametrize(
-    ("threshold", "outcome", "says", "code"),
-    [
-        ("errors < 1%", "inconclusive", "nothing was measured", 3),
-        ("errors <= 100%", "inconclusive", "nothing was measured", 4),
-        ("page.errors < 1%", "inconclusive", "nothing was measured", 3),
-        ("errors == 0", "fail", "3", 3),
-        ("errors < 5", "pass", "3", 4),
-    ],
-)
-def test_a_target_may_break_before_any_transaction_has_ended(
-    tmp_path: Path, threshold: str, outcome: str, says: str, code: int
-) -> None:
-    writer = RunWriter(tmp_path)
-    writer.record("0/0/measured/page/transaction/cancelled/expected", [1000])
-    writer.record("0/0/measured/page/open/ok/expected", [1000] * 20)
-    writer.record("0/0/measured/page/write/ENOSPC/unexpected", [1000] * 3)
-    verdict = judged(writer, threshold)
-    (found,) = verdict.judgements
-    assert (found.outcome, found.says, verdict.exit_code) == (outcome, says, code)
-
-
-@pytest.mark.parametrize("failed", [7, 29, 57, 113])
-@pytest.mark.parametrize("comparison", ["<=", "=="])
-def test_a_share_is_the_one_that_was_written(tmp_path: Path, failed: int, comparison: str) -> None:
-    writer = pages(tmp_path, [1000] * (1000 - failed))
-    writer.record("0/0/measured/page/transaction/failed/unexpected", [1000] * failed)
-    written = f"{failed // 10}.{failed % 10}"
-    assert judged(writer, f"errors {comparison} {written}%").outcome == "pass"
-    assert judged(writer, f"errors < {written}%").outcome == "fail"
-
-
-def test_calls_that_broke_in_one_transaction_are_one_try_of_a_share(tmp_path: Path) -> None:
-    writer = pages(tmp_path, [1000] * 19)
-    writer.record("0/0/measured/page/transaction/failed/unexpected", [1000])
-    writer.record("0/0/measured/page/write/EIO/unexpected", [1000] * 9)
-    verdict = judged(writer, "errors < 10%")
-    assert (verdict.outcome, verdict.exit_code, verdict.reasons) == ("pass", 0, ())
-
-
-def test_errors_of_a_program_are_no_breakage(tmp_path: Path) -> None:
-    verdict = judged(broken(tmp_path, "EEXIST"), "errors == 0")
-    assert (verdict.exit_code, verdict.reasons) == (1, ())
-
-
-def test_an_expected_lack_of_space_is_no_error(tmp_path: Path) -> None:
-    writer = pages(tmp_path, [1000] * 20)
-    writer.record("0/0/measured/page/write/ENOSPC/expected", [1000] * 3)
-    assert judged(writer, "errors == 0").exit_code == 0
-
-
 def test_a_folder_that_is_gone_is_the_environments_whatever_was_measured(tmp_path: Path) -> None:
     verdict = judged(pages(tmp_path, [1000] * 20), "errors == 0", losses=("it is gone",))
     assert (verdict.outcome, verdict.exit_code) == ("inconclusive", 3)
     assert verdict.reasons == ("it is gone",)
-
-
-def test_the_default_yields_to_a_threshold_on_errors_of_one_target(tmp_path: Path) -> None:
-    writer = pages(tmp_path, [1000] * 20)
-    writer.transaction("page", [1000] * 20, "1/0")
-    stated = (
-        measure.StatedThreshold(text="nfs:errors < 1%", source="--threshold"),
-        measure.StatedThreshold(text="errors == 0", source="default"),
-    )
-    run = make_run(thresholds=stated, targets=(make_target(), make_target(1, "nfs")))
-    record = measure.load_run(writer.write(run))
-    found = judge(record, measure.summarise(record)).judgements
-    assert [(each.threshold, each.target) for each in found] == [
-        ("nfs:errors < 1%", "nfs"),
-        ("errors == 0", "local"),
-    ]
-
-
-def with_no_errors(folder: Path, *thresholds: str) -> list[tuple[str, str, str]]:
-    """Judge 20 looks and 10 saves of which 4 and all failed, and calls outside, by limits."""
-    writer = RunWriter(folder)
-    tag = "0/0/measured"
-    writer.transaction("look", [1000] * 16)
-    writer.record(f"{tag}/look/transaction/failed/unexpected", [1000] * 4)
-    writer.record(f"{tag}/look/open/ok/expected", [1000] * 16)
-    writer.record(f"{tag}/look/open/ENOENT/unexpected", [1000] * 4)
-    writer.record(f"{tag}/look/read/ok/expected", [1000] * 16)
-    writer.record(f"{tag}/save/transaction/failed/unexpected", [1000] * 10)
-    writer.record(f"{tag}/save/open/ok/expected", [1000] * 10)
-    writer.record(f"{tag}/save/write/EACCES/unexpected", [1000] * 10)
-    writer.record(f"{tag}/-/stat/EACCES/unexpected", [1000] * 3)
-    stated = [measure.StatedThreshold(text=text, source="--threshold") for text in thresholds]
-    stated.append(measure.StatedThreshold(text="errors == 0", source="default"))
-    record = measure.load_run(writer.write(make_run(thresholds=tuple(stated))))
-    found = judge(record, measure.summarise(record)).judgements
-    return [(each.threshold, each.outcome, each.says) for each in found if "==" in each.threshold]
-
-
-@pytest.mark.parametrize(
-    ("thresholds", "outcome", "says"),
-    [
-        ([], "fail", "17"),
-        (["look.errors < 30%"], "fail", "13, of all but look"),
-        (["save.errors <= 100%"], "fail", "7, of all but save"),
-        (["save/write.errors <= 100%"], "fail", "7, of all but save/write"),
-        (["open.errors < 50%"], "fail", "13, of all but open"),
-        (
-            ["look/open.errors < 50%", "local:save.errors <= 100%", "stat.errors <= 100%"],
-            "pass",
-            "0, of all but look/open and save and stat",
-        ),
-        (["look/read.errors < 1%"], "fail", "17, of all but look/read"),
-    ],
-)
-def test_no_errors_is_asked_of_all_that_no_other_limit_on_errors_names(
-    tmp_path: Path, thresholds: list[str], outcome: str, says: str
-) -> None:
-    assert with_no_errors(tmp_path, *thresholds) == [("errors == 0", outcome, says)]
-
-
-def test_where_all_is_named_nothing_is_asked_of_the_rest(tmp_path: Path) -> None:
-    limits = ("look.errors < 30%", "save.errors <= 100%", "stat.errors <= 100%")
-    assert with_no_errors(tmp_path, *limits) == []
-    assert with_no_errors(tmp_path, "local:errors < 80%") == []
-
-
-def test_what_broke_in_what_nobody_named_is_the_environments(tmp_path: Path) -> None:
-    writer = broken(tmp_path, "ENOSPC", "save")
-    stated = (
-        measure.StatedThreshold(text="page.errors < 1%", source="--threshold"),
-        measure.StatedThreshold(text="errors == 0", source="as recorded"),
-    )
-    record = measure.load_run(writer.write(make_run(thresholds=stated)))
-    verdict = judge(record, measure.summarise(record))
-    assert (verdict.outcome, verdict.exit_code) == ("fail", 3)
-    named = (stated[0].model_copy(update={"text": "save.errors <= 100%"}), stated[1])
-    record = measure.load_run(writer.write(make_run(thresholds=named)))
-    verdict = judge(record, measure.summarise(record))
-    assert (verdict.outcome, verdict.exit_code) == ("pass", 0)
 
 
 def test_a_request_that_failed_fails_the_run_and_is_named(tmp_path: Path) -> None:

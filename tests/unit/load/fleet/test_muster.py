@@ -28,6 +28,7 @@ class Post:
         self._takers: dict[str, Callable[..., None]] = {}
         self.well = {"a", "b"}
         self.orders: list[str] = []
+        self.environment = SimpleNamespace(runner=None)
         self.before_answers: Callable[[str], None] = lambda _name: None
 
     def register_message(self, kind: str, taker: Callable[..., None]) -> None:
