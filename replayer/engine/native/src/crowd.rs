@@ -7,7 +7,7 @@ use crate::pulse::{ABANDONED, CUT, Doing, Pulse, STOP};
 use crate::segment::{Segment, Term};
 use crate::sys::wake_thread;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::Thread;
 use std::time::Duration;
@@ -59,6 +59,8 @@ pub(crate) struct Crowd {
     settled: Condvar,
     /// Members that were not given up on. Apart from the lock: the recorder asks while a segment opens.
     running: AtomicUsize,
+    /// The time since which nobody has more to do, or 0; apart from the lock for the same reason.
+    rested: AtomicU64,
 }
 
 /// What a user finds at the gate.
@@ -105,6 +107,7 @@ impl Crowd {
         inner.busy += usize::from(state == State::Busy);
         inner.rested_ns = inner.rested_ns.filter(|_| state != State::Busy);
         inner.interactive |= !paced;
+        self.tell_rested(&inner);
         let pulse = Arc::clone(pulse);
         inner.members.insert(
             pulse.user,
@@ -132,6 +135,7 @@ impl Crowd {
         announce();
         inner.segments += 1;
         inner.rested_ns = None;
+        self.tell_rested(&inner);
         let begin_ns = now_ns();
         let number = inner.segments;
         inner.segment = Some(Segment::new(number, term, begin_ns, arrivals(begin_ns)));
@@ -186,6 +190,7 @@ impl Crowd {
         self.settle(&mut inner, pulse.user, State::Waiting);
         if inner.busy == 0 && inner.segment.is_some() && inner.rested_ns.is_none() {
             inner.rested_ns = Some(now_ns());
+            self.tell_rested(&inner);
         }
         Look::Wait
     }
@@ -260,6 +265,16 @@ impl Crowd {
     pub(crate) fn rested_ns(&self) -> Option<u64> {
         let inner = hold(&self.inner);
         inner.rested_ns.filter(|_| !inner.interactive)
+    }
+
+    fn tell_rested(&self, inner: &Inner) {
+        let rested_ns = inner.rested_ns.filter(|_| !inner.interactive);
+        self.rested.store(rested_ns.unwrap_or(0), Ordering::SeqCst);
+    }
+
+    /// The same as it was told last, without waiting for anybody.
+    pub(crate) fn rested_as_told(&self) -> Option<u64> {
+        Some(self.rested.load(Ordering::SeqCst)).filter(|rested_ns| *rested_ns != 0)
     }
 
     /// Everybody's pulse.

@@ -73,6 +73,11 @@ impl Options {
             Some(path) => Some(open_directory(path).map_err(|errno| Error::os(errno, path))?),
         };
         let (doorbell, core) = (Arc::clone(doorbell), Arc::clone(core));
+        let whole = Arc::clone(&core);
+        let rested = move || {
+            let core = whole.get().and_then(std::sync::Weak::upgrade);
+            core.and_then(|core| core.crowd.rested_as_told())
+        };
         let running = move || {
             core.get()
                 .and_then(std::sync::Weak::upgrade)
@@ -89,6 +94,7 @@ impl Options {
             begin_epoch_ns,
             begin_ns,
             users: Box::new(move || u32::try_from(running()).unwrap_or(u32::MAX)),
+            rested: Box::new(rested),
             doorbell: Box::new(move || doorbell.ring()),
         })
     }

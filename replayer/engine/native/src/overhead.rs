@@ -80,6 +80,7 @@ pub(crate) fn setting(plan: &str) -> Result<Setting> {
         begin_epoch_ns: 0,
         begin_ns,
         users: Box::new(|| 1),
+        rested: Box::new(|| None),
         doorbell: Box::new(|| {}),
     });
     Ok(Setting {

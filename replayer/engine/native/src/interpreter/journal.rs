@@ -131,6 +131,16 @@ impl Journal {
         self.spent.add(ns, self.latest_ns);
     }
 
+    /// How much was put aside in this transaction so far.
+    pub(crate) fn aside_ns(&self) -> u64 {
+        self.spent.all_ns()
+    }
+
+    /// What of it lies before the end of the last call.
+    pub(crate) fn aside_before_latest_ns(&mut self) -> u64 {
+        self.spent.before_ns(self.latest_ns)
+    }
+
     /// When a transaction that starts would have been intended if its user had done nothing else than transactions.
     pub(crate) fn intended_without_aside(&mut self, intended_ns: u64, start_ns: u64) -> u64 {
         self.spent.begin(intended_ns, start_ns)
@@ -270,19 +280,12 @@ impl Journal {
     /// Hand the batch over (a user that was given up on hands over nothing).
     pub(crate) fn flush(&mut self) {
         self.pulse.add_in_call(std::mem::take(&mut self.in_call_ns));
-        self.leave_out_warm_up();
-        if self.pulse.flags() & ABANDONED == 0 && !self.is_of_warm_up() {
-            self.shard.flush(&self.batch);
+        if self.pulse.flags() & ABANDONED == 0 {
+            let (recorder, began) = (&*self.recorder, self.began());
+            let keep = |batch: &mut Vec<Sample>| leave_out_warm_up(recorder, began, batch);
+            self.shard.flush_kept(&mut self.batch, keep);
         }
         self.batch.clear();
-    }
-
-    /// What ended in the warm-up, and was not handed over by then, is not the measured phase's.
-    fn leave_out_warm_up(&mut self) {
-        let begun = |sample: &Sample| !self.recorder.began_before_measured(sample.end_ns);
-        if !self.batch.first().is_none_or(begun) {
-            self.batch.retain(begun);
-        }
     }
 
     /// Outcome of the last op, and the time of all since the last question.
@@ -351,5 +354,18 @@ impl Journal {
             service_ns: ns,
             path: path(),
         });
+    }
+}
+
+/// What ended in the warm-up, and was not handed over by then, is not the measured phase's; nor is a transaction that came by a
+/// schedule and began there.
+fn leave_out_warm_up(recorder: &Recorder, began: (u64, bool), batch: &mut Vec<Sample>) {
+    let (began_ns, scheduled) = began;
+    if scheduled && recorder.began_before_measured(began_ns) {
+        batch.clear();
+    }
+    let kept = |sample: &Sample| !recorder.began_before_measured(sample.end_ns);
+    if !batch.first().is_none_or(kept) {
+        batch.retain(kept);
     }
 }

@@ -50,6 +50,8 @@ pub(crate) struct RecorderConfig {
     pub(crate) begin_epoch_ns: u64,
     /// Users running now.
     pub(crate) users: Box<dyn Fn() -> u32 + Send + Sync>,
+    /// Since when (of `clock::now_ns`) nobody has more to do in the open segment, if that is so.
+    pub(crate) rested: Box<dyn Fn() -> Option<u64> + Send + Sync>,
     /// Called (by the recorder's thread or a boundary's caller) when an interval was queued.
     pub(crate) doorbell: Box<dyn Fn() + Send + Sync>,
 }
@@ -276,12 +278,21 @@ impl Shared {
         if !state.segment.open || state.segment.phase == Phase::Measured {
             return;
         }
-        let now = self.cut(state);
+        // What users have handed over is merged first, so that there is little left between the boundary and what follows.
+        self.drain(state);
+        let now = self.now();
+        let measured = Segment {
+            phase: Phase::Measured,
+            ..state.segment
+        };
+        // From now on they keep to themselves what ended before; what came until then is the warm-up's.
+        self.tell_measured(measured, now);
+        self.drain(state);
+        self.close_interval(state, now);
         state.freeze(&self.names);
-        state.segment.phase = Phase::Measured;
+        state.segment = measured;
         state.warm_up_end = None;
         state.restart(now);
-        self.tell_measured(state.segment, now);
         self.slow.enter(state.segment);
         hold(&self.journal).phase(now, state.segment);
         self.wake.notify_all();
@@ -297,12 +308,14 @@ impl Shared {
         }
     }
 
-    /// Close the running interval with all that was handed over. Returns the time of the cut.
-    fn cut(&self, state: &mut State) -> u64 {
+    /// Close the running interval with all that was handed over: now, or when there was no more to do.
+    fn cut(&self, state: &mut State) {
+        // Asked first: who rests has handed everything over.
+        let rested_ns = (self.config.rested)().filter(|_| state.segment.open);
         self.drain(state);
         let now = self.now();
-        self.close_interval(state, now);
-        now
+        let rested = rested_ns.map_or(now, |ns| self.since_begin(ns));
+        self.close_interval(state, now.min(rested).max(state.interval_start));
     }
 
     /// Write and queue the running interval.

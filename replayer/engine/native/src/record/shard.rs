@@ -164,8 +164,15 @@ impl Shard {
     }
 
     /// Record a batch of samples.
+    #[cfg(test)]
     pub(crate) fn flush(&self, batch: &[Sample]) {
+        self.flush_kept(&mut batch.to_vec(), |_| ());
+    }
+
+    /// Record what is kept of a batch of samples; that is decided while nobody takes what was recorded.
+    pub(crate) fn flush_kept(&self, batch: &mut Vec<Sample>, keep: impl FnOnce(&mut Vec<Sample>)) {
         let mut table = hold(&self.table);
+        keep(batch);
         table.touched |= !batch.is_empty();
         for sample in batch {
             table.record(sample);

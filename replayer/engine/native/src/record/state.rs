@@ -52,7 +52,7 @@ pub(crate) struct State {
     pub(crate) closed: bool,
     pub(crate) files: Files,
     interval_ns: u64,
-    interval_start: u64,
+    pub(crate) interval_start: u64,
     /// Drained; changes places with the table of each shard in turn.
     spare: Table,
     /// The running interval. Reset after a cut, so that nothing is allocated anew.

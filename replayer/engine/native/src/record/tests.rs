@@ -20,6 +20,7 @@ fn config(interval_ns: u64, directory: Option<&Path>) -> RecorderConfig {
         begin_ns: clock::now_ns(),
         begin_epoch_ns: clock::epoch_ns(),
         users: Box::new(|| 3),
+        rested: Box::new(|| None),
         doorbell: Box::new(|| {}),
     }
 }
@@ -239,4 +240,60 @@ fn closing_twice_and_dropping_are_fine() {
     recorder.close();
     recorder.close();
     drop(recorder);
+}
+
+#[test]
+fn what_is_handed_over_while_the_warm_up_is_written_is_left_out() {
+    let held: Arc<Mutex<Option<crate::interpreter::Journal>>> = Arc::default();
+    let late = Arc::clone(&held);
+    let mut config = config(3_600_000_000_000, None);
+    // Asked between what is merged and what is written.
+    config.users = Box::new(move || {
+        let journal = hold(&late).take();
+        journal.into_iter().for_each(|mut journal| journal.flush());
+        1
+    });
+    let recorder = Recorder::start(config).unwrap();
+    recorder.begin_segment(0, 0, 3_600_000_000_000);
+    let pulse = Arc::new(crate::pulse::Pulse::new(0));
+    let (shard, now_ns) = (recorder.shard(0), clock::now_ns());
+    let mut journal =
+        crate::interpreter::Journal::new(Arc::clone(&recorder), shard, pulse, 0, now_ns);
+    journal.begin(0, now_ns, now_ns);
+    // The first one is handed over at once, the second one with those that follow.
+    for _ in 0..2 {
+        journal.record(Op::Stat, (0, true), 0, (5, clock::now_ns()));
+    }
+    *hold(&held) = Some(journal);
+    recorder.measure();
+    recorder.close();
+    assert!(hold(&held).is_none(), "it was handed over meanwhile");
+    let totals = recorder.totals();
+    let phases: Vec<_> = totals.iter().map(|row| (row.phase, count(row))).collect();
+    assert_eq!(phases, [(Phase::WarmUp, 1)]);
+}
+
+#[test]
+fn no_interval_ends_after_everybody_had_no_more_to_do() {
+    let rested = Arc::new(AtomicU64::new(0));
+    let told = Arc::clone(&rested);
+    let mut config = config(10_000_000, None);
+    let begin_ns = config.begin_ns;
+    config.rested = Box::new(move || Some(told.load(Ordering::SeqCst)).filter(|ns| *ns != 0));
+    let recorder = Recorder::start(config).unwrap();
+    recorder.begin_segment(0, 0, 0);
+    recorder.shard(0).flush(&[stat(5)]);
+    let rested_ns = clock::now_ns();
+    rested.store(rested_ns, Ordering::SeqCst);
+    std::thread::sleep(Duration::from_millis(100));
+    recorder.end_segment(Some(rested_ns));
+    recorder.close();
+    let intervals = recorder.drain_intervals();
+    let counted: u64 = intervals.iter().map(|found| total(&found.rows)).sum();
+    assert_eq!(counted, 1);
+    assert!(
+        intervals
+            .iter()
+            .all(|found| found.end_ns <= rested_ns - begin_ns)
+    );
 }
