@@ -1,7 +1,9 @@
 """Users who wait for each other: by signals, and by looking until something is seen."""
 
+import json
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 from replayer.engine import Engine, Plan, Sandbox
@@ -141,3 +143,33 @@ def test_the_end_of_a_segment_ends_the_waiting(
     assert engine.end_segment(20 * SECOND) == []
     assert time.monotonic() - begin < 10  # of the 20 s that transactions have to end
     assert outcomes(engine, "transaction") == {"cancelled": 1}
+
+
+def test_time_of_verifying_is_not_in_that_of_looking(
+    drafts: Drafts, make: Make, sandbox: Sandbox, until: Until
+) -> None:
+    Path(sandbox.path, "files").mkdir()
+    size = drafts.const(1 << 20)
+    look = [
+        drafts.call("open", path=0, flags=0, mode=None),
+        drafts.call("read", file=0, size=size, until_end=True, check_size=False),
+        drafts.call("close", file=0),
+    ]
+    steps = [
+        drafts.name(0, "big"),
+        drafts.call("open", path=0, flags=0o101, mode=0o644),
+        drafts.call("write", file=0, total=drafts.const(8 << 20), block=size),
+        drafts.call("close", file=0),
+        looking(look * 8),
+    ]
+    engine = make(drafts.plan(steps, verify=True), sandbox)
+    engine.start_user(0)
+    engine.begin_segment(0, 0, 0)
+    until(lambda: engine.busy_users() == 0)
+    assert engine.end_segment(0) == []
+    took = {
+        row.op: row.histogram.mean * row.histogram.count for row in engine.totals() if row.expected
+    }
+    calls_ns = took["open"] + took["read"] + took["close"]
+    verifying_ns = json.loads(engine.verification() or "{}")["ns"]
+    assert took["until"] < calls_ns + verifying_ns / 2

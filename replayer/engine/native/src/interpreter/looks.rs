@@ -43,7 +43,12 @@ impl<K: Places> Interpreter<'_, K> {
         let last_ns = begin_ns.saturating_add(limit_ns);
         let (stream, open) = (self.stream.clone(), self.open_files());
         let mut look_ns = begin_ns;
+        let mut aside_ns = self.journal.aside_ns();
         let unmet = loop {
+            if step.since.is_some_and(|number| !self.is_given(number)) {
+                // The time begins with the signal.
+                aside_ns = self.journal.aside_ns();
+            }
             let unmet = self.look(step, open)?;
             self.stream = stream.clone();
             if unmet.is_none() {
@@ -59,10 +64,20 @@ impl<K: Places> Interpreter<'_, K> {
         let since_ns = step
             .since
             .map_or(begin_ns, |number| self.given_ns(number, end_ns));
-        let ns = end_ns.saturating_sub(since_ns);
+        // What was done beside looking is no part of it.
+        let aside_ns = self
+            .journal
+            .aside_before_latest_ns()
+            .saturating_sub(aside_ns);
+        let ns = end_ns.saturating_sub(since_ns).saturating_sub(aside_ns);
         let outcome = unmet.map_or(OK, |_| UNMET);
         let place = unmet.unwrap_or(Place::NOWHERE);
         self.conclude((Op::Until, place), step.expect, (outcome, ns))
+    }
+
+    fn is_given(&self, number: u8) -> bool {
+        let time_ns = self.setting.signals.time_of(self.signal_of(number));
+        time_ns.is_some()
     }
 
     /// When a signal was given; what is seen before that is seen at once.
