@@ -83,15 +83,34 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = rustix::fs::openat(CWD, parent, flags, Mode::empty())?;
         rustix::fs::mkdirat(&parent, name, Mode::RWXU)?;
-        let folder = Folder::enter(parent, name)?;
-        rustix::fs::fchmod(&folder.file, Mode::RWXU)?;
-        Ok(folder)
+        let entered = enter(parent.as_fd(), name).and_then(|(file, device)| {
+            rustix::fs::fchmod(&file, Mode::RWXU)?;
+            Ok((file, device))
+        });
+        match entered {
+            Ok((file, device)) => Ok(Folder {
+                file,
+                parent,
+                device,
+            }),
+            Err(errno) => {
+                // Nobody else knows of it. If that fails too, the first error is the one to tell.
+                let _removed = rustix::fs::unlinkat(&parent, name, AtFlags::REMOVEDIR);
+                Err(errno)
+            }
+        }
     }
 
     /// Open a folder in a directory that a path leads to.
     pub(crate) fn open(parent: &str, name: &str) -> Result<Folder, Errno> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Folder::enter(rustix::fs::openat(CWD, parent, flags, Mode::empty())?, name)
+        let parent = rustix::fs::openat(CWD, parent, flags, Mode::empty())?;
+        let (file, device) = enter(parent.as_fd(), name)?;
+        Ok(Folder {
+            file,
+            parent,
+            device,
+        })
     }
 
     /// Remove what `make` and `write_new` made, as far as that goes.
@@ -99,24 +118,6 @@ impl Folder {
         let unlinked = rustix::fs::unlinkat(&self.file, marker, AtFlags::empty());
         let removed = rustix::fs::unlinkat(&self.parent, name, AtFlags::REMOVEDIR);
         debug_assert!(unlinked.is_ok() && removed.is_ok());
-    }
-
-    /// Open a folder in a directory, not following links.
-    fn enter(parent: OwnedFd, name: &str) -> Result<Folder, Errno> {
-        // O_NOFOLLOW with O_DIRECTORY answers ENOTDIR to a link; say ELOOP.
-        let facts = rustix::fs::statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if FileType::from_raw_mode(facts.st_mode) == FileType::Symlink {
-            return Err(Errno::LOOP);
-        }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-        let file = rustix::fs::openat(&parent, name, flags, Mode::empty())?;
-        let device = rustix::fs::fstat(&file)?.st_dev;
-        open_beneath(file.as_fd(), c".", OFlags::PATH.bits(), 0)?;
-        Ok(Folder {
-            file,
-            parent,
-            device,
-        })
     }
 
     /// Write a new small file and bring it to the disk.
@@ -153,6 +154,20 @@ impl Folder {
         bytes.truncate(len);
         Ok(Some(bytes))
     }
+}
+
+/// Open a folder in a directory, not following links; it, and its device.
+fn enter(parent: BorrowedFd<'_>, name: &str) -> Result<(OwnedFd, u64), Errno> {
+    // O_NOFOLLOW with O_DIRECTORY answers ENOTDIR to a link; say ELOOP.
+    let facts = rustix::fs::statat(parent, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    if FileType::from_raw_mode(facts.st_mode) == FileType::Symlink {
+        return Err(Errno::LOOP);
+    }
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let file = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    let device = rustix::fs::fstat(&file)?.st_dev;
+    open_beneath(file.as_fd(), c".", OFlags::PATH.bits(), 0)?;
+    Ok((file, device))
 }
 
 /// Raise the soft limit of open files to the hard one.
