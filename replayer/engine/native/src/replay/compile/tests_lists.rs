@@ -2,7 +2,7 @@
 
 use super::tests::{cues, imported, omitted, source_of};
 use super::{compile_requests, compile_whole};
-use crate::replay::reel::{Deed, Subject};
+use crate::replay::reel::{Deed, Recorded, Subject};
 
 const LISTS: &str = r#"10 1700000000.000000 access("/replayer/request/first", F_OK) = -1 ENOENT (No such file or directory) <0.000010>
 10 1700000000.000100 openat(AT_FDCWD, "/r/f", O_WRONLY|O_CREAT, 0600) = 3 <0.000010>
@@ -51,4 +51,22 @@ fn a_request_finds_the_modes_that_lists_have_set() {
     let mut modes: Vec<_> = reel.own.iter().map(|entry| entry.mode).collect();
     modes.sort_unstable();
     assert_eq!(modes, [0o640, 0o755]);
+}
+
+const UNCOUNTED: &str = r#"10 1700000000.000000 openat(AT_FDCWD, "/r/d", O_RDONLY|O_DIRECTORY) = 3 <0.000010>
+10 1700000000.000100 getdents64(3, 0x55d0c0, 32768) = 120 <0.000010>
+10 1700000000.000200 getdents64(3, 0x55d0c0 /* 0 entries */, 32768) = 0 <0.000010>
+10 1700000000.000300 close(3) = 0 <0.000010>
+"#;
+
+#[test]
+fn directories_whose_entries_a_log_does_not_count_were_listed_all_the_same() {
+    let (_folder, trace) = imported(UNCOUNTED, "");
+    let reel = compile_whole(&source_of(&trace), true).unwrap();
+    let lanes = cues(&reel);
+    let lists = lanes[0]
+        .iter()
+        .filter(|(cue, _)| matches!(cue.deed, Deed::List { .. }));
+    let recorded: Vec<_> = lists.map(|(cue, _)| cue.recorded).collect();
+    assert_eq!(recorded, [Recorded::Well, Recorded::Exactly(0)]);
 }
