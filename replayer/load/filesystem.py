@@ -206,7 +206,7 @@ class FileSystem:
             raise ValueError(message) from error
         if answer.outcome not in expect:
             self._failed = True
-            number = getattr(errno, answer.outcome, errno.EIO)  # SHORT has no number of its own
+            number = _number(answer.outcome)
             raise OSError(number, f"{op}: {os.strerror(number)}", shown)
         return answer
 
@@ -353,6 +353,13 @@ def _in_blocks(size: int, block: int, call: Callable[[int, int], int]) -> int:
         if came < part:
             break
     return moved
+
+
+def _number(outcome: str) -> int:
+    """Return the errno of an outcome."""
+    if outcome == "cancelled":
+        return errno.ECANCELED
+    return getattr(errno, outcome, errno.EIO)  # SHORT has no number of its own
 
 
 def _check_bounds(size: int, block: int) -> None:

@@ -1,5 +1,6 @@
 """What users written in Python ask of their native threads."""
 
+import errno
 import json
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -174,3 +175,18 @@ def test_calls_at_a_place_are_split_too(call: Callable[..., int]) -> None:
     short = Reads(12)
     assert call(File(FileSystem(short, 0), "f", 0), 25, 100, block=10) == 12
     assert short.asked == [(10, 100), (10, 110)]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "number"),
+    [("cancelled", errno.ECANCELED), ("ENOSPC", errno.ENOSPC), ("SHORT", errno.EIO)],
+)
+def test_a_call_that_did_not_go_well_raises_its_errno(outcome: str, number: int) -> None:
+    class Answers(Commands):
+        def ask(self, user: int, command: bytes) -> Any:  # type: ignore[override]  # noqa: ANN401
+            super().ask(user, command)
+            return SimpleNamespace(outcome=outcome, value=0)
+
+    with pytest.raises(OSError, match="mkdir") as raised:
+        FileSystem(Answers(), 7).mkdir("d")
+    assert raised.value.errno == number

@@ -3,7 +3,7 @@
 use crate::clock::now_ns;
 use crate::core::{Confinement, Core, OutcomeData};
 use crate::crowd::Refusal;
-use crate::interpreter::{Interpreter, Journal};
+use crate::interpreter::{Halt, Interpreter, Journal};
 use crate::ops::{self, Op};
 use crate::plan::{PATH_SLOT, TO_SLOT, Texts};
 use crate::program::Timed;
@@ -200,11 +200,16 @@ impl Service<'_> {
                         interpreter.bind_text(slot, &text);
                     }
                 }
-                let value = interpreter.call_once(&timed);
-                let (outcome, service_ns) = interpreter.journal.take_last();
+                let done = interpreter.call_once(&timed);
+                let (last, service_ns) = interpreter.journal.take_last();
+                // Of one that was broken off, its last part may have gone well, or there was none.
+                let outcome = match done {
+                    Err(Halt::Cut) => ops::CANCELLED,
+                    _ => last,
+                };
                 OutcomeData {
                     ticket: 0,
-                    value,
+                    value: done.unwrap_or(0),
                     outcome,
                     service_ns,
                 }

@@ -38,14 +38,17 @@ impl<K: Kernel> Interpreter<'_, K> {
     }
 
     /// Run one timed step of an interactive user; the value that it returned, 0 if none.
-    pub(crate) fn call_once(&mut self, timed: &Timed) -> u64 {
+    ///
+    /// # Errors
+    /// It was not made, or not to its end.
+    pub(crate) fn call_once(&mut self, timed: &Timed) -> Result<u64, Halt> {
         self.looked_ns = None; // it has waited for this order
-        let done = self.run(timed).ok().flatten();
+        let done = self.run(timed)?;
         // Here the slot of a file is not that of its path, which means another one with the next order.
         if let (Call::Open { path, file, .. }, Some(_)) = (&timed.call, done) {
             self.name_after(*file, *path);
         }
-        done.unwrap_or(0)
+        Ok(done.unwrap_or(0))
     }
 
     #[inline(never)]

@@ -277,3 +277,24 @@ fn what_ended_in_the_warm_up_is_not_measured_however_late_it_is_handed_over() {
     assert!(seen.contains(&(Phase::Measured, "lstat", 1)));
     assert!(!seen.contains(&(Phase::Measured, "stat", 1)), "{seen:?}");
 }
+
+#[test]
+fn a_call_of_an_order_that_is_broken_off_is_not_told_as_done() {
+    let setting = plan(&json!([
+        {"do": "bind", "slot": 0, "pick": 0},
+        {"do": "call", "op": "stat", "path": 0, "expect": ["ok"]},
+    ]));
+    let pulse = Arc::new(Pulse::new(0));
+    let shard = setting.recorder.shard(0);
+    let recorder = Arc::clone(&setting.recorder);
+    let journal = Journal::new(recorder, shard, Arc::clone(&pulse), 0, setting.begin_ns);
+    let mut interpreter = Interpreter::new(&setting, &pulse, Null, journal, 0);
+    let steps = &setting.program.transactions[0].steps;
+    let [pick, crate::program::Step::Call(stat)] = &steps[..] else {
+        panic!("two steps")
+    };
+    interpreter.steps(std::slice::from_ref(pick)).unwrap();
+    assert_eq!(interpreter.call_once(stat), Ok(0));
+    pulse.raise(CUT);
+    assert_eq!(interpreter.call_once(stat), Err(super::Halt::Cut));
+}
