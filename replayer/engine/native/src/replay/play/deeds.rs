@@ -55,9 +55,13 @@ impl<'a, K: Places> Player<'a, K> {
             }
             Deed::CloseDuplicate { slot } => self.close_duplicate(cue, *slot),
             Deed::CloseSilently { slot } => {
-                if let Taken::File(file, _) = self.stage.slots.take(*slot) {
+                if let Taken::File(file, path) = self.stage.slots.take(*slot) {
                     // No call of the program, so its result is none either.
-                    let _closed = close(file);
+                    let act = Act {
+                        op: Op::Close,
+                        path,
+                    };
+                    let _closed = self.untimed(act, |_| close(file));
                 }
                 self.pass(cue);
                 Ok(())
@@ -184,7 +188,8 @@ impl<'a, K: Places> Player<'a, K> {
             (Some(file), Some(slot)) => self.keep(slot, file, (path, how.flags)),
             (Some(file), None) => {
                 // It was recorded to fail: a divergence, and nobody knows the descriptor.
-                let _closed = close(file);
+                let op = Op::Close;
+                let _closed = self.untimed(Act { op, path }, |_| close(file));
             }
             (None, Some(slot)) => self.stage.slots.name(slot, path),
             (None, None) => {}
@@ -247,14 +252,19 @@ impl<'a, K: Places> Player<'a, K> {
             mode: 0,
             resolve: 0,
         };
-        let opened = self.kernel.open_at(at, how);
+        let opened = self.untimed(Act { op: Op::Open, path }, |kernel| kernel.open_at(at, how));
         self.kernel.tidy();
         let Ok(file) = opened else {
             return self.omit(cue, "inherited file is not there");
         };
         self.keep(slot, file, (path, flags));
         let offset = i64::try_from(offset).unwrap_or(0);
-        if offset > 0 && seek(file, offset, 0).is_err() {
+        let op = Op::Lseek;
+        if offset > 0
+            && self
+                .untimed(Act { op, path }, |_| seek(file, offset, 0))
+                .is_err()
+        {
             return self.omit(cue, "inherited file cannot be positioned");
         }
         self.pass(cue);

@@ -158,7 +158,9 @@ impl<'a, K: Places> Player<'a, K> {
             return self.book_other(cue, act, ended, verdict);
         }
         if got > 0 {
-            sums.1 += rest_of(held, listing);
+            let op = Op::Getdents;
+            let path = held.path();
+            sums.1 += self.untimed(Act { op, path }, |_| rest_of(held, listing));
         }
         held.rewind();
         let verdict = match sums.0.cmp(&sums.1) {
