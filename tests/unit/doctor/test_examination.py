@@ -2,12 +2,15 @@
 
 import json
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from replayer.cli import main
 from replayer.doctor import examine, render_examination, run_probe
+from replayer.doctor.probe import _probed
+from replayer.engine import Histogram
 from replayer.errors import ReplayerError
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption
@@ -30,6 +33,15 @@ def test_a_probe_times_every_call_and_leaves_nothing_behind(tmp_path: Path) -> N
     assert found.hung == ()
     assert found.left is None
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize(("calls", "p95_ns"), [(0, None), (19, None), (20, 1000)])
+def test_a_probe_of_few_calls_has_no_p95(calls: int, p95_ns: int | None) -> None:
+    times = Histogram()
+    times.record(1000, calls)
+    found = _probed("fsync", times, Counter())
+    assert (found.count, found.p95_ns) == (calls, p95_ns)
+    assert found.p50_ns == (1000 if calls else None)
 
 
 def test_an_examination_says_what_is_mounted_and_what_a_write_is_worth(tmp_path: Path) -> None:
