@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from replayer.analysis.finding import Acknowledged, Promise
-from replayer.analysis.planned import steps_by_transaction
+from replayer.analysis.planned import steps_by_transaction, steps_within
 from replayer.measure import (
     RunRecord,
     Summary,
@@ -43,12 +43,15 @@ def find_acknowledged(record: RunRecord, summary: Summary) -> Iterator[Acknowled
             known = transaction.name in writings or record.run.load.order == "together"
             if written and known:
                 writing = writings.get(transaction.name)
-                share = shares.get(transaction.name, 1.0)
+                share = shares.get(transaction.name)
                 yield _acknowledged(target, transaction, writing, share)
 
 
 def _acknowledged(
-    target: Target, transaction: TransactionSummary, writing: Writing | None, share: float
+    target: Target,
+    transaction: TransactionSummary,
+    writing: Writing | None,
+    share: float | None,
 ) -> Acknowledged:
     counts = {op.op: op.count for op in transaction.ops}
     promise = target.guarantee
@@ -66,11 +69,15 @@ def _acknowledged(
 
 
 def _end(
-    target: Target, transaction: TransactionSummary, writing: Writing | None, share: float
+    target: Target,
+    transaction: TransactionSummary,
+    writing: Writing | None,
+    share: float | None,
 ) -> tuple[str, str]:
     """Return where all that was written is at the end, and why.
 
-    Each file that was written needs a flush of its own, unless one is of the whole file system.
+    Each file that was written needs a flush of its own, unless one is of the whole file system;
+    where it is not known which were, each that was closed does.
     """
     promise = target.guarantee
     if writing is not None:
@@ -78,12 +85,13 @@ def _end(
     good = {op.op: op.count - op.errors for op in transaction.ops}
     flushes, ended = sum(good.get(op, 0) for op in FLUSHES), transaction.count - transaction.errors
     each = f"flushed {format_number(flushes / max(ended, 1))} times a transaction"
-    files = good.get("close", 0) * share
+    files = good.get("close", 0) * (1.0 if share is None else share)
     if flushes >= max(ended, 1) and (good.get("syncfs", 0) >= ended or flushes >= files):
         return promise.fsync, each
     flushed = f"{each}, so not always" if flushes else "nothing is flushed"
     if flushes >= max(ended, 1):
-        flushed = f"{each} of {format_number(files / max(ended, 1))} written files"
+        kind = "closed" if share is None else "written"
+        flushed = f"{each} of {format_number(files / max(ended, 1))} {kind} files"
     if good.get("close"):
         return promise.close, f"{flushed}; files are closed"
     return promise.write, f"{flushed}, nothing is closed"
@@ -116,25 +124,30 @@ def _writings(record: RunRecord) -> Mapping[str, Writing]:
 
 
 def _written_shares(record: RunRecord) -> Mapping[str, float]:
-    """Return which part of the files that transactions open are to be written, where plans tell."""
-    found = {
-        name: [flags for step in steps if isinstance(flags := _flags(step), int)]
-        for name, steps in steps_by_transaction(record).items()
-    }
-    return {
-        name: sum(bool(flags & os.O_ACCMODE) for flags in opened) / len(opened)
-        for name, opened in found.items()
-        if opened
-    }
+    """Return which part of the files that transactions open are to be written, where plans tell.
+
+    They do not where some are opened again and again, or now and then.
+    """
+    shares = {}
+    for name, steps in steps_by_transaction(record).items():
+        opened = [flags for step in steps if (flags := _flags(step)) is not None]
+        writing = sum(bool(flags & os.O_ACCMODE) for flags in opened)
+        inside = (each for step in steps for each in steps_within(step))
+        alike = writing in {0, len(opened)}
+        if opened and (alike or all(_flags(step) is None for step in inside)):
+            shares[name] = writing / len(opened)
+    return shares
 
 
-def _flags(step: Mapping[str, Any]) -> object:
-    return step.get("flags") if step.get("op") == "open" else None
+def _flags(step: Mapping[str, Any]) -> int | None:
+    """Return those of an open; None of all other steps."""
+    flags = step.get("flags")
+    return flags if step.get("op") == "open" and isinstance(flags, int) else None
 
 
 def _writing_opens(steps: Iterable[Mapping[str, Any]]) -> Iterator[int]:
     """Yield the flags of each open for writing among steps."""
     for step in steps:
         flags = _flags(step)
-        if isinstance(flags, int) and flags & os.O_ACCMODE:
+        if flags is not None and flags & os.O_ACCMODE:
             yield flags

@@ -5,7 +5,7 @@ from typing import Any
 
 from replayer.measure import RunRecord
 
-__all__ = ["steps_by_transaction"]
+__all__ = ["steps_by_transaction", "steps_within"]
 
 
 def steps_by_transaction(record: RunRecord) -> dict[str, list[Mapping[str, Any]]]:
@@ -18,6 +18,11 @@ def steps_by_transaction(record: RunRecord) -> dict[str, list[Mapping[str, Any]]
         return {found["name"]: [*_mappings(found["steps"])] for found in plan["transactions"]}
     except (KeyError, TypeError, RecursionError):
         return {}
+
+
+def steps_within(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the steps that lie in one, however deep: how often they are made is not known."""
+    return [found for value in step.values() for found in _mappings(value)]
 
 
 def _mappings(node: Any) -> Iterator[Mapping[str, Any]]:  # noqa: ANN401 - JSON

@@ -1,4 +1,4 @@
-"""Where data is when a transaction that wrote it has ended."""
+"""Where written data is said to be when a transaction has ended."""
 
 import json
 from pathlib import Path
@@ -64,30 +64,37 @@ def test_what_is_written_out_in_part_is_not_flushed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flush", "flags", "ends", "says"),
+    ("flush", "opened", "ends", "says"),
     [
-        ("fsync", None, "client cache", "flushed 1 times a transaction of 10 written files; files"),
-        ("fsync", [0o1] * 10, "client cache", "flushed 1 times a transaction of 10 written files"),
-        ("fsync", [0o1, *[0o0] * 9], "device", "flushed 1 times a transaction"),
+        ("fsync", None, "client cache", "flushed 1 times a transaction of 10 closed files; files"),
+        ("fsync", ["w"] * 10, "client cache", "flushed 1 times a transaction of 10 written files"),
+        ("fsync", ["w", *"r" * 9], "device", "flushed 1 times a transaction"),
+        ("fsync", ["r", ["w"]], "client cache", "flushed 1 times a transaction of 10 closed files"),
         ("syncfs", None, "device", "flushed 1 times a transaction"),
     ],
 )
 def test_each_file_that_is_written_needs_a_flush(
-    tmp_path: Path, flush: str, flags: list[int] | None, ends: str, says: str
+    tmp_path: Path, flush: str, opened: list[str | list[str]] | None, ends: str, says: str
 ) -> None:
     writer = RunWriter(tmp_path)
     writer.transaction("save", [10**6] * 30)
     for op, count in (("open", 300), ("write", 300), (flush, 30), ("close", 300)):
         writer.record(f"0/0/measured/save/{op}/ok/expected", [10**4] * count)
     folder = writer.write(make_run())
-    if flags is not None:
-        steps = [{"do": "call", "op": "open", "flags": each} for each in flags]
-        plan = {"transactions": [{"name": "save", "steps": steps}]}
+    if opened is not None:
+        plan = {"transactions": [{"name": "save", "steps": [*map(opening, opened)]}]}
         (folder / "plan.json").write_text(json.dumps(plan))
     record = measure.load_run(folder)
     (promise,) = analyse(record, measure.summarise(record)).acknowledged
     assert promise.ends == ends
     assert promise.says.startswith(says)
+
+
+def opening(how: str | list[str]) -> dict[str, Any]:
+    """Return a step that opens a file to read or to write; of a list, those that are repeated."""
+    if isinstance(how, list):
+        return {"do": "repeat", "steps": [*map(opening, how)]}
+    return {"do": "call", "op": "open", "flags": 0o1 if how == "w" else 0o0}
 
 
 def test_many_flushes_of_a_transaction_are_counted_in_plain_digits(tmp_path: Path) -> None:
