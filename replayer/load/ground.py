@@ -232,6 +232,24 @@ class Ground:
             lambda: self.works.interruption.presses > presses,
         )
 
+    def restore(self) -> None:
+        """Lay out anew what users have changed, at a run's end; a signal that comes now ends that.
+
+        Raises:
+            ReplayerError: The mount refuses or hangs, or a signal came: what is there is a part.
+        """
+        self.fresh, presses = False, self.works.interruption.presses
+
+        def cancelled() -> bool:
+            return self.works.interruption.presses > presses
+
+        folder, patience_s = self.sandboxes[0], self.works.patience_s
+        wiping = (folder.wipe(THREADS), Patience(HUNG_S, patience_s))
+        self._poll(wiping, "wiping", cancelled)
+        laying = (folder.lay_out(self.works.plan, THREADS), Patience(HUNG_S, patience_s))
+        self._poll(laying, "laying out", cancelled)
+        self.fresh = True
+
     def remove(self) -> None:
         """Remove the folder and everything in it; a second signal that comes now ends that.
 

@@ -286,16 +286,33 @@ def _abandon(
 
 
 def _keep(session: Session, ground: Ground) -> str:
+    """Leave a folder for another run, which may take it over once it is as it shall be."""
     folders = ",".join(sandbox.path for sandbox in ground.sandboxes)
-    with suppress(ReplayerError):
-        ground.hand_on()
+    undone = _restore(session, ground)
+    if not ground.is_hanging:
+        with suppress(ReplayerError):
+            ground.hand_on()
     if session.request.settings.keep == "used":
         return f"kept as the users left it: {ground.target.name}={folders}"
-    if session.restless and session.request.interruption.level < Level.AT_ONCE:
-        with suppress(ReplayerError):
-            ground.fresh = False
-            ground.lay_out()
+    if undone is not None:
+        why = f"not laid out anew ({undone}), and so --reuse would refuse it"
+        return f"kept, but {why}: {ground.target.name}={folders}"
     return f"kept: use it again with --reuse {shlex.quote(f'{ground.target.name}={folders}')}"
+
+
+def _restore(session: Session, ground: Ground) -> str | None:
+    """Lay out anew what users have changed, if that is wanted; returns why it could not be."""
+    if session.request.settings.keep == "used" or not session.restless:
+        return None
+    if session.request.interruption.level is Level.AT_ONCE:
+        return "interrupted"
+    try:
+        ground.restore()
+    except InterruptedRunError:
+        return "interrupted"
+    except ReplayerError as error:
+        return str(error)
+    return None
 
 
 def _lines_of_abandoned(ground: Ground) -> list[str]:

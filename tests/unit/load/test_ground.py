@@ -36,6 +36,22 @@ def test_work_that_is_cancelled_may_take_a_while_to_end_without_a_stop_timeout()
     assert 1 < works.patience_s < 5
 
 
+def test_what_users_changed_is_laid_out_anew_at_the_end_of_a_run_that_was_to_end(
+    tmp_path: Path,
+) -> None:
+    interruption = Interruption()
+    works = Works(Drafts().plan([]), SilentProgress(), interruption, 1.0)
+    ground = Ground(Target("mount", (tmp_path,)), works)
+    ground.create("20261121T000000-abcd", "{}")
+    ground.lay_out()
+    folder = Path(ground.sandboxes[0].path)
+    (folder / "files/a").unlink()
+    (folder / "files/more").touch()
+    interruption.ask()
+    ground.restore()
+    assert sorted(path.name for path in (folder / "files").iterdir()) == ["a", "b"]
+
+
 class SlowRemoval:
     """A folder whose removal takes some looks, and the task of it; signals come at some looks."""
 
@@ -49,6 +65,9 @@ class SlowRemoval:
         self.cancelled = False
 
     def remove(self, _threads: int) -> "SlowRemoval":
+        return self
+
+    def wipe(self, _threads: int) -> "SlowRemoval":
         return self
 
     @property
@@ -98,6 +117,25 @@ def test_one_signal_lets_a_removal_go_on_and_a_second_one_abandons_it(
     assert (folder.cancelled, interruption.has_abandoned) == (abandoned, abandoned)
     assert "that goes on; another Ctrl-C leaves them behind" in said.getvalue()
     assert ("done" in said.getvalue()) != abandoned
+
+
+@pytest.mark.usefixtures("each_press_counts")
+def test_a_signal_that_comes_while_all_is_laid_out_anew_ends_that() -> None:
+    interruption = Interruption()
+    interruption.watch()
+    try:
+        signal.raise_signal(signal.SIGINT)
+        ground = Ground(
+            Target("mount", (Path("/mnt"),)),
+            Works(Drafts().plan([]), SilentProgress(), interruption, 1.0),
+        )
+        folder = SlowRemoval(interruption, [2])
+        ground.sandboxes, ground.fresh = [cast("Sandbox", folder)], True
+        with pytest.raises(InterruptedRunError, match="interrupted"):
+            ground.restore()
+    finally:
+        interruption.unwatch()
+    assert (folder.cancelled, ground.fresh, ground.is_hanging) == (True, False, False)
 
 
 def test_once_all_is_done_ctrl_c_does_not_change_how_a_run_ends() -> None:
