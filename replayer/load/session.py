@@ -282,6 +282,7 @@ def _abandon(
         elif ground.sandboxes:
             with suppress(ReplayerError):
                 ground.hand_on()
+    request.progress.close()  # once more: a removal shows how far it is
     _remove_default_folder(request.settings)
 
 

@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import pty
+import re
 import signal
 import sys
 import termios
@@ -14,6 +15,9 @@ from pathlib import Path
 import pytest
 
 from tests.behaviour.shell import Shell, Until
+
+IS_FAR = re.compile(rb"laying out mount: [5-9]\d,\d{3} of")
+"""Far enough that it is seen how what is there is removed again."""
 
 
 def runs(home: Path) -> list[dict[str, object]]:
@@ -96,13 +100,13 @@ def test_a_run_that_was_begun_to_outlive_its_terminal_does(shell: Shell, until: 
     assert json.loads(out)["status"] == "finished", err
 
 
-def run_in_terminal(shell: Shell, mount: Path, lasts: str) -> tuple[int, int]:
+def run_in_terminal(shell: Shell, mount: Path, lasts: str, *more: str) -> tuple[int, int]:
     """Start a run with a terminal of its own; return its process and the terminal's other end."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(shell.home)
         words = ["-m", "replayer", "run", "tiny.yaml", "--target", str(mount), "-t", lasts]
-        os.execv(sys.executable, [sys.executable, *words, "--quiet"])  # noqa: S606 - its session
+        os.execv(sys.executable, [sys.executable, *words, *more])  # noqa: S606 - its session
     return pid, terminal
 
 
@@ -110,7 +114,7 @@ def test_a_terminal_that_goes_away_ends_its_run_with_the_results(
     shell: Shell, until: Until
 ) -> None:
     mount = shell.target()
-    pid, terminal = run_in_terminal(shell, mount, "60s")
+    pid, terminal = run_in_terminal(shell, mount, "60s", "--quiet")
     until(lambda: is_measuring(shell.home))
     os.close(terminal)
     os.waitpid(pid, 0)
@@ -123,7 +127,7 @@ def test_keys_in_a_terminal_change_nothing_and_the_terminal_stays_as_it_is(
     shell: Shell, until: Until
 ) -> None:
     mount = shell.target()
-    pid, terminal = run_in_terminal(shell, mount, "3s")
+    pid, terminal = run_in_terminal(shell, mount, "3s", "--quiet")
     until(lambda: is_measuring(shell.home))
     modes = termios.tcgetattr(terminal)[3]
     os.write(terminal, b"SwS")
@@ -138,6 +142,24 @@ def test_keys_in_a_terminal_change_nothing_and_the_terminal_stays_as_it_is(
     with timeline.open() as file:
         users = [row["users"] for row in csv.DictReader(file) if row["phase"] == "measured"]
     assert set(users) == {"2"}
+
+
+def test_a_terminal_has_its_cursor_again_after_a_run_that_could_not_begin(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    many = ("--set", "files.files=200000")
+    pid, terminal = run_in_terminal(shell, shell.target(), "60s", *many)
+    shown = b""
+    with suppress(OSError):  # of Linux, once nobody else has it open
+        while more := os.read(terminal, 65536):
+            was_far, shown = IS_FAR.search(shown), shown + more
+            if not was_far and IS_FAR.search(shown):
+                os.write(terminal, b"\x03")
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 4, shown
+    assert b"interrupted while laying out" in shown
+    assert 0 <= shown.rfind(b"\x1b[?25l") < shown.rfind(b"\x1b[?25h"), "hidden, and shown again"
 
 
 def test_the_end_of_a_terminal_reaches_workers_and_costs_no_result(
