@@ -1,0 +1,83 @@
+"""The folders of runs that are ended: while a turn is laid out, and where they are to be kept."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.behaviour.shell import Shell, Until
+
+
+def turns_begun(home: Path) -> int:
+    """Count the turns of targets whose measured phase has begun."""
+    logs = [path.read_text() for path in home.glob("replayer-runs/*/events.jsonl")]
+    events = [json.loads(line) for log in logs for line in log.splitlines() if line.endswith("}")]
+    return sum(each["kind"] == "phase" and each["phase"] == "measured" for each in events)
+
+
+def count_files(mount: Path) -> int:
+    """Count what is there of the dataset of a run, which may be removed meanwhile."""
+    found = (names for path in mount.glob("replayer-*/files") for _, _, names in os.walk(path))
+    return sum(map(len, found))
+
+
+@pytest.mark.parametrize("several", [(), ("--processes", "2")])
+def test_a_signal_while_a_later_turn_is_laid_out_interrupts_the_run_and_fails_nothing(
+    shell: Shell, until: Until, several: tuple[str, ...]
+) -> None:
+    first, second = shell.target(), shell.target("near")
+    limits = ("--threshold", "errors >= 1", "--json")
+    many = ("--set", "files.files=20000", "--rounds", "2", "-t", "3s", *limits, *several)
+    process = shell.start("run", "tiny.yaml", "--target", first, "--target", second, *many)
+
+    def is_wiped() -> bool:
+        turns = turns_begun(shell.home)
+        return turns > 2 or (turns == 2 and count_files(first) < 20_000)
+
+    until(is_wiped)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    document = json.loads(out)
+    verdict = document["verdict"]
+    assert (process.returncode, document["status"]) == (4, "interrupted"), err
+    assert (verdict["outcome"], verdict["exit_code"]) == ("inconclusive", 4)
+    assert "missed when the run was interrupted" in verdict["judgements"][0]["says"]
+    assert [*first.iterdir(), *second.iterdir()] == []
+
+
+def test_a_kept_folder_of_a_run_that_was_interrupted_is_as_laid_out(
+    shell: Shell, until: Until
+) -> None:
+    mount = shell.target()
+    process = shell.start("run", "tiny.yaml", "--target", mount, "-t", "60s", "--keep")
+    until(lambda: turns_begun(shell.home))
+    until(lambda: any(mount.glob("replayer-*/work/**/note_*")))
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    (folder,) = mount.iterdir()
+    assert f"kept: use it again with --reuse mount={folder}" in err
+    again = shell.run("run", "tiny.yaml", "--reuse", folder)
+    assert again.went_well, again.err
+
+
+def test_a_kept_folder_that_was_not_laid_out_anew_is_said_to_be_so(
+    shell: Shell, until: Until
+) -> None:
+    mount = shell.target()
+    step = "transactions.look=[{stat: {from: files, pick: uniform}}, {think: 30s}]"
+    words = ("run", "tiny.yaml", "--target", mount, "-t", "60s", "--keep", "--set", step)
+    process = shell.start(*words, "--stop-timeout", "60")
+    until(lambda: turns_begun(shell.home))
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    (folder,) = mount.iterdir()
+    says = "kept, but not laid out anew (interrupted), and so --reuse would refuse it"
+    assert f"{says}: mount={folder}" in err
+    removed = shell.run("clean", mount)
+    assert removed.code == 0, removed.err
