@@ -85,7 +85,8 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         "--requests",
         type=Path,
         metavar="FILE",
-        help="when requests were made: tab-separated start, end (s on the log's clock), label",
+        help="when requests were made: tab-separated start, end (s on the log's clock), label; "
+        "where they overlap, whose an event is may be a guess, and is counted among blind spots",
     )
     known.add_argument(
         "--marker",

@@ -5,7 +5,7 @@ use crate::events::FAILED;
 use crate::formats::{Clock, Format};
 use crate::order::Reason;
 use crate::readme;
-use crate::requests::label_name;
+use crate::requests::{GUESSED, label_name};
 use crate::scope::Scope;
 use crate::stretch::Costs;
 use crate::tables;
@@ -129,6 +129,9 @@ fn write_tables(
     let edges = tracker.edges.finish()?;
     let without_events = tracker.requests.without_events;
     let requests = tracker.requests.into_done();
+    for _ in requests.iter().filter(|request| request.is_guess) {
+        tracker.counts.blind.add(GUESSED);
+    }
     tables::requests::write(directory, &requests, first_ns)?;
     let tree = tables::tree::write(directory, &tracker.tree, &mut tracker.scope.paths, needed)?;
     let labels = tables::paths::write(directory, &tracker.scope.paths, &tracker.usage)?;

@@ -8,7 +8,7 @@ use crate::formats::{Applicability, FORMATS, Format, HEAD_BYTES};
 use crate::input::Input;
 use crate::manifest;
 use crate::order::Order;
-use crate::requests::{Requests, Window};
+use crate::requests::Requests;
 use crate::scope::{Scope, Spot};
 use crate::stretch::Stretch;
 use crate::tables::edges::EdgeWriter;
@@ -19,6 +19,7 @@ use crate::tasks::Tasks;
 use crate::tracker::{Outside, Tracker};
 use crate::tree::Tree;
 use crate::usage::Usage;
+use crate::windows::Window;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 

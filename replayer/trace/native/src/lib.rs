@@ -44,6 +44,7 @@ mod tasks;
 mod tracker;
 mod tree;
 mod usage;
+mod windows;
 
 pub use census::census;
 pub use computed::Computed;
@@ -56,8 +57,9 @@ pub use import::{Request, import, rehearse};
 pub use labels::labels;
 pub use op::Op;
 pub use reader::{NamedPath, RequestPiece, Trace, TreeEntry, count_rows};
-pub use requests::{Window, label_name};
+pub use requests::label_name;
 pub use streams::{EdgeRows, EventRows, RequestRows, Streams};
 pub use stretch::{Probe, Stretch};
 pub use tables::events::Event;
 pub use tables::tree::Keep;
+pub use windows::Window;

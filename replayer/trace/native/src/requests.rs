@@ -1,17 +1,10 @@
 //! Requests: what a server did from one accept to the next, cut further where the user says when each one was.
 
+use crate::windows::{Choice, Window, Windows};
 use rustc_hash::FxHashMap;
 
-/// A time span that the user named.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Window {
-    /// On the log's clock.
-    pub start_ns: i64,
-    /// On the log's clock; excluded.
-    pub end_ns: i64,
-    /// What to call it.
-    pub label: String,
-}
+/// The blind spot of windows that lie over each other.
+pub(crate) const GUESSED: &str = "pieces of requests in a window that is a guess";
 
 /// What requests are called together that nobody named.
 const NOT_NAMED: &str = "(not named)";
@@ -37,11 +30,13 @@ pub(crate) struct Request {
     pub(crate) events: u64,
     pub(crate) start_ns: i64,
     pub(crate) end_ns: i64,
+    /// The window that it is called after could be another one.
+    pub(crate) is_guess: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Open {
-    window: Option<usize>,
+    window: Option<Choice>,
     label: Option<String>,
     start_ns: i64,
     end_ns: i64,
@@ -53,7 +48,7 @@ struct Open {
 /// Requests so far.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    windows: Vec<Window>,
+    windows: Windows,
     open: FxHashMap<u64, Open>,
     done: Vec<Request>,
     unnamed: u32,
@@ -61,10 +56,9 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    pub(crate) fn new(mut windows: Vec<Window>) -> Self {
-        windows.sort_by_key(|window| window.start_ns);
+    pub(crate) fn new(windows: Vec<Window>) -> Self {
         Self {
-            windows,
+            windows: Windows::new(windows),
             ..Self::default()
         }
     }
@@ -72,10 +66,9 @@ impl Requests {
     /// A task took a connection.
     pub(crate) fn accepted(&mut self, task: u64, connection: i64, time_ns: i64) {
         self.finish(task);
-        self.open.insert(
-            task,
-            Open::new(time_ns, self.window_at(time_ns), Some(connection)),
-        );
+        let window = self.windows.follow(time_ns, None);
+        let open = Open::new(time_ns, window, Some(connection));
+        self.open.insert(task, open);
     }
 
     /// A descriptor was closed: the end of the request, if it was its connection.
@@ -100,30 +93,9 @@ impl Requests {
 
     /// A task has an event.
     pub(crate) fn event(&mut self, task: u64, thread: u32, row: u64, times: (i64, i64)) {
-        if self.open.is_empty() && self.windows.is_empty() {
-            return;
-        }
         let (start_ns, end_ns) = times;
-        let window = self.window_at(start_ns);
-        let window_start = window
-            .and_then(|at| self.windows.get(at))
-            .map(|window| window.start_ns);
-        match self.open.get_mut(&task) {
-            Some(open) if open.window.is_none() && open.label.is_none() => open.window = window,
-            Some(open) if open.label.is_none() && window.is_some() && open.window != window => {
-                self.finish(task);
-                self.open.insert(
-                    task,
-                    Open::new(window_start.unwrap_or(start_ns), window, None),
-                );
-            }
-            None if window.is_some() => {
-                self.open.insert(
-                    task,
-                    Open::new(window_start.unwrap_or(start_ns), window, None),
-                );
-            }
-            _ => {}
+        if self.windows.len() > 0 {
+            self.follow_windows(task, start_ns);
         }
         if let Some(open) = self.open.get_mut(&task) {
             let first = open.rows.map_or(row, |(_, first, _)| first);
@@ -135,16 +107,26 @@ impl Requests {
         }
     }
 
-    fn window_at(&self, time_ns: i64) -> Option<usize> {
-        // The latest window that has begun, and has not ended.
-        let begun = self
-            .windows
-            .partition_point(|window| window.start_ns <= time_ns);
-        let at = begun.checked_sub(1)?;
-        self.windows
-            .get(at)
-            .filter(|window| time_ns < window.end_ns)
-            .map(|_| at)
+    /// Cut what a task does where its window is over and another one has begun. What a marker named has no window.
+    fn follow_windows(&mut self, task: u64, time_ns: i64) {
+        let open = self.open.get_mut(&task);
+        if open.as_ref().is_some_and(|open| open.label.is_some()) {
+            return;
+        }
+        let last = open.as_ref().and_then(|open| open.window);
+        let Some(choice) = self.windows.follow(time_ns, last) else {
+            return;
+        };
+        match (open, last) {
+            (Some(open), None) => open.window = Some(choice),
+            (Some(open), Some(last)) if last.at == choice.at => open.window = Some(choice),
+            _ => {
+                let start_ns = self.windows.get(choice.at).map(|window| window.start_ns);
+                self.finish(task);
+                let open = Open::new(start_ns.unwrap_or(time_ns), Some(choice), None);
+                self.open.insert(task, open);
+            }
+        }
     }
 
     /// A task waits for its next connection, or has ended.
@@ -156,7 +138,8 @@ impl Requests {
             self.without_events += 1;
             return;
         };
-        let named = open.window.and_then(|at| Some((at, self.windows.get(at)?)));
+        let choice = open.window;
+        let named = choice.and_then(|choice| Some((choice.at, self.windows.get(choice.at)?)));
         let (number, label) = match (named, open.label) {
             (Some((at, window)), _) => {
                 (u32::try_from(at).unwrap_or(u32::MAX), window.label.clone())
@@ -179,6 +162,7 @@ impl Requests {
             events: open.events,
             start_ns: open.start_ns,
             end_ns: open.end_ns.max(open.start_ns),
+            is_guess: choice.is_some_and(|choice| choice.is_guess),
         });
     }
 
@@ -196,7 +180,7 @@ impl Requests {
 }
 
 impl Open {
-    fn new(start_ns: i64, window: Option<usize>, connection: Option<i64>) -> Self {
+    fn new(start_ns: i64, window: Option<Choice>, connection: Option<i64>) -> Self {
         Self {
             window,
             label: None,
@@ -270,5 +254,29 @@ mod tests {
             .map(|r| (r.label.as_str(), r.first, r.last))
             .collect();
         assert_eq!(short, [("a", 0, 0), ("b", 1, 1)]);
+    }
+
+    #[test]
+    fn a_task_keeps_its_window_while_that_lasts() {
+        let window = |start_ns, end_ns, label: &str| Window {
+            start_ns,
+            end_ns,
+            label: label.to_owned(),
+        };
+        let mut requests = Requests::new(vec![window(0, 100, "a"), window(50, 60, "b")]);
+        requests.accepted(7, 5, 5);
+        requests.event(7, 0, 0, (10, 11));
+        requests.accepted(8, 6, 50);
+        for (row, task, start) in [(1, 8, 52), (2, 7, 55), (3, 7, 70), (4, 7, 90), (5, 8, 95)] {
+            let thread = u32::from(task == 8);
+            requests.event(task, thread, row, (start, start + 1));
+        }
+        let done = requests.into_done();
+        let short: Vec<_> = done
+            .iter()
+            .map(|r| (r.label.as_str(), r.first, r.last, r.events, r.is_guess))
+            .collect();
+        // What task 8 did behind the end of b is still of b: a is taken.
+        assert_eq!(short, [("a", 0, 4, 4, false), ("b", 1, 5, 2, true)]);
     }
 }

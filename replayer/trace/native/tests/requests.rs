@@ -56,6 +56,56 @@ fn accept_cuts_a_server_and_the_table_of_the_user_names() {
 }
 
 #[test]
+fn requests_that_are_served_at_once_keep_their_workers_and_are_told_as_a_guess() {
+    let mut log = String::new();
+    for (task, at, name) in [
+        (7, 10, "a1"),
+        (8, 51, "b1"),
+        (7, 55, "a2"),
+        (8, 56, "b2"),
+        (7, 70, "a3"),
+        (7, 90, "a4"),
+    ] {
+        writeln!(
+            log,
+            "{task} 1795222977.{at:03} access(\"/r/{name}\", F_OK) = 0"
+        )
+        .unwrap();
+    }
+    let mut asked = asked(log);
+    let window = |from: i64, to: i64, label: &str| Window {
+        start_ns: 1_795_222_977_000_000_000 + from * 1_000_000,
+        end_ns: 1_795_222_977_000_000_000 + to * 1_000_000,
+        label: label.to_owned(),
+    };
+    asked.request.windows = vec![window(0, 100, "a"), window(50, 60, "b")];
+    let trace = asked.import();
+    let pieces = trace.trace.requests().unwrap();
+    let short: Vec<_> = pieces
+        .iter()
+        .map(|piece| (piece.label.as_str(), piece.first_event, piece.last_event))
+        .collect();
+    assert_eq!(short, [("a", 0, 5), ("b", 1, 3)]);
+    let guessed = "/blind_spots/pieces of requests in a window that is a guess";
+    assert_eq!(trace.count(guessed), 1);
+}
+
+#[test]
+fn a_connection_that_was_awaited_before_the_log_is_taken_when_the_call_returns() {
+    let trace = asked(
+        "7 1795222977.100 <... accept resumed>{sa_family=AF_UNIX}, [112 => 2]) = 5<socket:[3]> <30.000000>\n\
+         7 1795222977.200 access(\"/r/a\", F_OK) = 0 <0.000010>\n",
+    )
+    .import();
+    let pieces = trace.trace.requests().unwrap();
+    let times: Vec<_> = pieces
+        .iter()
+        .map(|piece| (piece.start_ns, piece.end_ns))
+        .collect();
+    assert_eq!(times, [(0, 100_010_000)]);
+}
+
+#[test]
 fn markers_begin_and_end_requests() {
     let trace = asked(
         "9 access(\"/replayer/request/login\", F_OK) = -1 ENOENT (No such file or directory)\n\

@@ -282,6 +282,8 @@ impl Importer {
         &mut self,
         tracker: &mut Tracker,
         scanned: &Scanned<'_>,
+        // Its time is that of its return: how long it had waited before does not follow.
+        scanned.result.duration_ns = None;
         at: Moment,
         returned_ns: Option<i64>,
     ) -> Result<bool, TraceError> {
