@@ -41,7 +41,8 @@ def trace_census(folder: str, request: str | None) -> str:
     ``events``, ``threads``, ``requests``, ``span_ns``; ``ops``: by op ``count``, ``errors`` (by
     name) and ``bytes``; ``errors``, ``failing_lookups`` (ENOENT), ``fsyncs``, ``locks`` (taken),
     ``bytes`` (``read``, ``written``); distinct ``paths`` by label, and as ``files``,
-    ``directories``, ``links``, ``others`` and ``missing``; ``labels``: by label the number of
+    ``directories``, ``links``, ``others`` and ``missing``; ``own``: ``entries`` and ``bytes`` that
+    each user of a replay has for itself of the tree before; ``labels``: by label the number of
     ``requests``, their ``events`` and the ``mean`` of these per request. Errors as ``trace_open``.
     """
 

@@ -103,6 +103,10 @@ class Census:
         """Return what a replay step does, all requests of its label together."""
         return take_census(self.traces[step["trace"]].folder, step["request"])
 
+    def whole(self, trace: int) -> TraceCensus:
+        """Return what all of a trace does."""
+        return take_census(self.traces[trace].folder, None)
+
     def copies(self, dataset: int) -> int:
         """Return how many copies of a dataset are laid out."""
         per_user = self.body["datasets"][dataset]["scope"] == "user"

@@ -103,8 +103,8 @@ def describe_plan(plan: Plan) -> PlanSummary:
     growth = _growth(plan, tallies, shares)
     numbers = range(len(body["datasets"]))
     traces = tuple(
-        describe_trace(facts, row["directory"], plan.users)
-        for facts, row in zip(plan.traces, body.get("traces", ()), strict=True)
+        describe_trace(facts, row["directory"], plan.users, census.whole(number))
+        for number, (facts, row) in enumerate(zip(plan.traces, body.get("traces", ()), strict=True))
     )
     return PlanSummary(
         name=plan.name,

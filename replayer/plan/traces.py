@@ -1,6 +1,6 @@
 """The traces of a plan: rows of the document, the steps that replay them, and their names.
 
-Pure: everything is in the facts that are handed in.
+Pure: everything is in the facts and counts that are handed in.
 """
 
 import re
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from replayer.trace import TraceFacts
+from replayer.trace import TraceCensus, TraceFacts
 
 __all__ = [
     "ReelPace",
@@ -74,15 +74,23 @@ class TraceSummary:
     inodes: int
 
 
-def describe_trace(facts: TraceFacts, directory: str, users: int) -> TraceSummary:
+def describe_trace(
+    facts: TraceFacts, directory: str, users: int, census: TraceCensus
+) -> TraceSummary:
     """Return what a trace is, and what laying out its tree takes.
 
-    Which files are a user's own is known to the engine alone: where there are such paths, a copy of
-    everything that they can be is counted for each user beyond the first.
+    Each user beyond the first has files of its own of the same sizes; where requests are replayed,
+    that is the most that it can have of the tree at a time.
+
+    Args:
+        facts: The trace.
+        directory: Where its tree is laid out.
+        users: How many replay it.
+        census: What all of it does.
     """
     entries = facts.files + facts.directories + 1
-    own = min(facts.paths.get("private", 0), entries)
-    copies = (users - 1) * own
+    copies = (users - 1) * census.own_entries
+    own_bytes = (users - 1) * census.own_bytes
     blocks = facts.size_bytes + entries * BLOCK_BYTES
     return TraceSummary(
         name=facts.name,
@@ -96,7 +104,7 @@ def describe_trace(facts: TraceFacts, directory: str, users: int) -> TraceSummar
         size_bytes=facts.size_bytes,
         paths=dict(facts.paths),
         blind_spots=dict(facts.blind_spots),
-        space_bytes=blocks + copies * BLOCK_BYTES,
+        space_bytes=blocks + own_bytes + copies * BLOCK_BYTES,
         inodes=entries + copies,
     )
 

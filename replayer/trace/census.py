@@ -30,6 +30,8 @@ class TraceCensus:
         ops: By name.
         entries: Distinct files, directories and others of which something succeeded.
         grown_bytes: Most that the files of all performances together grow by.
+        own_entries: Of the trace's tree before, how many entries each user has for itself.
+        own_bytes: Of the files among these, together.
     """
 
     performances: int
@@ -38,6 +40,8 @@ class TraceCensus:
     ops: Mapping[str, OpCensus]
     entries: int
     grown_bytes: int
+    own_entries: int
+    own_bytes: int
 
 
 @lru_cache(maxsize=256)
@@ -58,4 +62,6 @@ def take_census(folder: Path, request: str | None) -> TraceCensus:
         },
         entries=sum(found[kind] for kind in ("files", "directories", "links", "others")),
         grown_bytes=found["grown_bytes"],
+        own_entries=found["own"]["entries"],
+        own_bytes=found["own"]["bytes"],
     )

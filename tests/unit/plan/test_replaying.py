@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer.errors import ReplayerError
-from replayer.plan import Plan, ReplayOptions, choose_requests, compile_replay
-from replayer.trace import TraceFacts
+from replayer.plan import Plan, ReplayOptions, choose_requests, compile_replay, describe_plan
+from replayer.trace import ImportOptions, TraceFacts, import_trace, load_facts
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "replays.json"
 SITE = TraceFacts(
@@ -58,6 +58,31 @@ def test_the_same_options_give_the_same_bytes(
     one, other = compile_replay(SITE, changed), compile_replay(SITE, changed)
     assert one.document() == other.document()
     assert (one.seed, one.users, one.traces) == (seed, users, (SITE,))
+
+
+DATABASE = """\
+1 openat(AT_FDCWD, "/r/db", O_RDWR) = 3
+1 pwrite64(3, "x"..., 4096, 0) = 4096
+1 close(3) = 0
+1 openat(AT_FDCWD, "/r/manual", O_RDONLY) = 3
+1 read(3, "x"..., 4096) = 4096
+"""
+GIB = 1 << 30
+
+
+def test_each_user_needs_room_for_its_own_files_and_all_for_those_they_share(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "log").write_text(DATABASE)
+    files = {"db": 10 * GIB, "manual": GIB}
+    rows = [".\td\t0\t755\t", *(f"{name}\tf\t{size}\t644\t" for name, size in files.items())]
+    (tmp_path / "tree.tsv").write_text("\n".join(["path\ttype\tsize\tmode\tlink", *rows, ""]))
+    known = ImportOptions(roots=[Path("/r")], format="strace", manifest=tmp_path / "tree.tsv")
+    import_trace([tmp_path / "log"], tmp_path / "trace", known)
+    trace = load_facts(str(tmp_path / "trace"), tmp_path)
+    for users in (1, 16):
+        found = describe_plan(compile_replay(trace, ReplayOptions(users=users)))
+        assert 0 <= found.space_bytes - users * 10 * GIB - GIB < users * 100_000
 
 
 @given(st.floats(0.01, 10_000))

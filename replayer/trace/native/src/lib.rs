@@ -46,7 +46,7 @@ mod tree;
 mod usage;
 mod windows;
 
-pub use census::census;
+pub use census::{census, solitary_path};
 pub use computed::Computed;
 pub use door::register;
 pub use error::TraceError;

@@ -41,6 +41,33 @@ fn count(trace: &Imported, label: Option<&str>) -> Value {
     serde_json::from_str(&census(&trace.folder(), label).unwrap()).unwrap()
 }
 
+#[test]
+fn what_each_user_has_for_itself_is_told_with_its_size() {
+    let trace = asked(
+        "1 openat(AT_FDCWD, \"/r/db\", O_RDWR) = 3\n\
+         1 pwrite64(3, \"x\"..., 4096, 0) = 4096\n\
+         1 openat(AT_FDCWD, \"/r/manual\", O_RDONLY) = 4\n\
+         1 read(4, \"x\"..., 4096) = 4096\n\
+         1 chmod(\"/r/own\", 0700) = 0\n\
+         1 access(\"/r/own/deep/a\", F_OK) = 0\n\
+         1 openat(AT_FDCWD, \"/r/both\", O_RDWR) = 5\n\
+         2 openat(AT_FDCWD, \"/r/both\", O_RDWR) = 3\n\
+         2 write(3, \"x\"..., 10) = 10\n\
+         2 unlink(\"/r/both\") = 0\n\
+         2 openat(AT_FDCWD, \"/r/all\", O_RDWR) = 6\n\
+         1 openat(AT_FDCWD, \"/r/all\", O_RDWR) = 6\n\
+         1 write(6, \"x\"..., 10) = 10\n",
+    )
+    .manifest(
+        ".\td\t0\t755\t\ndb\tf\t1000000\t644\t\nmanual\tf\t200000\t644\t\nown\td\t0\t755\t\nown/deep\td\t0\t755\t\n\
+         own/deep/a\tf\t30000\t644\t\nboth\tf\t4000\t644\t\nall\tf\t500\t644\t\n",
+    )
+    .import();
+    // own with deep and a, db, and both: only one can remove it.
+    let expected = json!({"entries": 5, "bytes": 1_034_000});
+    assert_eq!(count(&trace, None)["own"], expected);
+}
+
 fn tell(trace: &Imported, row: u64, limit: usize) -> Vec<String> {
     let told: Value = serde_json::from_str(&history(&trace.folder(), row, limit).unwrap()).unwrap();
     let lines = trace.lines();

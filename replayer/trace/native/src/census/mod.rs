@@ -3,6 +3,7 @@
 //! FORMAT.md says what each number means. Events are read once, a row group at a time.
 
 mod growth;
+mod own;
 mod pieces;
 mod tally;
 
@@ -12,6 +13,8 @@ use crate::op::Op;
 use crate::reader::{Trace, TreeEntry};
 use crate::tables::events::Event;
 use growth::{Growth, Positions};
+use own::Own;
+pub use own::solitary_path;
 use pieces::Pieces;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
@@ -29,6 +32,7 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
     let mut whole = Tally::default();
     let mut labels: Vec<Tally> = pieces.labels().map(|_| Tally::default()).collect();
     let (mut positions, mut growth) = (Positions::default(), Growth::default());
+    let mut own = Own::default();
     let mut threads = FxHashSet::default();
     let mut span_ns = 0;
     let mut cursor = pieces.cursor();
@@ -38,6 +42,7 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
         for event in &group {
             let places = kinds.follow(event);
             let wrote = positions.follow(event);
+            own.follow(event);
             let piece = cursor.at(row, event.thread);
             row += 1;
             if let Some(piece) = piece
@@ -68,6 +73,7 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
         "requests": pieces.requests(),
         "span_ns": span_ns,
         "grown_bytes": growth.bytes(),
+        "own": own.json(&trace)?,
         "paths": names.labels,
         "files": names.files,
         "directories": names.directories,

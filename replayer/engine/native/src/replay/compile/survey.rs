@@ -4,14 +4,11 @@ use super::lanes::{self, Spans};
 use super::recipe::Piece;
 use super::waits::{Far, WINDOW};
 use crate::replay::reel::Lane;
-use replayer_trace::{Event, Op, Streams, label_name};
+use replayer_trace::{Event, Op, Streams, label_name, solitary_path};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Rows that are waited for from far away, at most (chosen: 256 MiB).
 const MOST_FAR: usize = 16 << 20;
-
-/// `O_CREAT` and `O_EXCL`.
-const ONLY_NEW: i64 = 0o300;
 
 /// What a whole trace is made of.
 #[derive(Debug, Default)]
@@ -81,29 +78,13 @@ fn far_rows(streams: &Streams) -> Result<Vec<(u64, u32)>, String> {
     Ok(far)
 }
 
-/// Rows of paths that the trace makes or removes in a way that only one can: two performances cannot do that at one place.
+/// Rows of paths that the trace makes or removes in a way that only one can.
 pub(crate) fn solitary(streams: &Streams) -> Result<HashSet<u32>, String> {
     let told = |error: replayer_trace::TraceError| error.to_string();
     let mut names = streams.names().map_err(told)?;
     let mut rows = HashSet::new();
     while let Some((_, event)) = names.next_event().map_err(told)? {
-        if event.result < 0 {
-            continue;
-        }
-        match event.op {
-            Op::Mkdir | Op::Mknod | Op::Symlink | Op::Rmdir | Op::Unlink | Op::Rename => {
-                rows.extend(event.path);
-            }
-            Op::Link => rows.extend(event.to_path),
-            Op::Open
-                if event
-                    .flags
-                    .is_some_and(|flags| flags & ONLY_NEW == ONLY_NEW) =>
-            {
-                rows.extend(event.path);
-            }
-            _ => {}
-        }
+        rows.extend(solitary_path(&event));
     }
     Ok(rows)
 }

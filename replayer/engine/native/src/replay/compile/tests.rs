@@ -238,6 +238,17 @@ fn a_file_stands_in_for_a_fifo() {
 }
 
 const CONTENDED: &str = "\
+#[test]
+fn the_census_tells_how_much_is_laid_out_for_each_user() {
+    for folder in shipped() {
+        let census = replayer_trace::census(&folder, None).unwrap();
+        let census: serde_json::Value = serde_json::from_str(&census).unwrap();
+        let own = own::own_of_tree(&source_of(&folder).atlas);
+        let bytes: u64 = own.values().map(|found| found.size).sum();
+        assert_eq!(census["own"]["bytes"], bytes, "{}", folder.display());
+    }
+}
+
 10 1700000000.000000 mkdir(\"/r/d\", 0755) = 0 <0.000010>
 10 1700000000.000100 openat(AT_FDCWD, \"/r/d\", O_RDONLY|O_DIRECTORY) = 3 <0.000010>
 11 1700000000.000200 openat(AT_FDCWD, \"/r/d\", O_RDONLY|O_DIRECTORY) = 3 <0.000010>
