@@ -68,6 +68,7 @@ COMMON = (
     "--absolute-timestamps=format:unix,precision:ns",
     "--syscall-times=ns",
     "-y",
+    "--decode-pids=pidns",  # lines bear strace's numbers, and results those of the namespace
     "-s",
     "256",
     "-e",

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -72,6 +73,27 @@ def test_fifos_and_sockets_are_there_in_replays(shell: Shell) -> None:
     assert done.code == 0, done.err
     replayed = shell.run("replay", "trace", "--target", shell.target(), "--json")
     results = replayed.document()["replay"]["results"]
+UNSHARE = ("unshare", "--user", "--map-root-user", "--pid", "--fork")
+
+
+def test_processes_in_a_namespace_of_their_own_have_what_their_parents_had(shell: Shell) -> None:
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*UNSHARE, "true"], check=False).returncode
+    ):
+        pytest.skip("needs unshare (util-linux), and the right to make namespaces")
+    (shell.home / "root").mkdir()
+    (shell.home / "root/a").write_text("one\ntwo\n")
+    script = f"exec 3<root/a; {' '.join(UNSHARE)} sh -c '(read x; read y) <&3; true'"
+    done = shell.run("capture", "-o", "trace", "--root", "root", "--", "sh", "-c", script)
+    assert done.code == 0, done.err
+    counts = json.loads((shell.home / "trace/trace.json").read_text())["counts"]
+    assert "inherit" not in counts["ops"]
+    assert counts["ops"].get("close", 0) + counts["ops"].get("close_exit", 0) == 1
+    replayed = shell.run("replay", "trace", "--target", shell.target(), "--json")
+    assert replayed.document()["replay"]["results"]["diverged"] == []
+
+
     assert results["diverged"] == []
     assert results["omitted"] == []
     counts = json.loads((shell.home / "trace/trace.json").read_text())["counts"]

@@ -3,6 +3,7 @@
 use crate::bytes::{find, from, skip_blanks, take_digits};
 use crate::error::TraceError;
 use crate::formats::strace::prefix::take_prefix;
+use crate::formats::strace::scan::number_of_strace;
 use crate::formats::{PROGRESS_LINES, Progress};
 use crate::input::Input;
 use crate::lines::Line;
@@ -33,9 +34,7 @@ fn awaited(text: &[u8]) -> Option<u64> {
             let ways = [&b"CLD_EXITED"[..], b"CLD_KILLED", b"CLD_DUMPED"];
             let at = find(text, b"si_pid=")?;
             let ended = ways.iter().any(|way| find(text, way).is_some());
-            take_digits(from(text, at + 7))
-                .filter(|_| ended)
-                .map(|(number, _)| number)
+            ended.then(|| task_of(from(text, at + 7)))?
         }
         _ => None,
     }
@@ -49,12 +48,48 @@ fn name_of(text: &[u8]) -> &[u8] {
     text.split(|&byte| byte == b'(').next().unwrap_or_default()
 }
 
-/// The number behind the last equals sign, as strace itself counts processes: `= 2 /* 4711 in strace's PID NS */`.
+/// The task whose number is the result.
 fn result_of(text: &[u8]) -> Option<u64> {
     let at = memchr::memmem::rfind(text, b"= ")?;
-    let (number, rest) = take_digits(skip_blanks(from(text, at + 2)))?;
-    let own = skip_blanks(rest).strip_prefix(b"/* ").and_then(take_digits);
-    Some(own.map_or(number, |(own, _)| own))
+    task_of(skip_blanks(from(text, at + 2)))
+}
+
+/// The number in front, as strace itself counts processes.
+fn task_of(text: &[u8]) -> Option<u64> {
+    let (number, rest) = take_digits(text)?;
+    Some(number_of_strace(rest).unwrap_or(number))
+}
+
+/// Whether a call in a file made one of some tasks.
+pub(crate) fn makes_one_of(
+    path: &Path,
+    tasks: &FxHashSet<u64>,
+    progress: Progress<'_>,
+) -> Result<bool, TraceError> {
+    let mut is_found = false;
+    each_text(path, progress, |text| {
+        is_found |= made(text).is_some_and(|task| tasks.contains(&task));
+    })?;
+    Ok(is_found)
+}
+
+/// Look at all lines of a file, without their prefixes.
+fn each_text(
+    path: &Path,
+    progress: Progress<'_>,
+    mut look: impl FnMut(&[u8]),
+) -> Result<(), TraceError> {
+    let mut input = Input::open(path)?;
+    let mut read = 0_u64;
+    while input.next_line()? != Line::End {
+        // None of them has been imported.
+        if read.is_multiple_of(PROGRESS_LINES) && !progress(0) {
+            return Err(TraceError::Interrupted);
+        }
+        read += 1;
+        look(take_prefix(input.line()).1);
+    }
+    Ok(())
 }
 
 /// The lives of the tasks that have a file: a number may be used again, and its file may hold the last life or all.
@@ -234,6 +269,10 @@ mod tests {
             (
                 "wait4(-1, [{WIFCONTINUED(s)}], WCONTINUED, NULL) = 11",
                 None,
+            ),
+            (
+                "waitid(P_ALL, 0, {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=2 /* 11 in strace's PID NS */}, WEXITED, NULL) = 0",
+                Some(11),
             ),
             (
                 "wait4(-1, 0x7ffc, WNOHANG, NULL) = -1 ECHILD (No child processes)",

@@ -2,7 +2,7 @@
 
 use crate::bytes::{cut, from, skip_blanks, take_digits, take_number, take_seconds};
 use crate::errno;
-use crate::formats::strace::args::{ArgList, split_args};
+use crate::formats::strace::args::{ArgList, shown_length, split_args};
 
 /// A line without its prefix.
 #[derive(Debug)]
@@ -146,8 +146,11 @@ pub(crate) fn parse_result<'a>(text: &'a [u8], result: &mut ResultText<'a>) -> O
     }
     let (value, rest) = take_number(text)?;
     result.value = Some(value);
+    if let Some(own) = number_of_strace(rest) {
+        result.value = i64::try_from(own).ok();
+    }
     if let Some(shown) = rest.strip_prefix(b"<") {
-        let end = crate::formats::strace::args::shown_length(shown)?;
+        let end = shown_length(shown)?;
         result.shown = Some(cut(shown, 0, end));
         return Some(());
     }
@@ -162,6 +165,18 @@ pub(crate) fn parse_result<'a>(text: &'a [u8], result: &mut ResultText<'a>) -> O
         result.errno = Some(take_errno(rest)?);
     }
     Some(())
+}
+
+/// What strace itself calls a process, behind the number that this has for the traced program:
+/// `2 /* 4711 in strace's PID NS */`, `2<sh> /* 4711 in strace's PID NS */`. The lines of the process bear the second.
+pub(crate) fn number_of_strace(behind: &[u8]) -> Option<u64> {
+    let behind = match behind.strip_prefix(b"<") {
+        Some(shown) => from(shown, shown_length(shown)? + 1),
+        None => behind,
+    };
+    let comment = skip_blanks(behind).strip_prefix(b"/* ")?;
+    let (own, rest) = take_digits(comment)?;
+    rest.starts_with(b" in strace's PID NS").then_some(own)
 }
 
 fn take_errno(text: &[u8]) -> Option<u16> {
@@ -263,7 +278,7 @@ mod tests {
     #[test]
     fn results_of_every_kind_are_read() {
         type Case = (&'static [u8], Option<i64>, Option<u16>, bool);
-        let cases: [Case; 11] = [
+        let cases: [Case; 13] = [
             (b" = 0", Some(0), None, false),
             (
                 b"                         = 0x562f59fea000",
@@ -298,6 +313,18 @@ mod tests {
                 false,
             ),
             (b" = -1 (errno 38)", Some(-1), Some(38), false),
+            (
+                b" = 2 /* 4711 in strace's PID NS */ <0.000104>",
+                Some(4711),
+                None,
+                false,
+            ),
+            (
+                b" = 2<sh> /* 4711 in strace's PID NS */",
+                Some(4711),
+                None,
+                false,
+            ),
             (b" = 0x2 (flags O_RDWR) <0.000004>", Some(2), None, false),
             (
                 b" = 1 ([{fd=6, revents=POLLIN}]) <0.000231>",

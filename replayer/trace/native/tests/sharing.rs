@@ -1,0 +1,34 @@
+//! Descriptors that tasks share and part, tasks that have two numbers, and calls whose other half is missing.
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test says what is wrong by failing"
+)]
+
+mod common;
+
+use common::asked;
+
+#[test]
+fn a_child_in_a_namespace_of_processes_has_the_number_that_its_lines_bear() {
+    for made in [
+        "2 /* 4711 in strace's PID NS */",
+        "2<sh> /* 4711 in strace's PID NS */",
+    ] {
+        let trace = asked(format!(
+            "10 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3\n\
+             10 clone(child_stack=NULL, flags=CLONE_NEWPID|SIGCHLD) = {made}\n\
+             4711 read(3, \"x\", 10) = 1\n\
+             4711 +++ exited with 0 +++\n\
+             10 wait4(-1, NULL, 0, NULL) = {made}\n\
+             10 close(3) = 0\n"
+        ))
+        .import();
+        assert_eq!(
+            trace.lines(),
+            ["open r/a #0 = 0", "read #0 = 1", "close #0 = 0"]
+        );
+        assert_eq!(trace.count("/counts/edges_by_reason/wait"), 1);
+    }
+}
