@@ -3,7 +3,7 @@
 use crate::formats::strace::prefix::Stamp;
 use crate::formats::{Clock, ClockKind};
 
-const DAY_NS: i64 = 86_400_000_000_000;
+pub(crate) const DAY_NS: i64 = 86_400_000_000_000;
 /// Stamps that are as fine tell calls apart: what makes a task takes longer until that begins (-tt, -ttt).
 const FINE_NS: u64 = 1_000;
 
@@ -34,6 +34,13 @@ impl Reading {
         let late_ns = time_ns.saturating_sub(self.before_ns).max(0);
         self.last_ns = self.last_ns.saturating_add(late_ns);
         late_ns
+    }
+
+    /// All that was read is a day later: the first stamp was behind a midnight that other files tell of.
+    pub(crate) fn begin_next_day(&mut self) {
+        self.day_ns = self.day_ns.saturating_add(DAY_NS);
+        self.last_ns = self.last_ns.saturating_add(DAY_NS);
+        self.before_ns = self.before_ns.saturating_add(DAY_NS);
     }
 
     /// The time of a stamp, on the log's clock.

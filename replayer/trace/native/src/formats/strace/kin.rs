@@ -7,7 +7,7 @@ use crate::formats::strace::scan::number_of_strace;
 use crate::formats::{PROGRESS_LINES, Progress};
 use crate::input::Input;
 use crate::lines::Line;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 
 /// Whether a call makes a task.
@@ -151,23 +151,15 @@ impl Kin {
         path: &Path,
         progress: Progress<'_>,
     ) -> Result<(), TraceError> {
-        let mut input = Input::open(path)?;
         let mut lives = 0;
         let mut has_ended = true;
-        let mut read = 0_u64;
-        while input.next_line()? != Line::End {
-            // None of them has been imported.
-            if read.is_multiple_of(PROGRESS_LINES) && !progress(0) {
-                return Err(TraceError::Interrupted);
-            }
-            read += 1;
-            let (_, text) = take_prefix(input.line());
+        each_text(path, progress, |text| {
             lives += i64::from(has_ended);
             has_ended = ends(text);
             if let Some(life) = made(text).and_then(|task| self.life_of(task)) {
                 life.to_come += 1;
             }
-        }
+        })?;
         if let Some(life) = self.lives.get_mut(index) {
             // Of those that are to come, as many as there are lives begin one; the first life waits for its own.
             life.to_come += 1 - lives;
@@ -271,15 +263,15 @@ mod tests {
                 None,
             ),
             (
-                "waitid(P_ALL, 0, {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=2 /* 11 in strace's PID NS */}, WEXITED, NULL) = 0",
-                Some(11),
-            ),
-            (
                 "wait4(-1, 0x7ffc, WNOHANG, NULL) = -1 ECHILD (No child processes)",
                 None,
             ),
             (
                 "waitid(P_ALL, 0, {si_signo=SIGCHLD, si_code=CLD_KILLED, si_pid=11, si_uid=0}, WEXITED, NULL) = 0",
+                Some(11),
+            ),
+            (
+                "waitid(P_ALL, 0, {si_signo=SIGCHLD, si_code=CLD_EXITED, si_pid=2 /* 11 in strace's PID NS */}, WEXITED, NULL) = 0",
                 Some(11),
             ),
             (

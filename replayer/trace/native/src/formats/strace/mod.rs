@@ -7,6 +7,7 @@ pub(crate) mod decode;
 pub(crate) mod halves;
 pub(crate) mod importer;
 pub(crate) mod kin;
+pub(crate) mod midnight;
 pub(crate) mod prefix;
 pub(crate) mod scan;
 pub(crate) mod streams;

@@ -3,8 +3,9 @@
 use crate::bytes::{find, from, take_seconds};
 use crate::error::TraceError;
 use crate::formats::strace::aside::Asides;
-use crate::formats::strace::clock::Reading;
+use crate::formats::strace::clock::{DAY_NS, Reading};
 use crate::formats::strace::kin::{self, Gate, Kin, Passed};
+use crate::formats::strace::midnight::{Begin, of_the_next_day};
 use crate::formats::strace::prefix::{Prefix, Stamp, take_prefix};
 use crate::formats::{ClockKind, Progress};
 use crate::input::Input;
@@ -86,6 +87,7 @@ impl Streams {
         for source in &mut streams.sources {
             first_lines.push(source.advance()?);
         }
+        streams.pass_midnight(progress)?;
         streams.unordered = unordered(&streams.sources);
         if streams.unordered > 0 {
             let files = streams.sources.iter();
@@ -98,6 +100,19 @@ impl Streams {
             streams.queue(index, is_there);
         }
         Ok(streams)
+    }
+
+    /// Have the files that begin after midnight do so.
+    fn pass_midnight(&mut self, progress: Progress<'_>) -> Result<(), TraceError> {
+        let sources = self.sources.iter().enumerate();
+        let begins = sources.filter_map(|(index, source)| source.begin(index));
+        for index in of_the_next_day(begins.collect(), progress)? {
+            if let Some(source) = self.sources.get_mut(index) {
+                source.reading.begin_next_day();
+                source.time_ns = source.time_ns.map(|time| time.saturating_add(DAY_NS));
+            }
+        }
+        Ok(())
     }
 
     /// Have a source wait for its turn, or for what must come before its line.
@@ -272,6 +287,17 @@ impl Source {
     /// Whether it is a file of -ff: its name says whose lines it holds, and they do not.
     fn is_of_one_task(&self) -> bool {
         self.task.is_some() && self.prefix.task.is_none()
+    }
+
+    /// Where it begins, if it is a file of -ff with times of the day.
+    fn begin(&self, index: usize) -> Option<Begin<'_>> {
+        let is_day = self.reading.clock.kind == ClockKind::Day;
+        Some(Begin {
+            index,
+            path: &self.input.path,
+            task: self.task.filter(|_| is_day && self.is_of_one_task())?,
+            time_ns: self.time_ns?,
+        })
     }
 
     /// What its line waited for was at this time.
