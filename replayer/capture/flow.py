@@ -198,7 +198,8 @@ def _finish(job: _Capture, done: _Done) -> int:
 def _compile(job: _Capture, done: _Done) -> tuple[Sidecar, dict[str, Any]]:
     sidecar = _describe(job, done)
     job.staging.sidecar.write_text(sidecar.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    write_prelude(job.staging.prelude, done.before.states, done.before.time)
+    roots = [root.absolute for root in job.roots]
+    write_prelude(job.staging.prelude, done.before.states, done.before.time, roots)
     compilation = Compilation(
         known=_known(job, done.before.states),
         note=_note(job.order),

@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -21,6 +23,25 @@ def test_a_program_that_lists_the_root_sees_nothing_of_ours(shell: Shell) -> Non
 
 
 def test_a_trace_beside_the_root_is_not_taken_for_one_in_it(shell: Shell) -> None:
+def test_a_root_in_shared_memory_has_what_was_open_there_before(shell: Shell) -> None:
+    with TemporaryDirectory(dir="/dev/shm", prefix="replayer-test-") as root:
+        out = Path(root) / "out"
+        out.write_text("before")
+        with out.open("ab") as appended:
+            words = ["capture", "-o", "trace", "--root", root, "--", "sh", "-c", "echo 1234"]
+            subprocess.run(
+                [sys.executable, "-m", "replayer", *words],
+                cwd=shell.home,
+                stdout=appended,
+                check=True,
+                timeout=60,
+            )
+    events = load_trace(shell.home / "trace")["counts"]["events"]
+    found = load_history(shell.home / "trace", events - 1)
+    (flags,) = [event["flags"] for event in found if event["op"] == "inherit"]
+    assert flags & os.O_APPEND
+
+
     (shell.home / "root").mkdir()
     (shell.home / "root/a").write_text("a")
     done = shell.run("capture", "-o", "root/../trace", "--root", "root", "--", "cat", "root/a")
