@@ -32,3 +32,24 @@ fn a_child_in_a_namespace_of_processes_has_the_number_that_its_lines_bear() {
         assert_eq!(trace.count("/counts/edges_by_reason/wait"), 1);
     }
 }
+
+#[test]
+fn a_close_whose_return_is_missing_takes_none_of_the_next_call() {
+    let trace = asked(
+        "1 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3\n\
+         1 close(3 <unfinished ...>\n\
+         1 openat(AT_FDCWD, \"/r/b\", O_RDONLY) = 4\n\
+         1 close(4) = 0\n",
+    )
+    .import();
+    assert_eq!(
+        trace.lines(),
+        [
+            "open r/a #0 = 0",
+            "close #0 = 0",
+            "open r/b #1 = 0",
+            "close #1 = 0"
+        ]
+    );
+    assert_eq!(trace.count("/counts/calls_cut/never resumed"), 1);
+}

@@ -24,15 +24,20 @@ impl Tracker {
         Ok(())
     }
 
+    /// The call that a task had entered is not told of any more. What it let go stays free.
+    pub(crate) fn forget_entered(&mut self, task: u64) {
+        if let Some(task) = self.tasks.get_mut(task) {
+            task.early = None;
+        }
+    }
+
     /// Take a call that lets something go when it is entered: others may have it before this call returns.
     fn let_go_early(&mut self, call: &Call<'_>) -> Result<(), TraceError> {
         self.meet(call.task);
         if let Some(start) = call.start_ns {
             self.first_ns.get_or_insert(start);
         }
-        if let Some(task) = self.tasks.get_mut(call.task) {
-            task.early = None;
-        }
+        self.forget_entered(call.task);
         let fate = self.dispatch(call)?;
         // Descriptors from before the log may have been introduced first: its own event is the last one.
         let row = self.events.next_row().saturating_sub(1);

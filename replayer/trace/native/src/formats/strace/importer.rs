@@ -85,7 +85,10 @@ impl Importer {
         let text = line.text;
         let mut scanned = Scanned::default();
         match scan(text, &mut scanned) {
-            Shape::Call => return self.call(tracker, &scanned, at, None),
+            Shape::Call => {
+                self.forget_half(tracker, at.task);
+                return self.call(tracker, &scanned, at, None);
+            }
             Shape::Unfinished { name, head } => self.begin(tracker, name, head, at)?,
             Shape::Resumed { name, rest } => return self.resume(tracker, name, rest, at),
             Shape::Exited => {
@@ -207,6 +210,14 @@ impl Importer {
         Ok(())
     }
 
+    /// A task makes another call: the return of the one before is missing in the log.
+    fn forget_half(&mut self, tracker: &mut Tracker, task: u64) {
+        if self.halves.end(task) {
+            tracker.counts.halves.add("never resumed");
+            tracker.forget_entered(task);
+        }
+    }
+
     fn enter(
         &mut self,
         tracker: &mut Tracker,
@@ -271,6 +282,8 @@ impl Importer {
             return Ok(false);
         };
         tracker.counts.halves.add("begun before the log");
+        // Its time is that of its return: how long it had waited before does not follow.
+        scanned.result.duration_ns = None;
         match name {
             b"accept" | b"accept4" => self.call(tracker, &scanned, at, None),
             _ => Ok(true),
@@ -282,8 +295,6 @@ impl Importer {
         &mut self,
         tracker: &mut Tracker,
         scanned: &Scanned<'_>,
-        // Its time is that of its return: how long it had waited before does not follow.
-        scanned.result.duration_ns = None;
         at: Moment,
         returned_ns: Option<i64>,
     ) -> Result<bool, TraceError> {
