@@ -53,3 +53,14 @@ fn a_close_whose_return_is_missing_takes_none_of_the_next_call() {
     );
     assert_eq!(trace.count("/counts/calls_cut/never resumed"), 1);
 }
+
+#[test]
+fn what_is_asked_for_is_not_read_out_of_the_data() {
+    let trace = asked(
+        "1 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3\n\
+         1 readv(3, [{iov_base=\"{iov_len=4096}\", iov_len=10}, {iov_base=\"\\\"iov_len=7\"..., iov_len=6}], 2) = 16\n",
+    )
+    .import();
+    assert_eq!(trace.events[1].size, Some(16));
+    assert_eq!(trace.count("/tree/sizes_that_are_least"), 1);
+}

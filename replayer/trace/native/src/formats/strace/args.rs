@@ -133,6 +133,20 @@ fn string_length(text: &[u8]) -> Option<usize> {
     }
 }
 
+/// What stands outside of strings: their text may look like anything.
+pub(crate) fn outside_strings(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let before = rest?;
+        let end = memchr::memchr(b'"', before);
+        rest = end.map(|quote| {
+            let inner = from(before, quote + 1);
+            from(inner, string_length(inner).unwrap_or(inner.len()))
+        });
+        Some(cut(before, 0, end.unwrap_or(before.len())))
+    })
+}
+
 /// Whether a `<` opens what `-y` prints: it follows a descriptor.
 fn is_shown(before: &[u8]) -> bool {
     before.last().is_some_and(u8::is_ascii_digit) || before.ends_with(b"AT_FDCWD")
@@ -211,6 +225,20 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(split(text), expected);
         }
+    }
+
+    #[test]
+    fn strings_are_passed_over() {
+        let parts = |text: &'static str| {
+            let parts = outside_strings(text.as_bytes());
+            parts.collect::<Vec<_>>().concat()
+        };
+        assert_eq!(
+            parts("[{a=\"x\\\"y\"..., b=1}, {a=\"\"}]"),
+            b"[{a=..., b=1}, {a=}]"
+        );
+        assert_eq!(parts("[{a=\"x, b=1}"), b"[{a=");
+        assert_eq!(parts(""), b"");
     }
 
     #[test]

@@ -3,7 +3,10 @@
 
 use crate::bytes::{cut, find, from, number, take_digits};
 use crate::call::{Args, FileArg, Kind, OnExec};
-use crate::constants::{CLOSE_RANGE_CLOEXEC, MAP_ANONYMOUS, O_CLOEXEC, flags, lenient_flags};
+use crate::constants::{
+    CLOSE_RANGE_CLOEXEC, CLOSE_RANGE_UNSHARE, MAP_ANONYMOUS, O_CLOEXEC, flags, lenient_flags,
+};
+use crate::formats::strace::args::outside_strings;
 use crate::formats::strace::decode::Decoder;
 use crate::formats::strace::decode::path::{owner, xattr_args};
 use crate::formats::strace::scan::Scanned;
@@ -113,13 +116,11 @@ fn vector_2<'a>(call: &Scanned<'a>, placed: Op, at_position: Op) -> Option<Kind<
 
 /// The sum of `iov_len=…`; strace may leave some out behind `...`.
 fn vector_bytes(text: &[u8]) -> i64 {
-    let mut total = 0_i64;
-    let mut rest = text;
-    while let Some(at) = find(rest, b"iov_len=") {
-        rest = from(rest, at + 8);
-        total = total.saturating_add(number(rest).unwrap_or(0));
-    }
-    total
+    let lengths = outside_strings(text).flat_map(|part| {
+        let places = memchr::memmem::find_iter(part, b"iov_len=");
+        places.filter_map(|at| number(from(part, at + 8)))
+    });
+    lengths.fold(0, i64::saturating_add)
 }
 
 fn lseek<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
@@ -152,16 +153,18 @@ fn getdents<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
 /// `0x55d /* 12 entries */`, or the list that -v prints.
 fn entries(text: &[u8]) -> Option<i64> {
     if let Some(at) = find(text, b"/* ") {
+    if text.first() == Some(&b'[') {
+        let names =
+            outside_strings(text).flat_map(|part| memchr::memmem::find_iter(part, b"d_ino="));
+        return i64::try_from(names.count()).ok();
+    }
         let (count, rest) = take_digits(from(text, at + 3))?;
         return rest
             .starts_with(b" entr")
             .then(|| i64::try_from(count).ok())
             .flatten();
     }
-    if text.first() != Some(&b'[') {
-        return None;
-    }
-    i64::try_from(memchr::memmem::find_iter(text, b"d_ino=").count()).ok()
+    None
 }
 
 fn fstat<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
