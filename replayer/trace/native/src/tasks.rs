@@ -33,6 +33,14 @@ impl Held {
             Self::Outside(_) | Self::Lost(_) => None,
         }
     }
+
+    /// Why no event stands for what is done with it, if none does.
+    pub(crate) fn lost(&self) -> Option<&'static str> {
+        match self {
+            Self::Lost(why) => Some(why),
+            Self::Inside(_) | Self::Outside(_) => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]

@@ -64,3 +64,20 @@ fn what_is_asked_for_is_not_read_out_of_the_data() {
     assert_eq!(trace.events[1].size, Some(16));
     assert_eq!(trace.count("/tree/sizes_that_are_least"), 1);
 }
+
+#[test]
+fn a_copy_between_what_cannot_be_opened_again_and_what_lies_outside_is_not_representable() {
+    let trace = asked(
+        "1 access(\"/r/a\", F_OK) = 0\n\
+         1 sendfile(5<socket:[1]>, 3</r/gone>(deleted), NULL, 100) = 100\n\
+         1 sendfile(5<socket:[1]>, 4</etc/passwd>, NULL, 100) = 100\n",
+    )
+    .import();
+    let lost = trace.document["counts"]["calls_not_representable"]
+        .as_object()
+        .unwrap();
+    let names: Vec<&String> = lost.keys().collect();
+    assert_eq!(names.len(), 1);
+    assert!(names[0].starts_with("sendfile ("), "{names:?}");
+    assert_eq!(trace.count("/counts/calls_out_of_scope/sendfile"), 1);
+}

@@ -4,6 +4,7 @@ use crate::access::Access;
 use crate::call::{Args, Call, FileArg, Outcome};
 use crate::error::TraceError;
 use crate::op::Op;
+use crate::tasks::Held;
 use crate::tracker::file::Used;
 use crate::tracker::{Fate, On, Tracker};
 
@@ -16,8 +17,13 @@ impl Tracker {
         both: [FileArg<'_>; 2],
         args: &Args<'_>,
     ) -> Result<Fate, TraceError> {
-        let [source, target] = both.map(|file| self.inside(call.task, file));
+        let held = both.map(|file| self.held(call.task, file));
+        let lost = held.iter().flatten().find_map(Held::lost);
+        let [source, target] = held.map(|held| self.with_bytes(held?.inside()?));
         if source.is_none() && target.is_none() {
+            if let Some(why) = lost {
+                return Ok(self.leave_out(call, why));
+            }
             self.counts.out_of_scope.add(call.name);
             return Ok(Fate::Other);
         }
@@ -60,9 +66,8 @@ impl Tracker {
         Ok(Fate::Event)
     }
 
-    /// The description of a file in the trace; a fifo, socket or device has no bytes of its own.
-    pub(crate) fn inside(&mut self, task: u64, file: FileArg<'_>) -> Option<u32> {
-        let id = self.held(task, file)?.inside()?;
+    /// The same description, unless it is one of a fifo, socket or device: these have no bytes of their own.
+    fn with_bytes(&self, id: u32) -> Option<u32> {
         let node = self.files.get(id).and_then(|one| one.node);
         (!self.tree.is_special(node)).then_some(id)
     }
