@@ -231,6 +231,8 @@ pub(crate) enum Kind<'a> {
         first: i64,
         last: i64,
         only_mark: bool,
+        /// The task gets a table of its own before.
+        parts: bool,
     },
     /// The new descriptor is the outcome.
     Dup {
@@ -256,6 +258,13 @@ pub(crate) enum Kind<'a> {
     Umask(i64),
     Getcwd(Cow<'a, [u8]>),
     Spawn(Shares),
+    /// What the task has for itself from now on.
+    Unshare {
+        files: bool,
+        cwd: bool,
+        /// It gets something that a log of calls cannot show: other mounts, other users…
+        unseen: bool,
+    },
     Exec {
         path: Option<PathArg<'a>>,
     },

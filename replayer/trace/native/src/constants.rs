@@ -70,6 +70,10 @@ pub(crate) const AT_EMPTY_PATH: i64 = 0x1000;
 pub(crate) const CLONE_FS: i64 = 0x200;
 pub(crate) const CLONE_FILES: i64 = 0x400;
 pub(crate) const CLONE_VFORK: i64 = 0x4000;
+pub(crate) const CLONE_NEWNS: i64 = 0x2_0000;
+pub(crate) const CLONE_NEWUSER: i64 = 0x1000_0000;
+pub(crate) const CLONE_SYSVSEM: i64 = 0x4_0000;
+pub(crate) const CLOSE_RANGE_UNSHARE: i64 = 0x2;
 pub(crate) const CLOSE_RANGE_CLOEXEC: i64 = 0x4;
 pub(crate) const F_SETLK: i64 = 0x6;
 pub(crate) const F_SETLKW: i64 = 0x7;
@@ -95,12 +99,12 @@ pub(crate) const S_IFDIR: i64 = 0x4000;
 pub(crate) const S_IFMT: i64 = 0xf000;
 
 #[rustfmt::skip]
-const NAMES: [(&str, i64); 161] = [
+const NAMES: [(&str, i64); 162] = [
     ("AT_EACCESS", 0x200), ("AT_EMPTY_PATH", 0x1000), ("AT_NO_AUTOMOUNT", 0x800),
     ("AT_RECURSIVE", 0x8000), ("AT_REMOVEDIR", 0x200), ("AT_STATX_DONT_SYNC", 0x4000),
     ("AT_STATX_FORCE_SYNC", 0x2000), ("AT_STATX_SYNC_AS_STAT", 0x0), ("AT_SYMLINK_FOLLOW", 0x400),
     ("AT_SYMLINK_NOFOLLOW", 0x100), ("CLONE_FILES", 0x400), ("CLONE_FS", 0x200),
-    ("CLONE_NEWNS", 0x2_0000), ("CLONE_PARENT", 0x8000), ("CLONE_PIDFD", 0x1000),
+    ("CLONE_NEWNS", 0x2_0000), ("CLONE_NEWUSER", 0x1000_0000), ("CLONE_PARENT", 0x8000), ("CLONE_PIDFD", 0x1000),
     ("CLONE_PTRACE", 0x2000), ("CLONE_SETTLS", 0x8_0000), ("CLONE_SIGHAND", 0x800),
     ("CLONE_SYSVSEM", 0x4_0000), ("CLONE_THREAD", 0x1_0000), ("CLONE_VFORK", 0x4000),
     ("CLONE_VM", 0x100), ("CLOSE_RANGE_CLOEXEC", 0x4), ("CLOSE_RANGE_UNSHARE", 0x2),

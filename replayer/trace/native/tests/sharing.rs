@@ -10,6 +10,74 @@ mod common;
 
 use common::asked;
 
+const THREAD: &str = "flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD";
+
+/// Two threads, of which one does something; what the other one does then.
+fn shared(parts: &str, then: &str) -> Vec<String> {
+    let log = format!(
+        "1 openat(AT_FDCWD, \"/r/a\", O_RDWR) = 3\n\
+         1 clone(child_stack=0x7f, {THREAD}) = 2\n\
+         2 {parts}\n\
+         1 {then}\n"
+    );
+    asked(log).cwd("/r").import().lines()
+}
+
+#[test]
+fn a_thread_that_has_parted_its_table_closes_its_own_descriptors() {
+    let write = "write(3, \"x\", 1) = 1";
+    let opened = "open r/a #0 = 0".to_owned();
+    for parts in [
+        "close_range(3, 4294967295, CLOSE_RANGE_UNSHARE) = 0",
+        "unshare(CLONE_FILES) = 0\n2 close_range(3, 4294967295, 0) = 0",
+    ] {
+        let lines = [opened.clone(), "write #0 = 1".to_owned()];
+        assert_eq!(shared(parts, write), lines, "{parts}");
+    }
+    let closed = "close_range(3, 4294967295, 0) = 0";
+    let lines = [opened, "close_exit #0 = 0".to_owned()];
+    assert_eq!(
+        shared(
+            closed,
+            "write(3, \"x\", 1) = -1 EBADF (Bad file descriptor)"
+        ),
+        lines
+    );
+}
+
+#[test]
+fn a_thread_that_has_parted_its_directory_leaves_the_others_where_they_are() {
+    let chdir = "chdir(\"/r/d\") = 0";
+    let unlink = "unlink(\"x\") = 0";
+    for (parts, place) in [
+        (
+            format!("unshare(CLONE_FS) = 0\n2 {chdir}"),
+            "unlink r/x = 0",
+        ),
+        (
+            format!("unshare(CLONE_NEWNS) = 0\n2 {chdir}"),
+            "unlink r/x = 0",
+        ),
+        (chdir.to_owned(), "unlink r/d/x = 0"),
+    ] {
+        let lines = shared(&parts, unlink);
+        assert_eq!(lines.last().unwrap(), place, "{parts}");
+    }
+}
+
+#[test]
+fn only_what_a_log_cannot_show_of_unshare_is_a_blind_spot() {
+    let trace = asked(
+        "1 access(\"/r/a\", F_OK) = 0\n\
+         1 unshare(CLONE_FILES|CLONE_FS) = 0\n\
+         1 unshare(CLONE_NEWNET) = 0\n\
+         1 unshare(CLONE_NEWNS|CLONE_FILES) = 0\n\
+         1 unshare(CLONE_NEWNS) = -1 EPERM (Operation not permitted)\n",
+    )
+    .import();
+    assert_eq!(trace.count("/blind_spots/unshare"), 2);
+}
+
 #[test]
 fn a_child_in_a_namespace_of_processes_has_the_number_that_its_lines_bear() {
     for made in [

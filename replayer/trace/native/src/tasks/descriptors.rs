@@ -7,29 +7,54 @@ impl Tasks {
     /// Close what is to be closed at execve. Returns the descriptions that lose a descriptor, and those gained by a
     /// table that is no longer shared.
     pub(crate) fn exec(&mut self, number: u64) -> (Vec<u32>, Vec<u32>) {
+        let gained = self.part_table(number);
         let Some(files) = self.get_mut(number).map(|task| task.files) else {
-            return (Vec::new(), Vec::new());
+            return (Vec::new(), gained);
         };
-        let mut gained = Vec::new();
-        let mut files = files;
-        if self.tables.get(files).is_some_and(|table| table.users > 1) {
-            let copy = self.tables.get(files).cloned().unwrap_or_default();
-            gained = inside(&copy.slots);
-            if let Some(table) = self.tables.get_mut(files) {
-                table.users -= 1;
-            }
-            files = self.add_table(copy);
-            if let Some(table) = self.tables.get_mut(files) {
-                table.users = 1;
-            }
-            if let Some(task) = self.living.get_mut(number) {
-                task.files = files;
-            }
-        }
         (
             self.close_where(files, |_, slot| slot.on_exec == OnExec::Close),
             gained,
         )
+    }
+
+    /// Give a task a table of its own. Returns the descriptions that this one holds as well.
+    pub(crate) fn part_table(&mut self, number: u64) -> Vec<u32> {
+        let Some(files) = self.get_mut(number).map(|task| task.files) else {
+            return Vec::new();
+        };
+        let Some(table) = self.tables.get_mut(files).filter(|table| table.users > 1) else {
+            return Vec::new();
+        };
+        table.users -= 1;
+        let copy = table.clone();
+        let gained = inside(&copy.slots);
+        let own = self.add_table(copy);
+        if let Some(table) = self.tables.get_mut(own) {
+            table.users = 1;
+        }
+        if let Some(task) = self.living.get_mut(number) {
+            task.files = own;
+        }
+        gained
+    }
+
+    /// Give a task a working directory of its own.
+    pub(crate) fn part_cwd(&mut self, number: u64) {
+        let Some(cwd) = self.get_mut(number).map(|task| task.cwd) else {
+            return;
+        };
+        let Some(shared) = self.cwds.get_mut(cwd).filter(|cwd| cwd.users > 1) else {
+            return;
+        };
+        shared.users -= 1;
+        let copy = Cwd {
+            users: 1,
+            ..shared.clone()
+        };
+        let own = self.add_cwd(copy);
+        if let Some(task) = self.living.get_mut(number) {
+            task.cwd = own;
+        }
     }
 
     fn close_where(&mut self, files: usize, closes: impl Fn(i64, &Slot) -> bool) -> Vec<u32> {

@@ -147,7 +147,11 @@ impl Tracker {
                 first,
                 last,
                 only_mark,
+                parts,
             } if value.is_some() => {
+                if *parts {
+                    self.part_table(call.task);
+                }
                 let ids = self.tasks.close_range(call.task, *first, *last, *only_mark);
                 if !ids.is_empty() {
                     self.counts.followed.add(call.name);
@@ -172,6 +176,17 @@ impl Tracker {
                 }
             }
             Kind::Spawn(shares) => self.spawned(call, *shares)?,
+            Kind::Unshare { files, cwd, unseen } if value.is_some() => {
+                if *files {
+                    self.part_table(call.task);
+                }
+                if *cwd {
+                    self.tasks.part_cwd(call.task);
+                }
+                if *unseen {
+                    self.counts.blind.add("unshare");
+                }
+            }
             Kind::Exec { path } => return self.exec(call, path.as_ref()),
             Kind::Reaped => {
                 if let Some(child) = value
@@ -191,6 +206,13 @@ impl Tracker {
             _ => {}
         }
         Ok(Fate::Other)
+    }
+
+    /// A task has its descriptors for itself from now on.
+    fn part_table(&mut self, task: u64) {
+        for description in self.tasks.part_table(task) {
+            self.files.hold(description);
+        }
     }
 
     fn accepted(&mut self, call: &Call<'_>) {

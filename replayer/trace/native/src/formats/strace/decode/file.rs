@@ -60,6 +60,7 @@ fn close_range<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
         first: number(call.args.get(0))?,
         last: number(call.args.get(1))?,
         only_mark: lenient_flags(call.args.get(2)) & CLOSE_RANGE_CLOEXEC != 0,
+        parts: lenient_flags(call.args.get(2)) & CLOSE_RANGE_UNSHARE != 0,
     })
 }
 
@@ -152,12 +153,12 @@ fn getdents<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
 
 /// `0x55d /* 12 entries */`, or the list that -v prints.
 fn entries(text: &[u8]) -> Option<i64> {
-    if let Some(at) = find(text, b"/* ") {
     if text.first() == Some(&b'[') {
         let names =
             outside_strings(text).flat_map(|part| memchr::memmem::find_iter(part, b"d_ino="));
         return i64::try_from(names.count()).ok();
     }
+    if let Some(at) = find(text, b"/* ") {
         let (count, rest) = take_digits(from(text, at + 3))?;
         return rest
             .starts_with(b" entr")

@@ -7,7 +7,10 @@ mod time;
 
 use crate::bytes::{cut, find, from, number};
 use crate::call::{Args, Gone, Kind, Shares};
-use crate::constants::{CLONE_FILES, CLONE_FS, CLONE_VFORK, S_IFSOCK, lenient_flags};
+use crate::constants::{
+    CLONE_FILES, CLONE_FS, CLONE_NEWNS, CLONE_NEWUSER, CLONE_SYSVSEM, CLONE_VFORK, S_IFSOCK, flags,
+    lenient_flags,
+};
 use crate::formats::strace::decode::{file as on_file, path as on_path, time as on_time};
 use crate::formats::strace::scan::Scanned;
 use crate::formats::strace::value::{field, file, path, path_at, string};
@@ -77,7 +80,7 @@ const STATE: &[(&str, Decoder)] = &[
     ("io_uring_enter", |_| Some(Kind::Blind("io_uring"))),
     ("io_submit", |_| Some(Kind::Blind("libaio"))),
     ("msync", |_| Some(Kind::Blind("msync of mapped files"))),
-    ("unshare", |_| Some(Kind::Blind("unshare"))),
+    ("unshare", unshare),
     ("name_to_handle_at", unsupported_at), ("open_tree", unsupported_at), ("mount_setattr", unsupported_at),
     ("inotify_add_watch", watch), ("fanotify_mark", fanotify), ("mount", mount), ("umount", unsupported_path),
     ("umount2", unsupported_path), ("pivot_root", unsupported_path), ("swapon", unsupported_path),
@@ -144,6 +147,18 @@ fn fork<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     }))
 }
 
+/// Other mounts and other users come with a working directory of one's own (unshare(2)).
+fn unshare<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    const SEEN: i64 = CLONE_FILES | CLONE_FS | CLONE_SYSVSEM;
+    let known = flags(call.args.get(0));
+    let parts = lenient_flags(call.args.get(0));
+    Some(Kind::Unshare {
+        files: parts & CLONE_FILES != 0,
+        cwd: parts & (CLONE_FS | CLONE_NEWNS | CLONE_NEWUSER) != 0,
+        unseen: known.is_none_or(|known| known & !SEEN != 0),
+    })
+}
+
 fn exec<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
     Some(Kind::Exec {
         path: path(call.args.get(0)),
@@ -171,7 +186,7 @@ fn reaped_id<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
 }
 
 fn umask<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(Kind::Umask(crate::constants::flags(call.args.get(0))?))
+    Some(Kind::Umask(flags(call.args.get(0))?))
 }
 
 fn foreign<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
