@@ -27,10 +27,12 @@ class Known:
     Attributes:
         roots: Whose files are the trace.
         directories: Working directories at the beginning: of a process, or (None) of all others.
+        umasks: What creations leave out of their modes then, in the same way.
     """
 
     roots: tuple[Root, ...]
     directories: tuple[tuple[int | None, Path], ...]
+    umasks: tuple[tuple[int | None, int], ...]
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ def _options(staging: Staging, compilation: Compilation) -> ImportOptions:
         format="strace",
         manifest=staging.tree,
         directories=known.directories,
+        umasks=known.umasks,
         note=compilation.note,
         probed=None if measured is None else measured.document(),
         probe_method="" if measured is None else measured.method,
@@ -90,6 +93,8 @@ def way_to_compile(staging: Staging, target: Path, known: Known) -> str:
     words += ["--tree", str(staging.tree), "-o", str(target)]
     for task, directory in known.directories:
         words += ["--cwd", str(directory) if task is None else f"{task}={directory}"]
+    for task, umask in known.umasks:
+        words += ["--umask", f"{umask:03o}" if task is None else f"{task}={umask:03o}"]
     for root in known.roots:
         words += ["--root", str(root.absolute)]
         words += [] if root.alias is None else ["--alias", f"{root.alias}={root.absolute}"]

@@ -221,9 +221,12 @@ def _keep_recording(job: _Capture, states: tuple[ProcessState, ...]) -> None:
 
 
 def _known(job: _Capture, states: tuple[ProcessState, ...]) -> Known:
-    if isinstance(job.order.what, Launch):
-        return Known(job.roots, ((None, job.directory),))
-    return Known(job.roots, tuple((state.pid, Path(state.cwd)) for state in states))
+    is_launch = isinstance(job.order.what, Launch)
+    named = [(None if is_launch else state.pid, state) for state in states]
+    umasks = tuple((task, int(state.umask, 8)) for task, state in named if state.umask)
+    if is_launch:
+        return Known(job.roots, ((None, job.directory),), umasks)
+    return Known(job.roots, tuple((task, Path(state.cwd)) for task, state in named), umasks)
 
 
 def _computed(job: _Capture, done: _Done) -> Computed | None:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import re
 import sys
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME = "import"
 HELP = "turn a log (strace, fio iolog, dbench loadfile) into a trace"
+_MASK = re.compile("0?[0-7]{1,3}")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,6 +76,15 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         help="working directory at the begin, of one process or of all; repeatable",
     )
     known.add_argument(
+        "--umask",
+        dest="umasks",
+        action="append",
+        default=[],
+        metavar="[PID=]MASK",
+        help="what creations leave out of their modes at the begin, octal (default: 022), of one "
+        "process or of all; repeatable",
+    )
+    known.add_argument(
         "--alias",
         dest="aliases",
         action="append",
@@ -111,6 +122,7 @@ def run(arguments: argparse.Namespace) -> int:
         format=arguments.format,
         manifest=arguments.tree,
         directories=[_parse_directory(text) for text in arguments.directories],
+        umasks=[_parse_umask(text) for text in arguments.umasks],
         windows=[] if arguments.requests is None else load_windows(arguments.requests),
         marker=arguments.marker,
         call_stretch_ns=arguments.call_stretch_ns,
@@ -152,6 +164,14 @@ def _parse_directory(text: str) -> tuple[int | None, Path]:
         message = f"--cwd must be DIR or PID=DIR with an absolute directory, got {text}"
         raise TraceError(message, hint="for example --cwd /srv/app or --cwd 4711=/srv/app")
     return None, Path(text)
+
+
+def _parse_umask(text: str) -> tuple[int | None, int]:
+    task, found, mask = text.rpartition("=")
+    if (found and not task.isdecimal()) or not _MASK.fullmatch(mask):
+        message = f"--umask must be MASK or PID=MASK, 0 to 777 (octal), got {text}"
+        raise TraceError(message, hint="for example --umask 027 or --umask 4711=002")
+    return int(task) if found else None, int(mask, 8)
 
 
 class _Progress:

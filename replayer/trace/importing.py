@@ -55,6 +55,9 @@ class ImportOptions:
     """The files below the roots before the trace began."""
     directories: Sequence[tuple[int | None, Path]] = ()
     """Working directories at the begin, of one process or (None) of all others."""
+    umasks: Sequence[tuple[int | None, int]] = ()
+    """What creations leave out of their modes at the begin, of one process or (None) of all others;
+    022 where nothing is said."""
     windows: Sequence[Window] = ()
     """When requests were made."""
     marker: str = MARKER
@@ -121,6 +124,7 @@ def _encode(options: ImportOptions) -> str:
             "format": options.format,
             "manifest": None if manifest is None else str(manifest),
             "directories": [[task, str(directory)] for task, directory in options.directories],
+            "umasks": [list(pair) for pair in options.umasks],
             "aliases": [[str(link), str(root)] for link, root in options.aliases],
             "windows": [[item.start_ns, item.end_ns, item.label] for item in options.windows],
             "marker": options.marker,

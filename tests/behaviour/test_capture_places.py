@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from replayer.trace import load_history, load_trace
 from tests.behaviour.shell import Shell
 
 
@@ -22,7 +23,6 @@ def test_a_program_that_lists_the_root_sees_nothing_of_ours(shell: Shell) -> Non
     assert replayed.document()["replay"]["results"]["diverged"] == []
 
 
-def test_a_trace_beside_the_root_is_not_taken_for_one_in_it(shell: Shell) -> None:
 def test_a_root_in_shared_memory_has_what_was_open_there_before(shell: Shell) -> None:
     with TemporaryDirectory(dir="/dev/shm", prefix="replayer-test-") as root:
         out = Path(root) / "out"
@@ -42,6 +42,7 @@ def test_a_root_in_shared_memory_has_what_was_open_there_before(shell: Shell) ->
     assert flags & os.O_APPEND
 
 
+def test_a_trace_beside_the_root_is_not_taken_for_one_in_it(shell: Shell) -> None:
     (shell.home / "root").mkdir()
     (shell.home / "root/a").write_text("a")
     done = shell.run("capture", "-o", "root/../trace", "--root", "root", "--", "cat", "root/a")
@@ -72,6 +73,27 @@ def test_a_command_may_replace_the_directory_that_it_was_started_in(
     assert (shell.home / "trace/trace.json").exists()
 
 
+UNSHARE = ("unshare", "--user", "--map-root-user", "--pid", "--fork")
+
+
+def test_processes_in_a_namespace_of_their_own_have_what_their_parents_had(shell: Shell) -> None:
+    if (
+        shutil.which("unshare") is None
+        or subprocess.run([*UNSHARE, "true"], check=False).returncode
+    ):
+        pytest.skip("needs unshare (util-linux), and the right to make namespaces")
+    (shell.home / "root").mkdir()
+    (shell.home / "root/a").write_text("one\ntwo\n")
+    script = f"exec 3<root/a; {' '.join(UNSHARE)} sh -c '(read x; read y) <&3; true'"
+    done = shell.run("capture", "-o", "trace", "--root", "root", "--", "sh", "-c", script)
+    assert done.code == 0, done.err
+    counts = json.loads((shell.home / "trace/trace.json").read_text())["counts"]
+    assert "inherit" not in counts["ops"]
+    assert counts["ops"].get("close", 0) + counts["ops"].get("close_exit", 0) == 1
+    replayed = shell.run("replay", "trace", "--target", shell.target(), "--json")
+    assert replayed.document()["replay"]["results"]["diverged"] == []
+
+
 SPECIAL = """
 cd root; ls; mv old new; ls -l; rm new/pipe
 mkfifo fifo; (echo hi >fifo &); cat fifo; mv fifo new/fifo; ls new; rm new/fifo
@@ -94,27 +116,6 @@ def test_fifos_and_sockets_are_there_in_replays(shell: Shell) -> None:
     assert done.code == 0, done.err
     replayed = shell.run("replay", "trace", "--target", shell.target(), "--json")
     results = replayed.document()["replay"]["results"]
-UNSHARE = ("unshare", "--user", "--map-root-user", "--pid", "--fork")
-
-
-def test_processes_in_a_namespace_of_their_own_have_what_their_parents_had(shell: Shell) -> None:
-    if (
-        shutil.which("unshare") is None
-        or subprocess.run([*UNSHARE, "true"], check=False).returncode
-    ):
-        pytest.skip("needs unshare (util-linux), and the right to make namespaces")
-    (shell.home / "root").mkdir()
-    (shell.home / "root/a").write_text("one\ntwo\n")
-    script = f"exec 3<root/a; {' '.join(UNSHARE)} sh -c '(read x; read y) <&3; true'"
-    done = shell.run("capture", "-o", "trace", "--root", "root", "--", "sh", "-c", script)
-    assert done.code == 0, done.err
-    counts = json.loads((shell.home / "trace/trace.json").read_text())["counts"]
-    assert "inherit" not in counts["ops"]
-    assert counts["ops"].get("close", 0) + counts["ops"].get("close_exit", 0) == 1
-    replayed = shell.run("replay", "trace", "--target", shell.target(), "--json")
-    assert replayed.document()["replay"]["results"]["diverged"] == []
-
-
     assert results["diverged"] == []
     assert results["omitted"] == []
     counts = json.loads((shell.home / "trace/trace.json").read_text())["counts"]
@@ -211,3 +212,22 @@ def test_a_file_that_is_made_behind_a_link_lies_there_in_a_replay(shell: Shell) 
     (link,) = mount.rglob("link")
     assert link.is_symlink()
     assert (link.parent / "target").stat().st_size == len("hello\n")
+
+
+def test_the_umask_of_a_command_is_known_when_its_recording_is_compiled(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    in_the_way = "mkdir trace root/made; exit 7"
+    words = ["capture", "-o", "trace", "--root", "root", "--", "sh", "-c", in_the_way]
+    done = subprocess.run(
+        [sys.executable, "-m", "replayer", *words],
+        cwd=shell.home,
+        capture_output=True,
+        text=True,
+        umask=0o027,
+        check=False,
+        timeout=60,
+    )
+    again = next(line for line in done.stderr.splitlines() if "replayer import" in line)
+    assert "--umask 027" in again
+    (shell.home / "trace").rmdir()
+    assert shell.run(*again.split()[2:]).code == 0

@@ -191,6 +191,7 @@ fn request(
         let directory = pair.get(1)?.as_str()?.as_bytes().to_vec();
         Some((pair.get(0)?.as_u64(), directory))
     });
+    let umasks = list("umasks").map(|pair| Some((pair.get(0)?.as_u64(), pair.get(1)?.as_i64()?)));
     let aliases = list("aliases").map(|pair| {
         let name = |at: usize| Some(pair.get(at)?.as_str()?.as_bytes().to_vec());
         Some((name(0)?, name(1)?))
@@ -210,6 +211,7 @@ fn request(
         format: text("format").map(str::to_owned),
         manifest: text("manifest").map(PathBuf::from),
         directories: directories.collect::<Option<_>>()?,
+        umasks: umasks.collect::<Option<_>>()?,
         windows: windows.collect::<Option<_>>()?,
         marker: text("marker").unwrap_or_default().as_bytes().to_vec(),
         stretch: Stretch {

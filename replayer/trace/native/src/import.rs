@@ -40,6 +40,8 @@ pub struct Request {
     pub manifest: Option<PathBuf>,
     /// Working directories at the begin: of one task, or of all others.
     pub directories: Vec<(Option<u64>, Vec<u8>)>,
+    /// What creations leave out of their modes at the begin: those of one task, or of all others.
+    pub umasks: Vec<(Option<u64>, i64)>,
     /// When requests were made.
     pub windows: Vec<Window>,
     /// Lookups below this path are markers of requests.
@@ -193,6 +195,9 @@ fn tracker(request: &Request, open: Open<'_>) -> Result<Tracker, TraceError> {
     };
     for (link, root) in &request.aliases {
         tracker.scope.add_alias(link, root)?;
+    }
+    for &(task, umask) in &request.umasks {
+        tracker.tasks.give_umask(task, umask);
     }
     for (task, directory) in &request.directories {
         if directory.first() != Some(&b'/') {

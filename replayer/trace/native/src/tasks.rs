@@ -124,6 +124,9 @@ pub(crate) struct Tasks {
     /// Directories that tasks start in, where the user said so.
     given: FxHashMap<u64, Spot>,
     default_cwd: Option<Spot>,
+    /// What creations of tasks leave out of their modes at the begin, where that is known.
+    given_umasks: FxHashMap<u64, i64>,
+    default_umask: Option<i64>,
     /// Tasks that were taken for somebody's child by guess.
     pub(crate) guessed: u64,
     /// What is left of tasks that have ended and were not waited for yet.
@@ -138,6 +141,16 @@ impl Tasks {
                 self.given.insert(task, spot);
             }
             None => self.default_cwd = Some(spot),
+        }
+    }
+
+    /// Say what tasks leave out of modes at the begin: one, or all that are not said.
+    pub(crate) fn give_umask(&mut self, task: Option<u64>, umask: i64) {
+        match task {
+            Some(task) => {
+                self.given_umasks.insert(task, umask);
+            }
+            None => self.default_umask = Some(umask),
         }
     }
 
@@ -156,11 +169,13 @@ impl Tasks {
     fn meet(&mut self, number: u64) {
         let spot = self.given.get(&number).or(self.default_cwd.as_ref());
         let spot = spot.cloned().unwrap_or(Spot::Unknown);
+        let given = self.given_umasks.get(&number).copied();
+        let umask = given.or(self.default_umask).unwrap_or(USUAL_UMASK);
         let files = self.add_table(Table::default());
         let cwd = self.add_cwd(Cwd {
             spot,
             shown: Vec::new(),
-            umask: USUAL_UMASK,
+            umask,
             users: 0,
         });
         self.insert(number, files, cwd, Behind::default());

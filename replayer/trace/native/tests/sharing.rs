@@ -123,6 +123,30 @@ fn a_close_whose_return_is_missing_takes_none_of_the_next_call() {
 }
 
 #[test]
+fn files_are_made_with_the_modes_that_the_umask_of_their_process_leaves() {
+    let make = |task: u32| {
+        format!("{task} openat(AT_FDCWD, \"/r/{task}\", O_WRONLY|O_CREAT|O_EXCL, 0666) = 3\n")
+    };
+    let log = [make(1), make(2), "2 umask(000) = 007\n".to_owned()].concat();
+    let log = log + "2 mkdir(\"/r/d\", 0777) = 0\n";
+    let modes = |umasks| {
+        let mut asked = asked(&log);
+        asked.request.umasks = umasks;
+        let events = asked.import().events;
+        events
+            .iter()
+            .filter_map(|event| event.mode)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(modes(vec![]), [0o644, 0o644, 0o777]);
+    assert_eq!(modes(vec![(None, 0o77)]), [0o600, 0o600, 0o777]);
+    assert_eq!(
+        modes(vec![(Some(2), 0o7), (None, 0)]),
+        [0o666, 0o660, 0o777]
+    );
+}
+
+#[test]
 fn what_is_asked_for_is_not_read_out_of_the_data() {
     let trace = asked(
         "1 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3\n\

@@ -41,6 +41,7 @@ pub(crate) fn asked(text: impl AsRef<[u8]>) -> Asked {
         format: Some("strace".to_owned()),
         manifest: None,
         directories: Vec::new(),
+        umasks: Vec::new(),
         windows: Vec::new(),
         marker: b"/replayer/request/".to_vec(),
         stretch: Stretch::unknown(),

@@ -60,6 +60,7 @@ pub(super) fn imported_below(
         format: Some("strace".to_owned()),
         manifest: (!manifest.is_empty()).then_some(rows),
         directories: Vec::new(),
+        umasks: Vec::new(),
         windows: Vec::new(),
         marker: b"/replayer/request/".to_vec(),
         stretch: Stretch::unknown(),
@@ -237,7 +238,6 @@ fn a_file_stands_in_for_a_fifo() {
     assert!(matches!(mknod.0.deed, Deed::Mknod { mode: 0o600, .. }));
 }
 
-const CONTENDED: &str = "\
 #[test]
 fn the_census_tells_how_much_is_laid_out_for_each_user() {
     for folder in shipped() {
@@ -249,6 +249,7 @@ fn the_census_tells_how_much_is_laid_out_for_each_user() {
     }
 }
 
+const CONTENDED: &str = "\
 10 1700000000.000000 mkdir(\"/r/d\", 0755) = 0 <0.000010>
 10 1700000000.000100 openat(AT_FDCWD, \"/r/d\", O_RDONLY|O_DIRECTORY) = 3 <0.000010>
 11 1700000000.000200 openat(AT_FDCWD, \"/r/d\", O_RDONLY|O_DIRECTORY) = 3 <0.000010>
