@@ -143,20 +143,8 @@ impl Tracker {
                 offset,
                 gone,
             } => self.inherited(call, *file, (*flags, *offset), *gone),
-            Kind::CloseRange {
-                first,
-                last,
-                only_mark,
-                parts,
-            } if value.is_some() => {
-                if *parts {
-                    self.part_table(call.task);
-                }
-                let ids = self.tasks.close_range(call.task, *first, *last, *only_mark);
-                if !ids.is_empty() {
-                    self.counts.followed.add(call.name);
-                }
-                self.let_go(call, ids)?;
+            Kind::CloseRange { .. } | Kind::Unshare { .. } if value.is_some() => {
+                self.parted(call)?;
             }
             Kind::Fchdir(file) => self.fchdir(call, *file),
             Kind::Chroot if value.is_some() => self.counts.blind.add("chroot"),
@@ -166,27 +154,9 @@ impl Tracker {
                 }
             }
             Kind::Getcwd(text) if value.is_some() && self.cwd(call.task) == Spot::Unknown => {
-                let spot = self.locate(&Spot::Unknown, text);
-                if let Some(cwd) = self
-                    .tasks
-                    .cwd_mut(call.task)
-                    .filter(|_| text.first() == Some(&b'/'))
-                {
-                    cwd.spot = spot;
-                }
+                self.learn_cwd(call.task, text);
             }
             Kind::Spawn(shares) => self.spawned(call, *shares)?,
-            Kind::Unshare { files, cwd, unseen } if value.is_some() => {
-                if *files {
-                    self.part_table(call.task);
-                }
-                if *cwd {
-                    self.tasks.part_cwd(call.task);
-                }
-                if *unseen {
-                    self.counts.blind.add("unshare");
-                }
-            }
             Kind::Exec { path } => return self.exec(call, path.as_ref()),
             Kind::Reaped => {
                 if let Some(child) = value
@@ -206,6 +176,49 @@ impl Tracker {
             _ => {}
         }
         Ok(Fate::Other)
+    }
+
+    /// A task that does not know where it is has asked.
+    fn learn_cwd(&mut self, task: u64, text: &[u8]) {
+        let spot = self.locate(&Spot::Unknown, text);
+        let cwd = self.tasks.cwd_mut(task);
+        if let Some(cwd) = cwd.filter(|_| text.first() == Some(&b'/')) {
+            cwd.spot = spot;
+        }
+    }
+
+    /// Take a call by which a task lets descriptors go, or no more shares what it has.
+    fn parted(&mut self, call: &Call<'_>) -> Result<(), TraceError> {
+        match *call.kind {
+            Kind::CloseRange {
+                first,
+                last,
+                only_mark,
+                parts,
+            } => {
+                if parts {
+                    self.part_table(call.task);
+                }
+                let ids = self.tasks.close_range(call.task, first, last, only_mark);
+                if !ids.is_empty() {
+                    self.counts.followed.add(call.name);
+                }
+                self.let_go(call, ids)?;
+            }
+            Kind::Unshare { files, cwd, unseen } => {
+                if files {
+                    self.part_table(call.task);
+                }
+                if cwd {
+                    self.tasks.part_cwd(call.task);
+                }
+                if unseen {
+                    self.counts.blind.add("unshare");
+                }
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// A task has its descriptors for itself from now on.
