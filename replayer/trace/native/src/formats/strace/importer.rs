@@ -6,6 +6,7 @@ use crate::error::TraceError;
 use crate::formats::Clock;
 use crate::formats::strace::decode::{Decoders, has_no_path};
 use crate::formats::strace::halves::{Entered, Halves};
+use crate::formats::strace::numbers::Numbers;
 use crate::formats::strace::scan::{Scanned, Shape, is_tail, scan, scan_call, without_notice};
 use crate::formats::strace::streams::{LogLine, Streams};
 use crate::formats::strace::waiting::Waiting;
@@ -34,6 +35,7 @@ struct Moment {
 pub(super) struct Importer {
     decoders: Decoders,
     pub(super) halves: Halves,
+    numbers: Numbers,
     /// Lines whose turn has not come.
     pub(super) waiting: Waiting,
     pub(super) cut: Option<CutLine>,
@@ -55,6 +57,7 @@ impl Importer {
         Self {
             decoders: Decoders::all(),
             halves: Halves::default(),
+            numbers: Numbers::default(),
             waiting: Waiting::default(),
             cut: None,
             announced: FxHashSet::default(),
@@ -319,11 +322,7 @@ impl Importer {
             }
             return Ok(is_no_fault);
         };
-        let outcome = match (result.value, result.errno) {
-            (_, Some(number)) => Outcome::Error(number),
-            (Some(-1) | None, None) => Outcome::Unknown,
-            (Some(value), None) => Outcome::Value(value),
-        };
+        let outcome = self.numbers.outcome(at.task, kind, result);
         if let (Kind::Spawn(_), Outcome::Value(child)) = (kind, outcome) {
             self.announced.extend(u64::try_from(child));
         }

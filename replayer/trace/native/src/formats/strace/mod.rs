@@ -8,6 +8,7 @@ pub(crate) mod halves;
 pub(crate) mod importer;
 pub(crate) mod kin;
 pub(crate) mod midnight;
+mod numbers;
 pub(crate) mod prefix;
 pub(crate) mod scan;
 pub(crate) mod streams;

@@ -41,6 +41,8 @@ pub(crate) struct Scanned<'a> {
 pub(crate) struct ResultText<'a> {
     /// None for `?`.
     pub(crate) value: Option<i64>,
+    /// What strace itself calls the process, where it says that this is another number.
+    pub(crate) strace_number: Option<i64>,
     pub(crate) errno: Option<u16>,
     /// What `-y` prints beside a descriptor.
     pub(crate) shown: Option<&'a [u8]>,
@@ -146,9 +148,8 @@ pub(crate) fn parse_result<'a>(text: &'a [u8], result: &mut ResultText<'a>) -> O
     }
     let (value, rest) = take_number(text)?;
     result.value = Some(value);
-    if let Some(own) = number_of_strace(rest) {
-        result.value = i64::try_from(own).ok();
-    }
+    let own = number_of_strace(rest);
+    result.strace_number = own.and_then(|own| i64::try_from(own).ok());
     if let Some(shown) = rest.strip_prefix(b"<") {
         let end = shown_length(shown)?;
         result.shown = Some(cut(shown, 0, end));
@@ -278,7 +279,7 @@ mod tests {
     #[test]
     fn results_of_every_kind_are_read() {
         type Case = (&'static [u8], Option<i64>, Option<u16>, bool);
-        let cases: [Case; 13] = [
+        let cases: [Case; 11] = [
             (b" = 0", Some(0), None, false),
             (
                 b"                         = 0x562f59fea000",
@@ -313,18 +314,6 @@ mod tests {
                 false,
             ),
             (b" = -1 (errno 38)", Some(-1), Some(38), false),
-            (
-                b" = 2 /* 4711 in strace's PID NS */ <0.000104>",
-                Some(4711),
-                None,
-                false,
-            ),
-            (
-                b" = 2<sh> /* 4711 in strace's PID NS */",
-                Some(4711),
-                None,
-                false,
-            ),
             (b" = 0x2 (flags O_RDWR) <0.000004>", Some(2), None, false),
             (
                 b" = 1 ([{fd=6, revents=POLLIN}]) <0.000231>",
@@ -340,6 +329,23 @@ mod tests {
                 (result.value, result.errno, result.restarts),
                 (value, errno, restarts)
             );
+        }
+    }
+
+    #[test]
+    fn numbers_of_processes_are_told_twice_where_they_differ() {
+        for (text, own) in [
+            (
+                &b" = 2 /* 4711 in strace's PID NS */ <0.000104>"[..],
+                Some(4711),
+            ),
+            (b" = 2<sh> /* 4711 in strace's PID NS */", Some(4711)),
+            (b" = 2<sh>", None),
+            (b" = 2 /* 12 entries */", None),
+        ] {
+            let mut result = ResultText::default();
+            parse_result(text, &mut result).unwrap();
+            assert_eq!((result.value, result.strace_number), (Some(2), own));
         }
     }
 
