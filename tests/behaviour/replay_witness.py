@@ -37,6 +37,8 @@ def main() -> None:
 def work_on(file: int) -> None:
     os.write(file, b"x" * 5000)
     os.pwrite(file, b"y" * 10, 100)
+    os.pwritev(file, [b"z" * 10], 0, os.RWF_DSYNC | os.RWF_APPEND)
+    os.preadv(file, [bytearray(10)], 5005, os.RWF_HIPRI)
     os.lseek(file, 0, os.SEEK_SET)
     for _ in range(3):
         os.read(file, 4096)

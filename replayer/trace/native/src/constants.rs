@@ -87,6 +87,8 @@ pub(crate) const F_RDLCK: i64 = 0;
 pub(crate) const F_UNLCK: i64 = 2;
 pub(crate) const LOCK_UN: i64 = 0x8;
 pub(crate) const LOCK_SH: i64 = 0x1;
+pub(crate) const RWF_APPEND: i64 = 0x10;
+pub(crate) const RWF_NOAPPEND: i64 = 0x20;
 pub(crate) const MAP_ANONYMOUS: i64 = 0x20;
 pub(crate) const FALLOC_FL_KEEP_SIZE: i64 = 0x1;
 pub(crate) const RENAME_NOREPLACE: i64 = 0x1;
@@ -99,7 +101,7 @@ pub(crate) const S_IFDIR: i64 = 0x4000;
 pub(crate) const S_IFMT: i64 = 0xf000;
 
 #[rustfmt::skip]
-const NAMES: [(&str, i64); 162] = [
+const NAMES: [(&str, i64); 166] = [
     ("AT_EACCESS", 0x200), ("AT_EMPTY_PATH", 0x1000), ("AT_NO_AUTOMOUNT", 0x800),
     ("AT_RECURSIVE", 0x8000), ("AT_REMOVEDIR", 0x200), ("AT_STATX_DONT_SYNC", 0x4000),
     ("AT_STATX_FORCE_SYNC", 0x2000), ("AT_STATX_SYNC_AS_STAT", 0x0), ("AT_SYMLINK_FOLLOW", 0x400),
@@ -122,8 +124,9 @@ const NAMES: [(&str, i64); 162] = [
     ("F_WRLCK", 0x1), ("LOCK_EX", 0x2), ("LOCK_MAND", 0x20), ("LOCK_NB", 0x4), ("LOCK_READ", 0x40),
     ("LOCK_SH", 0x1), ("LOCK_UN", 0x8), ("LOCK_WRITE", 0x80), ("MAP_ANONYMOUS", 0x20),
     ("MAP_DENYWRITE", 0x800), ("MAP_FIXED", 0x10), ("MAP_LOCKED", 0x2000),
-    ("MAP_NORESERVE", 0x4000), ("MAP_POPULATE", 0x8000), ("MAP_PRIVATE", 0x2), ("MAP_SHARED", 0x1),
-    ("MAP_SHARED_VALIDATE", 0x3), ("MAP_STACK", 0x2_0000), ("MAP_SYNC", 0x8_0000), ("O_ACCMODE", 0x3),
+    ("MAP_NONBLOCK", 0x1_0000), ("MAP_NORESERVE", 0x4000), ("MAP_POPULATE", 0x8000),
+    ("MAP_PRIVATE", 0x2), ("MAP_SHARED", 0x1), ("MAP_SHARED_VALIDATE", 0x3),
+    ("MAP_STACK", 0x2_0000), ("MAP_SYNC", 0x8_0000), ("O_ACCMODE", 0x3),
     ("O_APPEND", 0x400), ("O_ASYNC", 0x2000), ("O_CLOEXEC", 0x8_0000), ("O_CREAT", 0x40),
     ("O_DIRECT", 0x4000), ("O_DIRECTORY", 0x1_0000), ("O_DSYNC", 0x1000), ("O_EXCL", 0x80),
     ("O_LARGEFILE", 0x8000), ("O_NDELAY", 0x800), ("O_NOATIME", 0x4_0000), ("O_NOCTTY", 0x100),
@@ -135,8 +138,9 @@ const NAMES: [(&str, i64); 162] = [
     ("PROT_WRITE", 0x2), ("RENAME_EXCHANGE", 0x2), ("RENAME_NOREPLACE", 0x1),
     ("RENAME_WHITEOUT", 0x4), ("RESOLVE_BENEATH", 0x8), ("RESOLVE_CACHED", 0x20),
     ("RESOLVE_IN_ROOT", 0x10), ("RESOLVE_NO_MAGICLINKS", 0x2), ("RESOLVE_NO_SYMLINKS", 0x4),
-    ("RESOLVE_NO_XDEV", 0x1), ("RWF_APPEND", 0x10), ("RWF_DSYNC", 0x2), ("RWF_HIPRI", 0x1),
-    ("RWF_NOWAIT", 0x8), ("RWF_SYNC", 0x4), ("R_OK", 0x4), ("SEEK_CUR", 0x1), ("SEEK_DATA", 0x3),
+    ("RESOLVE_NO_XDEV", 0x1), ("RWF_APPEND", 0x10), ("RWF_ATOMIC", 0x40), ("RWF_DONTCACHE", 0x80),
+    ("RWF_DSYNC", 0x2), ("RWF_HIPRI", 0x1), ("RWF_NOAPPEND", 0x20), ("RWF_NOWAIT", 0x8),
+    ("RWF_SYNC", 0x4), ("R_OK", 0x4), ("SEEK_CUR", 0x1), ("SEEK_DATA", 0x3),
     ("SEEK_END", 0x2), ("SEEK_HOLE", 0x4), ("SEEK_SET", 0x0), ("SPLICE_F_GIFT", 0x8),
     ("SPLICE_F_MORE", 0x4), ("SPLICE_F_MOVE", 0x1), ("SPLICE_F_NONBLOCK", 0x2),
     ("SYNC_FILE_RANGE_WAIT_AFTER", 0x4), ("SYNC_FILE_RANGE_WAIT_BEFORE", 0x1),

@@ -298,3 +298,51 @@ fn an_unknown_errno_is_no_success() {
     assert_eq!(trace.events.len(), 0);
     assert_eq!(trace.count("/counts/lines_not_understood"), 1);
 }
+
+#[test]
+fn flags_stand_behind_the_offset_or_behind_its_two_halves() {
+    let trace = asked(
+        "openat(AT_FDCWD, \"/r/a\", O_RDWR) = 3</r/a>\n\
+         pwritev2(3</r/a>, [{iov_base=\"hello\", iov_len=5}], 1, 0, RWF_DSYNC|RWF_APPEND) = 5\n\
+         pwritev2(0x3</r/a>, 0x7ffd, 0x1, 0, 0, 0x12) = 5\n\
+         preadv2(0x3</r/a>, 0x7ffd, 0x1, 0xffffffffffffffff, 0xffffffffffffffff, 0x8) = 5\n\
+         preadv2(0x3</r/a>, 0x7ffd, 0x1, 0x100000000, 0x1, 0) = 0\n\
+         pwritev(0x3</r/a>, 0x7ffd, 0x1, 0x2, 0x1) = 5\n\
+         preadv(3</r/a>, [{iov_base=\"hello\", iov_len=5}], 1, 2) = 5\n",
+    )
+    .import();
+    let told = trace.events[1..].iter();
+    let told: Vec<_> = told
+        .map(|event| (event.op, event.offset, event.flags))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (Op::Pwritev, Some(0), Some(0x12)),
+            (Op::Pwritev, Some(0), Some(0x12)),
+            (Op::Readv, None, Some(8)),
+            (Op::Preadv, Some(1 << 32), None),
+            (Op::Pwritev, Some(2), None),
+            (Op::Preadv, Some(2), None),
+        ]
+    );
+}
+
+#[test]
+fn what_a_flag_writes_at_the_end_is_behind_what_was_there() {
+    for (flags, read) in [
+        ("RWF_APPEND", 110),
+        ("RWF_DSYNC", 110),
+        ("RWF_NOAPPEND", 100),
+    ] {
+        let log = format!(
+            "openat(AT_FDCWD, \"/r/a\", O_RDWR|O_APPEND) = 3</r/a>\n\
+             pwritev2(3</r/a>, [{{iov_base=\"\"..., iov_len=10}}], 1, 0, {flags}) = 10\n\
+             pread64(3</r/a>, \"\"..., 4096, 0) = {read}\n"
+        );
+        let trace = asked(log).manifest("a\tf\t100\t644\t\n").import();
+        assert_eq!(trace.tree(), ["r d 0", "r/a f 100"]);
+        let corrected = trace.count("/counts/tree_repairs/corrected");
+        assert_eq!(corrected, 0, "{flags}");
+    }
+}

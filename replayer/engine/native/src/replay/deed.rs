@@ -35,13 +35,14 @@ pub(crate) enum Deed {
         slot: Slot,
         size: u64,
         offset: Option<u64>,
-        vector: bool,
+        /// Flags of a vectored call; none: it has one buffer.
+        vector: Option<u32>,
     },
     Write {
         slot: Slot,
         size: u64,
         offset: Option<u64>,
-        vector: bool,
+        vector: Option<u32>,
     },
     Seek {
         slot: Slot,

@@ -48,14 +48,29 @@ fn signed(offset: u64) -> Answer<i64> {
     i64::try_from(offset).map_err(|_| Errno::INVAL)
 }
 
-/// Read into a buffer, over and over where it is smaller.
+/// A position in a file (none: the description's own), and how many bytes.
+type Span = (Option<u64>, u64);
+
+/// The position as preadv2 takes it.
+fn position(offset: Option<u64>) -> Answer<i64> {
+    offset.map_or(Ok(-1), signed)
+}
+
+/// Read into a buffer, over and over where it is smaller. Without flags it is readv or preadv.
 #[inline(never)]
-pub(crate) fn readv(file: RawFd, buffer: Scratch, size: u64, offset: Option<u64>) -> Answer<u64> {
+pub(crate) fn readv(file: RawFd, buffer: Scratch, (offset, size): Span, flags: u32) -> Answer<u64> {
     let mut vectors = [NO_VECTOR; VECTORS];
     let count = repeated((buffer.address(), buffer.len()), size, &mut vectors);
     let first = vectors.as_ptr();
     match offset {
-        // SAFETY: each vector is the scratch buffer or its beginning, which is writable while the engine lives.
+        _ if flags != 0 => {
+            let offset = position(offset)?;
+            // SAFETY: each vector is the scratch buffer or its beginning, which is writable while the engine lives.
+            length(unsafe {
+                libc::syscall(libc::SYS_preadv2, file, first, count, offset, 0_i64, flags)
+            })
+        }
+        // SAFETY: as above.
         None => length(unsafe { libc::syscall(libc::SYS_readv, file, first, count) }),
         Some(offset) => {
             let offset = signed(offset)?;
@@ -65,15 +80,22 @@ pub(crate) fn readv(file: RawFd, buffer: Scratch, size: u64, offset: Option<u64>
     }
 }
 
-/// Write bytes, over and over where they are fewer.
+/// Write bytes, over and over where they are fewer. Without flags it is writev or pwritev.
 #[inline(never)]
-pub(crate) fn writev(file: RawFd, bytes: &[u8], size: u64, offset: Option<u64>) -> Answer<u64> {
+pub(crate) fn writev(file: RawFd, bytes: &[u8], (offset, size): Span, flags: u32) -> Answer<u64> {
     let mut vectors = [NO_VECTOR; VECTORS];
     let address = bytes.as_ptr().cast_mut();
     let count = repeated((address, bytes.len()), size, &mut vectors);
     let first = vectors.as_ptr();
     match offset {
-        // SAFETY: each vector is `bytes` or its beginning; the kernel only reads it.
+        _ if flags != 0 => {
+            let offset = position(offset)?;
+            // SAFETY: each vector is `bytes` or its beginning; the kernel only reads it.
+            length(unsafe {
+                libc::syscall(libc::SYS_pwritev2, file, first, count, offset, 0_i64, flags)
+            })
+        }
+        // SAFETY: as above.
         None => length(unsafe { libc::syscall(libc::SYS_writev, file, first, count) }),
         Some(offset) => {
             let offset = signed(offset)?;

@@ -1,6 +1,6 @@
 //! How much room a trace's writes need: to its highest end in each file, not all that is written there again and again.
 
-use crate::constants::{O_APPEND, O_TMPFILE};
+use crate::constants::{O_APPEND, O_TMPFILE, RWF_APPEND};
 use crate::op::Op;
 use crate::tables::events::Event;
 use rustc_hash::FxHashMap;
@@ -50,6 +50,12 @@ impl Positions {
             Op::Read | Op::Readv => {
                 self.advance(file, result);
                 Wrote::Nothing
+            }
+            Op::Writev | Op::Pwritev if event.flags.unwrap_or(0) & RWF_APPEND != 0 => {
+                if event.op == Op::Writev {
+                    self.known.remove(&file);
+                }
+                Wrote::More(result)
             }
             Op::Write | Op::Writev => self.advance(file, result),
             Op::Pwrite | Op::Pwritev => up_to(event.offset, result),

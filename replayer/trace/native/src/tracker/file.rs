@@ -2,7 +2,9 @@
 
 use crate::access::Access;
 use crate::call::{Args, Call, FileArg, FileKind, Outcome};
-use crate::constants::{F_RDLCK, FALLOC_FL_KEEP_SIZE, LOCK_SH, SEEK_DATA, SEEK_END, SEEK_HOLE};
+use crate::constants::{
+    F_RDLCK, FALLOC_FL_KEEP_SIZE, LOCK_SH, RWF_APPEND, RWF_NOAPPEND, SEEK_DATA, SEEK_END, SEEK_HOLE,
+};
 use crate::errno::{EACCES, EAGAIN};
 use crate::error::TraceError;
 use crate::files::Description;
@@ -113,10 +115,10 @@ impl Tracker {
                 self.learn_read(used, args.offset, (args.size.unwrap_or(value), value));
             }
             Op::Write | Op::Writev => {
-                self.learn_write(used, used.offset, value);
+                self.learn_write(used.flagged(args), used.offset, value);
                 self.advance(id, value);
             }
-            Op::Pwrite | Op::Pwritev => self.learn_write(used, args.offset, value),
+            Op::Pwrite | Op::Pwritev => self.learn_write(used.flagged(args), args.offset, value),
             Op::Lseek => self.seek(id, value),
             _ => self.learn_other_use(op, id, used, args),
         }
@@ -277,5 +279,12 @@ impl Used {
             offset: description.offset,
             appends: description.appends,
         }
+    }
+
+    /// The same for a write whose flags may say where it goes (pwritev2(2)).
+    fn flagged(self, args: &Args<'_>) -> Self {
+        let flags = args.flags.unwrap_or(0);
+        let appends = flags & RWF_APPEND != 0 || self.appends && flags & RWF_NOAPPEND == 0;
+        Self { appends, ..self }
     }
 }

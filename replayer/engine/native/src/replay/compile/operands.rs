@@ -15,6 +15,17 @@ const MOST_MAPPED: u64 = 1 << 40;
 /// `F_SETFL`, a command of fcntl: flags of the description.
 pub(super) const SET_STATUS: u32 = 4;
 
+/// `RWF_APPEND`.
+pub(super) const AT_END: u32 = 0x10;
+/// `RWF_NOWAIT`.
+const NO_WAIT: u32 = 8;
+/// Flags of vectored calls: `RWF_HIPRI`, `RWF_DSYNC`, `RWF_SYNC`, `RWF_NOWAIT`, `RWF_APPEND` and `RWF_NOAPPEND`.
+const VECTOR_FLAGS: u32 = 0x27 | NO_WAIT | AT_END;
+/// `EAGAIN`, as a result.
+pub(super) const AGAIN: i64 = -11;
+
+/// Whether a cache has the data when it is replayed says nothing about files; what the program did instead is an event of its own.
+const WOULD_WAIT: Reason = "that would have had to wait (RWF_NOWAIT)";
 const NO_SIZE: Reason = "size that no call can have";
 const FAILED_OUTSIDE: Reason = "failed transfer to or from outside of the trace";
 const NO_OFFSET: Reason = "offset that no call can have";
@@ -28,6 +39,26 @@ impl Operands<'_> {
     pub(crate) fn data(&self) -> Result<u64, Reason> {
         let size = u64::try_from(self.0.size.ok_or(NO_SIZE)?).map_err(|_| NO_SIZE)?;
         Ok(size.min(MOST_DATA))
+    }
+
+    /// Flags of a vectored call. One that was served without waiting (`RWF_NOWAIT`) may wait: what a cache held then it need not hold
+    /// now, and the same bytes are to be moved.
+    pub(crate) fn vector_flags(&self) -> Result<u32, Reason> {
+        let flags = self.flags(VECTOR_FLAGS)?;
+        match self.0.result {
+            AGAIN if flags & NO_WAIT != 0 => Err(WOULD_WAIT),
+            0.. => Ok(flags & !NO_WAIT),
+            _ => Ok(flags),
+        }
+    }
+
+    /// Bytes that a vectored call is to move: those that it moved, where it would not wait for more.
+    pub(crate) fn vector_data(&self) -> Result<u64, Reason> {
+        let size = self.data()?;
+        match u64::try_from(self.0.result) {
+            Ok(moved @ 1..) if self.lenient_flags(NO_WAIT) != 0 => Ok(size.min(moved)),
+            _ => Ok(size),
+        }
     }
 
     /// Bytes that moved between a file and what is outside of the trace. That gave or took as many as it had or had room for;

@@ -1,7 +1,7 @@
 //! What events do to the files of a trace, as far as later requests find it.
 
 use super::clock::positive;
-use super::operands::{MOST_BYTES, Operands};
+use super::operands::{AT_END, MOST_BYTES, Operands};
 use super::past::{Held, Kind, NodeId, Past};
 use replayer_trace::{Event, Op};
 use std::collections::BTreeMap;
@@ -153,11 +153,12 @@ impl Past<'_> {
         match event.op {
             Op::Read | Op::Readv => self.advance(event.file, moved),
             Op::Lseek => self.with(event.file, |held| held.offset = moved),
-            Op::Write | Op::Writev => self.write(event.file, moved),
-            Op::Pwrite | Op::Pwritev => {
+            Op::Write | Op::Writev if !appends(event) => self.write(event.file, moved),
+            Op::Pwrite | Op::Pwritev if !appends(event) => {
                 let end = positive(event.offset.unwrap_or(0)).saturating_add(moved);
                 self.reach(event.file, end);
             }
+            Op::Writev | Op::Pwritev => self.append(event, moved),
             Op::Ftruncate => {
                 if let Some(held) = self.of(event.file) {
                     self.set_size(held.node, positive(event.size.unwrap_or(0)));
@@ -232,6 +233,16 @@ impl Past<'_> {
         self.reach(file, end);
     }
 
+    /// A write that goes to the end because its flags say so.
+    fn append(&mut self, event: &Event, bytes: u64) {
+        let held = self.of(event.file).and_then(|held| self.node(held.node));
+        let end = held.map_or(0, |node| node.size).saturating_add(bytes);
+        if event.op == Op::Writev {
+            self.with(event.file, |held| held.offset = end);
+        }
+        self.reach(event.file, end);
+    }
+
     /// A file is at least so long.
     fn reach(&mut self, file: Option<u32>, end: u64) {
         if let Some(held) = self.of(file) {
@@ -245,6 +256,12 @@ impl Past<'_> {
             node.size = size.min(MOST_BYTES);
         }
     }
+}
+
+/// Whether a vectored write has `RWF_APPEND`.
+fn appends(event: &Event) -> bool {
+    let is_vector = matches!(event.op, Op::Writev | Op::Pwritev);
+    is_vector && Operands(event).lenient_flags(AT_END) != 0
 }
 
 /// Whether flags open a file that has no name.

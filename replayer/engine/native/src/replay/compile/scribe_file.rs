@@ -124,19 +124,30 @@ impl Scribe<'_> {
 
 fn data_deed(scribe: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<Deed>, Reason> {
     let operands = Operands(event);
-    let vector = matches!(event.op, Op::Readv | Op::Writev | Op::Preadv | Op::Pwritev);
     Ok(Some(match event.op {
-        Op::Read | Op::Readv | Op::Pread | Op::Preadv => Deed::Read {
+        Op::Read | Op::Pread => Deed::Read {
             slot,
             size: scribe.reads(operands.data()?),
             offset: placed(event.op, &operands)?,
-            vector,
+            vector: None,
         },
-        Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev => Deed::Write {
+        Op::Readv | Op::Preadv => Deed::Read {
+            slot,
+            size: scribe.reads(operands.vector_data()?),
+            offset: placed(event.op, &operands)?,
+            vector: Some(operands.vector_flags()?),
+        },
+        Op::Write | Op::Pwrite => Deed::Write {
             slot,
             size: operands.data()?,
             offset: placed(event.op, &operands)?,
-            vector,
+            vector: None,
+        },
+        Op::Writev | Op::Pwritev => Deed::Write {
+            slot,
+            size: operands.vector_data()?,
+            offset: placed(event.op, &operands)?,
+            vector: Some(operands.vector_flags()?),
         },
         Op::Lseek => Deed::Seek {
             slot,

@@ -157,6 +157,10 @@ fn depends_on_file_system(op: Op, recorded: Option<Errno>, answer: Answer<u64>) 
         | Op::Llistxattr
         | Op::Flistxattr => either(&says_so),
         Op::Ioctl | Op::Fcntl | Op::Clone => either(&of_call),
+        // Flags of a call that the file system does not have (preadv2(2)).
+        Op::Readv | Op::Preadv | Op::Writev | Op::Pwritev => {
+            either(&|errno| errno == Errno::OPNOTSUPP)
+        }
         // Files that cannot be mapped at all, or not with MAP_SYNC (mmap(2)).
         Op::Mmap => either(&|errno| says_so(errno) || errno == Errno::NODEV),
         _ => false,
@@ -225,7 +229,9 @@ mod tests {
             allowed(Op::Getxattr, Recorded::Exactly(8), Err(Errno::NODATA)),
             "file-system"
         );
-        assert_eq!(allowed(Op::Mmap, Recorded::Error(95), Ok(0)), "file-system");
+        for op in [Op::Mmap, Op::Preadv] {
+            assert_eq!(allowed(op, Recorded::Error(95), Ok(0)), "file-system");
+        }
         assert_eq!(
             allowed(Op::Statfs, Recorded::Well, Err(Errno::ACCESS)),
             "file-system"

@@ -15,7 +15,8 @@ struct Extent {
     slot: Slot,
     size: u64,
     offset: Option<u64>,
-    vector: bool,
+    /// Flags of a vectored call.
+    vector: Option<u32>,
 }
 
 /// A side of a transfer.
@@ -32,10 +33,10 @@ impl<'a, K: Places> Player<'a, K> {
                 vector,
             } => {
                 let op = match (offset, vector) {
-                    (None, false) => Op::Read,
-                    (Some(_), false) => Op::Pread,
-                    (None, true) => Op::Readv,
-                    (Some(_), true) => Op::Preadv,
+                    (None, None) => Op::Read,
+                    (Some(_), None) => Op::Pread,
+                    (None, Some(_)) => Op::Readv,
+                    (Some(_), Some(_)) => Op::Preadv,
                 };
                 let extent = Extent {
                     slot: *slot,
@@ -52,10 +53,10 @@ impl<'a, K: Places> Player<'a, K> {
                 vector,
             } => {
                 let op = match (offset, vector) {
-                    (None, false) => Op::Write,
-                    (Some(_), false) => Op::Pwrite,
-                    (None, true) => Op::Writev,
-                    (Some(_), true) => Op::Pwritev,
+                    (None, None) => Op::Write,
+                    (Some(_), None) => Op::Pwrite,
+                    (None, Some(_)) => Op::Writev,
+                    (Some(_), Some(_)) => Op::Pwritev,
                 };
                 let extent = Extent {
                     slot: *slot,
@@ -80,9 +81,9 @@ impl<'a, K: Places> Player<'a, K> {
         let buffer = self.scratch.first(size);
         let is_whole = buffer.holds(size);
         let called = self.called(op, slot, |kernel, file| match offset {
-            None if is_whole && !vector => kernel.read(file, buffer),
-            Some(offset) if is_whole && !vector => kernel.pread(file, buffer, offset),
-            _ => readv(file, buffer, size, offset),
+            None if is_whole && vector.is_none() => kernel.read(file, buffer),
+            Some(offset) if is_whole && vector.is_none() => kernel.pread(file, buffer, offset),
+            _ => readv(file, buffer, (offset, size), vector.unwrap_or(0)),
         });
         match called {
             Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
@@ -110,9 +111,9 @@ impl<'a, K: Places> Player<'a, K> {
         let bytes = self.bytes(slot, size);
         let is_whole = bytes.len() as u64 == size;
         let called = self.called(op, slot, |kernel, file| match offset {
-            None if is_whole && !vector => kernel.write(file, bytes),
-            Some(offset) if is_whole && !vector => kernel.pwrite(file, bytes, offset),
-            _ => writev(file, bytes, size, offset),
+            None if is_whole && vector.is_none() => kernel.write(file, bytes),
+            Some(offset) if is_whole && vector.is_none() => kernel.pwrite(file, bytes, offset),
+            _ => writev(file, bytes, (offset, size), vector.unwrap_or(0)),
         });
         match called {
             Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
@@ -231,7 +232,7 @@ impl<'a, K: Places> Player<'a, K> {
             slot,
             size,
             offset,
-            vector: false,
+            vector: None,
         };
         let (from, to) = match (from, to) {
             (Some(from), Some(to)) => (from, to),

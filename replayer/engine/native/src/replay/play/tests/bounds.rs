@@ -28,7 +28,7 @@ fn absurd(size: u64) -> Vec<Deed> {
 
 fn moves(tape: &mut Tape, size: u64) {
     for offset in [None, Some(u64::MAX), Some((1 << 63) - 1)] {
-        for vector in [false, true] {
+        for vector in [None, Some(0), Some(2)] {
             let read = Deed::Read {
                 slot: 0,
                 size,

@@ -286,7 +286,7 @@ fn descriptors_and_bytes_of_all_lanes_belong_to_the_performance() {
         slot: 9,
         size: 5000,
         offset: None,
-        vector: false,
+        vector: None,
     };
     let wait = |lane, row| [Wait { lane, row }];
     let written = tape.cue_after(1, write, Recorded::Exactly(5000), &wait(0, opened));

@@ -17,7 +17,7 @@ fn read(slot: u32, size: u64, offset: Option<u64>) -> Deed {
         slot,
         size,
         offset,
-        vector: false,
+        vector: None,
     }
 }
 
@@ -26,7 +26,7 @@ pub(super) fn write(slot: u32, size: u64, offset: Option<u64>) -> Deed {
         slot,
         size,
         offset,
-        vector: false,
+        vector: None,
     }
 }
 
@@ -71,10 +71,36 @@ fn calls_larger_than_the_buffers_are_made_as_one() {
         slot: 0,
         size: 100,
         offset: None,
-        vector: true,
+        vector: Some(0),
     };
     tape.cue(0, vector, Recorded::Exactly(100));
     assert!(ground.play(&tape.reel()).is_clean());
+}
+
+#[test]
+fn flags_of_vectored_calls_are_passed_on() {
+    let ground = Ground::new();
+    ground.write("t/a", 5000);
+    let mut tape = Tape::new(1);
+    let a = tape.at("t/a");
+    let at_end = Deed::Write {
+        slot: 0,
+        size: 10,
+        offset: Some(0),
+        vector: Some(libc::RWF_APPEND.cast_unsigned() | libc::RWF_DSYNC.cast_unsigned()),
+    };
+    let on = Deed::Read {
+        slot: 0,
+        size: 5000,
+        offset: None,
+        vector: Some(libc::RWF_HIPRI.cast_unsigned()),
+    };
+    tape.cue(0, open(a, 0, libc::O_RDWR), OK);
+    tape.cue(0, at_end, Recorded::Exactly(10));
+    tape.cue(0, on, Recorded::Exactly(5000));
+    tape.cue(0, read(0, 100, None), Recorded::Exactly(10));
+    assert!(ground.play(&tape.reel()).is_clean());
+    assert_eq!(ground.run().join("t/a").metadata().unwrap().len(), 5010);
 }
 
 #[test]

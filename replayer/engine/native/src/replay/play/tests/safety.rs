@@ -96,7 +96,7 @@ fn openings(at: Place) -> Vec<Deed> {
     let path = at.path;
     let times = Times { access: Some(Time::At(1)), modification: Some(Time::Now) };
     let open = |slot, bits| Deed::Open { at, slot: Some(slot), flags: flags(bits), mode: u32::MAX, resolve: u32::MAX };
-    let write = |slot| Deed::Write { slot, size: 100, offset: None, vector: false };
+    let write = |slot| Deed::Write { slot, size: 100, offset: None, vector: None };
     vec![
         open(0, libc::O_RDWR),
         write(0),
@@ -253,7 +253,7 @@ fn peeks<K: Places>() {
             slot: 0,
             size: buffer,
             offset: None,
-            vector: false,
+            vector: None,
         };
         tape.cue(0, open, missing);
         tape.cue(0, read, missing);

@@ -84,7 +84,7 @@ fn page(ground: &Ground) -> Tape {
             slot: 0,
             size: 8192,
             offset: None,
-            vector: false,
+            vector: None,
         };
         tape.cue(0, read, Recorded::Exactly(3000));
         tape.cue(0, Deed::Close { slot: 0 }, Recorded::Well);

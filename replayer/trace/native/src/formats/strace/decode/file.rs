@@ -99,11 +99,9 @@ fn placed<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
 fn vector<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
     let positioned = matches!(op, Op::Preadv | Op::Pwritev);
     let asked = vector_bytes(call.args.get(1)).max(call.result.value.unwrap_or(0));
-    let bits = lenient_flags(call.args.get(4));
     let args = Args {
         size: Some(asked),
         offset: number(call.args.get(3)).filter(|_| positioned),
-        flags: (bits != 0).then_some(bits),
         ..Args::default()
     };
     on_file(op, call, args)
@@ -112,7 +110,21 @@ fn vector<'a>(call: &Scanned<'a>, op: Op) -> Option<Kind<'a>> {
 /// The v2 calls take an offset of -1 for the position of the description, which moves on (preadv2(2)).
 fn vector_2<'a>(call: &Scanned<'a>, placed: Op, at_position: Op) -> Option<Kind<'a>> {
     let is_placed = number(call.args.get(3)) != Some(-1);
-    vector(call, if is_placed { placed } else { at_position })
+    let mut kind = vector(call, if is_placed { placed } else { at_position })?;
+    let bits = vector_flags(call);
+    if let Kind::File { args, .. } = &mut kind {
+        args.flags = (bits != 0).then_some(bits);
+    }
+    Some(kind)
+}
+
+/// They stand last: behind the offset, or behind its two halves where the call is not decoded (`-e raw=`).
+fn vector_flags(call: &Scanned<'_>) -> i64 {
+    let behind_halves = call.args.get(5);
+    lenient_flags(match behind_halves {
+        b"" => call.args.get(4),
+        _ => behind_halves,
+    })
 }
 
 /// The sum of `iov_len=…`; strace may leave some out behind `...`.
