@@ -38,6 +38,8 @@ MILLION = 1e6
 READS = frozenset({"read", "readv", "pread", "preadv", "pread_random", "mmap_read", "sendfile"})
 WRITES = frozenset({"write", "writev", "pwrite", "pwritev", "pwrite_random", "append"})
 BOTH = frozenset({"copy_file_range", "splice"})
+REPLAYED_BOTH = BOTH | {"sendfile"}
+"""A scenario's sendfile sends to a socket; that of a trace may write a file as well."""
 
 
 class Cost(Frozen):
@@ -83,7 +85,8 @@ def work_out(record: RunRecord, summary: Summary, prices: Prices) -> Costs:
         names = ", ".join(target.name for target in summary.targets)
         message = f"no prices for the targets of this run ({names})"
         raise ReplayerError(message, hint=f"prices are given for {', '.join(prices.targets)}")
-    found = {target.name: cost for target in known if (cost := _cost(target, prices))}
+    both = BOTH if record.run.replay is None else REPLAYED_BOTH
+    found = {target.name: cost for target in known if (cost := _cost(target, prices, both))}
     costs = list(found.values())
     if not costs:
         names = ", ".join(target.name for target in known)
@@ -158,8 +161,11 @@ def _planned(record: RunRecord) -> Iterator[str]:
         yield from (str(transaction["name"]) for transaction in plan["transactions"])
 
 
-def _cost(target: TargetSummary, prices: Prices) -> Cost | None:
-    """Return what a target costs; None where no page view succeeded."""
+def _cost(target: TargetSummary, prices: Prices, both: frozenset[str]) -> Cost | None:
+    """Return what a target costs; None where no page view succeeded.
+
+    ``both`` names the ops that read and write at once.
+    """
     views = _views(target, prices)
     price = prices.targets[target.name]
     seconds = target.overall.measured_s
@@ -169,7 +175,7 @@ def _cost(target: TargetSummary, prices: Prices) -> Cost | None:
     rate = good / seconds
     month = prices.views_per_month or rate * MONTH_S
     fixed = price.per_month + price.per_gb_month * prices.stored_gb
-    use = sum(_use(op, price) for op in target.overall.ops) / good * month
+    use = sum(_use(op, price, both) for op in target.overall.ops) / good * month
     return Cost(
         target=target.name,
         views_per_s=rate,
@@ -192,15 +198,15 @@ def _good(views: Sequence[TransactionSummary]) -> int:
     return sum(found.count - found.errors for found in views)
 
 
-def _use(op: Performance, price: TargetPrices) -> float:
+def _use(op: Performance, price: TargetPrices, both: frozenset[str]) -> float:
     """Return what one op's calls of the run cost."""
     if op.op in WAITS:
         return 0.0
     each = price.per_million_ops.get(op.op, price.per_million_ops.get(OTHERS, 0.0))
     moved = 0.0
-    if op.op in READS | BOTH:
+    if op.op in READS | both:
         moved += price.per_gb_read * op.bytes / GB
-    if op.op in WRITES | BOTH:
+    if op.op in WRITES | both:
         moved += price.per_gb_written * op.bytes / GB
     return each * op.count / MILLION + moved
 

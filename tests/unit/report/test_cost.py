@@ -104,6 +104,21 @@ def test_the_bill_of_a_run_is_the_same_whatever_counts_as_a_view(folder: Path) -
     assert bills == pytest.approx([bills[0]] * 3)
 
 
+@pytest.mark.parametrize(
+    ("replay", "per_gb"), [(None, 2), (measure.Replay(traces=(), transactions=()), 2 + 4)]
+)
+def test_what_a_replay_sends_may_be_written_as_well(
+    tmp_path: Path, replay: measure.Replay | None, per_gb: float
+) -> None:
+    """A scenario sends files to a socket; a trace may send them into a file."""
+    writer = RunWriter(tmp_path / "run")
+    writer.transaction("page", [10**6] * 100, "0/0", (0, 10))
+    writer.record("0/0/measured/page/sendfile/ok/expected", [1000] * 100, (0, 10), 10**9)
+    folder = writer.write(make_run(targets=(make_target(),), replay=replay))
+    (cost,) = costs_of(folder, PRICES + "views_per_month: 100\n").costs
+    assert cost.use_per_month == pytest.approx(per_gb + 100 * 1e-6)
+
+
 def test_a_rate_that_does_not_serve_the_views_is_said_so(folder: Path) -> None:
     costs = costs_of(folder, PRICES + "views_per_month: 1000000000\n")
     assert not costs.costs[0].sufficient

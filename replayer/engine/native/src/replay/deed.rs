@@ -161,8 +161,9 @@ pub(crate) enum Deed {
         from_offset: Option<u64>,
         to_offset: Option<u64>,
     },
+    /// From what was outside (null) it is written.
     Sendfile {
-        from: Slot,
+        from: Option<Slot>,
         to: Option<Slot>,
         size: u64,
         offset: Option<u64>,
@@ -172,6 +173,17 @@ pub(crate) enum Deed {
     },
     Lstat {
         at: Place,
+    },
+    /// stat or lstat that says how fresh attributes must be.
+    Statx {
+        at: Place,
+        follow: bool,
+        sync: u32,
+    },
+    /// The same for fstat.
+    StatxFile {
+        slot: Slot,
+        sync: u32,
     },
     Access {
         at: Place,

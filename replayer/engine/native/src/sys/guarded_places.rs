@@ -9,7 +9,7 @@ use super::how::How;
 use super::kernel::Kernel;
 use super::naming::link_open;
 use super::places::{ACCESS_FLAGS, At, Links, Places, follows, tamed};
-use super::replayed::{access, timestamps};
+use super::replayed::{access, statx_of, timestamps};
 use super::scratch::Scratch;
 use crate::program::Owner;
 use crate::replay::reel::Times;
@@ -61,6 +61,9 @@ impl Places for Guarded {
     }
     fn stat_at(&self, at: At<'_>, links: Links) -> Answer<u64> {
         fstat(self.object(at.whole, links)?).map(|_| 0)
+    }
+    fn statx_at(&self, at: At<'_>, links: Links, sync: u32) -> Answer<u64> {
+        statx_of(self.object(at.whole, links)?, sync)
     }
     fn access_at(&self, at: At<'_>, mode: u32, flags: u32) -> Answer<u64> {
         let flags = flags & ACCESS_FLAGS;

@@ -9,7 +9,7 @@ use super::how::How;
 use super::jailed::Jailed;
 use super::naming::link_open;
 use super::places::{ACCESS_FLAGS, At, Links, Places, follows, tamed};
-use super::replayed::{access, timestamps};
+use super::replayed::{access, statx, timestamps};
 use super::scratch::Scratch;
 use crate::program::Owner;
 use crate::replay::reel::Times;
@@ -46,6 +46,10 @@ impl Places for Jailed {
     fn stat_at(&self, at: At<'_>, links: Links) -> Answer<u64> {
         let (from, path) = base(at);
         rustix::fs::statat(from, path, links.at_flags()).map(|_| 0)
+    }
+    fn statx_at(&self, at: At<'_>, links: Links, sync: u32) -> Answer<u64> {
+        let (from, path) = base(at);
+        statx(from, path, links.at_flags(), sync)
     }
     #[inline]
     fn access_at(&self, at: At<'_>, mode: u32, flags: u32) -> Answer<u64> {

@@ -25,6 +25,7 @@ impl Places for Null {
     unreal! {
         open_at(At<'_>, How) -> RawFd;
         stat_at(At<'_>, Links) -> u64;
+        statx_at(At<'_>, Links, u32) -> u64;
         access_at(At<'_>, u32, u32) -> u64;
         look_up(At<'_>) -> u64;
         statfs(&CStr) -> u64;

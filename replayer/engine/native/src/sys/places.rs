@@ -87,6 +87,7 @@ pub(super) fn follows(flags: u32) -> Links {
 pub(crate) trait Places: Kernel {
     fn open_at(&self, at: At<'_>, how: How) -> Answer<RawFd>;
     fn stat_at(&self, at: At<'_>, links: Links) -> Answer<u64>;
+    fn statx_at(&self, at: At<'_>, links: Links, sync: u32) -> Answer<u64>;
     fn access_at(&self, at: At<'_>, mode: u32, flags: u32) -> Answer<u64>;
     /// Look a directory up, as chdir does; nobody's working directory changes.
     fn look_up(&self, at: At<'_>) -> Answer<u64>;

@@ -9,12 +9,13 @@ use super::files::{borrow, length};
 use super::scratch::Scratch;
 use crate::program::Owner;
 use crate::replay::reel::{Time, Times};
-use rustix::fs::{AtFlags, Gid, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
+use rustix::fs::{AtFlags, Gid, StatxFlags, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, Uid};
 use rustix::io::Errno;
 use std::ffi::CStr;
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr;
 
+const SYNC: AtFlags = AtFlags::STATX_FORCE_SYNC.union(AtFlags::STATX_DONT_SYNC);
 /// Buffers of one vectored call (`UIO_MAXIOV`).
 const VECTORS: usize = 1024;
 
@@ -151,6 +152,17 @@ pub(crate) fn seek(file: RawFd, offset: i64, whence: u32) -> Answer<u64> {
     length(unsafe { libc::syscall(libc::SYS_lseek, file, offset, whence) })
 }
 
+/// Attributes, as fresh as the bits of `AT_STATX_SYNC_TYPE` say.
+pub(super) fn statx(from: BorrowedFd<'_>, path: &CStr, flags: AtFlags, sync: u32) -> Answer<u64> {
+    let sync = AtFlags::from_bits_retain(sync) & SYNC;
+    rustix::fs::statx(from, path, flags | sync, StatxFlags::BASIC_STATS).map(|_| 0)
+}
+
+/// The same of what a descriptor stands for.
+pub(crate) fn statx_of(file: RawFd, sync: u32) -> Answer<u64> {
+    statx(borrow(file), c"", AtFlags::EMPTY_PATH, sync)
+}
+
 pub(crate) fn fstatfs(file: RawFd) -> Answer<u64> {
     rustix::fs::fstatfs(borrow(file)).map(|_| 0)
 }
@@ -237,7 +249,7 @@ pub(crate) struct Wish {
 /// Map a part of a file at an address of the kernel's choice. Dropping the mapping unmaps it.
 pub(crate) fn map(file: RawFd, (offset, size): (u64, u64), wish: Wish) -> Answer<Mapping> {
     let shared = wish.flags & (libc::MAP_SHARED | libc::MAP_PRIVATE).cast_unsigned();
-    let populate = wish.flags & libc::MAP_POPULATE.cast_unsigned();
+    let populate = wish.flags & (libc::MAP_POPULATE | libc::MAP_NONBLOCK).cast_unsigned();
     // A private copy is never written, so it need not be writable: it would count as memory.
     let writable = if shared & libc::MAP_SHARED.cast_unsigned() != 0 {
         libc::PROT_WRITE.cast_unsigned()

@@ -187,6 +187,8 @@ pub(crate) mod tests;
 #[cfg(test)]
 mod tests_contended;
 #[cfg(test)]
+mod tests_flags;
+#[cfg(test)]
 mod tests_links;
 #[cfg(test)]
 mod tests_lists;

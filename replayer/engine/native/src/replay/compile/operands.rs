@@ -30,6 +30,8 @@ const NO_SIZE: Reason = "size that no call can have";
 const FAILED_OUTSIDE: Reason = "failed transfer to or from outside of the trace";
 const NO_OFFSET: Reason = "offset that no call can have";
 const NO_FLAGS: Reason = "flags that are not replayed";
+/// `AT_STATX_FORCE_SYNC` and `AT_STATX_DONT_SYNC`: how fresh attributes must be.
+const SYNC: u32 = 0x6000;
 
 /// The operands of an event.
 pub(crate) struct Operands<'a>(pub(crate) &'a Event);
@@ -114,6 +116,11 @@ impl Operands<'_> {
     /// Flags without those that are not known.
     pub(crate) fn lenient_flags(&self, known: u32) -> u32 {
         low(self.0.flags) & known
+    }
+
+    /// How fresh attributes must be, where that is said.
+    pub(crate) fn sync(&self) -> Option<u32> {
+        Some(self.lenient_flags(SYNC)).filter(|sync| *sync != 0)
     }
 
     /// Flags that are a number, not bits.

@@ -18,10 +18,10 @@ const SET_DESCRIPTOR: u32 = 2;
 const GET_STATUS: u32 = 3;
 /// `LOCK_NB`.
 const NOT_BLOCKING: u32 = 4;
-/// `MAP_SHARED` and `MAP_PRIVATE`.
-const MAP_KINDS: u32 = 3;
 /// `PROT_READ` and `PROT_WRITE`: nothing is ever executed.
 const PROTECTION: u32 = 3;
+/// `MAP_SHARED` and `MAP_PRIVATE`, and whether the pages are read at once: `MAP_POPULATE`, and `MAP_NONBLOCK`, which forbids it again.
+const MAP_FLAGS: u32 = 3 | 0x8000 | 0x1_0000;
 /// Commands of ioctl that ask and change nothing (asm-generic/ioctls.h, linux/fs.h).
 const QUERIES: [(&[u8], u32); 7] = [
     (b"TCGETS", 0x5401),
@@ -97,14 +97,14 @@ impl Scribe<'_> {
         if to.is_none() {
             self.reads(size);
         }
-        Ok(match (event.op, from) {
-            (Op::Sendfile, Some(from)) => Deed::Sendfile {
+        Ok(match event.op {
+            Op::Sendfile => Deed::Sendfile {
                 from,
                 to,
                 size,
                 offset: from_offset,
             },
-            (Op::Splice, _) => Deed::Splice {
+            Op::Splice => Deed::Splice {
                 from,
                 to,
                 size: short,
@@ -174,7 +174,10 @@ fn state_deed(scribe: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Opti
     let operands = Operands(event);
     let (uid, gid) = operands.owner();
     Ok(Some(match event.op {
-        Op::Fstat | Op::Stat | Op::Lstat => Deed::Fstat { slot },
+        Op::Fstat | Op::Stat | Op::Lstat => match operands.sync() {
+            Some(sync) => Deed::StatxFile { slot, sync },
+            None => Deed::Fstat { slot },
+        },
         Op::Fstatfs => Deed::Fstatfs { slot },
         Op::Fsync => Deed::Fsync { slot },
         Op::Fdatasync => Deed::Fdatasync { slot },
@@ -233,7 +236,7 @@ fn range_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<De
             offset: operands.offset()?,
             size: operands.mapped()?,
             protection: operands.mode_bits(PROTECTION),
-            flags: operands.lenient_flags(MAP_KINDS),
+            flags: operands.lenient_flags(MAP_FLAGS),
         },
         _ => return Ok(None),
     }))

@@ -19,6 +19,15 @@ pub(super) const VALUE_BYTES: u64 = (1 << 16) + 1;
 /// The longest path that a buffer is given for (limits.h, `PATH_MAX`).
 const TARGET_BYTES: u64 = 4096;
 
+fn looked_at(at: Place, event: &Event) -> Deed {
+    let follow = event.op == Op::Stat;
+    match Operands(event).sync() {
+        Some(sync) => Deed::Statx { at, follow, sync },
+        None if follow => Deed::Stat { at },
+        None => Deed::Lstat { at },
+    }
+}
+
 impl Scribe<'_> {
     /// What an event does to a path; `None` if it is about an open file.
     pub(super) fn path_deed(&mut self, seat: Seat, event: &Event) -> Result<Option<Deed>, Reason> {
@@ -76,8 +85,7 @@ impl Scribe<'_> {
         let (uid, gid) = operands.owner();
         let times = operands.times();
         Ok(match event.op {
-            Op::Stat => Deed::Stat { at },
-            Op::Lstat => Deed::Lstat { at },
+            Op::Stat | Op::Lstat => looked_at(at, event),
             Op::Access => Deed::Access {
                 at,
                 mode: operands.flags(7)?,

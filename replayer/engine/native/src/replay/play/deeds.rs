@@ -80,7 +80,8 @@ impl<'a, K: Places> Player<'a, K> {
             | Deed::SetList { .. }
             | Deed::Removexattr { .. }
             | Deed::Listxattr { .. } => self.enact_attribute(chunk, cue),
-            Deed::Chdir { .. }
+            Deed::Statx { .. }
+            | Deed::Chdir { .. }
             | Deed::Statfs { .. }
             | Deed::Mkdir { .. }
             | Deed::Mknod { .. }

@@ -208,7 +208,7 @@ impl<'a, K: Places> Player<'a, K> {
                 to,
                 size,
                 offset,
-            } => self.sendfile(cue, Op::Sendfile, (*from, *offset), (*to, *size)),
+            } => self.send(cue, (*from, *offset), (*to, *size)),
             Deed::Map {
                 slot,
                 offset,
@@ -223,6 +223,13 @@ impl<'a, K: Places> Player<'a, K> {
                 self.map(cue, *slot, (*offset, *size), wish)
             }
             _ => Ok(()),
+        }
+    }
+
+    fn send(&mut self, cue: &Cue, from: Side, (to, size): (Option<Slot>, u64)) -> Played {
+        match from.0 {
+            Some(slot) => self.sendfile(cue, Op::Sendfile, (slot, from.1), (to, size)),
+            None => self.copy_range(cue, Op::Sendfile, (from, (to, None)), size),
         }
     }
 

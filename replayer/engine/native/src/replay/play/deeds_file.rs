@@ -6,7 +6,7 @@ use crate::program::Owner;
 use crate::replay::reel::{Cue, Deed, Recorded, Slot, Through};
 use crate::sys::controls::{Patience, Range, fcntl, flock, ioctl, is_asking, is_harmless, lock};
 use crate::sys::replayed::{
-    advise, chown_of, fstatfs, futimens, readahead, seek, sync_range, syncfs, utimens_of,
+    advise, chown_of, fstatfs, futimens, readahead, seek, statx_of, sync_range, syncfs, utimens_of,
 };
 use crate::sys::{Answer, Places};
 use std::os::fd::RawFd;
@@ -35,6 +35,9 @@ impl<K: Places> Player<'_, K> {
                 offset,
                 whence,
             } => self.seek(cue, *slot, *offset, *whence),
+            Deed::StatxFile { slot, sync } => {
+                self.on(cue, Op::Fstat, *slot, |_, f| statx_of(f, *sync))
+            }
             Deed::Fstatfs { slot } => self.on(cue, Op::Fstatfs, *slot, |_, f| fstatfs(f)),
             Deed::Fsync { slot } => self.on(cue, Op::Fsync, *slot, |k, f| k.fsync(f).map(|()| 0)),
             Deed::Fdatasync { slot } => {

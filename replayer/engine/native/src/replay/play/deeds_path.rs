@@ -45,6 +45,14 @@ impl<K: Places> Player<'_, K> {
 
     fn enact_marking(&mut self, cue: &Cue, deed: &Deed) -> Played {
         match deed {
+            Deed::Statx { at, follow, sync } => {
+                let (op, links) = if *follow {
+                    (Op::Stat, Links::Follow)
+                } else {
+                    (Op::Lstat, Links::Keep)
+                };
+                self.at(cue, op, *at, |k, at| k.statx_at(at, links, *sync))
+            }
             Deed::Chmod { at, mode } => self.at(cue, Op::Chmod, *at, |k, at| k.chmod_at(at, *mode)),
             Deed::Chown {
                 at,

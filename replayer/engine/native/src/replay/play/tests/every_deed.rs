@@ -66,8 +66,9 @@ fn transfers(at: Cast) -> Deeds {
         (Deed::CopyRange { from, to, size: 4096, from_offset: offset, to_offset: offset }, exactly(4096)),
         (Deed::CopyRange { from: None, to, size: 10, from_offset: None, to_offset: Some(4096) }, exactly(10)),
         (Deed::CopyRange { from, to: None, size: 10, from_offset: offset, to_offset: None }, exactly(10)),
-        (Deed::Sendfile { from: 1, to: None, size: 100, offset }, exactly(100)),
-        (Deed::Sendfile { from: 1, to, size: 100, offset }, exactly(100)),
+        (Deed::Sendfile { from, to: None, size: 100, offset }, exactly(100)),
+        (Deed::Sendfile { from, to, size: 100, offset }, exactly(100)),
+        (Deed::Sendfile { from: None, to, size: 100, offset: None }, exactly(100)),
         (Deed::Splice { from, to: None, size: 100, from_offset: offset, to_offset: None }, exactly(100)),
         (Deed::Splice { from: None, to, size: 100, from_offset: None, to_offset: offset }, exactly(100)),
         (Deed::Clone { from, to: 2 }, Recorded::Error(95)),
@@ -103,6 +104,9 @@ fn by_path(at: Cast, (node, target): (Place, TextId)) -> Deeds {
     let Cast { d, f, g, h, link, seen } = at;
     vec![
         (Deed::Stat { at: seen }, OK),
+        (Deed::Statx { at: seen, follow: true, sync: 0x2000 }, OK),
+        (Deed::Statx { at: seen, follow: false, sync: 0x4000 }, OK),
+        (Deed::StatxFile { slot: 1, sync: 0x2000 }, OK),
         (Deed::Access { at: seen, mode: 4, flags: 0 }, OK),
         (Deed::Access { at: f, mode: 0, flags: 0x100 }, OK),
         (Deed::Chdir { at: d }, OK),
