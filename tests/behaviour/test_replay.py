@@ -280,6 +280,46 @@ def test_names_like_those_of_other_users_are_refused_where_there_are_others(shel
         assert "-u 1 --loops 1" in hint
 
 
+LOCKED = """
+import fcntl, os
+os.chdir("root")
+one, two = (os.open("db", os.O_RDWR | os.O_CREAT) for _ in range(2))
+
+def in_a_child(wanted):
+    if os.fork() == 0:
+        file = os.open("db", os.O_RDWR)
+        try: fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError: os._exit(1)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == wanted
+
+fcntl.lockf(one, fcntl.LOCK_EX)
+fcntl.lockf(two, fcntl.LOCK_EX)
+in_a_child(1)
+fcntl.lockf(one, fcntl.LOCK_UN)
+in_a_child(0)
+fcntl.lockf(two, fcntl.LOCK_EX)
+in_a_child(1)
+os.close(os.open("db", os.O_RDWR))
+in_a_child(0)
+fcntl.lockf(two, fcntl.LOCK_EX)
+fcntl.lockf(two, fcntl.LOCK_SH)
+fcntl.lockf(one, fcntl.LOCK_EX)
+os.close(one)
+in_a_child(0)
+"""
+
+
+def test_descriptors_of_one_process_do_not_lock_each_other_out(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    words = ["capture", "-o", "trace", "--root", "root", "--", sys.executable, "-c", LOCKED]
+    assert shell.run(*words).code == 0
+    replay = ("replay", "trace", "--target", shell.target(), "--loops", "3", "--json")
+    found = results(shell.run(*replay, "--stop-timeout", "5s"))
+    assert found["matched"] == found["compared"] > 0
+    assert (found["performances"], found["omitted"]) == (3, [])
+
+
 CONTENDED = """
 import os
 os.chdir("root")

@@ -279,10 +279,21 @@ pub(crate) enum Deed {
         on: Subject,
         size: u64,
     },
+    /// What other descriptors of the process had locked goes with the deed: let go before it, not timed.
+    LetGo(Box<LetGo>),
     /// An event that cannot be made again (a device, a fifo, an unknown ioctl): counted by `reason`, no call.
     Omit {
         reason: &'static str,
     },
+}
+
+/// Locks of a range that end with a deed. No size: to the end of the file.
+#[derive(Clone, Debug)]
+pub(crate) struct LetGo {
+    pub(crate) slots: Box<[Slot]>,
+    pub(crate) offset: i64,
+    pub(crate) size: i64,
+    pub(crate) then: Deed,
 }
 
 /// What an attribute belongs to.

@@ -38,7 +38,7 @@ pub(crate) struct Needs {
 
 impl<'a> Chunker<'a> {
     pub(crate) fn new(recipe: &'a Recipe) -> Self {
-        let mut scribe = Scribe::new(&recipe.atlas, &recipe.table);
+        let mut scribe = Scribe::new(&recipe.atlas, &recipe.table, recipe.users);
         scribe.begin_special();
         let lanes = usize::from(recipe.lanes.count);
         Self {

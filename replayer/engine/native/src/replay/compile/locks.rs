@@ -1,18 +1,66 @@
-//! The locks of ranges that each file of the trace has: who is refused another one keeps them.
+//! The locks of ranges that the files of the trace have: who is refused another one keeps them, and who takes one in the place of
+//! its own process's lets that one go.
+//!
+//! Locks of a process (`F_SETLK`) are replayed as those of open descriptions, for all users are threads of one process. The two differ
+//! where a process has a file open twice. What its one descriptor has locked is no hindrance to the other one, and goes with an unlock
+//! through the other, and with the close of any. Which threads are of one process is in no trace; but a thread is of one only, and a
+//! lock that was given proves that all those are gone, or the same process's, that exclude it.
 
 use std::collections::HashMap;
 
-/// Ranges of one file at most (chosen); what is locked beyond is not kept.
+/// Ranges of one path's files at most (chosen); what is locked beyond is not kept.
 const MOST_RANGES: usize = 1024;
-/// `F_UNLCK`.
+/// `F_WRLCK` and `F_UNLCK`.
+const EXCLUSIVE: u32 = 1;
 pub(super) const UNLOCKED: u32 = 2;
 
 /// From its first byte to behind its last one.
-type Span = (i64, i64);
+pub(super) type Span = (i64, i64);
 
-/// Ranges by file, apart from each other, each with its kind (`F_RDLCK` or `F_WRLCK`).
+/// All bytes of a file.
+pub(super) const ALL: Span = (0, i64::MAX);
+
+/// Whose a lock is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The process of this thread.
+    ProcessOf(u32),
+    Description,
+}
+
+/// A lock that a call asks for, or that a file has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lock {
+    pub(super) file: u32,
+    pub(super) owner: Owner,
+    pub(super) span: Span,
+    pub(super) kind: u32,
+}
+
+impl Lock {
+    fn meets(&self, span: Span) -> bool {
+        self.span.0 < span.1 && span.0 < self.span.1
+    }
+
+    /// Whether two owners cannot have both.
+    fn excludes(&self, other: &Lock) -> bool {
+        let either = |kind| self.kind == kind || other.kind == kind;
+        self.meets(other.span) && either(EXCLUSIVE) && !either(UNLOCKED)
+    }
+
+    fn is_of_process(&self) -> bool {
+        self.owner != Owner::Description
+    }
+
+    /// Whether both are locks of the process of one thread.
+    fn is_beside(&self, other: &Lock) -> bool {
+        self.is_of_process() && self.owner == other.owner
+    }
+}
+
+/// Locks by the row of the path that their files were opened by; those of one file are apart from each other.
 #[derive(Debug, Default)]
-pub(super) struct Locks(HashMap<u32, Vec<(Span, u32)>>);
+pub(super) struct Locks(HashMap<u32, Vec<Lock>>);
 
 /// The bytes that a lock is for, if its offset counts from the begin of the file (fcntl(2): of no size goes on for ever).
 pub(super) fn span(whence: u32, offset: i64, size: i64) -> Option<Span> {
@@ -24,39 +72,30 @@ pub(super) fn span(whence: u32, offset: i64, size: i64) -> Option<Span> {
     (whence == 0 && span.0 >= 0).then_some(span)
 }
 
-fn meets(one: Span, other: Span) -> bool {
-    one.0 < other.1 && other.0 < one.1
-}
-
 impl Locks {
     /// A range is locked, or unlocked.
-    pub(super) fn set(&mut self, file: u32, span: Span, kind: u32) {
-        let ranges = self.0.entry(file).or_default();
-        let met: Vec<_> = ranges.extract_if(.., |held| meets(held.0, span)).collect();
-        for ((start, end), kind) in met {
-            let rest = [(start, span.0), (span.1, end)];
-            let rest = rest.into_iter().filter(|(start, end)| start < end);
-            ranges.extend(rest.map(|rest| (rest, kind)));
+    pub(super) fn set(&mut self, path: u32, lock: Lock) {
+        self.cut(path, lock.span, |held| held.file == lock.file);
+        if lock.kind == UNLOCKED {
+            return;
         }
-        if kind != UNLOCKED && ranges.len() < MOST_RANGES {
-            ranges.push((span, kind));
-        }
-        if ranges.is_empty() {
-            self.0.remove(&file);
+        let held = self.0.entry(path).or_default();
+        if held.len() < MOST_RANGES {
+            held.push(lock);
         }
     }
 
-    /// The kind of lock that a range has as a whole; unlocked where its parts differ.
-    pub(super) fn of(&self, file: u32, span: Span) -> u32 {
-        let ranges = self.0.get(&file).into_iter().flatten();
-        let mut met = ranges.filter(|held| meets(held.0, span)).peekable();
-        let kind = met.peek().map_or(UNLOCKED, |held| held.1);
+    /// The kind of lock that a range of a file has as a whole; unlocked where its parts differ.
+    pub(super) fn of(&self, path: u32, file: u32, span: Span) -> u32 {
+        let met = self.held(path).filter(|held| held.file == file);
+        let mut met = met.filter(|held| held.meets(span)).peekable();
+        let kind = met.peek().map_or(UNLOCKED, |held| held.kind);
         let mut covered = 0;
-        for ((start, end), other) in met {
-            if *other != kind {
+        for held in met {
+            if held.kind != kind {
                 return UNLOCKED;
             }
-            covered += end.min(&span.1) - start.max(&span.0);
+            covered += held.span.1.min(span.1) - held.span.0.max(span.0);
         }
         if covered == span.1 - span.0 {
             kind
@@ -65,9 +104,58 @@ impl Locks {
         }
     }
 
+    /// A lock was given or let go: the other files whose locks of this range went with that.
+    pub(super) fn gone_for(&mut self, path: u32, lock: Lock) -> Vec<u32> {
+        self.cut(path, lock.span, |held| {
+            let is_hindrance = held.is_of_process() && held.excludes(&lock);
+            let is_unlocked = lock.kind == UNLOCKED && held.is_beside(&lock);
+            held.file != lock.file && (is_hindrance || is_unlocked)
+        })
+    }
+
+    /// A thread closes a descriptor: the files on which its process had locks, and now has none.
+    pub(super) fn gone_by_close(&mut self, path: u32, thread: u32) -> Vec<u32> {
+        let owner = Owner::ProcessOf(thread);
+        self.cut(path, ALL, |held| held.owner == owner)
+    }
+
+    /// Whether a lock can only have been refused because another process has one through the same description.
+    pub(super) fn is_shared_hindrance(&self, path: u32, lock: Lock) -> bool {
+        let excluded = || self.held(path).filter(|held| held.excludes(&lock));
+        let is_other = |held: &Lock| held.is_of_process() && !held.is_beside(&lock);
+        lock.is_of_process()
+            && excluded().any(|held| held.file == lock.file && is_other(held))
+            && excluded().all(|held| held.file == lock.file)
+    }
+
     /// A file is closed.
-    pub(super) fn forget(&mut self, file: u32) {
-        self.0.remove(&file);
+    pub(super) fn forget(&mut self, path: u32, file: u32) {
+        self.cut(path, ALL, |held| held.file == file);
+    }
+
+    fn held(&self, path: u32) -> impl Iterator<Item = &Lock> {
+        self.0.get(&path).into_iter().flatten()
+    }
+
+    /// Take a range out of some locks; whose files they were, each once.
+    fn cut(&mut self, path: u32, span: Span, is_meant: impl Fn(&Lock) -> bool) -> Vec<u32> {
+        let Some(locks) = self.0.get_mut(&path) else {
+            return Vec::new();
+        };
+        let is_met = |held: &mut Lock| held.meets(span) && is_meant(held);
+        let met: Vec<_> = locks.extract_if(.., is_met).collect();
+        for held in &met {
+            let rest = [(held.span.0, span.0), (span.1, held.span.1)];
+            let rest = rest.into_iter().filter(|(start, end)| start < end);
+            locks.extend(rest.map(|span| Lock { span, ..*held }));
+        }
+        if locks.is_empty() {
+            self.0.remove(&path);
+        }
+        let mut files: Vec<_> = met.iter().map(|held| held.file).collect();
+        files.sort_unstable();
+        files.dedup();
+        files
     }
 }
 
@@ -75,22 +163,78 @@ impl Locks {
 mod tests {
     use super::*;
 
+    fn lock(file: u32, owner: Owner, span: Span, kind: u32) -> Lock {
+        Lock {
+            file,
+            owner,
+            span,
+            kind,
+        }
+    }
+
     #[test]
     fn a_range_has_the_lock_that_it_was_given_last() {
         let mut locks = Locks::default();
+        let set = |locks: &mut Locks, span, kind| {
+            locks.set(3, lock(7, Owner::Description, span, kind));
+        };
         let all = span(0, 0, 0).unwrap();
-        assert_eq!(locks.of(7, all), UNLOCKED);
-        locks.set(7, (10, 20), 0);
-        locks.set(7, (20, 30), 0);
-        assert_eq!([locks.of(7, (10, 30)), locks.of(7, (9, 30))], [0, UNLOCKED]);
-        locks.set(7, (15, 16), 1);
-        assert_eq!([locks.of(7, (15, 16)), locks.of(7, (16, 30))], [1, 0]);
-        assert_eq!(locks.of(7, (10, 20)), UNLOCKED);
-        locks.set(7, all, UNLOCKED);
-        assert_eq!(locks.of(7, (16, 30)), UNLOCKED);
-        locks.set(7, all, 1);
-        locks.forget(7);
-        assert_eq!(locks.of(7, all), UNLOCKED);
+        assert_eq!(locks.of(3, 7, all), UNLOCKED);
+        set(&mut locks, (10, 20), 0);
+        set(&mut locks, (20, 30), 0);
+        let parts = [locks.of(3, 7, (10, 30)), locks.of(3, 7, (9, 30))];
+        assert_eq!(parts, [0, UNLOCKED]);
+        set(&mut locks, (15, 16), 1);
+        let parts = [locks.of(3, 7, (15, 16)), locks.of(3, 7, (16, 30))];
+        assert_eq!(parts, [1, 0]);
+        assert_eq!(locks.of(3, 7, (10, 20)), UNLOCKED);
+        assert_eq!(locks.of(3, 8, (15, 16)), UNLOCKED);
+        set(&mut locks, all, UNLOCKED);
+        assert_eq!(locks.of(3, 7, (16, 30)), UNLOCKED);
+        set(&mut locks, all, 1);
+        locks.forget(3, 7);
+        assert_eq!(locks.of(3, 7, all), UNLOCKED);
+    }
+
+    #[test]
+    fn a_lock_that_is_given_ends_those_of_processes_that_exclude_it() {
+        let (one, other) = (Owner::ProcessOf(1), Owner::ProcessOf(2));
+        let mut locks = Locks::default();
+        locks.set(3, lock(7, one, (0, 10), 0));
+        locks.set(3, lock(8, other, (0, 10), 0));
+        locks.set(3, lock(9, Owner::Description, (4, 6), 0));
+        assert_eq!(locks.gone_for(3, lock(6, one, (4, 6), 0)), [0; 0]);
+        assert_eq!(locks.gone_for(3, lock(8, one, (4, 6), 1)), [7]);
+        assert_eq!(locks.of(3, 7, (0, 4)), 0);
+        assert_eq!(locks.of(3, 7, (4, 6)), UNLOCKED);
+        assert_eq!(locks.of(3, 9, (4, 6)), 0);
+        assert_eq!(locks.gone_for(4, lock(8, one, ALL, 1)), [0; 0]);
+    }
+
+    #[test]
+    fn unlocks_and_closes_end_the_locks_of_the_threads_own_process_only() {
+        let (one, other) = (Owner::ProcessOf(1), Owner::ProcessOf(2));
+        let mut locks = Locks::default();
+        locks.set(3, lock(7, one, (0, 10), 1));
+        locks.set(3, lock(8, other, (20, 30), 1));
+        assert_eq!(locks.gone_for(3, lock(9, other, (0, 5), UNLOCKED)), [0; 0]);
+        assert_eq!(locks.gone_for(3, lock(9, one, (0, 5), UNLOCKED)), [7]);
+        assert_eq!(locks.of(3, 7, (5, 10)), 1);
+        assert_eq!(locks.gone_by_close(3, 1), [7]);
+        assert_eq!(locks.of(3, 7, (5, 10)), UNLOCKED);
+        assert_eq!(locks.of(3, 8, (20, 30)), 1);
+    }
+
+    #[test]
+    fn one_description_of_two_processes_refuses_nothing_here() {
+        let (one, other) = (Owner::ProcessOf(1), Owner::ProcessOf(2));
+        let mut locks = Locks::default();
+        locks.set(3, lock(7, one, ALL, 1));
+        assert!(locks.is_shared_hindrance(3, lock(7, other, (0, 1), 0)));
+        assert!(!locks.is_shared_hindrance(3, lock(7, one, (0, 1), 0)));
+        assert!(!locks.is_shared_hindrance(3, lock(8, other, (0, 1), 0)));
+        locks.set(3, lock(9, Owner::Description, (0, 1), 1));
+        assert!(!locks.is_shared_hindrance(3, lock(7, other, (0, 1), 0)));
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod recorded;
 mod requests;
 mod scribe;
 mod scribe_file;
+mod scribe_lock;
 mod scribe_path;
 mod script;
 mod slots;
@@ -192,6 +193,8 @@ mod tests_flags;
 mod tests_links;
 #[cfg(test)]
 mod tests_lists;
+#[cfg(test)]
+mod tests_locks;
 #[cfg(test)]
 mod tests_nameless;
 #[cfg(test)]

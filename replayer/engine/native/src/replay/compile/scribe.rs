@@ -41,6 +41,8 @@ const BUFFER_BYTES: u64 = MOST_DATA.div_ceil(1024).next_multiple_of(4096);
 pub(crate) struct Scribe<'a> {
     pub(crate) atlas: &'a Atlas,
     pub(crate) table: &'a Table,
+    /// Users that share the trace's directories.
+    users: u32,
     pub(crate) slots: Slots,
     pub(super) locks: Locks,
     /// Files that were opened with `O_PATH`.
@@ -57,10 +59,11 @@ pub(crate) struct Scribe<'a> {
 }
 
 impl<'a> Scribe<'a> {
-    pub(crate) fn new(atlas: &'a Atlas, table: &'a Table) -> Self {
+    pub(crate) fn new(atlas: &'a Atlas, table: &'a Table, users: u32) -> Self {
         Self {
             atlas,
             table,
+            users,
             slots: Slots::default(),
             locks: Locks::default(),
             places: HashSet::new(),
@@ -170,17 +173,22 @@ impl<'a> Scribe<'a> {
 
     fn close(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
         let file = event.file.ok_or(NOT_OPEN)?;
+        let path = self.slots.path(file);
         if event.op == Op::CloseDup {
             let slot = self.slots.used(file, seat, &mut self.waits)?;
-            return Ok(Deed::CloseDuplicate { slot });
+            let deed = Deed::CloseDuplicate { slot };
+            return Ok(self.closing(seat, path, event.thread, deed));
         }
         let slot = self.slots.close(file, seat, &mut self.waits)?;
-        self.locks.forget(file);
+        if let Some(path) = path {
+            self.locks.forget(path, file);
+        }
         self.places.remove(&file);
-        Ok(match event.op {
+        let deed = match event.op {
             Op::CloseExit => Deed::CloseSilently { slot },
             _ => Deed::Close { slot },
-        })
+        };
+        Ok(self.closing(seat, path, event.thread, deed))
     }
 
     /// The slot of a file that an event uses.
@@ -207,6 +215,11 @@ impl<'a> Scribe<'a> {
     ) -> Result<Option<Slot>, Reason> {
         file.map(|file| self.slots.used(file, seat, &mut self.waits))
             .transpose()
+    }
+
+    /// Whether other users have the file at a path, too.
+    pub(super) fn is_for_all(&self, row: u32) -> bool {
+        self.users > 1 && self.atlas.own_end(row) == 0
     }
 
     fn number(&self, row: u32) -> Result<PathId, Reason> {

@@ -1,8 +1,8 @@
 //! Deeds on open files.
 
-use super::locks::{UNLOCKED, span};
 use super::operands::{Operands, SET_STATUS};
-use super::scribe::{BETWEEN_ROOTS, Scribe, UNKNOWN};
+use super::scribe::{BETWEEN_ROOTS, Scribe};
+use super::scribe_lock::lock_operation;
 use super::slots::{NOT_OPEN, Reason, Seat};
 use crate::replay::reel::{Deed, Slot, Subject};
 use replayer_trace::{Event, Op};
@@ -16,8 +16,6 @@ const STATUS_FLAGS: u64 = 0o2000 | 0o4000 | 0o40_000 | 0o1_000_000;
 const GET_DESCRIPTOR: u32 = 1;
 const SET_DESCRIPTOR: u32 = 2;
 const GET_STATUS: u32 = 3;
-/// `LOCK_NB`.
-const NOT_BLOCKING: u32 = 4;
 /// `PROT_READ` and `PROT_WRITE`: nothing is ever executed.
 const PROTECTION: u32 = 3;
 /// `MAP_SHARED` and `MAP_PRIVATE`, and whether the pages are read at once: `MAP_POPULATE`, and `MAP_NONBLOCK`, which forbids it again.
@@ -43,6 +41,9 @@ impl Scribe<'_> {
             return Ok(deed);
         }
         let slot = self.slot(seat, event.file)?;
+        if event.op == Op::Lock {
+            return self.record_lock(seat, slot, event);
+        }
         let finders = [data_deed, state_deed, range_deed, command_deed];
         for find in finders {
             if let Some(deed) = find(self, slot, event)? {
@@ -242,18 +243,13 @@ fn range_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<De
     }))
 }
 
-fn command_deed(
-    scribe: &mut Scribe<'_>,
-    slot: Slot,
-    event: &Event,
-) -> Result<Option<Deed>, Reason> {
+fn command_deed(_: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Option<Deed>, Reason> {
     let operands = Operands(event);
     Ok(Some(match event.op {
         Op::Flock => Deed::Flock {
             slot,
             operation: lock_operation(&operands)?,
         },
-        Op::Lock => record_lock(scribe, slot, event)?,
         Op::Fcntl => status_command(slot, event)?,
         Op::Ioctl => {
             let name = event.text.as_deref().unwrap_or_default();
@@ -266,44 +262,6 @@ fn command_deed(
         }
         _ => return Ok(None),
     }))
-}
-
-/// To share, to exclude or to unlock, with or without `LOCK_NB`; what was not given is not waited for.
-fn lock_operation(operands: &Operands<'_>) -> Result<u32, Reason> {
-    let operation = operands.command(0xF)?;
-    match operation & !NOT_BLOCKING {
-        1 | 2 | 8 if operands.0.result < 0 => Ok(operation | NOT_BLOCKING),
-        1 | 2 | 8 => Ok(operation),
-        _ => Err(UNKNOWN),
-    }
-}
-
-fn record_lock(scribe: &mut Scribe<'_>, slot: Slot, event: &Event) -> Result<Deed, Reason> {
-    let operands = Operands(event);
-    // F_SETLK, F_SETLKW, their 64-bit forms and those of open descriptions.
-    let wait = match operands.command(u32::MAX)? {
-        6 | 0xD | 0x25 => false,
-        7 | 0xE | 0x26 => true,
-        _ => return Err("lock that is only asked for"),
-    };
-    let whence = u32::try_from(event.entries.unwrap_or(0)).ok();
-    let whence = whence.filter(|whence| *whence <= 2).ok_or(UNKNOWN)?;
-    let kind = operands.mode_bits(3).min(UNLOCKED);
-    let (offset, size) = (event.offset.unwrap_or(0), event.size.unwrap_or(0));
-    let span = event.file.zip(span(whence, offset, size));
-    let before = span.map_or(UNLOCKED, |(file, span)| scribe.locks.of(file, span));
-    if let Some((file, span)) = span.filter(|_| event.result >= 0) {
-        scribe.locks.set(file, span, kind);
-    }
-    Ok(Deed::Lock {
-        slot,
-        wait: wait && event.result >= 0,
-        kind,
-        before,
-        offset,
-        size,
-        whence,
-    })
 }
 
 fn status_command(slot: Slot, event: &Event) -> Result<Deed, Reason> {

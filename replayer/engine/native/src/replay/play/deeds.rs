@@ -70,6 +70,11 @@ impl<'a, K: Places> Player<'a, K> {
                 self.omit(cue, reason);
                 Ok(())
             }
+            Deed::LetGo(first) => {
+                self.let_go(first);
+                let deed = first.then.clone();
+                self.enact(chunk, &Cue { deed, ..*cue })
+            }
             Deed::CopyRange { .. }
             | Deed::Clone { .. }
             | Deed::Splice { .. }

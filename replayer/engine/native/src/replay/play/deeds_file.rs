@@ -3,7 +3,7 @@
 use super::player::{Played, Player};
 use crate::ops::Op;
 use crate::program::Owner;
-use crate::replay::reel::{Cue, Deed, Recorded, Slot, Through};
+use crate::replay::reel::{Cue, Deed, LetGo, Recorded, Slot, Through};
 use crate::sys::controls::{Patience, Range, fcntl, flock, ioctl, is_asking, is_harmless, lock};
 use crate::sys::replayed::{
     advise, chown_of, fstatfs, futimens, readahead, seek, statx_of, sync_range, syncfs, utimens_of,
@@ -166,6 +166,22 @@ impl<K: Places> Player<'_, K> {
                 })
             }
             _ => Ok(()),
+        }
+    }
+
+    /// End locks that other descriptors of the process have.
+    pub(super) fn let_go(&self, locks: &LetGo) {
+        let range = Range {
+            kind: libc::F_UNLCK.cast_unsigned(),
+            whence: 0,
+            offset: locks.offset,
+            size: locks.size,
+        };
+        for slot in locks.slots.iter().filter(|_| K::REAL) {
+            if let Some(held) = self.stage.slots.hold(*slot) {
+                // No call of the program, and where nothing is locked nothing is let go.
+                let _let_go = lock(held.file, range, Patience::Try);
+            }
         }
     }
 

@@ -16,6 +16,7 @@ use std::sync::Arc;
 mod bounds;
 mod every_deed;
 mod lanes;
+mod locks;
 mod one_lane;
 mod refused;
 mod safety;

@@ -1,0 +1,128 @@
+//! Deeds that take and let go locks, and what other descriptors of the process lose by them.
+
+use super::locks::{ALL, Lock, Owner, Span, UNLOCKED, span};
+use super::operands::{AGAIN, Operands};
+use super::scribe::{Scribe, UNKNOWN};
+use super::slots::{NOT_OPEN, Reason, Seat};
+use crate::replay::reel::{Deed, LetGo, Slot};
+use replayer_trace::Event;
+
+/// `LOCK_NB`.
+const NOT_BLOCKING: u32 = 4;
+/// `EACCES` and `EDEADLK`, as results.
+const ACCESS: i64 = -13;
+const DEADLOCK: i64 = -35;
+/// Locks of descriptions know no deadlock (fcntl(2)).
+const IN_A_RING: Reason = "lock that was refused because of a deadlock";
+/// Nothing refuses it to the description that the replay has of theirs.
+const SAME_DESCRIPTION: Reason = "lock that another process had through the same description";
+
+/// To share, to exclude or to unlock, with or without `LOCK_NB`; what was not given is not waited for.
+pub(super) fn lock_operation(operands: &Operands<'_>) -> Result<u32, Reason> {
+    let operation = operands.command(0xF)?;
+    match operation & !NOT_BLOCKING {
+        1 | 2 | 8 if operands.0.result < 0 => Ok(operation | NOT_BLOCKING),
+        1 | 2 | 8 => Ok(operation),
+        _ => Err(UNKNOWN),
+    }
+}
+
+/// Whether a command of fcntl waits for its lock, and whose that is.
+fn command(event: &Event) -> Result<(bool, Owner), Reason> {
+    let process = Owner::ProcessOf(event.thread);
+    match Operands(event).command(u32::MAX)? {
+        // F_SETLK, F_SETLKW, their 64-bit forms and those of open descriptions.
+        6 | 0xD => Ok((false, process)),
+        7 | 0xE => Ok((true, process)),
+        0x25 => Ok((false, Owner::Description)),
+        0x26 => Ok((true, Owner::Description)),
+        _ => Err("lock that is only asked for"),
+    }
+}
+
+impl Scribe<'_> {
+    pub(super) fn record_lock(
+        &mut self,
+        seat: Seat,
+        slot: Slot,
+        event: &Event,
+    ) -> Result<Deed, Reason> {
+        let (wait, owner) = command(event)?;
+        if event.result == DEADLOCK {
+            return Err(IN_A_RING);
+        }
+        let whence = u32::try_from(event.entries.unwrap_or(0)).ok();
+        let whence = whence.filter(|whence| *whence <= 2).ok_or(UNKNOWN)?;
+        let kind = Operands(event).mode_bits(3).min(UNLOCKED);
+        let (offset, size) = (event.offset.unwrap_or(0), event.size.unwrap_or(0));
+        let file = event.file.ok_or(NOT_OPEN)?;
+        let path = self.slots.path(file).ok_or(NOT_OPEN)?;
+        // The order of the trace has it free by then: only another user may still have it. A replay never waits for itself.
+        let wait = wait && event.result >= 0 && self.is_for_all(path);
+        let deed = |before| Deed::Lock {
+            slot,
+            wait,
+            kind,
+            before,
+            offset,
+            size,
+            whence,
+        };
+        let Some(span) = span(whence, offset, size) else {
+            return Ok(deed(UNLOCKED));
+        };
+        let lock = Lock {
+            file,
+            owner,
+            span,
+            kind,
+        };
+        let is_refused = matches!(event.result, AGAIN | ACCESS);
+        if is_refused && self.locks.is_shared_hindrance(path, lock) {
+            return Err(SAME_DESCRIPTION);
+        }
+        let deed = deed(self.locks.of(path, file, span));
+        if event.result < 0 {
+            return Ok(deed);
+        }
+        let gone = self.locks.gone_for(path, lock);
+        self.locks.set(path, lock);
+        Ok(self.letting_go(seat, &gone, span, deed))
+    }
+
+    /// What closing a descriptor of a file is: all locks that the process had on the file end with it.
+    pub(super) fn closing(
+        &mut self,
+        seat: Seat,
+        path: Option<u32>,
+        thread: u32,
+        deed: Deed,
+    ) -> Deed {
+        let Some(path) = path else {
+            return deed;
+        };
+        let gone = self.locks.gone_by_close(path, thread);
+        self.letting_go(seat, &gone, ALL, deed)
+    }
+
+    /// A deed before which other files' locks of a range are let go.
+    fn letting_go(&mut self, seat: Seat, files: &[u32], span: Span, then: Deed) -> Deed {
+        let slots = files
+            .iter()
+            .map(|file| self.slots.used(*file, seat, &mut self.waits));
+        let slots: Box<[Slot]> = slots.filter_map(Result::ok).collect();
+        if slots.is_empty() {
+            return then;
+        }
+        let size = match span.1 {
+            i64::MAX => 0,
+            end => end - span.0,
+        };
+        Deed::LetGo(Box::new(LetGo {
+            slots,
+            offset: span.0,
+            size,
+            then,
+        }))
+    }
+}
