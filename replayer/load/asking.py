@@ -9,7 +9,7 @@ from typing import TypeVar
 from replayer.errors import ReplayerError
 from replayer.keeper import give_up_on
 from replayer.load.interruption import Interruption, Level
-from replayer.load.targets import explain
+from replayer.load.targets import MountError, explain
 
 __all__ = ["ANSWER_S", "ask"]
 
@@ -52,6 +52,8 @@ def ask(path: Path, call: Callable[[], R], interruption: Interruption | None = N
     if isinstance(error, ValueError):
         message = f"{path}: {error}"
         raise ReplayerError(message, hint="only folders that a run made are used") from error
+    if isinstance(error, RuntimeError):  # this machine cannot confine users at all
+        raise MountError(f"{path}: {error}") from error
     raise error
 
 

@@ -311,6 +311,8 @@ class Ground:
         except ValueError as error:
             message = f"{path}: {error}"
             raise ReplayerError(message, hint="only folders that a run made are used") from error
+        except RuntimeError as error:  # this machine cannot confine users at all
+            raise MountError(f"{path}: {error}") from error
 
     def _work(self, doing: str, start: Callable[[], Work[R]], say: Explain = explain) -> R:
         """Start a task, wait for it while others run, and return what it found."""

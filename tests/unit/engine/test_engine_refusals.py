@@ -1,4 +1,4 @@
-"""Users whose run folder lets nobody in: their work fails, and goes on when it does again."""
+"""Users whose run folder lets nobody in: their work fails, until somebody lets them in again."""
 
 import json
 import subprocess

@@ -158,7 +158,7 @@ def test_time_of_verifying_is_not_in_that_of_looking(
     steps = [
         drafts.name(0, "big"),
         drafts.call("open", path=0, flags=0o101, mode=0o644),
-        drafts.call("write", file=0, total=drafts.const(8 << 20), block=size),
+        drafts.call("write", file=0, total=drafts.const(8 << 20), block=drafts.const(1 << 19)),
         drafts.call("close", file=0),
         looking(look * 8),
     ]

@@ -183,7 +183,7 @@ def test_calls_at_a_place_are_split_too(call: Callable[..., int]) -> None:
 )
 def test_a_call_that_did_not_go_well_raises_its_errno(outcome: str, number: int) -> None:
     class Answers(Commands):
-        def ask(self, user: int, command: bytes) -> Any:  # type: ignore[override]  # noqa: ANN401
+        def ask(self, user: int, command: bytes) -> Any:  # noqa: ANN401
             super().ask(user, command)
             return SimpleNamespace(outcome=outcome, value=0)
 
