@@ -120,11 +120,8 @@ fn vector_2<'a>(call: &Scanned<'a>, placed: Op, at_position: Op) -> Option<Kind<
 
 /// They stand last: behind the offset, or behind its two halves where the call is not decoded (`-e raw=`).
 fn vector_flags(call: &Scanned<'_>) -> i64 {
-    let behind_halves = call.args.get(5);
-    lenient_flags(match behind_halves {
-        b"" => call.args.get(4),
-        _ => behind_halves,
-    })
+    let mut ends = [5, 4].into_iter().map(|at| call.args.get(at));
+    lenient_flags(ends.find(|text| !text.is_empty()).unwrap_or_default())
 }
 
 /// The sum of `iov_len=…`; strace may leave some out behind `...`.
