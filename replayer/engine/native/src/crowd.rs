@@ -263,13 +263,12 @@ impl Crowd {
 
     /// Since when everybody has done all that there was to do in the open segment; `None` while somebody has not, or might do more.
     pub(crate) fn rested_ns(&self) -> Option<u64> {
-        let inner = hold(&self.inner);
-        inner.rested_ns.filter(|_| !inner.interactive)
+        hold(&self.inner).rested_ns()
     }
 
     fn tell_rested(&self, inner: &Inner) {
-        let rested_ns = inner.rested_ns.filter(|_| !inner.interactive);
-        self.rested.store(rested_ns.unwrap_or(0), Ordering::SeqCst);
+        let ns = inner.rested_ns().unwrap_or(0);
+        self.rested.store(ns, Ordering::SeqCst);
     }
 
     /// The same as it was told last, without waiting for anybody.
@@ -279,12 +278,8 @@ impl Crowd {
 
     /// Everybody's pulse.
     pub(crate) fn pulses(&self) -> Vec<Arc<Pulse>> {
-        let inner = hold(&self.inner);
-        inner
-            .members
-            .values()
-            .map(|member| Arc::clone(&member.pulse))
-            .collect()
+        let pulse = |member: &Member| Arc::clone(&member.pulse);
+        hold(&self.inner).members.values().map(pulse).collect()
     }
 
     /// The pulses of everybody's threads.
@@ -376,6 +371,10 @@ fn deadline(patience: Duration) -> u64 {
 }
 
 impl Inner {
+    fn rested_ns(&self) -> Option<u64> {
+        self.rested_ns.filter(|_| !self.interactive)
+    }
+
     fn busy_members(&self) -> impl Iterator<Item = &Member> {
         self.members
             .values()

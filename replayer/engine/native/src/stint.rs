@@ -80,7 +80,7 @@ fn intent_of<'a>(core: &Core, pulse: &Pulse, segment: &'a Segment, begin_ns: u64
         begin_ns,
     };
     match (Pacer::new(&program.pace, paced), &segment.dealer) {
-        (Some(pacer), _) => Intent::Own(pacer),
+        (Some(own), _) => Intent::Own(own),
         (None, Some(dealer)) => Intent::Shared(dealer, Seat::new(pulse.user, current())),
         (None, None) => Intent::None,
     }

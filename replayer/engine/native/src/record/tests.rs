@@ -250,7 +250,9 @@ fn what_is_handed_over_while_the_warm_up_is_written_is_left_out() {
     // Asked between what is merged and what is written.
     config.users = Box::new(move || {
         let journal = hold(&late).take();
-        journal.into_iter().for_each(|mut journal| journal.flush());
+        if let Some(mut journal) = journal {
+            journal.flush();
+        }
         1
     });
     let recorder = Recorder::start(config).unwrap();
@@ -285,7 +287,7 @@ fn no_interval_ends_after_everybody_had_no_more_to_do() {
     recorder.shard(0).flush(&[stat(5)]);
     let rested_ns = clock::now_ns();
     rested.store(rested_ns, Ordering::SeqCst);
-    std::thread::sleep(Duration::from_millis(100));
+    std::thread::park_timeout(Duration::from_millis(100));
     recorder.end_segment(Some(rested_ns));
     recorder.close();
     let intervals = recorder.drain_intervals();

@@ -385,7 +385,7 @@ fn what_was_open_before_is_seen_while_opening_it_hangs() {
         let seen = || pulse.doing().is_some_and(|doing| doing.op_name() == "open");
         let deadline_ns = now_ns() + 5_000_000_000;
         while !seen() && now_ns() < deadline_ns {
-            std::thread::sleep(Duration::from_millis(1));
+            std::thread::park_timeout(Duration::from_millis(1));
         }
         let was_seen = seen();
         let _writer = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
