@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.verdict.test_judgement import judged, pages
+from tests.unit.verdict.judged import judged, pages
 
 
 @pytest.mark.parametrize(("cut", "reasons"), [(1, 0), (2, 1)])
