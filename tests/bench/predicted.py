@@ -123,7 +123,7 @@ def _pairs() -> Mapping[str, Pair]:
         "tar": Pair("tar", programs.tar, "kernel-untar", _only("untar", *_tree("linux"))),
         "cp": Pair("cp", programs.cp, "wordpress-deploy", _deployer("cp")),
         "rsync": Pair("rsync", programs.rsync, "wordpress-deploy", _deployer(_rsync_transaction())),
-        "rm": Pair("rm", programs.rm, "rm-rf", _only("remove", *_tree("tree"))),
+        "rm": Pair("rm", programs.rm, "rm-rf", _only("remove", *_tree("tree", 100))),
         "copy": Pair(
             "cp", programs.copy, "docroot-copy", _only("copy", *_tree("docroot"), "iterations=1")
         ),
@@ -140,8 +140,8 @@ def _only(transaction: str, *settings: str) -> tuple[str, ...]:
     return tuple(f"--set={text}" for text in (f"mix={{{transaction}: 1}}", *settings))
 
 
-def _tree(dataset: str) -> tuple[str, str]:
-    return f"{dataset}.manifest=wordpress-6.1.9", f"{dataset}.part={programs.PART}%"
+def _tree(dataset: str, part: int = programs.PART) -> tuple[str, str]:
+    return f"{dataset}.manifest=wordpress-6.1.9", f"{dataset}.part={part}%"
 
 
 def _deployer(transaction: str) -> tuple[str, ...]:

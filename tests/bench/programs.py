@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import replayer
-from replayer.scenario.manifests import Entry, load_manifest, part_of
+from replayer.scenario.manifests import load_manifest, part_of
 from tests.bench.arena import SHARED_MEMORY
 from tests.bench.wire import Wire, asked_on, asked_since
 
@@ -134,8 +134,8 @@ def rsync(place: Path) -> Measured:
 
 
 def rm(place: Path) -> Measured:
-    """Remove."""
-    _lay_out(place / "tree")
+    """Remove a whole document root: a part of it is gone before a program has well begun."""
+    _lay_out(place / "tree", part=100)
     return _timed(["rm", "-rf", str(place / "tree")], place)
 
 
@@ -179,15 +179,11 @@ def _start(program: str) -> float:
     return time.monotonic() - begin
 
 
-def _lay_out(top: Path) -> None:
-    """Make the document root that the scenarios know, with random content."""
+def _lay_out(top: Path, part: int = PART) -> None:
+    """Make so many per cent of the document root that the scenarios know, with random content."""
     top.mkdir()
-    for entry in _entries():
+    for entry in part_of(load_manifest(DOCROOT), part):
         if entry.type == "d":
             (top / entry.path).mkdir(parents=True)
         else:
             (top / entry.path).write_bytes(POOL[: entry.size])
-
-
-def _entries() -> tuple[Entry, ...]:
-    return part_of(load_manifest(DOCROOT), PART)
