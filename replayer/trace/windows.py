@@ -51,6 +51,9 @@ def _parse_window(line: str, place: str) -> Window:
         message = f"{place}: not a request: {line[:80]!r}"
         raise TraceError(message, hint=HINT) from None
     if not (0 <= start_ns <= end_ns <= LARGEST_NS) or not label:
-        message = f"{place}: a request must end after it begins and have a label, got {line[:80]!r}"
+        message = (
+            f"{place}: a request must not end before it begins, and must have a label,"
+            f" got {line[:80]!r}"
+        )
         raise TraceError(message, hint=HINT)
     return Window(start_ns, end_ns, label)

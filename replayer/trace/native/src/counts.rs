@@ -25,6 +25,13 @@ impl ByName {
         }
     }
 
+    /// Add what was counted elsewhere, if it is anything.
+    pub(crate) fn add_all(&mut self, name: &str, count: usize) {
+        for _ in 0..count {
+            self.add(name);
+        }
+    }
+
     pub(crate) fn total(&self) -> u64 {
         self.0.values().sum()
     }

@@ -5,7 +5,7 @@ use crate::events::FAILED;
 use crate::formats::{Clock, Format};
 use crate::order::Reason;
 use crate::readme;
-use crate::requests::{GUESSED, label_name};
+use crate::requests::{PIECES_GUESSED, WINDOWS_WITHOUT, label_name};
 use crate::scope::Scope;
 use crate::stretch::Costs;
 use crate::tables;
@@ -128,10 +128,13 @@ fn write_tables(
     let by_reason = std::mem::take(&mut tracker.edges.by_reason);
     let edges = tracker.edges.finish()?;
     let without_events = tracker.requests.without_events;
-    let requests = tracker.requests.into_done();
-    for _ in requests.iter().filter(|request| request.is_guess) {
-        tracker.counts.blind.add(GUESSED);
-    }
+    let (requests, windows_without) = tracker.requests.into_done();
+    let guessed = requests.iter().filter(|request| request.is_guess).count();
+    tracker.counts.blind.add_all(PIECES_GUESSED, guessed);
+    tracker
+        .counts
+        .blind
+        .add_all(WINDOWS_WITHOUT, windows_without);
     tables::requests::write(directory, &requests, first_ns)?;
     let tree = tables::tree::write(directory, &tracker.tree, &mut tracker.scope.paths, needed)?;
     let labels = tables::paths::write(directory, &tracker.scope.paths, &tracker.usage)?;

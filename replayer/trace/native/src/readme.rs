@@ -117,7 +117,7 @@ fn trust(text: &mut String, document: &Value) {
             line(
                 text,
                 &format!(
-                    "- Blind spots, which a log of calls cannot show: {}.",
+                    "- Blind spots, which the log (or the table of requests) does not show: {}.",
                     spots.join(", ")
                 ),
             );

@@ -91,6 +91,43 @@ fn requests_that_are_served_at_once_keep_their_workers_and_are_told_as_a_guess()
 }
 
 #[test]
+fn a_worker_that_takes_its_connection_before_its_request_begins_gets_that_request() {
+    let log = "\
+7 100.010000 access(\"/r/a1\", F_OK) = 0
+8 100.049500 accept(3, NULL, NULL) = 5
+8 100.052000 access(\"/r/b1\", F_OK) = 0
+8 100.058000 access(\"/r/b2\", F_OK) = 0
+7 100.070000 access(\"/r/a2\", F_OK) = 0
+"
+    .replace(" 100.", " 1795222977.");
+    let mut asked = asked(log);
+    let window = |from: i64, to: i64, label: &str| Window {
+        start_ns: 1_795_222_977_000_000_000 + from * 1_000_000,
+        end_ns: 1_795_222_977_000_000_000 + to * 1_000_000,
+        label: label.to_owned(),
+    };
+    asked.request.windows = vec![
+        window(0, 100, "a"),
+        window(50, 60, "b"),
+        window(80, 80, "c"),
+    ];
+    let trace = asked.import();
+    let pieces = trace.trace.requests().unwrap();
+    let short: Vec<_> = pieces
+        .iter()
+        .map(|piece| (piece.label.as_str(), piece.first_event, piece.last_event))
+        .collect();
+    assert_eq!(short, [("a", 0, 3), ("b", 1, 2)]);
+    assert_eq!(
+        trace.document["blind_spots"],
+        serde_json::json!({
+            "pieces of requests in a window that is a guess": 1,
+            "requests of the table without events": 1,
+        })
+    );
+}
+
+#[test]
 fn a_connection_that_was_awaited_before_the_log_is_taken_when_the_call_returns() {
     let trace = asked(
         "7 1795222977.100 <... accept resumed>{sa_family=AF_UNIX}, [112 => 2]) = 5<socket:[3]> <30.000000>\n\
