@@ -72,7 +72,7 @@ const MOST_ENDED: usize = 1 << 16;
 /// Where a log does not say (chosen: what login shells and services have).
 const USUAL_UMASK: i64 = 0o022;
 
-/// What a close became when it was entered.
+/// What a close or an unlock became when it was entered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Early {
     /// The event of this row.
@@ -95,7 +95,7 @@ pub(crate) struct Task {
     /// Calls of the whole log that had ended when its last event did, or when it was spawned.
     pub(crate) calls_then: u64,
     pub(crate) last_call: Option<LastCall>,
-    /// A close that was told when it was entered, and its event's row if it became one.
+    /// What the call that it has entered became, if that lets something go: its return makes no event of its own.
     pub(crate) early: Option<Early>,
     /// A clone that has not returned yet.
     pub(crate) spawning: Option<Shares>,
@@ -163,6 +163,11 @@ impl Tasks {
         if !self.living.has(number) {
             self.meet(number);
         }
+        self.living.get_mut(number)
+    }
+
+    /// The task of a number, if it lives and was seen.
+    pub(crate) fn get_known_mut(&mut self, number: u64) -> Option<&mut Task> {
         self.living.get_mut(number)
     }
 

@@ -26,7 +26,8 @@ impl Tracker {
 
     /// The call that a task had entered is not told of any more. What it let go stays free.
     pub(crate) fn forget_entered(&mut self, task: u64) {
-        if let Some(task) = self.tasks.get_mut(task) {
+        // One that was not met yet would begin without what its parent has.
+        if let Some(task) = self.tasks.get_known_mut(task) {
             task.early = None;
         }
     }
@@ -37,7 +38,7 @@ impl Tracker {
         if let Some(start) = call.start_ns {
             self.first_ns.get_or_insert(start);
         }
-        self.forget_entered(call.task);
+        self.forget_entered(call.task); // or it would be the return of the one before
         let fate = self.dispatch(call)?;
         // Descriptors from before the log may have been introduced first: its own event is the last one.
         let row = self.events.next_row().saturating_sub(1);

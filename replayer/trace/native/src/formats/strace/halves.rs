@@ -85,14 +85,14 @@ impl Half {
 }
 
 impl Halves {
-    /// Keep the half of a task. False where another one was never resumed.
+    /// Keep the half of a task, in the place of another one.
     pub(crate) fn begin(
         &mut self,
         task: u64,
         (name, head): (&[u8], &[u8]),
         start_ns: Option<i64>,
         calls: u64,
-    ) -> bool {
+    ) {
         let kept = head.get(..LONGEST_HALF_BYTES).unwrap_or(head);
         let mut half = self.spare.pop().unwrap_or_default();
         half.name.clear();
@@ -103,9 +103,8 @@ impl Halves {
         half.calls = calls;
         half.turn = may_show(name).then_some(self.turns);
         self.turns += 1;
-        let is_first = self.remove(task).is_none();
+        self.remove(task);
         self.put_back(task, half);
-        is_first
     }
 
     fn remove(&mut self, task: u64) -> Option<Half> {
@@ -116,9 +115,10 @@ impl Halves {
         Some(half)
     }
 
-    /// The half of a task's call of this name.
+    /// The half of a task's call, if it is one of this name.
     pub(crate) fn take(&mut self, task: u64, name: &[u8]) -> Option<Half> {
-        self.remove(task).filter(|half| half.name == name)
+        let is_of_it = self.of.get(&task).is_some_and(|half| half.name == name);
+        is_of_it.then(|| self.remove(task))?
     }
 
     /// The call has not returned after all.

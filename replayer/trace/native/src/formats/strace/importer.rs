@@ -164,7 +164,10 @@ impl Importer {
             let whole = [&cut.text, line.whole].concat();
             let mut scanned = Scanned::default();
             let understood = match scan(&whole, &mut scanned) {
-                Shape::Call => self.call(tracker, &scanned, cut.at, None)?,
+                Shape::Call => {
+                    self.forget_half(tracker, cut.at.task);
+                    self.call(tracker, &scanned, cut.at, None)?
+                }
                 Shape::Unfinished { name, head } => {
                     self.begin(tracker, name, head, cut.at)?;
                     true
@@ -190,6 +193,7 @@ impl Importer {
         head: &[u8],
         at: Moment,
     ) -> Result<(), TraceError> {
+        self.forget_half(tracker, at.task);
         if matches!(
             name,
             b"close"
@@ -207,9 +211,7 @@ impl Importer {
             self.enter(tracker, name, head, at)?;
         }
         let calls = tracker.counts.calls;
-        if !self.halves.begin(at.task, (name, head), at.time_ns, calls) {
-            tracker.counts.halves.add("never resumed");
-        }
+        self.halves.begin(at.task, (name, head), at.time_ns, calls);
         Ok(())
     }
 
@@ -248,6 +250,7 @@ impl Importer {
         at: Moment,
     ) -> Result<bool, TraceError> {
         let Some(mut half) = self.halves.take(at.task, name) else {
+            self.forget_half(tracker, at.task);
             return self.orphan(tracker, name, rest, at);
         };
         let cause = self.waiting.cause();
