@@ -8,18 +8,8 @@
 
 mod common;
 
-use common::{Imported, asked, waits};
+use common::{Imported, imported, waits};
 use proptest::prelude::*;
-
-/// An import of files by the numbers of their tasks.
-fn imported(files: &[(u32, &str)]) -> Imported {
-    let mut asked = asked("");
-    let files = files
-        .iter()
-        .map(|(task, text)| asked.file(&format!("log.{task}"), text));
-    asked.request.files = files.collect();
-    asked.import()
-}
 
 fn edges(trace: &Imported, reason: &str) -> u64 {
     let counts = trace.document.pointer("/counts/edges_by_reason").unwrap();
@@ -251,36 +241,6 @@ fn steps_go_on_from_what_a_task_waited_for() {
     let trace = stamped("     ", &[(10, parent), (11, child)]);
     let starts: Vec<i64> = trace.events.iter().map(|event| event.start_ns).collect();
     assert_eq!(starts, [500_000_000, 2_500_030_000]);
-}
-
-#[test]
-fn files_that_begin_after_midnight_come_behind_those_of_the_day_before() {
-    let parent = "23:59:50.000000 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3\n\
-                  23:59:58.000000 vfork() = 11\n\
-                  00:00:05.000000 vfork() = 12\n\
-                  00:00:09.000000 close(3) = 0\n";
-    let [one, other] = ["00:00:03", "00:00:06"]
-        .map(|time| format!("{time}.000000 read(3, \"x\", 10) = 1\n{time}.100000 close(3) = 0\n"));
-    let trace = imported(&[(11, &one), (12, &other), (10, parent)]);
-    let lines = [
-        "open r/a #0 = 0",
-        "read #0 = 1",
-        "close_dup #0 = 0",
-        "read #0 = 1",
-    ];
-    assert_eq!(trace.lines()[..4], lines);
-    assert_eq!(trace.count("/counts/span_ns"), 19_000_000_000);
-}
-
-#[test]
-fn a_task_that_is_made_late_on_a_day_is_not_of_the_day_before() {
-    let parent = "00:01:40.000000 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3\n\
-                  13:53:20.000000 vfork() = 11\n\
-                  13:53:22.000000 close(3) = 0\n";
-    let child = "13:53:21.000000 read(3, \"x\", 10) = 1\n";
-    let trace = imported(&[(10, parent), (11, child)]);
-    let lines = ["open r/a #0 = 0", "read #0 = 1", "close_dup #0 = 0"];
-    assert_eq!(trace.lines(), lines);
 }
 
 #[test]

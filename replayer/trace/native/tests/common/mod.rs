@@ -52,6 +52,17 @@ pub(crate) fn asked(text: impl AsRef<[u8]>) -> Asked {
     Asked { request, folder }
 }
 
+/// An import of files by the numbers of their tasks.
+#[allow(dead_code, reason = "not every test binary uses it")]
+pub(crate) fn imported(files: &[(u32, &str)]) -> Imported {
+    let mut asked = asked("");
+    let files = files
+        .iter()
+        .map(|(task, text)| asked.file(&format!("log.{task}"), text));
+    asked.request.files = files.collect();
+    asked.import()
+}
+
 #[allow(dead_code, reason = "not every test binary uses all of it")]
 impl Asked {
     pub(crate) fn root(mut self, root: &str) -> Self {

@@ -36,11 +36,11 @@ impl Reading {
         late_ns
     }
 
-    /// All that was read is a day later: the first stamp was behind a midnight that other files tell of.
-    pub(crate) fn begin_next_day(&mut self) {
-        self.day_ns = self.day_ns.saturating_add(DAY_NS);
-        self.last_ns = self.last_ns.saturating_add(DAY_NS);
-        self.before_ns = self.before_ns.saturating_add(DAY_NS);
+    /// All that was read is later by some days: the first stamp was behind midnights that other files tell of.
+    pub(crate) fn begin_later(&mut self, late_ns: i64) {
+        self.day_ns = self.day_ns.saturating_add(late_ns);
+        self.last_ns = self.last_ns.saturating_add(late_ns);
+        self.before_ns = self.before_ns.saturating_add(late_ns);
     }
 
     /// The time of a stamp, on the log's clock.

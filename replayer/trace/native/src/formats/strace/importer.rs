@@ -380,12 +380,9 @@ impl Importer {
             tracker.counts.lines += source.passed_over;
             tracker.counts.notices += source.passed_over;
         }
-        for _ in 0..streams.unordered {
-            tracker
-                .counts
-                .blind
-                .add("tasks in an order that is a guess");
-        }
+        let blind = &mut tracker.counts.blind;
+        blind.add_all("tasks in an order that is a guess", streams.unordered);
+        blind.add_all("files of a task whose day is a guess", streams.days_guessed);
         let mut clock = first.map(|source| source.reading.clock).unwrap_or_default();
         clock.durations = self.durations;
         tracker.counts.time_went_back = streams

@@ -2,12 +2,13 @@
 
 use crate::bytes::{find, from, skip_blanks, take_digits};
 use crate::error::TraceError;
-use crate::formats::strace::prefix::take_prefix;
+use crate::formats::strace::prefix::{Stamp, take_prefix};
 use crate::formats::strace::scan::number_of_strace;
 use crate::formats::{PROGRESS_LINES, Progress};
 use crate::input::Input;
 use crate::lines::Line;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Whether a call makes a task.
@@ -19,12 +20,23 @@ pub(crate) fn makes_task(text: &[u8]) -> bool {
 }
 
 /// The task that a call made.
-fn made(text: &[u8]) -> Option<u64> {
+pub(crate) fn made(text: &[u8]) -> Option<u64> {
+    made_as(text).map(|made| made.task)
+}
+
+/// A number of a process: as strace counts, and as the call has it, which may be made in a namespace of processes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Number {
+    task: u64,
+    told: u64,
+}
+
+fn made_as(text: &[u8]) -> Option<Number> {
     makes_task(text).then(|| result_of(text))?
 }
 
-/// The task that a call waited for, and that has ended.
-fn awaited(text: &[u8]) -> Option<u64> {
+/// The task that a call waited for, and that has ended. wait4 tells it only as the call has it.
+fn awaited(text: &[u8]) -> Option<Number> {
     match name_of(text) {
         b"wait4" | b"waitpid" => {
             let lives = find(text, b"WIFSTOPPED").or(find(text, b"WIFCONTINUED"));
@@ -34,13 +46,13 @@ fn awaited(text: &[u8]) -> Option<u64> {
             let ways = [&b"CLD_EXITED"[..], b"CLD_KILLED", b"CLD_DUMPED"];
             let at = find(text, b"si_pid=")?;
             let ended = ways.iter().any(|way| find(text, way).is_some());
-            ended.then(|| task_of(from(text, at + 7)))?
+            ended.then(|| number_of(from(text, at + 7)))?
         }
         _ => None,
     }
 }
 
-fn ends(text: &[u8]) -> bool {
+pub(crate) fn ends(text: &[u8]) -> bool {
     text.starts_with(b"+++ exited") || text.starts_with(b"+++ killed")
 }
 
@@ -48,36 +60,24 @@ fn name_of(text: &[u8]) -> &[u8] {
     text.split(|&byte| byte == b'(').next().unwrap_or_default()
 }
 
-/// The task whose number is the result.
-fn result_of(text: &[u8]) -> Option<u64> {
+/// The process whose number is the result.
+fn result_of(text: &[u8]) -> Option<Number> {
     let at = memchr::memmem::rfind(text, b"= ")?;
-    task_of(skip_blanks(from(text, at + 2)))
+    number_of(skip_blanks(from(text, at + 2)))
 }
 
-/// The number in front, as strace itself counts processes.
-fn task_of(text: &[u8]) -> Option<u64> {
-    let (number, rest) = take_digits(text)?;
-    Some(number_of_strace(rest).unwrap_or(number))
+/// The number in front.
+fn number_of(text: &[u8]) -> Option<Number> {
+    let (told, rest) = take_digits(text)?;
+    let task = number_of_strace(rest).unwrap_or(told);
+    Some(Number { task, told })
 }
 
-/// Whether a call in a file made one of some tasks.
-pub(crate) fn makes_one_of(
-    path: &Path,
-    tasks: &FxHashSet<u64>,
-    progress: Progress<'_>,
-) -> Result<bool, TraceError> {
-    let mut is_found = false;
-    each_text(path, progress, |text| {
-        is_found |= made(text).is_some_and(|task| tasks.contains(&task));
-    })?;
-    Ok(is_found)
-}
-
-/// Look at all lines of a file, without their prefixes.
-fn each_text(
+/// Look at all lines of a file: the stamp of each, and what stands behind its prefix.
+pub(crate) fn each_line(
     path: &Path,
     progress: Progress<'_>,
-    mut look: impl FnMut(&[u8]),
+    mut look: impl FnMut(Stamp, &[u8]),
 ) -> Result<(), TraceError> {
     let mut input = Input::open(path)?;
     let mut read = 0_u64;
@@ -87,7 +87,8 @@ fn each_text(
             return Err(TraceError::Interrupted);
         }
         read += 1;
-        look(take_prefix(input.line()).1);
+        let (prefix, text) = take_prefix(input.line());
+        look(prefix.stamp, text);
     }
     Ok(())
 }
@@ -95,6 +96,8 @@ fn each_text(
 /// The lives of the tasks that have a file: a number may be used again, and its file may hold the last life or all.
 pub(crate) struct Kin {
     file_of: FxHashMap<u64, usize>,
+    /// The files of tasks by the file of who made them and the number that this got: in a namespace that is not strace's.
+    made_as: BTreeMap<(u64, usize), usize>,
     lives: Vec<Life>,
 }
 
@@ -103,7 +106,11 @@ pub(crate) struct Kin {
 struct Life {
     /// Calls that make a task of this number and have to come before it; none of those of its first lives, where no file holds them.
     to_come: i64,
+    /// Calls that make one, in all lives.
+    makings: i64,
     has_ended: bool,
+    /// Its number in a namespace is known.
+    is_numbered: bool,
 }
 
 /// What a line must wait for.
@@ -137,6 +144,7 @@ impl Kin {
             .collect();
         let mut kin = Self {
             file_of,
+            made_as: BTreeMap::new(),
             lives: vec![Life::default(); files.len()],
         };
         for (index, (path, _)) in files.iter().enumerate() {
@@ -153,11 +161,21 @@ impl Kin {
     ) -> Result<(), TraceError> {
         let mut lives = 0;
         let mut has_ended = true;
-        each_text(path, progress, |text| {
+        each_line(path, progress, |_, text| {
             lives += i64::from(has_ended);
             has_ended = ends(text);
-            if let Some(life) = made(text).and_then(|task| self.life_of(task)) {
+            let made = made_as(text);
+            if let Some((made, life)) = made.and_then(|made| Some((made, self.life_of(made.task)?)))
+            {
                 life.to_come += 1;
+                life.makings += 1;
+                // Once for each file: no log decides how many are kept.
+                if made.told != made.task && !life.is_numbered {
+                    life.is_numbered = true;
+                    let child = self.file_of.get(&made.task).copied();
+                    self.made_as
+                        .extend(child.map(|child| ((made.told, index), child)));
+                }
             }
         })?;
         if let Some(life) = self.lives.get_mut(index) {
@@ -172,6 +190,24 @@ impl Kin {
         self.lives.get_mut(*index)
     }
 
+    /// The file of a task that a line of a file waited for: one that this made, or the only one of this number that any made.
+    fn file_of(&self, index: usize, awaited: Number) -> Option<usize> {
+        if awaited.told == awaited.task {
+            let own = self.made_as.get(&(awaited.told, index));
+            let mut all = self
+                .made_as
+                .range((awaited.told, 0)..=(awaited.told, usize::MAX));
+            let first = all.next().map(|(_, file)| file);
+            match (own, first, all.next()) {
+                (Some(own), ..) => return Some(*own),
+                (None, Some(only), None) => return Some(*only),
+                (None, Some(_), Some(_)) => return None,
+                (None, None, _) => {}
+            }
+        }
+        self.file_of.get(&awaited.task).copied()
+    }
+
     /// What the line of a file that stands next must wait for. A line behind an end begins the next life.
     pub(crate) fn gate(&mut self, index: usize, text: &[u8]) -> Option<Gate> {
         let life = self.lives.get_mut(index)?;
@@ -179,15 +215,17 @@ impl Kin {
             *life = Life {
                 to_come: life.to_come + 1,
                 has_ended: false,
+                ..*life
             };
         }
         if life.to_come > 0 {
             return Some(Gate::Birth);
         }
-        let other = *self.file_of.get(&awaited(text)?)?;
+        let other = self.file_of(index, awaited(text)?)?;
         let life = self.lives.get(other)?;
-        // One that is not to begin yet has a number that was waited for in an earlier life.
-        let lives = life.to_come <= 0 && !life.has_ended && other != index;
+        // One of several that is not to begin yet has a number that was waited for in an earlier life.
+        let is_meant = life.to_come <= 0 || life.makings == 1;
+        let lives = is_meant && !life.has_ended && other != index;
         lives.then_some(Gate::End(other))
     }
 
@@ -280,7 +318,8 @@ mod tests {
             ),
         ];
         for (text, task) in of_waits {
-            assert_eq!(awaited(text.as_bytes()), task, "{text}");
+            let awaited = awaited(text.as_bytes());
+            assert_eq!(awaited.map(|number| number.task), task, "{text}");
         }
     }
 }

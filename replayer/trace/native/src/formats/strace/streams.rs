@@ -5,7 +5,7 @@ use crate::error::TraceError;
 use crate::formats::strace::aside::Asides;
 use crate::formats::strace::clock::{DAY_NS, Reading};
 use crate::formats::strace::kin::{self, Gate, Kin, Passed};
-use crate::formats::strace::midnight::{Begin, of_the_next_day};
+use crate::formats::strace::midnight::{Begin, days};
 use crate::formats::strace::prefix::{Prefix, Stamp, take_prefix};
 use crate::formats::{ClockKind, Progress};
 use crate::input::Input;
@@ -67,6 +67,8 @@ pub(crate) struct Streams {
     begun: u64,
     /// How many tasks have a file each whose stamps do not tell the order between them.
     pub(crate) unordered: usize,
+    /// How many of them may begin on another day.
+    pub(crate) days_guessed: usize,
 }
 
 impl Streams {
@@ -79,6 +81,7 @@ impl Streams {
             gates: vec![None; inputs.len()],
             begun: 0,
             unordered: 0,
+            days_guessed: 0,
         };
         for input in inputs {
             streams.sources.push(Source::of(input));
@@ -102,14 +105,18 @@ impl Streams {
         Ok(streams)
     }
 
-    /// Have the files that begin after midnight do so.
+    /// Have the files that begin after a midnight do so.
     fn pass_midnight(&mut self, progress: Progress<'_>) -> Result<(), TraceError> {
         let sources = self.sources.iter().enumerate();
         let begins = sources.filter_map(|(index, source)| source.begin(index));
-        for index in of_the_next_day(begins.collect(), progress)? {
+        let begins: Vec<Begin<'_>> = begins.collect();
+        let days = days(&begins, progress)?;
+        self.days_guessed = days.guessed;
+        for (index, days) in days.later {
             if let Some(source) = self.sources.get_mut(index) {
-                source.reading.begin_next_day();
-                source.time_ns = source.time_ns.map(|time| time.saturating_add(DAY_NS));
+                let late_ns = DAY_NS.saturating_mul(days);
+                source.reading.begin_later(late_ns);
+                source.time_ns = source.time_ns.map(|time| time.saturating_add(late_ns));
             }
         }
         Ok(())
