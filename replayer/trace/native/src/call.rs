@@ -188,7 +188,13 @@ pub(crate) enum FileKind {
 
 /// What a clone shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "flags of clone(2), each of which can be set without the others"
+)]
 pub(crate) struct Shares {
+    /// A thread: nobody waits for it.
+    pub(crate) process: bool,
     pub(crate) files: bool,
     pub(crate) cwd: bool,
     /// The memory, while the parent waits for the child's execve or end (vfork).
@@ -231,7 +237,7 @@ pub(crate) enum Kind<'a> {
         first: i64,
         last: i64,
         only_mark: bool,
-        /// The task gets a table of its own before.
+        /// The task gets a table of its own first, and only that one loses them.
         parts: bool,
     },
     /// The new descriptor is the outcome.

@@ -228,6 +228,31 @@ fn files_with_fine_stamps_and_logs_of_f_say_nothing_of_a_guess() {
 }
 
 #[test]
+fn who_waited_for_a_task_of_a_namespace_goes_on_after_its_end_whichever_thread_made_it() {
+    let maker: &[&str] = &[
+        "clone(child_stack=0x7f, flags=CLONE_VM|CLONE_FILES|CLONE_THREAD) = 3 /* 12 in strace's PID NS */",
+        "clone(child_stack=NULL, flags=SIGCHLD) = 2 /* 4711 in strace's PID NS */",
+    ];
+    let child: &[&str] = &["rename(\"/r/a\", \"/r/b\") = 0", "+++ exited with 0 +++"];
+    let waiter: &[&str] = &[
+        "mkdir(\"/r/a\", 0777) = 0",
+        "wait4(2, NULL, 0, NULL) = 2",
+        "rename(\"/r/b\", \"/r/c\") = 0",
+    ];
+    // Its file is read first, and there is a child of strace's own number 2 that goes on for long.
+    let other: &[&str] = &["access(\"/r/x\", F_OK) = 0", "access(\"/r/c\", F_OK) = 0"];
+    let files = [(12, waiter), (2, other), (10, maker), (4711, child)];
+    let trace = stamped("12:00:00 ", &files);
+    let lines = trace.lines();
+    let at = |line: &str| lines.iter().position(|other| other == line).unwrap();
+    assert!(
+        at("rename r/a r/b = 0") < at("rename r/b r/c = 0"),
+        "{lines:?}"
+    );
+    assert_eq!(edges(&trace, "wait"), 1);
+}
+
+#[test]
 fn steps_go_on_from_what_a_task_waited_for() {
     let parent: &[&str] = &[
         "1.000000 vfork() = 11",

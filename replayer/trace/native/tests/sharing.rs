@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::asked;
+use common::{asked, waits};
 
 const THREAD: &str = "flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD";
 
@@ -102,19 +102,27 @@ fn a_child_in_a_namespace_of_processes_has_the_number_that_its_lines_bear() {
 }
 
 #[test]
-fn a_close_whose_return_is_missing_takes_none_of_the_next_call() {
-    let trace = asked(
-        "1 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3\n\
-         1 clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>\n\
-         2 read(3, <unfinished ...>\n\
-         2 lseek(3, 0, SEEK_SET) = 0\n\
-         1 <... clone resumed>) = 2\n",
-    )
+fn who_waits_for_a_child_of_a_namespace_may_be_another_thread_than_who_made_it() {
+    // 2 is the number of a process of strace's as well, and of a child of another container.
+    let trace = asked(format!(
+        "10 access(\"/r/first\", F_OK) = 0\n\
+         10 clone(child_stack=0x7f, {THREAD}) = 3 /* 12 in strace's PID NS */\n\
+         10 clone(child_stack=NULL, flags=CLONE_VM|CLONE_VFORK|SIGCHLD) = 2 /* 4711 in strace's PID NS */\n\
+         2 access(\"/r/other\", F_OK) = 0\n\
+         2 +++ exited with 0 +++\n\
+         4711 access(\"/r/child\", F_OK) = 0\n\
+         4711 +++ exited with 0 +++\n\
+         12 wait4(2, NULL, 0, NULL) = 2\n\
+         12 access(\"/r/next\", F_OK) = 0\n"
+    ))
     .import();
-    assert_eq!(trace.lines(), ["open r/a #0 = 0", "lseek #0 = 0"]);
+    assert!(waits(&trace, 3, 2), "{:?}", trace.lines());
+    assert!(!waits(&trace, 3, 1));
+    assert_eq!(trace.count("/counts/edges_by_reason/wait"), 1);
 }
 
 #[test]
+fn a_close_whose_return_is_missing_takes_none_of_the_next_call() {
     // What stands in the log behind it: a whole call, one in halves, the end of one, and one that was cut and goes on.
     for next in [
         "1 getpid() = 1\n",
@@ -144,6 +152,18 @@ fn a_close_whose_return_is_missing_takes_none_of_the_next_call() {
 
 #[test]
 fn a_child_whose_first_return_is_missing_has_what_its_parent_had() {
+    let trace = asked(
+        "1 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3\n\
+         1 clone(child_stack=NULL, flags=SIGCHLD <unfinished ...>\n\
+         2 read(3, <unfinished ...>\n\
+         2 lseek(3, 0, SEEK_SET) = 0\n\
+         1 <... clone resumed>) = 2\n",
+    )
+    .import();
+    assert_eq!(trace.lines(), ["open r/a #0 = 0", "lseek #0 = 0"]);
+}
+
+#[test]
 fn files_are_made_with_the_modes_that_the_umask_of_their_process_leaves() {
     let make = |task: u32| {
         format!("{task} openat(AT_FDCWD, \"/r/{task}\", O_WRONLY|O_CREAT|O_EXCL, 0666) = 3\n")

@@ -8,8 +8,8 @@ mod time;
 use crate::bytes::{cut, find, from, number};
 use crate::call::{Args, Gone, Kind, Shares};
 use crate::constants::{
-    CLONE_FILES, CLONE_FS, CLONE_NEWNS, CLONE_NEWUSER, CLONE_SYSVSEM, CLONE_VFORK, S_IFSOCK, flags,
-    lenient_flags,
+    CLONE_FILES, CLONE_FS, CLONE_NEWNS, CLONE_NEWUSER, CLONE_SYSVSEM, CLONE_THREAD, CLONE_VFORK,
+    S_IFSOCK, flags, lenient_flags,
 };
 use crate::formats::strace::decode::{file as on_file, path as on_path, time as on_time};
 use crate::formats::strace::scan::Scanned;
@@ -134,6 +134,7 @@ fn spawn<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
         .find_map(|arg| field(arg, b"flags").or_else(|| arg.strip_prefix(b"flags=")))
         .map_or_else(|| lenient_flags(call.args.get(0)), lenient_flags);
     Some(Kind::Spawn(Shares {
+        process: flags & CLONE_THREAD != 0,
         files: flags & CLONE_FILES != 0,
         cwd: flags & CLONE_FS != 0,
         memory_in_turn: flags & CLONE_VFORK != 0,
