@@ -31,10 +31,11 @@ MOVING = frozenset({"read", "readv", "write", "writev"})
 """Calls that move a position by their result."""
 JUMPING = frozenset({"lseek", "getdents64", "sendfile", "copy_file_range", "splice"})
 """Calls that move it by something else."""
-CLOSING = frozenset({"close", "close_range"})
 ASKING = ", 0, SEEK_CUR) = "
 """What an lseek that moves nothing looks like."""
 
+_RANGE = re.compile(r" close_range\((\d+), (\d+), 0\)")
+"""With flags it only marks, or is one thread's alone."""
 _CALL = re.compile(
     r"(?P<task>\d+) +(?P<stamp>\d+\.\d{9}) (?P<name>\w+)\((?P<file>\d+)?"
     r".* = (?P<result>-?\d+)(?P<opened><)?.* <(?P<took>\d+\.\d{9})>$"
@@ -43,13 +44,14 @@ _CALL = re.compile(
 
 @dataclass(frozen=True)
 class _Call:
-    """A recorded call: of which thread, on which descriptor if it begins with a number."""
+    """A recorded call: of which thread, on which descriptor (if any), and what it closes."""
 
     task: int
     name: str
     file: int | None
     result: int
     opens: bool
+    closes: range
     began_ns: int
     ended_ns: int
 
@@ -66,7 +68,7 @@ class _Look:
         return any(
             call.began_ns < self.ended_ns and call.ended_ns > self.began_ns
             for call in calls
-            if call.file == self.found.number
+            if call.file == self.found.number or self.found.number in call.closes
         )
 
 
@@ -132,8 +134,7 @@ def _at_begin(
         look = next((one for one in own if not one.is_disturbed_by(calls)), own[0] if own else None)
         earlier = [call for call in calls if look is None or call.ended_ns <= look.began_ns]
         opened = {call.result for call in earlier if call.opens}
-        closed = {call.file for call in earlier if call.name in CLOSING}
-        if number in opened | closed:
+        if number in opened or any(number in call.closes for call in earlier):
             if number in old:
                 yield old[number]
         elif look is not None:
@@ -166,15 +167,24 @@ def _calls_before(log: Path, moment_ns: int) -> Iterator[_Call]:
             began_ns = _ns(call["stamp"])
             if began_ns >= moment_ns:
                 return
+            file = None if call["file"] is None else int(call["file"])
             yield _Call(
                 task=int(call["task"]),
                 name=call["name"],
-                file=None if call["file"] is None else int(call["file"]),
+                file=file,
                 result=int(call["result"]),
                 opens=call["opened"] is not None,
+                closes=_closed(line, call["name"], file),
                 began_ns=began_ns,
                 ended_ns=began_ns + _ns(call["took"]),
             )
+
+
+def _closed(line: str, name: str, file: int | None) -> range:
+    if name == "close" and file is not None:
+        return range(file, file + 1)
+    found = _RANGE.search(line) if name == "close_range" else None
+    return range(int(found[1]), int(found[2]) + 1) if found else range(0)
 
 
 def _now_ns() -> int:

@@ -1,7 +1,9 @@
 """Captures: beside the roots, whatever becomes of the working directory, and with all there is."""
 
 import json
+import lzma
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -212,6 +214,33 @@ def test_a_file_that_is_made_behind_a_link_lies_there_in_a_replay(shell: Shell) 
     (link,) = mount.rglob("link")
     assert link.is_symlink()
     assert (link.parent / "target").stat().st_size == len("hello\n")
+
+
+CLOSES_A_RANGE = """
+import ctypes, os
+file = os.open("root/a", os.O_RDONLY)
+(closed, tell), (end, let_end) = os.pipe(), os.pipe()
+if os.fork() == 0:
+    ctypes.CDLL(None).syscall(436, file, file, 0)  # close_range, on every architecture
+    os.write(tell, b"x")
+    os.read(end, 1)
+    os._exit(0)
+os.read(closed, 1)
+os.close(file)
+os.write(let_end, b"x")
+os.wait()
+"""
+
+
+def test_a_range_of_descriptors_that_a_child_closes_is_closed(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    (shell.home / "root/a").write_text("a")
+    words = ["capture", "-o", "trace", "--root", "root", "--keep-raw", "--"]
+    done = shell.run(*words, sys.executable, "-c", CLOSES_A_RANGE)
+    assert done.code == 0, done.err
+    log = lzma.decompress((shell.home / "trace/raw/log.strace.xz").read_bytes()).decode()
+    assert re.search(r" close_range\(\d+, \d+, 0\) += 0 ", log)
+    assert load_trace(shell.home / "trace")["counts"]["ops"] == {"open": 1, "close": 1}
 
 
 def test_the_umask_of_a_command_is_known_when_its_recording_is_compiled(shell: Shell) -> None:

@@ -121,6 +121,19 @@ def test_what_was_opened_and_closed_meanwhile_is_told_by_the_log_alone(
     assert found(monkeypatch, states, tmp_path / "log", *lines) == expected
 
 
+def test_a_range_that_was_closed_meanwhile_was_open_at_the_begin(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    before = state(a=(3, 1, "0"), b=(4, 2, "0"), c=(5, 3, "0"), d=(6, 4, "0"), e=(9, 5, "0"))
+    states = (before, state(a=(3, 1, "0"), new=(5, 7, "0"), d=(6, 4, "0"), e=(9, 5, "0")))
+    lines = [
+        line(5, "close_range(4, 5, 0)", "0"),
+        line(5, "close_range(6, 4294967295, CLOSE_RANGE_CLOEXEC)", "0"),
+    ]
+    expected = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}
+    assert found(monkeypatch, states, tmp_path / "log", *lines) == expected
+
+
 def test_where_nothing_was_attached_what_was_noted_before_stands(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
