@@ -56,6 +56,20 @@ fn a_fifo_of_the_trace_is_made_renamed_and_removed_and_never_opened() {
 }
 
 #[test]
+fn what_goes_between_a_fifo_and_what_lies_outside_is_left_out() {
+    let trace = asked(
+        "1 mknodat(AT_FDCWD, \"/r/p\", S_IFIFO|0666) = 0\n\
+         1 openat(AT_FDCWD, \"/r/p\", O_RDONLY) = 3</r/p>\n\
+         1 splice(3</r/p>, NULL, 5<socket:[1]>, NULL, 10, 0) = 10\n\
+         1 splice(5<socket:[1]>, NULL, 3</r/p>, NULL, 10, 0) = 10\n\
+         1 splice(5<socket:[1]>, NULL, 6<pipe:[2]>, NULL, 10, 0) = 10\n",
+    )
+    .import();
+    assert_eq!(left_out(&trace, "splice"), 2);
+    assert_eq!(trace.count("/counts/calls_out_of_scope/splice"), 1);
+}
+
+#[test]
 fn a_socket_is_made_by_its_bind() {
     let trace = asked(
         "9 bind(3<socket:[1]>, {sa_family=AF_UNIX, sun_path=\"/r/my, sock\"}, 110) = 0\n\

@@ -6,6 +6,7 @@ use crate::error::TraceError;
 use crate::op::Op;
 use crate::tasks::Held;
 use crate::tracker::file::Used;
+use crate::tracker::resolve::SPECIAL;
 use crate::tracker::{Fate, On, Tracker};
 
 impl Tracker {
@@ -19,9 +20,12 @@ impl Tracker {
     ) -> Result<Fate, TraceError> {
         let held = both.map(|file| self.held(call.task, file));
         let lost = held.iter().flatten().find_map(Held::lost);
+        let is_inside = held.iter().flatten().any(|held| held.inside().is_some());
         let [source, target] = held.map(|held| self.with_bytes(held?.inside()?));
         if source.is_none() && target.is_none() {
-            if let Some(why) = lost {
+            // Below the roots, and without bytes.
+            let special = is_inside.then_some(SPECIAL);
+            if let Some(why) = lost.or(special) {
                 return Ok(self.leave_out(call, why));
             }
             self.counts.out_of_scope.add(call.name);
