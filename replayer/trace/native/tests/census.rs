@@ -192,6 +192,23 @@ fn files_grow_to_their_highest_end_and_by_what_is_appended() {
 }
 
 #[test]
+fn what_is_written_at_an_offset_into_a_file_that_appends_is_appended() {
+    let grown = |opened: &str, write: &str| {
+        let log = format!("1 openat(AT_FDCWD, \"/r/a\", O_WRONLY|{opened}, 0644) = 3\n");
+        let trace = asked(log + &format!("1 {write} = 4096\n").repeat(5)).import();
+        count(&trace, None)["grown_bytes"].as_u64().unwrap()
+    };
+    let once = "pwrite64(3, \"\"..., 4096, 0)";
+    let no_append = "pwritev2(3, [{iov_base=\"\"..., iov_len=4096}], 1, 0, RWF_NOAPPEND)";
+    assert_eq!(grown("O_CREAT|O_APPEND", once), 5 * 4096);
+    assert_eq!(grown("O_CREAT", once), 4096);
+    assert_eq!(grown("O_CREAT|O_APPEND", no_append), 4096);
+    let log =
+        "1 inherited(3</r/a>, 1025, 0) = 0\n".to_owned() + &format!("1 {once} = 4096\n").repeat(5);
+    assert_eq!(count(&asked(log).import(), None)["grown_bytes"], 5 * 4096);
+}
+
+#[test]
 fn each_request_grows_files_of_its_own() {
     let page = |size: u32| {
         format!(

@@ -1,9 +1,9 @@
 //! How much room a trace's writes need: to its highest end in each file, not all that is written there again and again.
 
-use crate::constants::{O_APPEND, O_TMPFILE, RWF_APPEND};
+use crate::constants::{O_APPEND, O_TMPFILE, RWF_APPEND, RWF_NOAPPEND};
 use crate::op::Op;
 use crate::tables::events::Event;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Where an event writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +22,7 @@ pub(super) enum Wrote {
 #[derive(Debug, Default)]
 pub(super) struct Positions {
     known: FxHashMap<u32, u64>,
+    appending: FxHashSet<u32>,
 }
 
 impl Positions {
@@ -29,18 +30,22 @@ impl Positions {
         let (Some(file), Ok(result)) = (event.file, u64::try_from(event.result)) else {
             return Wrote::Nothing;
         };
+        let flags = event.flags.unwrap_or(0);
         match event.op {
+            Op::Open | Op::Inherit if flags & O_APPEND != 0 => {
+                self.appending.insert(file);
+                Wrote::Nothing
+            }
             Op::Open => {
-                let appends = event.flags.is_some_and(|flags| flags & O_APPEND != 0);
                 // Files without a name are many at the one path of their directory.
-                let is_nameless = |flags| flags & O_TMPFILE == O_TMPFILE;
-                if !appends && !event.flags.is_some_and(is_nameless) {
+                if flags & O_TMPFILE != O_TMPFILE {
                     self.known.insert(file, 0);
                 }
                 Wrote::Nothing
             }
             Op::Close | Op::CloseExit => {
                 self.known.remove(&file);
+                self.appending.remove(&file);
                 Wrote::Nothing
             }
             Op::Lseek => {
@@ -51,13 +56,19 @@ impl Positions {
                 self.advance(file, result);
                 Wrote::Nothing
             }
-            Op::Writev | Op::Pwritev if event.flags.unwrap_or(0) & RWF_APPEND != 0 => {
+            Op::Writev | Op::Pwritev if flags & RWF_APPEND != 0 => {
                 if event.op == Op::Writev {
                     self.known.remove(&file);
                 }
                 Wrote::More(result)
             }
             Op::Write | Op::Writev => self.advance(file, result),
+            // Linux appends whatever the offset (pwrite(2), BUGS).
+            Op::Pwrite | Op::Pwritev
+                if self.appending.contains(&file) && flags & RWF_NOAPPEND == 0 =>
+            {
+                Wrote::More(result)
+            }
             Op::Pwrite | Op::Pwritev => up_to(event.offset, result),
             Op::Fallocate => up_to(event.offset, event.size.map_or(0, i64::unsigned_abs)),
             Op::CopyFileRange | Op::Sendfile | Op::Splice if event.to_file.is_some() => {
