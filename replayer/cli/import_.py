@@ -17,6 +17,8 @@ __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME = "import"
 HELP = "turn a log (strace, fio iolog, dbench loadfile) into a trace"
+LARGEST_PROCESS = 2**31 - 1
+"""Of ``pid_t``: no log names another."""
 _MASK = re.compile("0?[0-7]{1,3}")
 
 
@@ -159,7 +161,7 @@ def _parse_alias(text: str) -> tuple[Path, Path]:
 
 def _parse_directory(text: str) -> tuple[int | None, Path]:
     task, found, directory = text.partition("=")
-    if found and task.isdecimal():
+    if found and _is_process(task):
         return int(task), Path(directory)
     if not text.startswith("/"):
         message = f"--cwd must be DIR or PID=DIR with an absolute directory, got {text}"
@@ -169,10 +171,14 @@ def _parse_directory(text: str) -> tuple[int | None, Path]:
 
 def _parse_umask(text: str) -> tuple[int | None, int]:
     task, found, mask = text.rpartition("=")
-    if (found and not task.isdecimal()) or not _MASK.fullmatch(mask):
+    if (found and not _is_process(task)) or not _MASK.fullmatch(mask):
         message = f"--umask must be MASK or PID=MASK, 0 to 777 (octal), got {text}"
         raise TraceError(message, hint="for example --umask 027 or --umask 4711=002")
     return int(task) if found else None, int(mask, 8)
+
+
+def _is_process(text: str) -> bool:
+    return text.isdecimal() and int(text) <= LARGEST_PROCESS
 
 
 class _Progress:

@@ -202,13 +202,13 @@ def test_mistakes_on_the_command_line_exit_with_2(
     target = str(tmp_path / "trace")
     assert main(["import", str(tmp_path / "none"), "-o", target, "--root", "/r"]) == 2
     assert main(["import", str(FRONT), "-o", target, "--root", "/r", "--cwd", "here"]) == 2
-    for umask in ("888", "x=022", "1777"):
+    for umask in ("888", "x=022", "1777", "18446744073709551616=077"):
         assert main(["import", str(FRONT), "-o", target, "--root", "/r", "--umask", umask]) == 2
     assert main(["show", str(tmp_path)]) == 2
     told = capsys.readouterr().err
     assert "none: No such file or directory" in told
     assert "--cwd must be DIR or PID=DIR" in told
-    assert told.count("--umask must be MASK or PID=MASK, 0 to 777 (octal), got ") == 3
+    assert told.count("--umask must be MASK or PID=MASK, 0 to 777 (octal), got ") == 4
     assert "is no trace: there is no trace.json in it" in told
 
 
