@@ -49,9 +49,16 @@ impl Own {
         });
         let own: FxHashSet<&[u8]> = own.map(|(_, named)| named.path.as_slice()).collect();
         let (mut entries, mut bytes) = (0_u64, 0_u64);
+        let mut below: FxHashSet<&[u8]> = FxHashSet::default();
         for entry in trace.tree()? {
             let named = paths.get(super::index(entry.path));
-            if named.is_some_and(|named| is_below(&named.path, &own)) {
+            let Some(path) = named.map(|named| named.path.as_slice()) else {
+                continue;
+            };
+            // Parents come before children.
+            let is_below = parent(path).is_some_and(|parent| below.contains(parent));
+            if is_below || own.contains(path) {
+                below.insert(path);
                 entries += 1;
                 let size = if entry.kind == 'f' { entry.size } else { 0 };
                 bytes = bytes.saturating_add(size);
@@ -61,9 +68,6 @@ impl Own {
     }
 }
 
-/// Whether a path is one of some, or lies below one.
-fn is_below(path: &[u8], some: &FxHashSet<&[u8]>) -> bool {
-    let slashes = memchr::memchr_iter(b'/', path);
-    let mut ends = slashes.chain([path.len()]);
-    ends.any(|end| some.contains(crate::bytes::cut(path, 0, end)))
+fn parent(path: &[u8]) -> Option<&[u8]> {
+    memchr::memrchr(b'/', path).map(|end| crate::bytes::cut(path, 0, end))
 }
