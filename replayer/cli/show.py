@@ -16,7 +16,7 @@ HELP = "show what a trace holds: ops, errors, files, requests, blind spots"
 COLUMN = 15
 MOST_REQUESTS = 12
 """Chosen: labels of requests that fit on a screen."""
-GUESSED = "tasks in an order that is a guess"
+ORDER_GUESSED = "tasks in an order that is a guess"
 """The blind spot of logs of ``strace -ff`` whose stamps do not tell their order."""
 
 
@@ -117,7 +117,7 @@ def _files(trace: Mapping[str, Any]) -> Iterator[str]:
         f"{format_many(counts['edges'], 'edge')} between threads"
         + (f": {reasons}" if reasons else ""),
     )
-    guessed = trace["blind_spots"].get(GUESSED)
+    guessed = trace["blind_spots"].get(ORDER_GUESSED)
     if guessed:
         yield _row(
             "",
