@@ -99,8 +99,7 @@ def _add_knowledge(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="when requests were made: tab-separated start, end (s on the log's clock), label; "
-        "where they overlap, whose an event is may be a guess; blind spots count such pieces, and "
-        "requests that got no event",
+        "blind spots count what is a guess where they overlap, and those without events",
     )
     known.add_argument(
         "--marker",
