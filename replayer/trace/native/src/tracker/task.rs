@@ -198,7 +198,7 @@ impl Tracker {
                 parts,
             } => {
                 if parts {
-                    self.part_table(call.task);
+                    self.hold_parted(call.task);
                 }
                 let ids = self.tasks.close_range(call.task, first, last, only_mark);
                 if !ids.is_empty() {
@@ -208,7 +208,7 @@ impl Tracker {
             }
             Kind::Unshare { files, cwd, unseen } => {
                 if files {
-                    self.part_table(call.task);
+                    self.hold_parted(call.task);
                 }
                 if cwd {
                     self.tasks.part_cwd(call.task);
@@ -222,8 +222,8 @@ impl Tracker {
         Ok(())
     }
 
-    /// A task has its descriptors for itself from now on.
-    fn part_table(&mut self, task: u64) {
+    /// A task has its descriptors for itself from now on, and holds what they hold.
+    fn hold_parted(&mut self, task: u64) {
         for description in self.tasks.part_table(task) {
             self.files.hold(description);
         }
