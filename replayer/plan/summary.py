@@ -102,8 +102,10 @@ def describe_plan(plan: Plan) -> PlanSummary:
     touched = _touched(tallies, shares)
     growth = _growth(plan, tallies, shares)
     numbers = range(len(body["datasets"]))
+    # Only those beyond the first have files of their own: with one user nothing has to be counted.
+    others = plan.users - 1
     traces = tuple(
-        describe_trace(facts, row["directory"], plan.users, census.whole(number))
+        describe_trace(facts, row["directory"], others, census.whole(number) if others else None)
         for number, (facts, row) in enumerate(zip(plan.traces, body.get("traces", ()), strict=True))
     )
     return PlanSummary(

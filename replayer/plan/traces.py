@@ -75,7 +75,7 @@ class TraceSummary:
 
 
 def describe_trace(
-    facts: TraceFacts, directory: str, users: int, census: TraceCensus
+    facts: TraceFacts, directory: str, others: int, census: TraceCensus | None
 ) -> TraceSummary:
     """Return what a trace is, and what laying out its tree takes.
 
@@ -85,12 +85,12 @@ def describe_trace(
     Args:
         facts: The trace.
         directory: Where its tree is laid out.
-        users: How many replay it.
-        census: What all of it does.
+        others: How many users replay it beside the first.
+        census: What all of it does, if there are others.
     """
     entries = facts.files + facts.directories + 1
-    copies = (users - 1) * census.own_entries
-    own_bytes = (users - 1) * census.own_bytes
+    copies = others * census.own_entries if census else 0
+    own_bytes = others * census.own_bytes if census else 0
     blocks = facts.size_bytes + entries * BLOCK_BYTES
     return TraceSummary(
         name=facts.name,
