@@ -4,8 +4,9 @@
 //! Locks of a process (`F_SETLK`) are replayed as those of open descriptions, for all users are threads of one process. The two differ
 //! where a process has a file open twice. What its one descriptor has locked is no hindrance to the other one, and goes with an unlock
 //! through the other, and with the close of any. Which threads are of one process is in no trace; but a thread is of one only, and a
-//! lock that was given proves that all those are gone, or the same process's, that exclude it.
+//! lock that was given proves that all those were gone by then, or were the same process's, that exclude it.
 
+use super::slots::Seat;
 use std::collections::HashMap;
 
 /// Ranges of one path's files at most (chosen); what is locked beyond is not kept.
@@ -23,8 +24,10 @@ pub(super) const ALL: Span = (0, i64::MAX);
 /// Whose a lock is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// The process of this thread.
-    ProcessOf(u32),
+    /// A process, by the thread of it that took the lock: two threads may be of one process without anybody knowing.
+    Process {
+        thread: u32,
+    },
     Description,
 }
 
@@ -52,15 +55,39 @@ impl Lock {
         self.owner != Owner::Description
     }
 
-    /// Whether both are locks of the process of one thread.
-    fn is_beside(&self, other: &Lock) -> bool {
+    /// Whether both are locks that one thread took for its process.
+    fn is_of_same_thread(&self, other: &Lock) -> bool {
         self.is_of_process() && self.owner == other.owner
     }
 }
 
 /// Locks by the row of the path that their files were opened by; those of one file are apart from each other.
 #[derive(Debug, Default)]
-pub(super) struct Locks(HashMap<u32, Vec<Lock>>);
+pub(super) struct Locks {
+    held: HashMap<u32, Vec<Lock>>,
+    closes: LastSeats,
+    refusals: LastSeats,
+}
+
+/// By the row of a path, the last event of each lane that has done something there.
+#[derive(Debug, Default)]
+struct LastSeats(HashMap<u32, Vec<Seat>>);
+
+impl LastSeats {
+    fn note(&mut self, path: u32, seat: Seat) {
+        let seats = self.0.entry(path).or_default();
+        match seats.iter_mut().find(|known| known.0 == seat.0) {
+            Some(known) => *known = seat,
+            None => seats.push(seat),
+        }
+    }
+
+    /// Those of other lanes.
+    fn before(&self, path: u32, seat: Seat) -> impl Iterator<Item = Seat> {
+        let seats = self.0.get(&path).into_iter().flatten().copied();
+        seats.filter(move |known| known.0 != seat.0)
+    }
+}
 
 /// The bytes that a lock is for, if its offset counts from the begin of the file (fcntl(2): of no size goes on for ever).
 pub(super) fn span(whence: u32, offset: i64, size: i64) -> Option<Span> {
@@ -79,7 +106,7 @@ impl Locks {
         if lock.kind == UNLOCKED {
             return;
         }
-        let held = self.0.entry(path).or_default();
+        let held = self.held.entry(path).or_default();
         if held.len() < MOST_RANGES {
             held.push(lock);
         }
@@ -108,21 +135,38 @@ impl Locks {
     pub(super) fn gone_for(&mut self, path: u32, lock: Lock) -> Vec<u32> {
         self.cut(path, lock.span, |held| {
             let is_hindrance = held.is_of_process() && held.excludes(&lock);
-            let is_unlocked = lock.kind == UNLOCKED && held.is_beside(&lock);
+            let is_unlocked = lock.kind == UNLOCKED && held.is_of_same_thread(&lock);
             held.file != lock.file && (is_hindrance || is_unlocked)
         })
     }
 
     /// A thread closes a descriptor: the files on which its process had locks, and now has none.
     pub(super) fn gone_by_close(&mut self, path: u32, thread: u32) -> Vec<u32> {
-        let owner = Owner::ProcessOf(thread);
+        let owner = Owner::Process { thread };
         self.cut(path, ALL, |held| held.owner == owner)
+    }
+
+    /// The close of a descriptor ended locks of others: it waits for those who were refused before. To the trace it is a close of
+    /// something that had no lock, which waits for nobody and is waited for by nobody.
+    pub(super) fn note_close(&mut self, path: u32, seat: Seat, waits: &mut Vec<Seat>) {
+        waits.extend(self.refusals.before(path, seat));
+        self.closes.note(path, seat);
+    }
+
+    /// A lock is given: it waits for the closes that ended others.
+    pub(super) fn note_given(&self, path: u32, seat: Seat, waits: &mut Vec<Seat>) {
+        waits.extend(self.closes.before(path, seat));
+    }
+
+    /// A lock is refused.
+    pub(super) fn note_refused(&mut self, path: u32, seat: Seat) {
+        self.refusals.note(path, seat);
     }
 
     /// Whether a lock can only have been refused because another process has one through the same description.
     pub(super) fn is_shared_hindrance(&self, path: u32, lock: Lock) -> bool {
         let excluded = || self.held(path).filter(|held| held.excludes(&lock));
-        let is_other = |held: &Lock| held.is_of_process() && !held.is_beside(&lock);
+        let is_other = |held: &Lock| held.is_of_process() && !held.is_of_same_thread(&lock);
         lock.is_of_process()
             && excluded().any(|held| held.file == lock.file && is_other(held))
             && excluded().all(|held| held.file == lock.file)
@@ -134,12 +178,12 @@ impl Locks {
     }
 
     fn held(&self, path: u32) -> impl Iterator<Item = &Lock> {
-        self.0.get(&path).into_iter().flatten()
+        self.held.get(&path).into_iter().flatten()
     }
 
     /// Take a range out of some locks; whose files they were, each once.
     fn cut(&mut self, path: u32, span: Span, is_meant: impl Fn(&Lock) -> bool) -> Vec<u32> {
-        let Some(locks) = self.0.get_mut(&path) else {
+        let Some(locks) = self.held.get_mut(&path) else {
             return Vec::new();
         };
         let is_met = |held: &mut Lock| held.meets(span) && is_meant(held);
@@ -150,7 +194,7 @@ impl Locks {
             locks.extend(rest.map(|span| Lock { span, ..*held }));
         }
         if locks.is_empty() {
-            self.0.remove(&path);
+            self.held.remove(&path);
         }
         let mut files: Vec<_> = met.iter().map(|held| held.file).collect();
         files.sort_unstable();
@@ -198,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_lock_that_is_given_ends_those_of_processes_that_exclude_it() {
-        let (one, other) = (Owner::ProcessOf(1), Owner::ProcessOf(2));
+        let (one, other) = (Owner::Process { thread: 1 }, Owner::Process { thread: 2 });
         let mut locks = Locks::default();
         locks.set(3, lock(7, one, (0, 10), 0));
         locks.set(3, lock(8, other, (0, 10), 0));
@@ -213,7 +257,7 @@ mod tests {
 
     #[test]
     fn unlocks_and_closes_end_the_locks_of_the_threads_own_process_only() {
-        let (one, other) = (Owner::ProcessOf(1), Owner::ProcessOf(2));
+        let (one, other) = (Owner::Process { thread: 1 }, Owner::Process { thread: 2 });
         let mut locks = Locks::default();
         locks.set(3, lock(7, one, (0, 10), 1));
         locks.set(3, lock(8, other, (20, 30), 1));
@@ -226,8 +270,26 @@ mod tests {
     }
 
     #[test]
+    fn locks_follow_the_closes_that_ended_others_and_those_follow_refusals() {
+        let mut locks = Locks::default();
+        let mut waits = Vec::new();
+        for row in [5, 6] {
+            locks.note_refused(3, (1, row));
+        }
+        locks.note_refused(4, (2, 7));
+        locks.note_close(3, (0, 8), &mut waits);
+        assert_eq!(waits, [(1, 6)]);
+        waits.clear();
+        for seat in [(1, 9), (0, 10)] {
+            locks.note_given(3, seat, &mut waits);
+        }
+        locks.note_given(4, (1, 11), &mut waits);
+        assert_eq!(waits, [(0, 8)]);
+    }
+
+    #[test]
     fn one_description_of_two_processes_refuses_nothing_here() {
-        let (one, other) = (Owner::ProcessOf(1), Owner::ProcessOf(2));
+        let (one, other) = (Owner::Process { thread: 1 }, Owner::Process { thread: 2 });
         let mut locks = Locks::default();
         locks.set(3, lock(7, one, ALL, 1));
         assert!(locks.is_shared_hindrance(3, lock(7, other, (0, 1), 0)));

@@ -29,7 +29,9 @@ pub(super) fn lock_operation(operands: &Operands<'_>) -> Result<u32, Reason> {
 
 /// Whether a command of fcntl waits for its lock, and whose that is.
 fn command(event: &Event) -> Result<(bool, Owner), Reason> {
-    let process = Owner::ProcessOf(event.thread);
+    let process = Owner::Process {
+        thread: event.thread,
+    };
     match Operands(event).command(u32::MAX)? {
         // F_SETLK, F_SETLKW, their 64-bit forms and those of open descriptions.
         6 | 0xD => Ok((false, process)),
@@ -57,7 +59,8 @@ impl Scribe<'_> {
         let (offset, size) = (event.offset.unwrap_or(0), event.size.unwrap_or(0));
         let file = event.file.ok_or(NOT_OPEN)?;
         let path = self.slots.path(file).ok_or(NOT_OPEN)?;
-        // The order of the trace has it free by then: only another user may still have it. A replay never waits for itself.
+        // Within the performance it is free by then: it comes after what let it go, also after a close of another descriptor (see
+        // below). Only another user may still have it.
         let wait = wait && event.result >= 0 && self.is_for_all(path);
         let deed = |before| Deed::Lock {
             slot,
@@ -68,6 +71,12 @@ impl Scribe<'_> {
             size,
             whence,
         };
+        let is_refused = matches!(event.result, AGAIN | ACCESS);
+        if is_refused {
+            self.locks.note_refused(path, seat);
+        } else if event.result >= 0 && kind != UNLOCKED {
+            self.locks.note_given(path, seat, &mut self.waits);
+        }
         let Some(span) = span(whence, offset, size) else {
             return Ok(deed(UNLOCKED));
         };
@@ -77,7 +86,6 @@ impl Scribe<'_> {
             span,
             kind,
         };
-        let is_refused = matches!(event.result, AGAIN | ACCESS);
         if is_refused && self.locks.is_shared_hindrance(path, lock) {
             return Err(SAME_DESCRIPTION);
         }
@@ -102,6 +110,9 @@ impl Scribe<'_> {
             return deed;
         };
         let gone = self.locks.gone_by_close(path, thread);
+        if !gone.is_empty() {
+            self.locks.note_close(path, seat, &mut self.waits);
+        }
         self.letting_go(seat, &gone, ALL, deed)
     }
 

@@ -1,8 +1,8 @@
 //! Locks of processes, which have a file open more than once: no descriptor of a process is in the way of another one.
 
-use super::compile_whole;
-use super::tests::{cues, imported, omitted, source_of};
-use crate::replay::reel::{Deed, Lane, Slot};
+use super::tests::{cues, imported, omitted, source_of, source_with};
+use super::{Contended, compile_whole};
+use crate::replay::reel::{Deed, Lane, Slot, Wait};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -79,6 +79,66 @@ fn closing_any_descriptor_ends_the_locks_of_the_process() {
     ];
     let found = [((0, 3), vec![0]), ((0, 5), vec![0])];
     assert_eq!(let_go(&closed).0, found);
+}
+
+/// What events wait for of other lanes: by row.
+fn waits(calls: &[(u32, &str)]) -> BTreeMap<u64, Vec<Wait>> {
+    let (_folder, trace) = imported(&log(calls), "a\tf\t100\t644\t\n");
+    let reel = compile_whole(&source_of(&trace), true).unwrap();
+    let cues = cues(&reel).into_iter().flatten();
+    cues.map(|(cue, waits)| (cue.row, waits)).collect()
+}
+
+#[test]
+fn a_lock_comes_after_the_close_of_another_descriptor_that_ended_the_one_before() {
+    for (copy, close) in [("open 5", "close 5"), ("dup 3", "close 9")] {
+        let taken_in_turn = [
+            (10, "open 3"),
+            (10, "fork 11"),
+            (11, "open 4"),
+            (10, "F_SETLKW F_WRLCK 3"),
+            (10, copy),
+            (11, "F_SETLK F_WRLCK 4 EAGAIN"),
+            (10, close),
+            (11, "F_SETLKW F_WRLCK 4"),
+        ];
+        let waits = waits(&taken_in_turn);
+        // Neither fork nor dup is an event.
+        let rows: Vec<_> = waits.keys().copied().collect();
+        let [.., refused, closed, given] = rows[..] else {
+            panic!("{rows:?}")
+        };
+        let of_other = |lane, row| Wait { lane, row };
+        assert_eq!(waits[&closed], [of_other(1, refused)], "{close}");
+        assert_eq!(waits[&given], [of_other(0, closed)], "{close}");
+    }
+}
+
+#[test]
+fn a_lock_is_waited_for_only_where_other_users_may_have_it() {
+    let locks = [
+        (10, "open 3"),
+        (10, "F_SETLKW F_WRLCK 3"),
+        (10, "open 4"),
+        (10, "F_SETLKW F_WRLCK 4"),
+    ];
+    let (_folder, trace) = imported(&log(&locks), "a\tf\t100\t644\t\n");
+    for (users, is_waited) in [(1, false), (2, true)] {
+        let source = source_with(&trace, Contended::Shared).shared_by(users);
+        let reel = compile_whole(&source, true).unwrap();
+        let deeds = cues(&reel).into_iter().flatten().map(|(cue, _)| cue.deed);
+        let waited: Vec<_> = deeds
+            .filter_map(|deed| match deed {
+                Deed::LetGo(locks) => Some(locks.then),
+                deed => Some(deed),
+            })
+            .filter_map(|deed| match deed {
+                Deed::Lock { wait, .. } => Some(wait),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(waited, [is_waited; 2], "{users}");
+    }
 }
 
 #[test]
