@@ -7,9 +7,11 @@ use crate::clock::now_ns;
 use crate::crowd::{NAG, interrupt};
 use crate::interpreter::{Halt, Journal, Setting};
 use crate::lock::hold;
-use crate::pulse::{ABANDONED, Pulse};
+use crate::ops::Op;
+use crate::pulse::{ABANDONED, Place, Pulse};
 use crate::record::event::Event;
 use crate::sys::{Folder, Places, own_folder_state, prepare_thread, thread_id};
+use rustix::io::Errno;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{park, park_timeout};
@@ -117,16 +119,18 @@ pub(super) fn live<K: Places>(living: &Living, inbox: &Inbox) {
 }
 
 /// Confine this thread to where the performance is given; one that cannot be is told.
-fn enter<K: Places>(living: &Living, task: &Task) -> Option<(u16, K)> {
-    match K::enter(&task.folder) {
-        Ok(kernel) => Some((task.stage.cast.target, kernel)),
+fn confine<K: Places>(living: &Living, task: &Task) -> Result<(u16, K), Halt> {
+    let enter = || K::enter(&task.folder);
+    match living.pulse.show(Op::Chdir, Place::FOLDER, enter) {
+        Ok(kernel) => Ok((task.stage.cast.target, kernel)),
+        Err(Errno::INTR) if task.stage.is_over(&living.pulse) => Err(Halt::Cut),
         Err(errno) => {
             living.setting.recorder.log(&Event::Broken {
                 t_ns: now_ns().saturating_sub(living.setting.begin_ns),
                 user: living.pulse.user,
                 message: format!("lane {} cannot enter the run's folder: {errno}", task.lane),
             });
-            None
+            Err(Halt::Failed)
         }
     }
 }
@@ -156,15 +160,18 @@ fn play<K: Places>(
     let cast = stage.cast;
     pulse.set_target(cast.target);
     pulse.set_names(&stage.names);
-    if kernel
-        .as_ref()
-        .is_none_or(|(target, _)| *target != cast.target)
-    {
-        *kernel = enter(living, task);
-    }
-    let Some((_, kernel)) = kernel else {
-        stage.halt();
-        return;
+    let is_there = |(target, _): &(u16, K)| *target == cast.target;
+    let confined = match kernel.take().filter(is_there) {
+        Some(confined) => Ok(confined),
+        None => confine(living, task),
+    };
+    let kernel = match confined {
+        Ok(confined) => &kernel.insert(confined).1,
+        Err(halt) => {
+            outcome.result = Err(halt);
+            stage.halt();
+            return;
+        }
     };
     tools.log = open_log(setting, cast, task.lane);
     let recorder = &setting.recorder;

@@ -2,6 +2,7 @@
 
 use super::player::{Act, Ended, Played, Player};
 use super::slots::{Held, Taken};
+use crate::interpreter::Halt;
 use crate::ops::Op;
 use crate::replay::reel::{Chunk, Cue, Deed, PathId, Place, Slot};
 use crate::sys::replayed::{close, duplicate, seek};
@@ -49,10 +50,7 @@ impl<'a, K: Places> Player<'a, K> {
                 slot,
                 flags,
                 offset,
-            } => {
-                self.inherit(cue, (*path, *slot), *flags, *offset);
-                Ok(())
-            }
+            } => self.inherit(cue, (*path, *slot), *flags, *offset),
             Deed::CloseDuplicate { slot } => self.close_duplicate(cue, *slot),
             Deed::CloseSilently { slot } => {
                 if let Taken::File(file, path) = self.stage.slots.take(*slot) {
@@ -71,7 +69,7 @@ impl<'a, K: Places> Player<'a, K> {
                 Ok(())
             }
             Deed::LetGo(first) => {
-                self.let_go(first);
+                self.let_go(first)?;
                 let deed = first.then.clone();
                 self.enact(chunk, &Cue { deed, ..*cue })
             }
@@ -247,11 +245,18 @@ impl<'a, K: Places> Player<'a, K> {
     }
 
     /// Open what was open before.
-    fn inherit(&mut self, cue: &Cue, (path, slot): (PathId, Slot), flags: u32, offset: u64) {
+    fn inherit(
+        &mut self,
+        cue: &Cue,
+        (path, slot): (PathId, Slot),
+        flags: u32,
+        offset: u64,
+    ) -> Played {
         let whole = self.stage.names.path(path);
         let at = At { whole, seen: None };
         if !K::REAL {
-            return self.pass(cue);
+            self.pass(cue);
+            return Ok(());
         }
         let how = How {
             flags: flags & !MAKING,
@@ -260,20 +265,31 @@ impl<'a, K: Places> Player<'a, K> {
         };
         let opened = self.untimed(Act { op: Op::Open, path }, |kernel| kernel.open_at(at, how));
         self.kernel.tidy();
+        if self.is_broken_off(&opened) {
+            return Err(Halt::Cut);
+        }
         let Ok(file) = opened else {
-            return self.omit(cue, "inherited file is not there");
+            self.omit(cue, "inherited file is not there");
+            return Ok(());
         };
         self.keep(slot, file, (path, flags));
         let offset = i64::try_from(offset).unwrap_or(0);
-        let op = Op::Lseek;
-        if offset > 0
-            && self
-                .untimed(Act { op, path }, |_| seek(file, offset, 0))
-                .is_err()
-        {
-            return self.omit(cue, "inherited file cannot be positioned");
+        if offset > 0 {
+            let act = Act {
+                op: Op::Lseek,
+                path,
+            };
+            let positioned = self.untimed(act, |_| seek(file, offset, 0));
+            if self.is_broken_off(&positioned) {
+                return Err(Halt::Cut);
+            }
+            if positioned.is_err() {
+                self.omit(cue, "inherited file cannot be positioned");
+                return Ok(());
+            }
         }
         self.pass(cue);
+        Ok(())
     }
 }
 

@@ -5,8 +5,8 @@ use super::player::{Act, Ended, Played, Player};
 use super::slots::Held;
 use crate::ops::Op;
 use crate::replay::reel::{Cue, Deed, Recorded, Slot};
-use crate::sys::Places;
 use crate::sys::replayed::{Listing, Wish, clone_file, copy_range, map, readv, sendfile, writev};
+use crate::sys::{Answer, Places};
 use std::os::fd::AsRawFd;
 
 /// Where data is read or written.
@@ -161,7 +161,15 @@ impl<'a, K: Places> Player<'a, K> {
         if got > 0 {
             let op = Op::Getdents;
             let path = held.path();
-            sums.1 += self.untimed(Act { op, path }, |_| rest_of(held, listing));
+            let next = || {
+                let filled = listing.fill(held.file, u64::MAX)?;
+                Ok(listing.entries(filled))
+            };
+            let (rest, ended_by) = self.untimed(Act { op, path }, |_| rest_of(next));
+            if self.is_broken_off(&ended_by) {
+                return self.break_off(cue, act, ended);
+            }
+            sums.1 += rest;
         }
         held.rewind();
         let verdict = match sums.0.cmp(&sums.1) {
@@ -323,11 +331,30 @@ impl<'a, K: Places> Player<'a, K> {
     }
 }
 
-/// Entries of a listing after the recorded end of it.
-fn rest_of(held: &Held<'_>, listing: &mut Listing) -> u64 {
+/// Entries of a listing after the recorded end of it, and what ended them: an answer without any, or an error.
+fn rest_of(mut next: impl FnMut() -> Answer<u64>) -> (u64, Answer<u64>) {
     let mut sum = 0;
-    while let Ok(filled @ 1..) = listing.fill(held.file, u64::MAX) {
-        sum += listing.entries(filled);
+    loop {
+        match next() {
+            Ok(entries @ 1..) => sum += entries,
+            last => return (sum, last),
+        }
     }
-    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rest_of;
+    use rustix::io::Errno;
+
+    #[test]
+    fn the_rest_of_a_listing_says_whether_it_is_all() {
+        let whole = [Ok(3), Ok(4), Ok(0), Ok(5)];
+        let broken_off = [Ok(3), Err(Errno::INTR)];
+        let mut answers = whole.into_iter().chain(broken_off);
+        let mut next = || answers.next().unwrap();
+        assert_eq!(rest_of(&mut next), (7, Ok(0)));
+        assert_eq!(next(), Ok(5));
+        assert_eq!(rest_of(next), (3, Err(Errno::INTR)));
+    }
 }

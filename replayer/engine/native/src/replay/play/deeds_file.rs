@@ -1,6 +1,7 @@
 //! Deeds on open files that move no data.
 
-use super::player::{Played, Player};
+use super::player::{Act, Played, Player};
+use crate::interpreter::Halt;
 use crate::ops::Op;
 use crate::program::Owner;
 use crate::replay::reel::{Cue, Deed, LetGo, Recorded, Slot, Through};
@@ -169,8 +170,8 @@ impl<K: Places> Player<'_, K> {
         }
     }
 
-    /// End locks that other descriptors of the process have.
-    pub(super) fn let_go(&self, locks: &LetGo) {
+    /// End locks that other descriptors of the process have: calls that nobody times, but on some file systems one to the server each.
+    pub(super) fn let_go(&self, locks: &LetGo) -> Played {
         let range = Range {
             kind: libc::F_UNLCK.cast_unsigned(),
             whence: 0,
@@ -179,10 +180,18 @@ impl<K: Places> Player<'_, K> {
         };
         for slot in locks.slots.iter().filter(|_| K::REAL) {
             if let Some(held) = self.stage.slots.hold(*slot) {
+                let act = Act {
+                    op: Op::Lock,
+                    path: held.path(),
+                };
+                let let_go = self.untimed(act, |_| lock(held.file, range, Patience::Try));
                 // No call of the program, and where nothing is locked nothing is let go.
-                let _let_go = lock(held.file, range, Patience::Try);
+                if self.is_broken_off(&let_go) {
+                    return Err(Halt::Cut);
+                }
             }
         }
+        Ok(())
     }
 
     /// Take a lock. One that was refused when it was recorded is given back at once: others are to have it. That is not timed.
@@ -199,7 +208,7 @@ impl<K: Places> Player<'_, K> {
         let was_refused = matches!(cue.recorded, Recorded::Error(_));
         if was_refused && ended.answer.is_ok() && K::REAL {
             // It cannot fail: it takes away, or leaves what was there.
-            let _given_back = give_back(held.file);
+            let _given_back = self.untimed(act, |_| give_back(held.file));
         }
         drop(held);
         self.settle(cue, act, ended)

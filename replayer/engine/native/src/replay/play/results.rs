@@ -8,7 +8,7 @@ use crate::interpreter::Halt;
 use crate::ops::{CANCELLED, DIVERGED, OK};
 use crate::record::event::{Divergence, Event};
 use crate::replay::reel::{Cue, Recorded};
-use crate::sys::Places;
+use crate::sys::{Answer, Places};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
@@ -75,6 +75,18 @@ impl<K: Places> Player<'_, K> {
         self.sample(cue, act, ended, (outcome, true));
     }
 
+    /// Whether a call ended by our own signal, because the lane is to end: what it would have returned nobody knows.
+    pub(super) fn is_broken_off<V>(&self, answer: &Answer<V>) -> bool {
+        matches!(answer, Err(Errno::INTR)) && self.stage.is_over(self.pulse)
+    }
+
+    /// Record what was broken off: it would have taken longer.
+    #[cold]
+    pub(super) fn break_off(&mut self, cue: &Cue, act: Act, ended: Ended) -> Played {
+        self.sample(cue, act, ended, (CANCELLED, true));
+        Err(Halt::Cut)
+    }
+
     /// Record any other call.
     #[cold]
     pub(super) fn book_other(
@@ -84,10 +96,8 @@ impl<K: Places> Player<'_, K> {
         ended: Ended,
         verdict: Verdict,
     ) -> Played {
-        if ended.answer == Err(Errno::INTR) && self.stage.is_over(self.pulse) {
-            // By our own signal: it would have taken longer.
-            self.sample(cue, act, ended, (CANCELLED, true));
-            return Err(Halt::Cut);
+        if self.is_broken_off(&ended.answer) {
+            return self.break_off(cue, act, ended);
         }
         match verdict {
             Verdict::Matched | Verdict::Unknown => {

@@ -99,7 +99,7 @@ pub(crate) struct Slots {
     places: Box<[Place]>,
     /// Several lanes use them: uses are counted.
     is_shared: bool,
-    /// Taken while they were used.
+    /// To be closed after the performance: taken while they were used, or in nobody's slot.
     late: Mutex<Vec<RawFd>>,
 }
 
@@ -156,7 +156,7 @@ impl Slots {
         }
     }
 
-    /// Put a descriptor into a slot. One that is there already is closed (the reel gave the slot out twice).
+    /// Put a descriptor into a slot. One that is there already (the reel gave the slot out twice) is closed after the performance.
     #[inline]
     pub(crate) fn put(&self, slot: Slot, file: RawFd, path: PathId) {
         let Some(place) = self.places.get(slot as usize) else {
@@ -190,8 +190,7 @@ impl Slots {
     #[cold]
     fn make_room(&self, slot: Slot) {
         if let Taken::File(file, _) = self.take(slot) {
-            // What became of a descriptor that the trace has forgotten is no result.
-            let _closed = close(file);
+            hold(&self.late).push(file);
         }
     }
 
@@ -307,6 +306,8 @@ mod tests {
         slots.put(0, file(), 1);
         assert_eq!(slots.hold(0).unwrap().path(), 1);
         slots.put(9, file(), 0);
-        assert_eq!(slots.drain().len(), 2);
+        let left = slots.drain();
+        assert_eq!(left.len(), 3);
+        left.into_iter().for_each(|file| close(file).unwrap());
     }
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 
 mod bounds;
 mod every_deed;
+mod hanging;
 mod lanes;
 mod locks;
 mod one_lane;

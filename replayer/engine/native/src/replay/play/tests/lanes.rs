@@ -120,7 +120,7 @@ fn interrupted(tape: &Tape, pace: ReplayPace, during: impl FnOnce(&Arc<Pulse>)) 
 }
 
 /// Wait until a thread of the user is seen doing something, or has at least started.
-fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
+pub(super) fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
     for _ in 0..5000 {
         if let Some(found) = look() {
             return found;
@@ -357,39 +357,4 @@ fn what_began_in_the_warm_up_is_of_it_on_all_lanes() {
         .map(|row| crate::histogram::unpack(&row.histogram).unwrap().len())
         .collect();
     assert_eq!(counts, [3], "those of the second performance");
-}
-
-#[test]
-fn what_was_open_before_is_seen_while_opening_it_hangs() {
-    let ground = ground();
-    let fifo = ground.run().join("t/fifo");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &fifo,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RWXU,
-        0,
-    )
-    .unwrap();
-    let mut tape = Tape::new(1);
-    let inherit = Deed::Inherit {
-        path: tape.path("t/fifo"),
-        slot: 0,
-        flags: libc::O_RDONLY.cast_unsigned(),
-        offset: 0,
-    };
-    tape.cue(0, inherit, Recorded::Unknown);
-    let (reel, pulse) = (tape.reel(), Arc::new(Pulse::new(0)));
-    std::thread::scope(|scope| {
-        let playing = scope.spawn(|| ground.show(&reel, ReplayPace::Asap, 1, &pulse));
-        let seen = || pulse.doing().is_some_and(|doing| doing.op_name() == "open");
-        let deadline_ns = now_ns() + 5_000_000_000;
-        while !seen() && now_ns() < deadline_ns {
-            std::thread::park_timeout(Duration::from_millis(1));
-        }
-        let was_seen = seen();
-        let _writer = std::fs::OpenOptions::new().write(true).open(&fifo).unwrap();
-        assert!(playing.join().unwrap().is_clean());
-        assert!(was_seen);
-    });
 }
