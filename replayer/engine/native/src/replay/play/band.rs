@@ -1,7 +1,7 @@
 //! The threads of a user that play the lanes of its performances: its own, and companions that wait between performances.
 
 use super::companion::{Inbox, Living, Task, live};
-use super::files::{Site, lay_out, remove};
+use super::files::{Fault, Site, lay_out, remove};
 use super::log::open_log;
 use super::player::{Player, Seat, Tools};
 use super::stage::{Cast, Stage, Tempo};
@@ -89,10 +89,9 @@ impl Band {
         reel: &Arc<Reel>,
     ) -> Result<(), Halt> {
         let before_ns = now_ns();
-        let given = self.prepare::<K>(journal, replay, reel)?;
-        let prepared_ns = now_ns().saturating_sub(before_ns);
-        journal.aside(prepared_ns);
-        self.pulse.add_outside(prepared_ns);
+        let prepared = self.prepare::<K>(journal, replay, reel);
+        self.put_aside(journal, before_ns);
+        let given = prepared?;
         let stage = &given.stage;
         self.launch(&given, journal.began());
         let seat = Seat {
@@ -116,16 +115,21 @@ impl Band {
         journal.join(outcome.bytes, outcome.latest_ns, outcome.failed);
         let ended_ns = now_ns();
         self.clean_up(&given);
-        let tidied_ns = now_ns();
-        let tidying_ns = tidied_ns.saturating_sub(ended_ns);
-        self.pulse.add_outside(tidying_ns);
-        journal.aside(tidying_ns);
-        journal.busy_until(tidied_ns);
+        self.put_aside(journal, ended_ns);
         self.setting.ledger.count_performance(stage.cast.target);
         result
     }
 
-    /// Everything that is not timed: names, files, threads, logs.
+    /// What was done since a time is no part of any transaction.
+    fn put_aside(&self, journal: &mut Journal, since_ns: u64) {
+        let now_ns = now_ns();
+        let ns = now_ns.saturating_sub(since_ns);
+        journal.aside(ns);
+        journal.busy_until(now_ns);
+        self.pulse.add_outside(ns);
+    }
+
+    /// Everything that is not timed: names, files, threads, logs. Where that fails, nothing of it is left.
     fn prepare<K: Places>(
         &mut self,
         journal: &mut Journal,
@@ -139,6 +143,10 @@ impl Band {
         let names = Arc::new(Names::new(&reel.paths, self.pulse.user, turn));
         self.pulse.set_names(&names);
         let setting = Arc::clone(&self.setting);
+        let lanes = usize::from(reel.lanes).max(1);
+        self.hire::<K>(lanes - 1).map_err(|errno| {
+            self.refuse(journal, Op::Clone, errno, b"thread of a lane".to_vec())
+        })?;
         if K::REAL {
             let site = Site {
                 folder: folder.file.as_fd(),
@@ -146,13 +154,13 @@ impl Band {
                 reel,
                 pulse: &self.pulse,
             };
-            lay_out(&site, turn, &setting.written)
-                .map_err(|(errno, path)| self.refuse(journal, Op::Open, errno, path))?;
+            lay_out(&site, turn, &setting.written).map_err(|(errno, path)| {
+                let halt = self.refuse(journal, Op::Open, errno, path);
+                // What cannot be removed goes with the run's folder; why nothing works here was just told.
+                let _removed = self.remove_files(&site);
+                halt
+            })?;
         }
-        let lanes = usize::from(reel.lanes).max(1);
-        self.hire::<K>(lanes - 1).map_err(|errno| {
-            self.refuse(journal, Op::Clone, errno, b"thread of a lane".to_vec())
-        })?;
         let performance = self.performances;
         self.performances += 1;
         let cast = Cast {
@@ -257,7 +265,7 @@ impl Band {
     }
 
     /// Close what is open and remove the files of the performance: not timed.
-    fn clean_up(&mut self, given: &Given) {
+    fn clean_up(&self, given: &Given) {
         for file in given.stage.slots.drain() {
             // The program ended with it open: its result was never asked for.
             let _closed = self.pulse.show(Op::Close, Place::NOWHERE, || close(file));
@@ -271,20 +279,25 @@ impl Band {
             reel: &given.stage.reel,
             pulse: &self.pulse,
         };
+        if let Err((errno, path)) = self.remove_files(&site) {
+            let path = String::from_utf8_lossy(&path).into_owned();
+            self.setting.recorder.log(&Event::Broken {
+                t_ns: now_ns().saturating_sub(self.setting.begin_ns),
+                user: self.pulse.user,
+                message: format!("files of a performance stay: {path}: {errno}"),
+            });
+        }
+    }
+
+    /// Remove the files of a performance, as far as they are there.
+    fn remove_files(&self, site: &Site<'_>) -> Result<(), Fault> {
         let begin_ns = now_ns();
         let pulse = &self.pulse;
         let is_over = || {
             let is_late = pulse.is_cut() && now_ns() - begin_ns > TIDYING_NS;
             is_late || pulse.flags() & ABANDONED != 0
         };
-        if let Err((errno, path)) = remove(&site, &is_over) {
-            let path = String::from_utf8_lossy(&path).into_owned();
-            self.setting.recorder.log(&Event::Broken {
-                t_ns: now_ns().saturating_sub(self.setting.begin_ns),
-                user: pulse.user,
-                message: format!("files of a performance stay: {path}: {errno}"),
-            });
-        }
+        remove(site, &is_over)
     }
 }
 

@@ -19,7 +19,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 const DEEPEST: usize = 512;
 
 /// What could not be done, and where.
-type Fault = (Errno, Vec<u8>);
+pub(super) type Fault = (Errno, Vec<u8>);
 
 /// A performance and where it is given.
 #[derive(Clone, Copy)]

@@ -229,6 +229,28 @@ fn every_performance_has_files_of_its_own_that_go_with_it() {
 }
 
 #[test]
+fn a_layout_that_fails_is_in_nobodys_time_and_leaves_nothing() {
+    let ground = Ground::new();
+    std::fs::create_dir(ground.run().join("t")).unwrap();
+    let mut tape = Tape::new(1);
+    let d = tape.own("t/d", 3);
+    let f = tape.own("t/d/f", 3);
+    let lost = tape.own("t/missing/f", 9);
+    tape.entry(d, EntryKind::Directory, 0, "");
+    tape.entry(f, EntryKind::File, 100_000, "");
+    tape.entry(lost, EntryKind::File, 1, "");
+    tape.tops = vec![d];
+    tape.cue(0, Deed::Stat { at: place(f) }, Recorded::Well);
+    let pulse = Arc::new(Pulse::new(2));
+    let shown = ground.show(&tape.reel(), ReplayPace::Asap, 2, &pulse);
+    assert_eq!(shown.result, Err(Halt::Failed));
+    assert_eq!(shown.failed.unwrap().path, b"t/missing~2.1/f");
+    assert_eq!(names(&ground.run()), ["t"]);
+    assert!(shown.aside_ns > 0);
+    assert_eq!(shown.aside_ns, pulse.outside_ns());
+}
+
+#[test]
 fn a_file_that_was_open_before_is_there_at_its_offset() {
     let ground = Ground::new();
     ground.write("t/a", 100);
