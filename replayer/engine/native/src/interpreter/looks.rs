@@ -44,8 +44,11 @@ impl<K: Places> Interpreter<'_, K> {
         let (stream, open) = (self.stream.clone(), self.open_files());
         let mut look_ns = begin_ns;
         let mut aside_ns = self.journal.aside_ns();
+        let mut is_awaited = step.since.is_some();
         let unmet = loop {
-            if step.since.is_some_and(|number| !self.is_given(number)) {
+            // Not asked again once it was given: all users share what is asked.
+            is_awaited = is_awaited && step.since.is_some_and(|number| !self.is_given(number));
+            if is_awaited {
                 // The time begins with the signal.
                 aside_ns = self.journal.aside_ns();
             }
