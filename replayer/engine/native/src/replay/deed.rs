@@ -2,6 +2,10 @@
 
 use super::reel::{PathId, Place, Slot, TextId};
 
+/// Flags of vectored calls that a file system need not have, and without which the same bytes move: `RWF_ATOMIC` and `RWF_DONTCACHE`
+/// (preadv2(2)).
+pub(crate) const FAVOURS: u32 = 0xC0;
+
 /// What an event does. Flags and modes are those of Linux x86-64, already bounded to what is safe.
 #[derive(Clone, Debug)]
 pub(crate) enum Deed {
@@ -161,7 +165,7 @@ pub(crate) enum Deed {
         from_offset: Option<u64>,
         to_offset: Option<u64>,
     },
-    /// From what was outside (null) it is written.
+    /// From nowhere: the source was outside of the trace, and as many bytes are written.
     Sendfile {
         from: Option<Slot>,
         to: Option<Slot>,

@@ -2,7 +2,7 @@
 //!
 //! What an event does is a [`Deed`]; what it must wait for, when it was made and what it returned stand beside it in a [`Cue`].
 
-pub(crate) use super::deed::{Deed, LetGo, Subject, Through, Time, Times};
+pub(crate) use super::deed::{Deed, FAVOURS, LetGo, Subject, Through, Time, Times};
 use std::sync::Arc;
 
 /// A path of the reel, by number.

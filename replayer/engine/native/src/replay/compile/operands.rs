@@ -1,7 +1,7 @@
 //! Operands of events, bounded: what the kernel would not take, or what no file system should be asked for, is a reason to omit.
 
 use super::slots::Reason;
-use crate::replay::reel::{Time, Times};
+use crate::replay::reel::{FAVOURS, Time, Times};
 use crate::sys::ACCESS_LIST;
 use replayer_trace::Event;
 
@@ -17,10 +17,13 @@ pub(super) const SET_STATUS: u32 = 4;
 
 /// `RWF_APPEND`.
 pub(super) const AT_END: u32 = 0x10;
+/// `RWF_NOAPPEND`.
+pub(super) const NOT_AT_END: u32 = 0x20;
 /// `RWF_NOWAIT`.
 const NO_WAIT: u32 = 8;
-/// Flags of vectored calls: `RWF_HIPRI`, `RWF_DSYNC`, `RWF_SYNC`, `RWF_NOWAIT`, `RWF_APPEND` and `RWF_NOAPPEND`.
-const VECTOR_FLAGS: u32 = 0x27 | NO_WAIT | AT_END;
+/// Flags of vectored calls: `RWF_HIPRI`, `RWF_DSYNC`, `RWF_SYNC`, `RWF_NOWAIT`, `RWF_APPEND`, `RWF_NOAPPEND`, `RWF_ATOMIC` and
+/// `RWF_DONTCACHE`.
+const VECTOR_FLAGS: u32 = 7 | NO_WAIT | AT_END | NOT_AT_END | FAVOURS;
 /// `EAGAIN`, as a result.
 pub(super) const AGAIN: i64 = -11;
 

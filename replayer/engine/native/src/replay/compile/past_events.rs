@@ -1,7 +1,7 @@
 //! What events do to the files of a trace, as far as later requests find it.
 
 use super::clock::positive;
-use super::operands::{AT_END, MOST_BYTES, Operands};
+use super::operands::{AT_END, MOST_BYTES, NOT_AT_END, Operands};
 use super::past::{Held, Kind, NodeId, Past};
 use replayer_trace::{Event, Op};
 use std::collections::BTreeMap;
@@ -153,12 +153,7 @@ impl Past<'_> {
         match event.op {
             Op::Read | Op::Readv => self.advance(event.file, moved),
             Op::Lseek => self.with(event.file, |held| held.offset = moved),
-            Op::Write | Op::Writev if !appends(event) => self.write(event.file, moved),
-            Op::Pwrite | Op::Pwritev if !appends(event) => {
-                let end = positive(event.offset.unwrap_or(0)).saturating_add(moved);
-                self.reach(event.file, end);
-            }
-            Op::Writev | Op::Pwritev => self.append(event, moved),
+            Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev => self.written(event, moved),
             Op::Ftruncate => {
                 if let Some(held) = self.of(event.file) {
                     self.set_size(held.node, positive(event.size.unwrap_or(0)));
@@ -183,7 +178,7 @@ impl Past<'_> {
                 }
                 match to_offset {
                     Some(offset) => self.reach(event.to_file, offset.saturating_add(moved)),
-                    None => self.write(event.to_file, moved),
+                    None => self.written_at_position(event.to_file, moved),
                 }
             }
             Op::Clone => {
@@ -218,29 +213,32 @@ impl Past<'_> {
         self.with(file, |held| held.offset = held.offset.saturating_add(bytes));
     }
 
-    fn write(&mut self, file: Option<u32>, bytes: u64) {
-        let Some(held) = self.of(file) else {
+    /// A write call of any kind.
+    fn written(&mut self, event: &Event, bytes: u64) {
+        let Some(held) = self.of(event.file) else {
             return;
         };
-        let size = self.node(held.node).map_or(0, |node| node.size);
-        let at = if held.flags & APPEND != 0 {
-            size
+        let is_placed = matches!(event.op, Op::Pwrite | Op::Pwritev);
+        let at = if goes_to_end(held, event) {
+            self.node(held.node).map_or(0, |node| node.size)
+        } else if is_placed {
+            positive(event.offset.unwrap_or(0))
         } else {
             held.offset
         };
         let end = at.saturating_add(bytes);
-        self.with(file, |held| held.offset = end);
-        self.reach(file, end);
-    }
-
-    /// A write that goes to the end because its flags say so.
-    fn append(&mut self, event: &Event, bytes: u64) {
-        let held = self.of(event.file).and_then(|held| self.node(held.node));
-        let end = held.map_or(0, |node| node.size).saturating_add(bytes);
-        if event.op == Op::Writev {
+        if !is_placed {
             self.with(event.file, |held| held.offset = end);
         }
         self.reach(event.file, end);
+    }
+
+    /// Bytes came from another file, to where a description stands: none that appends takes them.
+    fn written_at_position(&mut self, file: Option<u32>, bytes: u64) {
+        self.advance(file, bytes);
+        if let Some(held) = self.of(file) {
+            self.reach(file, held.offset);
+        }
     }
 
     /// A file is at least so long.
@@ -258,10 +256,14 @@ impl Past<'_> {
     }
 }
 
-/// Whether a vectored write has `RWF_APPEND`.
-fn appends(event: &Event) -> bool {
-    let is_vector = matches!(event.op, Op::Writev | Op::Pwritev);
-    is_vector && Operands(event).lenient_flags(AT_END) != 0
+/// Whether a write goes to the end of its file: that of a description with `O_APPEND` does wherever it is placed (BUGS of pwrite(2)),
+/// unless the call's own flags say otherwise.
+fn goes_to_end(held: Held, event: &Event) -> bool {
+    let flags = match event.op {
+        Op::Writev | Op::Pwritev => Operands(event).lenient_flags(AT_END | NOT_AT_END),
+        _ => 0,
+    };
+    flags & AT_END != 0 || held.flags & APPEND != 0 && flags & NOT_AT_END == 0
 }
 
 /// Whether flags open a file that has no name.

@@ -21,6 +21,8 @@ const VECTORS: &str = "\
 10 1700000000.000400 preadv2(3, [{iov_base=\"\"..., iov_len=100}], 1, 0, RWF_NOWAIT|RWF_HIPRI) = 60 <0.000010>
 10 1700000000.000500 preadv2(3, [{iov_base=\"\"..., iov_len=100}], 1, 0, RWF_NOWAIT) = -1 EOPNOTSUPP (Operation not supported) <0.000010>
 10 1700000000.000600 preadv2(3, [{iov_base=\"\"..., iov_len=100}], 1, 0, RWF_DONTCACHE) = 100 <0.000010>
+10 1700000000.000650 preadv2(3, [{iov_base=\"\"..., iov_len=100}], 1, 0, RWF_HIPRI|0x400) = 100 <0.000010>
+10 1700000000.000660 pwritev2(3, [{iov_base=\"\"..., iov_len=4096}], 1, 0, RWF_ATOMIC|RWF_DSYNC) = 4096 <0.000010>
 10 1700000000.000700 preadv(3, [{iov_base=\"\"..., iov_len=100}], 1, 0) = 100 <0.000010>
 10 1700000000.000800 write(3, \"\"..., 5) = 5 <0.000010>
 ";
@@ -40,6 +42,8 @@ fn vectored_calls_keep_their_flags() {
             ('w', 10, Some(0x14)),
             ('r', 60, Some(1)),
             ('r', 100, Some(8)),
+            ('r', 100, Some(0x80)),
+            ('w', 4096, Some(0x42)),
             ('r', 100, Some(0)),
             ('w', 5, None),
         ]
@@ -72,6 +76,34 @@ fn a_request_finds_what_was_written_at_the_end_by_a_flag() {
         panic!("{:?}", lanes[0][0].0.deed)
     };
     assert_eq!(offset, 5017);
+}
+
+const PLACED: &str = "\
+10 1700000000.000000 openat(AT_FDCWD, \"/r/a\", O_RDWR|O_APPEND) = 3 <0.000010>
+10 1700000000.000100 pwritev2(3, [{iov_base=\"\"..., iov_len=4}], 1, 10, RWF_NOAPPEND) = 4 <0.000010>
+10 1700000000.000200 pwritev2(3, [{iov_base=\"\"..., iov_len=7}], 1, -1, RWF_NOAPPEND) = 7 <0.000010>
+10 1700000000.000300 access(\"/replayer/request/second\", F_OK) = -1 ENOENT (No such file or directory) <0.000010>
+10 1700000000.000400 pread64(3, \"\"..., 5, 0) = 5 <0.000010>
+10 1700000000.000500 access(\"/replayer/request/end\", F_OK) = -1 ENOENT (No such file or directory) <0.000010>
+10 1700000000.000600 pwrite64(3, \"\"..., 30, 5) = 30 <0.000010>
+10 1700000000.000700 access(\"/replayer/request/third\", F_OK) = -1 ENOENT (No such file or directory) <0.000010>
+10 1700000000.000800 pread64(3, \"\"..., 5, 0) = 5 <0.000010>
+10 1700000000.000900 access(\"/replayer/request/end\", F_OK) = -1 ENOENT (No such file or directory) <0.000010>
+";
+
+#[test]
+fn what_is_opened_to_append_is_written_at_its_end_unless_a_flag_says_no() {
+    let (_folder, trace) = imported(PLACED, "a\tf\t5000\t644\t\n");
+    for (request, found) in [("second", (5000, 7)), ("third", (5030, 7))] {
+        let reels = compile_requests(&source_of(&trace), request).unwrap();
+        let names = Names::new(&reels[0].paths, 1, 0);
+        let size = names.entries(&reels[0]).next().unwrap().size;
+        let lanes = cues(&reels[0]);
+        let Deed::Inherit { offset, .. } = lanes[0][0].0.deed else {
+            panic!("{:?}", lanes[0][0].0.deed)
+        };
+        assert_eq!((size, offset), found, "{request}");
+    }
 }
 
 const FRESH: &str = "\

@@ -128,9 +128,9 @@ fn a_lock_is_waited_for_only_where_other_users_may_have_it() {
         let reel = compile_whole(&source, true).unwrap();
         let deeds = cues(&reel).into_iter().flatten().map(|(cue, _)| cue.deed);
         let waited: Vec<_> = deeds
-            .filter_map(|deed| match deed {
-                Deed::LetGo(locks) => Some(locks.then),
-                deed => Some(deed),
+            .map(|deed| match deed {
+                Deed::LetGo(locks) => locks.then,
+                deed => deed,
             })
             .filter_map(|deed| match deed {
                 Deed::Lock { wait, .. } => Some(wait),

@@ -4,9 +4,10 @@ use super::check::{Allowance, Got, Verdict};
 use super::player::{Act, Ended, Played, Player};
 use super::slots::Held;
 use crate::ops::Op;
-use crate::replay::reel::{Cue, Deed, Recorded, Slot};
+use crate::replay::reel::{Cue, Deed, FAVOURS, Recorded, Slot};
 use crate::sys::replayed::{Listing, Wish, clone_file, copy_range, map, readv, sendfile, writev};
 use crate::sys::{Answer, Places};
+use rustix::io::Errno;
 use std::os::fd::AsRawFd;
 
 /// Where data is read or written.
@@ -83,7 +84,9 @@ impl<'a, K: Places> Player<'a, K> {
         let called = self.called(op, slot, |kernel, file| match offset {
             None if is_whole && vector.is_none() => kernel.read(file, buffer),
             Some(offset) if is_whole && vector.is_none() => kernel.pread(file, buffer, offset),
-            _ => readv(file, buffer, (offset, size), vector.unwrap_or(0)),
+            _ => with_favours(cue.recorded, vector, |flags| {
+                readv(file, buffer, (offset, size), flags)
+            }),
         });
         match called {
             Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
@@ -113,7 +116,9 @@ impl<'a, K: Places> Player<'a, K> {
         let called = self.called(op, slot, |kernel, file| match offset {
             None if is_whole && vector.is_none() => kernel.write(file, bytes),
             Some(offset) if is_whole && vector.is_none() => kernel.pwrite(file, bytes, offset),
-            _ => writev(file, bytes, (offset, size), vector.unwrap_or(0)),
+            _ => with_favours(cue.recorded, vector, |flags| {
+                writev(file, bytes, (offset, size), flags)
+            }),
         });
         match called {
             Some((act, ended, _)) => self.settle(cue, act, ended.moving()),
@@ -328,6 +333,22 @@ impl<'a, K: Places> Player<'a, K> {
             Some((act, ended, _)) => self.settle(cue, act, ended),
             None => self.no_file(cue, Op::Mmap, slot),
         }
+    }
+}
+
+/// Make a vectored call with its flags. Where this file system has one of those not that the recorded one had, the bytes move without:
+/// what comes later is to find them.
+fn with_favours(
+    recorded: Recorded,
+    vector: Option<u32>,
+    call: impl Fn(u32) -> Answer<u64>,
+) -> Answer<u64> {
+    let flags = vector.unwrap_or(0);
+    match (call(flags), recorded) {
+        (Err(Errno::OPNOTSUPP), Recorded::Exactly(_)) if flags & FAVOURS != 0 => {
+            call(flags & !FAVOURS)
+        }
+        (answer, _) => answer,
     }
 }
 

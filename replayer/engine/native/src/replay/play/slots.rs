@@ -308,6 +308,8 @@ mod tests {
         slots.put(9, file(), 0);
         let left = slots.drain();
         assert_eq!(left.len(), 3);
-        left.into_iter().for_each(|file| close(file).unwrap());
+        for file in left {
+            close(file).unwrap();
+        }
     }
 }

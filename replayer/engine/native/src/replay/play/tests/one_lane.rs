@@ -103,6 +103,34 @@ fn flags_of_vectored_calls_are_passed_on() {
     assert_eq!(ground.run().join("t/a").metadata().unwrap().len(), 5010);
 }
 
+/// A file of tmpfs, which has no `RWF_DONTCACHE`, and what became of a write with it that was recorded to end so.
+fn favour(recorded: Recorded) -> (u64, Shown) {
+    let ground = Ground::new();
+    ground.write("t/a", 0);
+    let mut tape = Tape::new(1);
+    let a = tape.at("t/a");
+    let uncached = Deed::Write {
+        slot: 0,
+        size: 10,
+        offset: None,
+        vector: Some(0x80),
+    };
+    tape.cue(0, open(a, 0, libc::O_RDWR), OK);
+    tape.cue(0, uncached, recorded);
+    let shown = ground.play(&tape.reel());
+    let size = ground.run().join("t/a").metadata().unwrap().len();
+    (size, shown)
+}
+
+#[test]
+fn what_was_written_with_flags_that_a_file_system_need_not_have_is_written_without() {
+    let (size, shown) = favour(Recorded::Exactly(10));
+    assert!(shown.is_clean());
+    assert_eq!(size, 10);
+    let (size, shown) = favour(Recorded::Error(libc::EOPNOTSUPP));
+    assert_eq!((size, shown.ledger["matched"].as_u64()), (0, Some(2)));
+}
+
 #[test]
 fn differences_are_counted_and_the_first_is_told() {
     let ground = Ground::new();
