@@ -140,6 +140,12 @@ def test_transactions_that_are_counted_fail_one_by_one(drafts: Drafts, tmp_path:
     assert found[0, 0, "transaction", "failed"] == 3
 
 
+def test_a_user_without_think_time_pauses_between_tries(drafts: Drafts, tmp_path: Path) -> None:
+    plan = looks(drafts, pace={"kind": "closed", "think": {"const": 0}})
+    found = play(tmp_path, plan, "engine.start_user(0)\nlet_in(0, False)\nplay(0, 0)\ntell()\n")
+    assert 2 < found[0, 0, "transaction", "failed"] <= 31  # 10 ms apart for 300 ms at the most
+
+
 def test_orders_are_answered_with_what_keeps_the_user_out(drafts: Drafts, tmp_path: Path) -> None:
     found = play(tmp_path, looks(drafts), ORDERS)
     assert found[0, 0, "chdir", "EACCES"] == 2

@@ -16,6 +16,10 @@ use rustix::io::Errno;
 use std::sync::Arc;
 use std::thread::current;
 
+/// A user whose transaction could not begin, and who would begin the next one at once, begins it so long after that (chosen: a hundred
+/// a second tell enough, and leave the CPU to those who work).
+const BETWEEN_TRIES_NS: u64 = 10_000_000;
+
 /// When transactions are intended: by the user's own pacer, or by the schedule of all.
 enum Intent<'a> {
     Own(Pacer),
@@ -32,6 +36,11 @@ impl Intent<'_> {
             Intent::Shared(dealer, seat) => Some(dealer.deal(tables, seat, free_ns)),
             Intent::None => None,
         }
+    }
+
+    /// Whether users begin as soon as they are ready.
+    fn is_closed(&self) -> bool {
+        matches!(self, Intent::Own(Pacer::Closed { .. }))
     }
 
     /// When the transaction is intended now that was intended at a time.
@@ -98,8 +107,8 @@ pub(crate) struct Stint<'a> {
     free_ns: u64,
     /// When the transaction was intended that is to begin now.
     due_ns: Option<u64>,
-    /// Which transactions those are that could not begin.
-    unable: Stream,
+    /// Draws which transactions those are that could not begin.
+    draws_of_failed: Stream,
 }
 
 impl<'a> Stint<'a> {
@@ -119,7 +128,7 @@ impl<'a> Stint<'a> {
             rest: program.transactions_per_user.unwrap_or(u64::MAX),
             free_ns: begin_ns,
             due_ns: None,
-            unable: Stream::of_ops(program.seed, segment.round, pulse.user),
+            draws_of_failed: Stream::of_ops(program.seed, segment.round, pulse.user),
         }
     }
 
@@ -133,9 +142,11 @@ impl<'a> Stint<'a> {
         if let Ok(kernel) = enter(self.pulse, folder) {
             return Some(kernel);
         }
+        let mut tried_ns = 0;
         loop {
-            let intended_ns = self.come(journal)?;
+            let intended_ns = self.come_again(journal, tried_ns)?;
             let start_ns = now_ns();
+            tried_ns = start_ns;
             match enter(self.pulse, folder) {
                 Ok(kernel) => {
                     self.due_ns = Some(intended_ns);
@@ -148,12 +159,14 @@ impl<'a> Stint<'a> {
 
     /// Do one transaction after the other until no more begin.
     pub(crate) fn work<K: Places>(&mut self, interpreter: &mut Interpreter<'_, K>) {
+        let mut tried_ns = 0;
         while let Err(errno) = interpreter.verify(self.segment.target) {
-            let Some(intended_ns) = self.come(&mut interpreter.journal) else {
+            let Some(intended_ns) = self.come_again(&mut interpreter.journal, tried_ns) else {
                 return;
             };
-            let times = (intended_ns, now_ns());
+            tried_ns = now_ns();
             // Buffers are mapped.
+            let times = (intended_ns, tried_ns);
             self.fail(&mut interpreter.journal, times, (Op::Mmap, errno));
         }
         while let Some(intended_ns) = self.come(&mut interpreter.journal) {
@@ -164,6 +177,12 @@ impl<'a> Stint<'a> {
 
     /// Wait for the time of the next transaction: when it was intended. `None` when no more begin.
     fn come(&mut self, journal: &mut Journal) -> Option<u64> {
+        self.come_again(journal, 0)
+    }
+
+    /// The same after a try that failed, begun at a time; 0: there was none.
+    #[inline]
+    fn come_again(&mut self, journal: &mut Journal, tried_ns: u64) -> Option<u64> {
         if let Some(due_ns) = self.due_ns.take() {
             return Some(due_ns);
         }
@@ -171,6 +190,9 @@ impl<'a> Stint<'a> {
             return None;
         }
         let mut intended_ns = self.intent.next(self.core, self.free_ns)?;
+        if tried_ns != 0 && self.intent.is_closed() {
+            intended_ns = intended_ns.max(tried_ns.saturating_add(BETWEEN_TRIES_NS));
+        }
         if intended_ns > self.free_ns {
             journal.flush();
             intended_ns = self.sleep(intended_ns);
@@ -212,7 +234,7 @@ impl<'a> Stint<'a> {
         (op, errno): (Op, Errno),
     ) {
         let mix = self.core.setting.program.mix_of(self.pulse.user);
-        let transaction = u16::try_from(mix.pick(&mut self.unable)).unwrap_or(0);
+        let transaction = u16::try_from(mix.pick(&mut self.draws_of_failed)).unwrap_or(0);
         journal.begin(transaction, intended_ns, start_ns);
         if self.pulse.is_cut() && errno == Errno::INTR {
             journal.end(CANCELLED, now_ns());
