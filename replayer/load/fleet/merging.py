@@ -2,10 +2,11 @@
 
 Histograms are added bucket by bucket, so that a sum holds what one engine would have counted. A
 second is handed on when every living worker's results reach beyond it; what comes later still is
-handed on as well, as an interval of its own.
+handed on as well, as an interval of its own. A worker whose users rest tells no more seconds: they
+count as users all the same.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from replayer.load.measured import MadeInterval, MadeRow, MeasuredInterval, MeasuredRow, Phase
@@ -15,6 +16,8 @@ __all__ = ["Merger"]
 NS_PER_S = 1_000_000_000
 SLACK_NS = 100_000_000
 """Chosen: workers begin a segment within milliseconds, and cut seconds from then on."""
+
+NOBODY: Mapping[int, int] = {}
 
 Part = tuple[int, int, Phase]
 """Target, round and phase."""
@@ -43,10 +46,9 @@ class _Second:
                 known.histogram.add(row.histogram)
                 self.rows[key] = _with_bytes(known, known.bytes + row.bytes)
 
-    def whole(self) -> MadeInterval:
-        return MadeInterval(
-            self.start_ns, self.end_ns, sum(self.users.values()), tuple(self.rows.values())
-        )
+    def whole(self, resting: Mapping[int, int]) -> MadeInterval:
+        users = sum({**resting, **self.users}.values())
+        return MadeInterval(self.start_ns, self.end_ns, users, tuple(self.rows.values()))
 
 
 @dataclass
@@ -73,15 +75,15 @@ class Merger:
             second = self._open[place] = _Second(interval.start_ns, interval.end_ns)
         second.take(worker, interval)
 
-    def hand_on(self, upto_ns: int) -> None:
-        """Hand on the seconds that end by then."""
+    def hand_on(self, upto_ns: int, resting: Mapping[int, int] = NOBODY) -> None:
+        """Hand on the seconds that end by then; ``resting`` are the users at rest, by worker."""
         for place in self._done(upto_ns + SLACK_NS):
-            self._hand(place)
+            self._hand(place, resting)
 
     def hand_on_all(self) -> None:
         """Hand on what is left."""
         for place in sorted(self._open, key=lambda place: self._open[place].start_ns):
-            self._hand(place)
+            self._hand(place, NOBODY)
 
     def _done(self, upto_ns: int) -> Iterator[tuple[Part, int]]:
         found = [
@@ -91,9 +93,9 @@ class Merger:
         ]
         yield from (place for _, place in sorted(found))
 
-    def _hand(self, place: tuple[Part, int]) -> None:
+    def _hand(self, place: tuple[Part, int], resting: Mapping[int, int]) -> None:
         """Hand a second on, cut so that it follows the one before: reports cut time at its ends."""
-        whole = self._open.pop(place).whole()
+        whole = self._open.pop(place).whole(resting)
         reached_ns = self._reached.get(place[0], whole.start_ns)
         if whole.start_ns < reached_ns < whole.end_ns:
             whole = replace(whole, start_ns=reached_ns)

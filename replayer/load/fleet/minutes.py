@@ -22,6 +22,9 @@ from replayer.measure.writing import Line, Recording
 __all__ = ["Minutes"]
 
 NS_PER_S = 1_000_000_000
+LATEST_NS = 2 * NS_PER_S
+"""Chosen: results of a second are here so long after it began, for a worker tells them at its end,
+four times a second."""
 
 
 class Minutes:
@@ -87,7 +90,11 @@ class Minutes:
             self._note(worker, json.loads(line))
         living = self.muster.living
         if living:
-            self._merger.hand_on(min(each.upto_ns for each in living))
+            now_ns = int(self.now_s() * NS_PER_S)
+            self._merger.hand_on(
+                min(_reached_ns(each, now_ns) for each in living),
+                {each.number: each.state.running for each in living if not each.state.busy},
+            )
 
     def _record(self, interval: MeasuredInterval) -> None:
         if self._recording is not None:
@@ -122,6 +129,11 @@ class Minutes:
         event: dict[str, Any] = {"client": worker.number, "what": what, "message": text, "hint": ""}
         self.chronicle.note("warning", round(at_s, 6), event)
         self._progress.say(f"replayer: {text}")
+
+
+def _reached_ns(worker: Worker, now_ns: int) -> int:
+    """Return until when results are known: a worker whose users rest tells no more seconds."""
+    return worker.upto_ns if worker.state.busy else max(worker.upto_ns, now_ns - LATEST_NS)
 
 
 def _shifted(interval: MadeInterval, offset_ns: int) -> MadeInterval:
