@@ -38,8 +38,6 @@ struct Inner {
     segment: Option<Segment>,
     segments: u64,
     busy: usize,
-    /// Since when nobody has more to do in the open segment.
-    rested_ns: Option<u64>,
     interactive: bool,
     abandoned: usize,
     closed: bool,
@@ -59,8 +57,9 @@ pub(crate) struct Crowd {
     settled: Condvar,
     /// Members that were not given up on. Apart from the lock: the recorder asks while a segment opens.
     running: AtomicUsize,
-    /// The time since which nobody has more to do, or 0; apart from the lock for the same reason.
-    rested: AtomicU64,
+    /// Since when nobody has more to do in the open segment; 0: somebody has, or might (an interactive user). Changed under the lock,
+    /// and apart from it for the same reason.
+    rested_ns: AtomicU64,
 }
 
 /// What a user finds at the gate.
@@ -105,9 +104,10 @@ impl Crowd {
             (true, Some(_)) => State::Busy,
         };
         inner.busy += usize::from(state == State::Busy);
-        inner.rested_ns = inner.rested_ns.filter(|_| state != State::Busy);
         inner.interactive |= !paced;
-        self.tell_rested(&inner);
+        if inner.busy > 0 || inner.interactive {
+            self.rested_ns.store(0, Ordering::SeqCst);
+        }
         let pulse = Arc::clone(pulse);
         inner.members.insert(
             pulse.user,
@@ -134,8 +134,7 @@ impl Crowd {
         }
         announce();
         inner.segments += 1;
-        inner.rested_ns = None;
-        self.tell_rested(&inner);
+        self.rested_ns.store(0, Ordering::SeqCst);
         let begin_ns = now_ns();
         let number = inner.segments;
         inner.segment = Some(Segment::new(number, term, begin_ns, arrivals(begin_ns)));
@@ -188,9 +187,9 @@ impl Crowd {
         }
         pulse.lower(CUT);
         self.settle(&mut inner, pulse.user, State::Waiting);
-        if inner.busy == 0 && inner.segment.is_some() && inner.rested_ns.is_none() {
-            inner.rested_ns = Some(now_ns());
-            self.tell_rested(&inner);
+        let may_rest = inner.busy == 0 && inner.segment.is_some() && !inner.interactive;
+        if may_rest && self.rested_ns().is_none() {
+            self.rested_ns.store(now_ns(), Ordering::SeqCst);
         }
         Look::Wait
     }
@@ -263,17 +262,7 @@ impl Crowd {
 
     /// Since when everybody has done all that there was to do in the open segment; `None` while somebody has not, or might do more.
     pub(crate) fn rested_ns(&self) -> Option<u64> {
-        hold(&self.inner).rested_ns()
-    }
-
-    fn tell_rested(&self, inner: &Inner) {
-        let ns = inner.rested_ns().unwrap_or(0);
-        self.rested.store(ns, Ordering::SeqCst);
-    }
-
-    /// The same as it was told last, without waiting for anybody.
-    pub(crate) fn rested_as_told(&self) -> Option<u64> {
-        Some(self.rested.load(Ordering::SeqCst)).filter(|rested_ns| *rested_ns != 0)
+        Some(self.rested_ns.load(Ordering::SeqCst)).filter(|rested_ns| *rested_ns != 0)
     }
 
     /// Everybody's pulse.
@@ -371,10 +360,6 @@ fn deadline(patience: Duration) -> u64 {
 }
 
 impl Inner {
-    fn rested_ns(&self) -> Option<u64> {
-        self.rested_ns.filter(|_| !self.interactive)
-    }
-
     fn busy_members(&self) -> impl Iterator<Item = &Member> {
         self.members
             .values()

@@ -273,3 +273,46 @@ fn told(outcome: u8) -> OutcomeData {
 fn refused() -> u8 {
     ops::outcome_of_errno(Errno::INVAL.raw_os_error())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::overhead::{PLAN, setting};
+    use crate::plan::{Command, parse_command};
+    use crate::sys::Doorbell;
+
+    fn stat() -> Order {
+        let command = br#"{"do": "call", "op": "stat", "path": "x", "expect": ["ok"]}"#;
+        match parse_command(command, 1, 1).unwrap() {
+            Command::Call { timed, texts } => Order::Call { timed, texts },
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn an_order_that_is_broken_off_is_answered_as_cancelled() {
+        let doorbell = Arc::new(Doorbell::new().unwrap());
+        let setting = setting(PLAN).unwrap();
+        let core = Core::new(setting, vec![Vec::new()], Confinement::Null, doorbell);
+        let (pulse, inbox) = (Arc::new(Pulse::new(9)), Inbox::new(0, 0));
+        let recorder = &core.setting.recorder;
+        let journal = Journal::new(
+            Arc::clone(recorder),
+            recorder.shard_on(0),
+            Arc::clone(&pulse),
+            0,
+            core.setting.begin_ns,
+        );
+        let mut interpreter = Interpreter::new(&core.setting, &pulse, Null, journal, 0);
+        let mut service = Service {
+            core: &core,
+            pulse: &pulse,
+            inbox: &inbox,
+            open: None,
+        };
+        let mut outcome = || service.obey(&mut interpreter, stat()).outcome;
+        assert_eq!(outcome(), ops::OK);
+        pulse.raise(CUT);
+        assert_eq!(outcome(), ops::CANCELLED);
+    }
+}

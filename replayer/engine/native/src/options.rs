@@ -76,7 +76,7 @@ impl Options {
         let whole = Arc::clone(&core);
         let rested = move || {
             let core = whole.get().and_then(std::sync::Weak::upgrade);
-            core.and_then(|core| core.crowd.rested_as_told())
+            core.and_then(|core| core.crowd.rested_ns())
         };
         let running = move || {
             core.get()

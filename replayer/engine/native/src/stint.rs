@@ -258,3 +258,73 @@ impl<'a> Stint<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Confinement;
+    use crate::histogram::unpack;
+    use crate::overhead::{PLAN, setting};
+    use crate::segment::Term;
+    use crate::sys::{Doorbell, Null};
+
+    fn core() -> Core {
+        let doorbell = Arc::new(Doorbell::new().unwrap());
+        let setting = setting(PLAN).unwrap();
+        setting.recorder.begin_segment(0, 0, 0);
+        Core::new(setting, vec![Vec::new()], Confinement::Null, doorbell)
+    }
+
+    /// One that lasts until somebody ends it.
+    fn segment() -> Segment {
+        let term = Term {
+            target: 0,
+            round: 0,
+            measured_ns: None,
+            measured_since_ns: Arc::default(),
+        };
+        Segment::new(1, term, now_ns(), None)
+    }
+
+    fn journal(core: &Core, pulse: &Arc<Pulse>) -> Journal {
+        let recorder = &core.setting.recorder;
+        let shard = recorder.shard(0);
+        let begin_ns = core.setting.begin_ns;
+        Journal::new(Arc::clone(recorder), shard, Arc::clone(pulse), 0, begin_ns)
+    }
+
+    #[test]
+    fn who_is_told_to_end_begins_what_it_was_let_in_for_and_no_more() {
+        let (core, segment) = (core(), segment());
+        let pulse = Arc::new(Pulse::new(0));
+        let mut stint = Stint::new(&core, &pulse, &segment, 0);
+        stint.due_ns = Some(now_ns());
+        pulse.raise(STOP);
+        let journal = journal(&core, &pulse);
+        let mut interpreter = Interpreter::new(&core.setting, &pulse, Null, journal, 0);
+        stint.work(&mut interpreter);
+        interpreter.journal.flush();
+        core.setting.recorder.end_segment(None);
+        let totals = core.setting.recorder.totals();
+        let counts = totals.iter().filter(|row| row.op == "transaction");
+        let counts = counts.map(|row| unpack(&row.histogram).unwrap().len());
+        assert_eq!(counts.collect::<Vec<_>>(), [1]);
+    }
+
+    #[test]
+    fn who_could_not_begin_is_ready_again_after_a_pause() {
+        let (core, segment) = (core(), segment());
+        let pulse = Arc::new(Pulse::new(0));
+        let mut stint = Stint::new(&core, &pulse, &segment, 0);
+        let mut journal = journal(&core, &pulse);
+        let first_ns = stint.come(&mut journal).unwrap();
+        let tried_ns = now_ns();
+        assert!(first_ns <= tried_ns);
+        let again_ns = stint.come_again(&mut journal, tried_ns).unwrap();
+        assert_eq!(again_ns, tried_ns + BETWEEN_TRIES_NS);
+        assert!(now_ns() >= again_ns);
+        assert!(stint.come(&mut journal).unwrap() < again_ns);
+        pulse.raise(STOP);
+        assert_eq!(stint.come_again(&mut journal, u64::MAX / 2), None);
+    }
+}
