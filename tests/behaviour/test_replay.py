@@ -320,6 +320,35 @@ def test_descriptors_of_one_process_do_not_lock_each_other_out(shell: Shell) -> 
     assert (found["performances"], found["omitted"]) == (3, [])
 
 
+IN_TURN = """
+import fcntl, os, time
+os.chdir("root")
+one = os.open("db", os.O_RDWR | os.O_CREAT)
+fcntl.lockf(one, fcntl.LOCK_EX)
+refused, tells = os.pipe()
+if os.fork() == 0:
+    other = os.open("db", os.O_RDWR)
+    try: fcntl.lockf(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError: os.write(tells, b"!")
+    fcntl.lockf(other, fcntl.LOCK_EX)
+    os._exit(0)
+os.read(refused, 1)
+time.sleep(0.2)
+os.close(os.open("db", os.O_RDWR))
+os.wait()
+"""
+
+
+def test_a_lock_is_taken_after_the_close_that_ended_the_one_before(shell: Shell) -> None:
+    (shell.home / "root").mkdir()
+    words = ["capture", "-o", "trace", "--root", "root", "--", sys.executable, "-c", IN_TURN]
+    assert shell.run(*words).code == 0
+    replay = ("replay", "trace", "--target", shell.target(), "--loops", "50", "--json")
+    found = results(shell.run(*replay, "--stop-timeout", "5s"))
+    assert found["matched"] == found["compared"] > 0
+    assert (found["performances"], found["omitted"]) == (50, [])
+
+
 CONTENDED = """
 import os
 os.chdir("root")
