@@ -215,7 +215,8 @@ def add_procedure_options(parser: Parser) -> None:
     parser.add_argument(
         "--remount-command",
         metavar="COMMAND",
-        help="shell command that remounts $REPLAYER_PATH, for --cache cold",
+        help="shell command that remounts $REPLAYER_PATH, for --cache cold; sudo in it may ask for "
+        "a password",
     )
     parser.add_argument(
         "--rounds",

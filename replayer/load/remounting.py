@@ -1,7 +1,9 @@
-"""The user's own command that remounts a target, and what becomes of the run's folder meanwhile."""
+"""The user's own command that remounts a target, and what becomes of the run's folder meanwhile.
+
+It keeps the terminal: remounting needs root, and who is not that has sudo ask for a password.
+"""
 
 import os
-import signal
 import subprocess
 import tempfile
 import time
@@ -15,6 +17,7 @@ from replayer.errors import ReplayerError
 from replayer.keeper import give_up_on
 from replayer.load.ground import Ground
 from replayer.load.interruption import Interruption
+from replayer.load.offspring import Offspring
 from replayer.load.targets import MountError
 
 __all__ = ["remount"]
@@ -34,6 +37,7 @@ def remount(command: str, grounds: Sequence[Ground]) -> None:
     """
     for ground in grounds:
         folders = ground.release()
+        ground.works.progress.close()  # the command may ask something where it was shown
         try:
             for path in ground.target.paths:
                 _run_command(command, str(path), ground.works.interruption)
@@ -46,14 +50,20 @@ def remount(command: str, grounds: Sequence[Ground]) -> None:
 
 def _run_command(command: str, path: str, interruption: Interruption) -> None:
     # Into a file: a pipe would be held open by whatever the command leaves behind.
-    with tempfile.TemporaryFile() as said:
-        code = _wait(_start(command, path, said), path, interruption)
+    with tempfile.TemporaryFile() as said, Offspring() as started:
+        process = _start(command, path, said)
+        try:
+            code = _wait(process, path, interruption)
+        except BaseException:
+            _end(process, started, path)
+            raise
         if code:
             message = f"{path}: the remount command failed with {code}: {_last_line(said)}"
             raise MountError(message, hint=HINT)
 
 
 def _start(command: str, path: str, said: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a command in our own group of processes: of no other one may it read the terminal."""
     return subprocess.Popen(  # noqa: S602 - the user's own command, meant for a shell
         command,
         shell=True,
@@ -61,7 +71,6 @@ def _start(command: str, path: str, said: IO[bytes]) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=said,
         stderr=said,
-        start_new_session=True,  # to be ended with all that it has started
     )
 
 
@@ -73,26 +82,21 @@ def _wait(process: subprocess.Popen[bytes], path: str, interruption: Interruptio
         MountError: It has not ended in time.
     """
     end_s = time.monotonic() + LIMIT_S
-    try:
-        while (code := process.poll()) is None:
-            interruption.check(f"waiting for the remount command of {path}")
-            if time.monotonic() > end_s:
-                message = f"{path}: the remount command has not ended within {LIMIT_S:g} s"
-                raise MountError(message, hint=HINT)
-            gevent.sleep(POLL_S)
-    finally:
-        _end(process, path)
+    while (code := process.poll()) is None:
+        interruption.check(f"waiting for the remount command of {path}")
+        if time.monotonic() > end_s:
+            message = f"{path}: the remount command has not ended within {LIMIT_S:g} s"
+            raise MountError(message, hint=HINT)
+        gevent.sleep(POLL_S)
+    # A terminal's Ctrl-C is the command's, too: it may have ended of it.
+    interruption.check(f"waiting for the remount command of {path}")
     return code
 
 
-def _end(process: subprocess.Popen[bytes], path: str) -> None:
-    """Kill a command that goes on, with what it has started in its session."""
-    if process.poll() is not None:
-        return
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
+def _end(process: subprocess.Popen[bytes], started: Offspring, path: str) -> None:
+    """Kill a command, if it goes on, and what it has started."""
     end_s = time.monotonic() + KILLED_S
-    while process.poll() is None and time.monotonic() < end_s:
+    while started.kill() and time.monotonic() < end_s:
         gevent.sleep(POLL_S)
     if process.poll() is None:
         give_up_on(path)

@@ -4,11 +4,13 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.behaviour.shell import IS_ROOT, Done, Shell, Until
+from tests.behaviour.test_run_signals import run_in_terminal, runs
 from tests.processes import is_there
 
 WORDS = ("run", "look.yaml", "--cache", "cold")
@@ -64,6 +66,49 @@ def test_ctrl_c_ends_it_with_all_that_it_has_started(
     assert process.returncode == 4, err
     assert f"interrupted while waiting for the remount command of {mount}" in err
     until(lambda: not is_there(int(started.read_text())))
+    assert list(mount.iterdir()) == []
+
+
+def read_terminal(terminal: int, until_says: bytes = b"\0") -> bytes:
+    """Read what a terminal shows until it says something, or until nobody has it open."""
+    shown = b""
+    with suppress(OSError):  # of Linux, once nobody else has it open
+        while until_says not in shown and (more := os.read(terminal, 65536)):
+            shown += more
+    return shown
+
+
+def test_it_may_ask_for_a_password_on_the_terminal(shell: Shell, mount: Path) -> None:
+    asks = "printf 'password: ' > /dev/tty; read -r word < /dev/tty"
+    command = f'{asks}; echo "$word" > {shell.home}/word'
+    cold = ("--cache", "cold", "--remount-command", command)
+    pid, terminal = run_in_terminal(shell, mount, "1s", *cold)
+    shown = read_terminal(terminal, b"password: ")
+    os.write(terminal, b"open sesame\n")
+    shown += read_terminal(terminal)
+    os.waitpid(pid, 0)
+    (run,) = runs(shell.home)
+    assert run["status"] == "finished", shown
+    assert (shell.home / "word").read_text() == "open sesame\n"
+    assert b"laying out" not in shown.partition(b"password: ")[0].rpartition(b"\n")[2]
+
+
+def test_ctrl_c_in_the_terminal_ends_it_with_all_that_it_has_started(
+    shell: Shell, mount: Path, until: Until
+) -> None:
+    started = shell.home / "started"
+    # The shell that has started it ends of the key by itself, and leaves it without a parent.
+    command = f"sleep 600 & echo $! > {started}.new; mv {started}.new {started}; wait"
+    pid, terminal = run_in_terminal(
+        shell, mount, "1s", "--cache", "cold", "--remount-command", command
+    )
+    until(started.exists)
+    os.write(terminal, b"\x03")
+    shown = read_terminal(terminal)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 4, shown
+    assert b"interrupted while waiting for the remount command" in shown
+    assert not is_there(int(started.read_text()))
     assert list(mount.iterdir()) == []
 
 
