@@ -27,8 +27,8 @@ __all__ = [
     "is_echo",
     "keep",
     "leave_now",
+    "take_interrupt",
     "uninterrupted",
-    "was_interrupted",
 ]
 
 PASSED = frozenset(
@@ -94,9 +94,13 @@ def interrupt(number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
 
-def was_interrupted() -> bool:
-    """Whether ``interrupt`` has raised: in a callback of gevent's loop that goes unheard."""
-    return _raised[0]
+def take_interrupt() -> bool:
+    """Whether ``interrupt`` has raised since this was asked last.
+
+    In a callback of gevent's loop that goes unheard. It counts once: another run begins anew.
+    """
+    was_raised, _raised[0] = _raised[0], False
+    return was_raised
 
 
 @contextmanager

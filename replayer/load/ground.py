@@ -143,10 +143,15 @@ class Ground:
         self._ask(Path(sandbox.path), partial(hand_on, sandbox.path, sandbox.note))
 
     def release(self) -> list[Path]:
-        """Let go of the folder, as it or its mount is to be gone; returns where it was."""
+        """Let go of the folder for as long as its mount is taken away; returns where it was."""
         folders = [Path(sandbox.path) for sandbox in self.sandboxes]
         self.sandboxes.clear()
         return folders
+
+    def forget(self) -> None:
+        """Let go of the folder for good: somebody else has taken it away."""
+        self.sandboxes.clear()
+        self.place = None
 
     def require(self, size_bytes: int, inodes: int) -> None:
         """Refuse a target without room for what the plan lays out and is known to write.
@@ -233,16 +238,12 @@ class Ground:
         )
 
     def restore(self) -> None:
-        """Lay out anew what users have changed, at a run's end; a signal that comes now ends that.
+        """Lay out anew what users have changed, at a run's end; a signal that comes then ends that.
 
         Raises:
             ReplayerError: The mount refuses or hangs, or a signal came: what is there is a part.
         """
-        self.fresh, presses = False, self.works.interruption.presses
-
-        def cancelled() -> bool:
-            return self.works.interruption.presses > presses
-
+        self.fresh, cancelled = False, self.works.interruption.ends_restoring
         folder, patience_s = self.sandboxes[0], self.works.patience_s
         wiping = (folder.wipe(THREADS), Patience(HUNG_S, patience_s))
         self._poll(wiping, "wiping", cancelled)
@@ -258,8 +259,7 @@ class Ground:
         """
         abandoned = partial(self.works.interruption.abandons_removal, self.works.progress.say)
         self._finish("removing", self.sandboxes[0].remove(THREADS), abandoned)
-        self.sandboxes.clear()
-        self.place = None
+        self.forget()
 
     def say_left(self, reason: str) -> list[str]:
         """Return the line that names the folder to who must remove it; none where there is none."""

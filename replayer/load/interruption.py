@@ -11,7 +11,7 @@ from enum import IntEnum
 from types import FrameType
 
 from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
-from replayer.keeper import interrupt, is_echo, was_interrupted
+from replayer.keeper import interrupt, is_echo, take_interrupt
 
 __all__ = ["SIGNALS", "InterruptedRunError", "Interruption", "Level"]
 
@@ -43,7 +43,7 @@ class Interruption:
         level: How urgent it is.
         presses: How many signals came.
         since_s: When the wish was first uttered, on the monotonic clock; None: it was not.
-        has_abandoned: Whether a removal of folders was abandoned.
+        has_abandoned: Whether what was done to the folders at the run's end was abandoned.
     """
 
     def __init__(self) -> None:
@@ -52,6 +52,7 @@ class Interruption:
         self.since_s: float | None = None
         self.has_abandoned = False
         self._before_removal: int | None = None
+        self._before_restoring: int | None = None
         self._has_spared = False
         self._on_urgent: list[Callable[[], None]] = []
 
@@ -59,7 +60,7 @@ class Interruption:
         """Take over the signals; they come in the main thread. A press before that counts."""
         for number in SIGNALS:
             signal.signal(number, self._handle)
-        if was_interrupted() and not self.presses:
+        if take_interrupt() and not self.presses:
             self.presses = 1
             self.ask()
 
@@ -107,8 +108,18 @@ class Interruption:
         self.has_abandoned |= came > 1
         return self.has_abandoned
 
-    def abandon_removal(self) -> None:
-        """Have the removal of folders end, as a second Ctrl-C does; of a master."""
+    def ends_restoring(self) -> bool:
+        """Whether kept folders shall be laid out anew no further; to be asked while it goes on.
+
+        Every signal since the first of them is laid out says so, and Ctrl-C twice before.
+        """
+        if self._before_restoring is None:
+            self._before_restoring = self.presses
+        came = self.presses > self._before_restoring
+        return came or self.has_abandoned or self.level is Level.AT_ONCE
+
+    def leave_folders(self) -> None:
+        """Have folders be left as they are, as a worker's master tells it after its own Ctrl-C."""
         self.has_abandoned = True
 
     def _note(self) -> None:

@@ -18,7 +18,7 @@ from replayer.load.caches import Procedure, Remounted, choose_procedure
 from replayer.load.chronicle import Chronicle, Ending
 from replayer.load.effects import changes_files
 from replayer.load.ground import AWAY, HANGING, Ground, Works
-from replayer.load.interruption import InterruptedRunError, Interruption, Level
+from replayer.load.interruption import InterruptedRunError, Interruption
 from replayer.load.marker import marker_note
 from replayer.load.options import Settings
 from replayer.load.progress import Progress
@@ -223,7 +223,7 @@ def put_away(session: Session, *, hung: bool) -> Leavings:
         if loss is not None:
             losses.append(loss.says)
             left.append(loss.remedy)
-            ground.release()
+            ground.forget()
         elif nowhere or ground.is_hanging:
             left.extend(ground.say_left(HANGING))
         elif settings.keep or settings.reuse:
@@ -305,7 +305,7 @@ def _restore(session: Session, ground: Ground) -> str | None:
     """Lay out anew what users have changed, if that is wanted; returns why it could not be."""
     if session.request.settings.keep == "used" or not session.restless:
         return None
-    if session.request.interruption.level is Level.AT_ONCE:
+    if session.request.interruption.ends_restoring():
         return "interrupted"
     try:
         ground.restore()

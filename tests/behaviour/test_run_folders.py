@@ -10,6 +10,8 @@ import pytest
 
 from tests.behaviour.shell import Shell, Until
 
+NOT_ANEW = "kept, but not laid out anew (interrupted), and so --reuse would refuse it"
+
 
 def turns_begun(home: Path) -> int:
     """Count the turns of targets whose measured phase has begun."""
@@ -63,21 +65,73 @@ def test_a_kept_folder_of_a_run_that_was_interrupted_is_as_laid_out(
     assert again.went_well, again.err
 
 
+@pytest.mark.parametrize("several", [(), ("--processes", "2")])
 def test_a_kept_folder_that_was_not_laid_out_anew_is_said_to_be_so(
-    shell: Shell, until: Until
+    shell: Shell, until: Until, several: tuple[str, ...]
 ) -> None:
     mount = shell.target()
     step = "transactions.look=[{stat: {from: files, pick: uniform}}, {think: 30s}]"
     words = ("run", "tiny.yaml", "--target", mount, "-t", "60s", "--keep", "--set", step)
-    process = shell.start(*words, "--stop-timeout", "60")
+    process = shell.start(*words, "--stop-timeout", "60", *several)
     until(lambda: turns_begun(shell.home))
     time.sleep(0.5)
+    files = count_files(mount)
     process.send_signal(signal.SIGINT)
     time.sleep(0.5)
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     (folder,) = mount.iterdir()
-    says = "kept, but not laid out anew (interrupted), and so --reuse would refuse it"
-    assert f"{says}: mount={folder}" in err
+    assert f"{NOT_ANEW}: mount={folder}" in err
+    assert "are being removed" not in err
+    assert count_files(mount) == files, "nothing was begun"
     removed = shell.run("clean", mount)
     assert removed.code == 0, removed.err
+
+
+@pytest.mark.parametrize("several", [(), ("--processes", "2")])
+def test_one_more_signal_ends_laying_out_anew_for_all_targets(
+    shell: Shell, until: Until, several: tuple[str, ...]
+) -> None:
+    first, second = shell.target(), shell.target("near")
+    targets = ("--target", first, "--target", second, "--rounds", "1")
+    many = ("--set", "files.files=30000", "-t", "60s", "--keep", *several)
+    process = shell.start("run", "tiny.yaml", *targets, *many)
+    until(lambda: turns_begun(shell.home))
+    process.send_signal(signal.SIGINT)
+    until(lambda: count_files(first) < 30_000)
+    time.sleep(0.3)  # what comes sooner is taken for the same wish
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert err.count(NOT_ANEW) == 2, err
+    assert "are being removed" not in err
+    assert count_files(first) < 30_000
+    assert count_files(second) >= 30_000, "what was left to be done is not begun"
+
+
+def test_a_removal_that_is_abandoned_is_told_once_and_by_workers_not_tried_again(
+    shell: Shell, until: Until
+) -> None:
+    mount = shell.target()
+    many = ("--set", "files.files=60000", "-t", "60s", "--processes", "2")
+    process = shell.start("run", "look.yaml", "--target", mount, *many)
+    until(lambda: turns_begun(shell.home))
+    (folder,) = mount.glob("replayer-*/files")
+    (own,) = shell.home.glob("replayer-runs/parts/*-0/run.json")
+    remover = json.loads(own.read_text())["process"]["pid"]
+    full = folder.stat().st_mtime_ns
+    process.send_signal(signal.SIGINT)
+    while folder.stat().st_mtime_ns == full:
+        time.sleep(0.001)
+    os.kill(remover, signal.SIGSTOP)  # it would be done before anybody can press a key twice
+    for _ in range(2):
+        time.sleep(0.4)  # what comes sooner is taken for the same wish
+        process.send_signal(signal.SIGINT)
+    time.sleep(0.4)
+    os.kill(remover, signal.SIGCONT)
+    begin_s = time.monotonic()
+    _, err = process.communicate(timeout=60)
+    assert time.monotonic() - begin_s < 9, "each try would take a second"
+    assert "that goes on; another Ctrl-C leaves them behind" in err
+    assert err.count("left behind") == 1, err
+    assert process.returncode == 3, err
+    assert shell.run("clean", mount).code == 0

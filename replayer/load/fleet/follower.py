@@ -112,7 +112,8 @@ class Follower:
         if self._over is None:
             self._leave(InterruptedRunError("the master ended it"))
             self._code = 0  # it did what it was told
-            self._clean_up()
+            if self._part is not None and not self._part.is_over:
+                self._clean_up()
         self._is_tidy.wait()  # a master that does not wait for it takes its workers with it
         return self._code
 
@@ -141,7 +142,7 @@ class Follower:
         elif order["do"] == "cancel":
             self._interruption.ask()
         elif order["do"] == "leave folders":
-            self._interruption.abandon_removal()
+            self._interruption.leave_folders()
         elif order["do"] == "go":
             self._refuse(DismissedError(order["told"]))
         else:

@@ -8,6 +8,7 @@ import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Literal
 
 import gevent
@@ -236,22 +237,26 @@ class Muster:
                 raise wire.unpack_error(answer["error"], str(worker))
         return {worker: answer["found"] for worker, answer in answers if answer is not None}
 
-    def order_removal(
+    def order_to_put_away(
         self, worker: Worker, told: Mapping[str, object], say: Say, patience_s: float
     ) -> list[Any]:
-        """Have one worker put the targets in order; a second signal meanwhile ends that.
+        """Have one worker put the targets in order; signals end that as they do in one process.
 
         Raises:
             ReplayerError: It refused.
         """
-        watch = gevent.spawn(self._pass_on_abandonment, worker, say)
+        interruption = self._interruption
+        removes = partial(interruption.abandons_removal, say)
+        ends = interruption.ends_restoring if worker.facts["keeps"] else removes
+        watch = gevent.spawn(self._pass_on_abandonment, worker, ends)
+        gevent.sleep(0)  # what is wanted already comes before the order
         try:
             return self.order_all([worker], "put_away", told, patience_s)
         finally:
             watch.kill()
 
-    def _pass_on_abandonment(self, worker: Worker, say: Say) -> None:
-        while not self._interruption.abandons_removal(say):
+    def _pass_on_abandonment(self, worker: Worker, ends: Callable[[], bool]) -> None:
+        while not ends():
             gevent.sleep(POLL_S)
         self.tell("leave folders", [worker])
 

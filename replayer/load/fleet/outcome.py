@@ -105,7 +105,7 @@ def _put_away(
     found: list[Any] = []
     with suppress(ReplayerError):
         told = {"hung": hung, "hanging": hanging}
-        found = muster.order_removal(keeper, told, say, REMOVE_S)
+        found = muster.order_to_put_away(keeper, told, say, REMOVE_S)
     if not found:
         line = f"{keeper} could not put the targets in order: see replayer clean"
         return Leavings((), (line,))

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-import gevent
 from locust.env import Environment
 from locust.runners import WorkerRunner
 
@@ -20,10 +19,11 @@ from replayer.load.chronicle import Chronicle, Ending, describe_targets
 from replayer.load.effects import changes_files
 from replayer.load.fleet import wire
 from replayer.load.fleet.dealing import seats_of
+from replayer.load.fleet.leftovers import remove_patiently
 from replayer.load.fleet.reporter import Reporter, Send
 from replayer.load.fleet.wire import State
 from replayer.load.fleet_options import is_forked
-from replayer.load.ground import AWAY, HANGING, Ground, Works
+from replayer.load.ground import Ground, Works
 from replayer.load.marker import marker_note
 from replayer.load.options import Keep, options_of
 from replayer.load.remounting import remount
@@ -45,9 +45,6 @@ from replayer.plan import describe_plan
 
 __all__ = ["Part", "Terms"]
 
-REMOVALS = 10
-AGAIN_S = 1.0
-"""Chosen: workers find out within a second of each other that their master is gone."""
 PARTS = PARENT / "parts"
 """Where workers keep their own run folders unless a person says otherwise."""
 
@@ -103,6 +100,7 @@ class Part:
         self._reporter: Reporter | None = None
         self._serial = 0
         self._closed = False
+        self._is_put_away = False
 
     def facts(self) -> dict[str, Any]:
         """Return what the master writes down of this worker."""
@@ -113,6 +111,7 @@ class Part:
             "procedure": self._procedure.words,
             "paths": [[str(path) for path in t.paths] for t in self.request.targets],
             "users": len(self._seats()),
+            "keeps": not self._is_to_be_removed,
         }
 
     def orders(self) -> Mapping[str, Callable[..., Any]]:
@@ -259,6 +258,7 @@ class Part:
         for at in hanging:
             self._grounds[at].is_hanging = True
         leavings = put_away(self._playing, hung=hung)
+        self._is_put_away = True
         return {
             "kept": list(leavings.kept),
             "left": list(leavings.left),
@@ -272,9 +272,10 @@ class Part:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing is left to be done."""
+        """Whether nothing is left to be done: the master tells what could not be put away."""
         left = any(ground.made_here and ground.sandboxes for ground in self._grounds)
-        return self._closed and not (left and self._is_to_be_removed)
+        is_tidy = self._is_put_away or not (left and self._is_to_be_removed)
+        return self._closed and is_tidy
 
     @property
     def folder(self) -> str:
@@ -336,7 +337,7 @@ class Part:
             return ()
         hung = self.hung and not any(ground.is_hanging for ground in self._grounds)
         mine = (ground for ground in self._grounds if ground.made_here)
-        return tuple(line for each in mine for line in _remove_patiently(each, hung=hung))
+        return tuple(line for each in mine for line in remove_patiently(each, hung=hung))
 
     @property
     def _is_to_be_removed(self) -> bool:
@@ -378,22 +379,3 @@ class Part:
     def _playing(self) -> Session:
         assert self._session is not None  # noqa: S101 - the master orders engine first
         return self._session
-
-
-def _remove_patiently(ground: Ground, *, hung: bool) -> list[str]:
-    if hung or ground.is_hanging:
-        return ground.say_left(HANGING)
-    if not ground.sandboxes:
-        return ground.say_left(AWAY)
-    if (loss := ground.find_loss()) is not None:
-        return [loss.remedy]
-    for left in reversed(range(REMOVALS + 1)):
-        try:
-            ground.remove()
-        except ReplayerError as error:
-            if not left:
-                return ground.say_left(str(error))
-            gevent.sleep(AGAIN_S)
-        else:
-            break
-    return []

@@ -30,7 +30,7 @@ __all__ = [
     "unpack_interval",
 ]
 
-PROTOCOL = 4
+PROTOCOL = 5
 """Raised when a worker of today would misunderstand a master of tomorrow."""
 
 HELLO = "replayer_hello"  # worker to master: I am here

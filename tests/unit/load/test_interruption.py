@@ -59,14 +59,37 @@ def test_a_press_that_was_raised_and_went_unheard_counts(
     assert (interruption.level, interruption.presses) == (Level.GRACEFUL, 1)
     with pytest.raises(InterruptedRunError):
         interruption.check("laying out")
+    next_one = Interruption()
+    next_one.watch()
+    assert (next_one.level, next_one.presses) == (Level.NONE, 0), "nobody pressed anything since"
 
 
-def test_a_removal_that_a_master_abandons_is_abandoned(interruption: Interruption) -> None:
+def test_folders_that_a_master_leaves_are_left(interruption: Interruption) -> None:
     said: list[str] = []
     assert not interruption.abandons_removal(said.append)
-    interruption.abandon_removal()
+    assert not interruption.ends_restoring()
+    interruption.leave_folders()
     assert interruption.abandons_removal(said.append)
+    assert interruption.ends_restoring()
     assert (interruption.has_abandoned, said) == (True, [])
+
+
+def test_one_signal_while_the_first_folder_is_laid_out_anew_ends_that_for_all(
+    interruption: Interruption,
+) -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+    assert not interruption.ends_restoring()
+    os.kill(os.getpid(), signal.SIGTERM)
+    assert interruption.ends_restoring()
+    assert interruption.ends_restoring(), "of the next folder"
+
+
+def test_nothing_is_laid_out_anew_at_the_end_of_a_run_that_shall_end_at_once(
+    interruption: Interruption,
+) -> None:
+    for _ in range(2):
+        os.kill(os.getpid(), signal.SIGINT)
+    assert interruption.ends_restoring()
 
 
 def test_what_is_interrupted_is_named(interruption: Interruption) -> None:

@@ -11,7 +11,7 @@ import pytest
 from replayer.load.fleet import wire
 from replayer.load.fleet.distant import DistantBand, Policy
 from replayer.load.fleet.muster import LostWorkerError, Muster
-from replayer.load.interruption import GOES_ON, Interruption
+from replayer.load.interruption import GOES_ON, Interruption, Level
 
 if TYPE_CHECKING:
     from locust.runners import MasterRunner
@@ -149,10 +149,44 @@ def test_a_second_signal_while_a_worker_removes_has_it_leave_the_folders(
         post.come(wire.ANSWER, "a", {"ticket": 1, "found": "what is left"})
 
     post.well.clear()
+    keeper = muster.workers[0]
+    keeper.facts = {"keeps": False}
     presses = gevent.spawn(press_twice)
-    assert muster.order_removal(muster.workers[0], {}, said.append, 60.0) == ["what is left"]
+    assert muster.order_to_put_away(keeper, {}, said.append, 60.0) == ["what is left"]
     presses.get()
     assert said == [GOES_ON]
+
+
+def test_one_signal_while_a_worker_lays_out_anew_has_it_leave_that(
+    muster: Muster, post: Post, interruption: Interruption
+) -> None:
+    said: list[str] = []
+
+    def press() -> None:
+        gevent.sleep(0.1)
+        assert post.orders == ["put_away"]
+        interruption.presses += 1
+        while "leave folders" not in post.orders:
+            gevent.sleep(0.01)
+        post.come(wire.ANSWER, "a", {"ticket": 1, "found": "what is kept"})
+
+    post.well.clear()
+    keeper = muster.workers[0]
+    keeper.facts = {"keeps": True}
+    interruption.presses = 1  # which has ended the run
+    presses = gevent.spawn(press)
+    assert muster.order_to_put_away(keeper, {}, said.append, 60.0) == ["what is kept"]
+    presses.get()
+    assert said == [], "nothing is removed"
+
+
+def test_a_worker_lays_out_nothing_anew_where_the_run_shall_end_at_once(
+    muster: Muster, post: Post, interruption: Interruption
+) -> None:
+    muster.workers[0].facts = {"keeps": True}
+    interruption.level = Level.AT_ONCE
+    muster.order_to_put_away(muster.workers[0], {}, print, 60.0)
+    assert post.orders == ["leave folders", "put_away"]
 
 
 def test_one_that_has_found_a_lost_workers_folders_is_its_heir(
