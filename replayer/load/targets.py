@@ -9,7 +9,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from unicodedata import category
 
@@ -85,10 +85,17 @@ _REASONS: tuple[tuple[frozenset[int], type[ReplayerError], str, str], ...] = (
 
 @dataclass(frozen=True)
 class Target:
-    """A name and the folders it is reached through, one for each mount point."""
+    """A name and the folders it is reached through, one for each mount point.
+
+    Attributes:
+        name: As it was given, or made of the first folder.
+        paths: The folders.
+        written: The folders as the command line has them, with commas between.
+    """
 
     name: str
     paths: tuple[Path, ...]
+    written: str = field(default="", compare=False)
 
 
 def parse_targets(words: Sequence[str]) -> tuple[Target, ...]:
@@ -118,8 +125,12 @@ def check_target(target: Target) -> None:
         TargetError: It is missing, no folder, ``/`` or inside /dev, /proc or /sys.
         MountError: It is read-only, not writable, or its mount is gone.
     """
-    for path in target.paths:
-        _check_folder(path)
+    try:
+        for path in target.paths:
+            _check_folder(path)
+    except TargetError:
+        _refuse_comma(target)
+        raise
 
 
 def refuse_aliases(targets: Sequence[Target]) -> None:
@@ -157,14 +168,11 @@ def _parse_target(word: str) -> Target:
     name, equals, places = word.partition("=")
     if not equals or "/" in name:
         name, places = "", word
-    if "," in places and os.path.isdir(places):  # noqa: PTH112 - as it was written
-        message = f"{places}: commas separate mount points, and this folder has one in its name"
-        raise TargetError(message, hint="reach it by a link without: ln -s FOLDER LINK")
     paths = tuple(_absolute(place) for place in places.split(",") if place)
     if not paths or (equals and not places) or places.count(",") >= len(paths):
         message = f"--target {word!r}: a path is missing"
         raise TargetError(message, hint="write [NAME=]PATH[,PATH…]")
-    return Target(name, paths)
+    return Target(name, paths, places)
 
 
 def _absolute(place: str) -> Path:
@@ -195,7 +203,7 @@ def _name_apart(targets: Sequence[Target]) -> tuple[Target, ...]:
     """Name those without a name after their folder, or by the whole path where two are alike."""
     taken = Counter(target.name or target.paths[0].name for target in targets)
     return tuple(
-        target if target.name else Target(_short_name(target.paths[0], taken), target.paths)
+        target if target.name else replace(target, name=_short_name(target.paths[0], taken))
         for target in targets
     )
 
@@ -218,6 +226,15 @@ def _refuse_one_place_twice(targets: Sequence[Target], place_of: Callable[[Path]
 
 def _short_name(path: Path, taken: Counter[str]) -> str:
     return path.name if path.name and taken[path.name] == 1 else str(path)
+
+
+def _refuse_comma(target: Target) -> None:
+    """Tell a folder with a comma in its name from mount points of which one is missing."""
+    if len(target.paths) > 1 and os.path.isdir(target.written):  # noqa: PTH112 - as it was written
+        message = (
+            f"{target.written}: commas separate mount points, and this folder has one in its name"
+        )
+        raise TargetError(message, hint="reach it by a link without: ln -s FOLDER LINK")
 
 
 def _check_folder(path: Path) -> None:

@@ -103,7 +103,7 @@ def test_parsing_looks_at_no_target(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
         for name in ("lstat", "stat"):
             patched.setattr(os, name, looked.append)
-        targets = parse_targets(["a=/mnt/one", "b=/mnt/other", "/mnt/third/"])
+        targets = parse_targets(["a=/mnt/one", "b=/mnt/other,/mnt/another", "/mnt/third/"])
     assert ([target.name for target in targets], looked) == (["a", "b", "third"], [])
 
 
@@ -155,5 +155,8 @@ def test_each_failure_has_its_exit_code_and_names_the_path(
 def test_a_folder_with_a_comma_in_its_name_is_told_from_two_mount_points(tmp_path: Path) -> None:
     (tmp_path / "a,b").mkdir()
     with pytest.raises(TargetError, match="one in its name") as caught:
-        parse_targets([f"nfs={tmp_path}/a,b"])
+        check_target(parse_targets([f"nfs={tmp_path}/a,b"])[0])
     assert "ln -s" in caught.value.hint
+    (tmp_path / "a").mkdir()
+    with pytest.raises(TargetError, match="b: does not exist"):
+        check_target(parse_targets([f"nfs={tmp_path}/a,{tmp_path}/b"])[0])
