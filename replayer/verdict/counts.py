@@ -79,22 +79,26 @@ def _everything(target: TargetSummary) -> Counted:
 def _rest(target: TargetSummary, beside: tuple[Subject, ...]) -> Counted | None:
     """Count what other thresholds do not name; None: there is nothing of the kind.
 
-    A transaction in which a named call failed has failed by others, too, as far as their calls say.
+    A failed call that is named can have failed one transaction; all others have failed by the rest.
     """
-    tries = failed = calls = 0
+    tries = failed = rest_calls = 0
     for found in target.overall.transactions:
         if Subject(found.name) in beside:
             continue
-        others = [op for op in found.ops if not _is_named(target, beside, found.name, op.op)]
-        own = sum(op.errors for op in others)
-        is_excused = own < sum(op.errors for op in found.ops)
+        rest = [op for op in found.ops if not _is_named(target, beside, found.name, op.op)]
+        rest_failed = sum(op.errors for op in rest)
+        named_failed = sum(op.errors for op in found.ops) - rest_failed
         tries += found.count
-        failed += min(own, found.errors) if is_excused else found.errors
-        calls += own
+        failed += max(min(rest_failed, found.errors), found.errors - named_failed)
+        rest_calls += rest_failed
     for op in target.overall.outside:
         if not _is_named(target, beside, None, op.op):
-            tries, failed, calls = tries + op.count, failed + op.errors, calls + op.errors
-    return Counted(tries, max(failed, calls), tries, failed, {}) if tries or calls else None
+            tries += op.count
+            failed += op.errors
+            rest_calls += op.errors
+    if not tries and not rest_calls:
+        return None
+    return Counted(tries, max(failed, rest_calls), tries, failed, {})
 
 
 def _is_named(

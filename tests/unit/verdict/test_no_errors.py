@@ -68,6 +68,24 @@ def test_no_errors_is_asked_of_all_that_no_other_limit_on_errors_names(
     assert with_no_errors(tmp_path, *thresholds) == [("errors == 0", outcome, says)]
 
 
+def test_transactions_that_no_named_call_can_have_failed_count(tmp_path: Path) -> None:
+    # As of a task that raises within a transaction, and takes it outside.
+    writer = RunWriter(tmp_path)
+    tag = "0/0/measured/save"
+    writer.transaction("save", [1000] * 60)
+    writer.record(f"{tag}/transaction/failed/unexpected", [1000] * 40)
+    writer.record(f"{tag}/open/ok/expected", [1000] * 98)
+    writer.record(f"{tag}/open/ENOENT/unexpected", [1000] * 2)
+    stated = (
+        measure.StatedThreshold(text="save/open.errors < 5%", source="--threshold"),
+        measure.StatedThreshold(text="errors == 0", source="default"),
+    )
+    record = measure.load_run(writer.write(make_run(thresholds=stated)))
+    named, rest = judge(record, measure.summarise(record)).judgements
+    assert (named.outcome, rest.outcome) == ("pass", "fail")
+    assert rest.says == "38, of all but save/open"
+
+
 def test_where_all_is_named_nothing_is_asked_of_the_rest(tmp_path: Path) -> None:
     limits = ("look.errors < 30%", "save.errors <= 100%", "stat.errors <= 100%")
     assert with_no_errors(tmp_path, *limits) == []
