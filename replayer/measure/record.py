@@ -254,7 +254,8 @@ def _guests(
     """Return the segments without a phase of their own, and in whose they were measured.
 
     Users in Python stay on the target they were dealt: all targets are measured in one segment,
-    which bears the name of the first.
+    which bears the name of the first. On several clients, one of its users may begin before that is
+    told to have begun, which is by the client that was told first.
     """
     hosts = {segment for _, segment in _phases(events) if segment is not None}
     return [
@@ -263,7 +264,8 @@ def _guests(
         for host in hosts
         if guest not in hosts
         and (guest.round, guest.phase) == (host.round, host.phase)
-        and spans[host].start_s <= span.start_s < spans[host].end_s
+        and spans[host].start_s <= span.end_s
+        and span.start_s < spans[host].end_s
     ]
 
 

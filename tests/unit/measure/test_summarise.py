@@ -202,6 +202,23 @@ def test_targets_that_users_in_python_are_on_at_once_are_measured_for_the_same_t
     assert third.rounds == ()
 
 
+def test_users_on_another_target_may_begin_before_the_first_target_is_told_to_have_begun(
+    tmp_path: Path,
+) -> None:
+    # As on several clients: it is told by the one that was told first.
+    writer = RunWriter(tmp_path)
+    writer.transaction("save", [1000] * 10, span=(3, 4))
+    writer.transaction("save", [1000] * 10, "1/0", span=(0, 1))
+    events = [
+        {"t_s": 0.25, "kind": "phase", "phase": "measured", "target": 0, "round": 0},
+        {"t_s": 8.0, "kind": "ending", "target": 0, "round": 0, "unbegun": 0},
+        {"t_s": 10.0, "kind": "phase", "phase": "idle", "target": 0, "round": 0},
+    ]
+    run = make_run(targets=(make_target(), make_target(1, "nfs")))
+    _, second = summarised(writer.write(run, events)).targets
+    assert (second.overall.measured_s, second.overall.drain_s) == (10, 2)
+
+
 def test_a_target_whose_turn_is_not_known_is_not_given_that_of_another(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     writer.transaction("save", [1000] * 10, span=(0, 1))
