@@ -7,6 +7,7 @@ hits all targets.
 import errno
 import os
 import re
+import shlex
 import shutil
 import stat
 from collections.abc import Iterator, Sequence
@@ -245,7 +246,7 @@ def _conclude(baseline: _Baseline, problems: Sequence[ReplayerError]) -> None:
 def _put_away(baseline: _Baseline) -> Iterator[ReplayerError]:
     """Remove the folders, and yield what is left behind."""
     for ground in baseline.grounds:
-        hint = f"remove it with: replayer clean {ground.left()}"
+        hint = f"remove it with: replayer clean {shlex.quote(ground.left())}"
         try:
             ground.remove(baseline.interruption)
         except ReplayerError as error:

@@ -1,5 +1,6 @@
 """The examination of a path: facts, guarantee, advice and probe, and how they are told."""
 
+import shlex
 import textwrap
 from collections.abc import Iterator
 from functools import partial
@@ -120,7 +121,8 @@ def _probe(probe: Probe | None) -> Iterator[str]:
     for call in probe.hung:
         yield f"  hung: {call}"
     if probe.left is not None:
-        yield f"  left behind: {probe.left} (replayer clean removes it)"
+        command = f"replayer clean {shlex.quote(probe.left)}"
+        yield f"  left behind: remove it with: {command}"
 
 
 def _time(time_ns: int | None) -> str:

@@ -13,6 +13,7 @@ from replayer.load.users import (
     has_python_users,
     has_scenario_users,
 )
+from replayer.measure import format_many
 from replayer.plan import Plan
 
 __all__ = ["refuse_mixtures"]
@@ -39,8 +40,8 @@ def refuse_mixtures(environment: Environment, plan: Plan, targets: int, rounds: 
         raise ReplayerError(message, hint="leave it out, and compare several runs")
     if has_file_users_alone(environment) and plan.users % targets:
         message = (
-            f"{plan.users} users of a locustfile cannot be dealt to {targets} targets evenly: "
-            "more would work on the first ones, and be taken for faster mounts"
+            f"{format_many(plan.users, 'user')} of a locustfile cannot be dealt to {targets} "
+            "targets evenly: more would work on the first ones, and be taken for faster mounts"
         )
         fewer = plan.users - plan.users % targets
         numbers = " or ".join(f"-u {each}" for each in (fewer, fewer + targets) if each)

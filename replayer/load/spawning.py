@@ -25,7 +25,7 @@ class SpawnWatch:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._before = tuple(self._spawners())
+        self._before = tuple(spawner for spawner, _ in self._spawners())
 
     def check(self) -> None:
         """Refuse to go on where users that were asked for are not started.
@@ -33,18 +33,19 @@ class SpawnWatch:
         Raises:
             ReplayerError: What was raised, and where.
         """
-        for spawner in self._spawners():
+        for spawner, hint in self._spawners():
             error = spawner.exception
             if error is None or isinstance(error, ENDS) or spawner in self._before:
                 continue
             place = place_of(error)
             message = f"Locust could not start users: {put(error)}"
             message += "" if place is None else f" at {place}"
-            hint = "a user's __init__ must not raise; Locust's log tells the whole of it"
-            raise ReplayerError(message, hint=hint)
+            raise ReplayerError(message, hint=f"{hint}; Locust's log tells the whole of it")
 
-    def _spawners(self) -> "Iterator[Greenlet[..., object]]":
+    def _spawners(self) -> "Iterator[tuple[Greenlet[..., object], str]]":
+        """Yield those that there are, and what to look at when one of them dies."""
         runner = self._environment.runner
-        if runner is not None:
-            found = (runner.spawning_greenlet, runner.shape_greenlet)
-            yield from (spawner for spawner in found if spawner is not None)
+        if runner is not None and runner.spawning_greenlet is not None:
+            yield runner.spawning_greenlet, "a user's __init__ must not raise"
+        if runner is not None and runner.shape_greenlet is not None:
+            yield runner.shape_greenlet, "each stage of a load shape must be one that can be begun"

@@ -6,6 +6,7 @@ a step that ends badly takes no other with it.
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -189,7 +190,7 @@ def _attempt(
     left = find_left(folder, terms.targets)
     if not left:
         return attempt
-    remedy = f"left behind: remove it with: replayer clean {' '.join(left)}"
+    remedy = f"left behind: remove it with: replayer clean {shlex.join(left)}"
     says = remedy if attempt.says is None else f"{attempt.says}; {remedy}"
     return attempt.model_copy(update={"says": says})
 

@@ -34,12 +34,18 @@ def test_users_in_python_on_several_targets_are_measured_for_as_long_on_each(she
     assert found["rate_per_s"] == pytest.approx(found["count"] / second["measured_s"])
 
 
-def test_users_in_python_that_targets_cannot_share_evenly_are_refused(shell: Shell) -> None:
+@pytest.mark.parametrize(
+    ("users", "are", "hint"),
+    [(("-u", "3"), "3 users", "-u 2 or -u 4"), ((), "1 user", "-u 2")],
+)
+def test_users_in_python_that_targets_cannot_share_evenly_are_refused(
+    shell: Shell, users: tuple[str, ...], are: str, hint: str
+) -> None:
     (shell.home / "slow.py").write_text(SLOW)
     places = [f"--target={name}={shell.target(name)}" for name in ("a", "b")]
-    words = ("-f", "slow.py", "--headless", "-u", "3", "-t", "4s", *places)
+    words = ("-f", "slow.py", "--headless", *users, "-t", "4s", *places)
     done = shell.run(*words, program=LOCUST)
     assert done.code == 2
-    assert "3 users of a locustfile cannot be dealt to 2 targets evenly" in done.err
-    assert "hint: -u 2 or -u 4, or run it once for each target" in done.err
+    assert f"{are} of a locustfile cannot be dealt to 2 targets evenly" in done.err
+    assert f"hint: {hint}, or run it once for each target" in done.err
     assert not (shell.home / "replayer-runs").exists()

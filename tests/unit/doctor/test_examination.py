@@ -9,7 +9,7 @@ import pytest
 
 from replayer.cli import main
 from replayer.doctor import examine, render_examination, run_probe
-from replayer.doctor.probe import _probed
+from replayer.doctor.probe import Probe, _probed
 from replayer.engine import Histogram
 from replayer.errors import ReplayerError
 from replayer.load.asking import ask
@@ -51,6 +51,13 @@ def test_an_examination_says_what_is_mounted_and_what_a_write_is_worth(tmp_path:
     assert str(tmp_path) in text
     assert found.mount.filesystem in text
     assert found.guarantee.source in " ".join(text.split())
+
+
+def test_the_command_that_removes_what_is_left_is_one_that_works(tmp_path: Path) -> None:
+    left = "/mnt/my share/replayer-doctor-0123abcd"
+    probe = Probe(seconds=0.1, ops=(), hung=(), left=left)
+    found = examine(tmp_path, Interruption()).model_copy(update={"probe": probe})
+    assert f"remove it with: replayer clean '{left}'" in render_examination(found)
 
 
 def test_without_a_probe_nothing_is_written(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import gevent
 import pytest
-from locust import User
+from locust import LoadTestShape, User
 from locust.env import Environment
 from locust.runners import LocalRunner
 
@@ -40,10 +40,33 @@ def test_users_that_cannot_be_made_are_told_and_not_again_in_the_next_run(
     watch = SpawnWatch(runner.environment)
     watch.check()
     start(runner)
-    with pytest.raises(ReplayerError, match="could not start users: LookupError: no such account"):
+    with pytest.raises(
+        ReplayerError, match="could not start users: LookupError: no such account"
+    ) as refused:
         watch.check()
+    assert "__init__" in refused.value.hint
     next_one = SpawnWatch(runner.environment)
     next_one.check()
     start(runner)
     with pytest.raises(ReplayerError, match="no such account"):
         next_one.check()
+
+
+class Torn(LoadTestShape):
+    """Has a stage that cannot be begun."""
+
+    def tick(self) -> tuple[int, float]:
+        message = "no such stage"
+        raise LookupError(message)
+
+
+def test_what_a_load_shape_dies_of_is_put_down_to_no_user(runner: LocalRunner) -> None:
+    runner.environment.shape_class = Torn()  # type: ignore[no-untyped-call]
+    watch = SpawnWatch(runner.environment)
+    runner.start_shape()
+    assert runner.shape_greenlet is not None
+    gevent.wait([runner.shape_greenlet])
+    with pytest.raises(ReplayerError, match="LookupError: no such stage") as refused:
+        watch.check()
+    assert "load shape" in refused.value.hint
+    assert "__init__" not in refused.value.hint

@@ -218,3 +218,13 @@ def test_locusts_downloads_can_be_saved_whatever_targets_are_called(
     assert header.isascii(), "or no server sends it"
     _, options = parse_options_header(header)
     assert host in options["filename"]
+
+
+def test_why_a_figure_has_no_ratio_to_the_best_is_on_the_page(served: Served) -> None:
+    for name, time in (("quick", 0), ("slow", 27 * 10**9)):
+        writer = RunWriter(served.desk.form.runs / name)
+        writer.transaction("look", [10**6 + time] * 40)
+        writer.record("0/0/measured/look/until/ok/expected", [time] * 40)
+        writer.write(make_run(id=name))
+    page = served.ask("/replayer/compare?run=quick&run=slow").get_data(as_text=True)
+    assert ">no ratio to 0</small>" in page
