@@ -44,8 +44,9 @@ ECHO_S = 0.3
 """What comes again so soon is the same wish (chosen: people press Ctrl-C less often than that)."""
 
 _hung: list[str] = []
-_code = [0]
 _heard_s: dict[int, float] = {}
+# Of this process, and set by functions here: each is the one thing in its list.
+_code = [0]
 _raised = [False]
 _word: list[tuple[int, int, int]] = []
 """In a child: the keeper's process, the pipe by which it is told an exit code, and who may tell."""

@@ -86,13 +86,13 @@ class Conductor:
         return self._shape.found
 
     @property
-    def asks(self) -> bool:
-        """Whether it is the conductor that asks this, who cannot wait for its own end."""
+    def is_asking(self) -> bool:
+        """Whether the conductor itself asks this: it cannot wait for its own end."""
         return self._greenlet is gevent.getcurrent()
 
     def finish(self) -> None:
         """End the segment that runs, and wait for it; unless the conductor itself asks."""
-        if self.asks:
+        if self.is_asking:
             return
         self._stop_wanted = True
         if self._greenlet is not None:

@@ -155,15 +155,15 @@ class Desk:
     def finish(self) -> None:
         """Locust has stopped its users: have the run closed, once its conductor has ended.
 
-        Where tasks in Python take part it is the conductor that has them stopped, and its segment
-        still has to end: it is not waited for here.
+        Where tasks in Python take part the conductor itself has them stopped, and asks this: its
+        segment still has to end, so that it does not wait here. Others do.
         """
         playing = self.playing
         if playing is None or playing.stage is None:
             return
         if self._closing is None:
             self._closing = gevent.spawn(self._close, playing)
-        if not playing.stage.conductor.asks:
+        if not playing.stage.conductor.is_asking:
             self._closing.join()
 
     def leave(self) -> int:
