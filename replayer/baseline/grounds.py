@@ -23,7 +23,7 @@ from replayer.errors import ReplayerError
 from replayer.load.asking import ANSWER_S, ask
 from replayer.load.interruption import Interruption
 from replayer.load.patience import Patience
-from replayer.load.targets import MountError, Target, check_target
+from replayer.load.targets import MountError, Target, check_place
 from replayer.measure import Target as TargetFacts
 from replayer.measure import collect_target
 
@@ -94,7 +94,7 @@ class FolderGround:
 
     def check(self) -> None:
         """Look at the folder."""
-        ask(self.path, partial(check_target, self.target))
+        ask(self.path, partial(check_place, self.target, self.path))
 
     def facts(self, index: int) -> TargetFacts:
         """Describe the mount."""

@@ -15,7 +15,7 @@ from replayer.engine import Engine, Histogram, Plan, Sandbox, Stuck
 from replayer.errors import ReplayerError
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
-from replayer.load.targets import Target, check_target
+from replayer.load.targets import Target, check_place
 from replayer.measure import Frozen, describe_owner, samples_needed, utc_text
 from replayer.plan import compile_plan
 from replayer.scenario import parse_scenario
@@ -112,7 +112,7 @@ def run_probe(path: Path, interruption: Interruption, seconds: float = PROBE_S) 
             interrupted.
     """
     target = Target(path.name, (path.absolute(),))
-    ask(path, partial(check_target, target), interruption)
+    ask(path, partial(check_place, target, target.paths[0]), interruption)
     plan = compile_plan(parse_scenario(SCENARIO, "the doctor's probe"))
     run = f"doctor-{secrets.token_hex(4)}"
     note = _note(run, plan.fingerprint)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
 from replayer.engine import Engine
 from replayer.errors import ReplayerError
@@ -30,7 +31,7 @@ from replayer.load.targets import (
     MountError,
     Target,
     TargetError,
-    check_target,
+    check_place,
     explain,
     parse_targets,
     refuse_aliases,
@@ -115,23 +116,24 @@ def check_targets(request: Request) -> None:
         _make_default_folder()
     for target in request.targets:
         check_in_time(target)
-    _look_in_time(request.targets[0], partial(refuse_aliases, request.targets))
+    _look_in_time(request.targets[0].paths[0], partial(refuse_aliases, request.targets))
 
 
 def check_in_time(target: Target) -> None:
-    """Look at a target, in bounded time.
+    """Look at a target, each of its mount points in bounded time.
 
     Raises:
         ReplayerError: It cannot be used.
     """
-    _look_in_time(target, partial(check_target, target))
+    for path in target.paths:
+        _look_in_time(path, partial(check_place, target, path))
 
 
-def _look_in_time(target: Target, look: Callable[[], None]) -> None:
+def _look_in_time(path: Path, look: Callable[[], None]) -> None:
     try:
-        call_within(CHECK_S, look, target.name)
+        call_within(CHECK_S, look, str(path))
     except TimeoutError as error:
-        raise explain(target.paths[0], error) from error
+        raise explain(path, error) from error
 
 
 def open_session(request: Request) -> Session:

@@ -22,7 +22,7 @@ __all__ = [
     "MountError",
     "Target",
     "TargetError",
-    "check_target",
+    "check_place",
     "explain",
     "explain_reading",
     "parse_targets",
@@ -101,7 +101,7 @@ class Target:
 def parse_targets(words: Sequence[str]) -> tuple[Target, ...]:
     """Parse ``[NAME=]PATH[,PATH…]`` words; a target without a name is named after its first folder.
 
-    No target is looked at: its mount may hang (see check_target and refuse_aliases).
+    No target is looked at: its mount may hang (see check_place and refuse_aliases).
 
     Raises:
         TargetError: An empty name or path, a name that cannot be shown, or two targets of one name
@@ -118,16 +118,15 @@ def parse_targets(words: Sequence[str]) -> tuple[Target, ...]:
     return targets
 
 
-def check_target(target: Target) -> None:
-    """Look at each folder of a target: it must be one that can be written, and not the system's.
+def check_place(target: Target, path: Path) -> None:
+    """Look at one folder of a target: it must be one that can be written, and not the system's.
 
     Raises:
         TargetError: It is missing, no folder, ``/`` or inside /dev, /proc or /sys.
         MountError: It is read-only, not writable, or its mount is gone.
     """
     try:
-        for path in target.paths:
-            _check_folder(path)
+        _check_folder(path)
     except TargetError:
         _refuse_comma(target)
         raise

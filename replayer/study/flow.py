@@ -24,7 +24,7 @@ from replayer.errors import EXIT_BUG, EXIT_INCONCLUSIVE
 from replayer.keeper import follow
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
-from replayer.load.targets import check_target, parse_targets, refuse_aliases
+from replayer.load.targets import check_place, parse_targets, refuse_aliases
 from replayer.measure import format_time_ns
 from replayer.study.budget import Share, quick_budget
 from replayer.study.catalogue import load_study
@@ -131,7 +131,7 @@ def _check(order: Order) -> None:
     targets = parse_targets(order.targets)
     for target in targets:
         for path in target.paths:
-            ask(path, partial(check_target, target))
+            ask(path, partial(check_place, target, path))
     if len(targets) > 1:
         ask(targets[0].paths[0], partial(refuse_aliases, targets))
 

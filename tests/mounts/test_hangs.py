@@ -340,6 +340,19 @@ def test_a_server_that_dies_fails_its_calls_and_the_run_ends(remote: Remote) -> 
 
 
 @long
+def test_of_two_mount_points_the_one_that_hangs_is_named(remote: Remote, tmp_path: Path) -> None:
+    scene, other = remote.scene, tmp_path / "other"
+    other.mkdir()
+    remote.freeze()
+    process = scene.shell.start("run", "tiny.yaml", "--target", f"share={other},{scene.mount}")
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert f"{scene.mount}: the mount does not answer" in said
+    assert list(other.iterdir()) == []
+    remote.thaw()
+
+
+@long
 def test_clean_on_a_frozen_server_ends_and_says_so(remote: Remote) -> None:
     scene = remote.scene
     scene.begin("look.yaml", "-t", "30s", "--set", "files.files=300")

@@ -12,7 +12,7 @@ from replayer.errors import ReplayerError
 from replayer.load.targets import (
     MountError,
     TargetError,
-    check_target,
+    check_place,
     explain,
     parse_targets,
     refuse_aliases,
@@ -107,11 +107,17 @@ def test_parsing_looks_at_no_target(monkeypatch: pytest.MonkeyPatch) -> None:
     assert ([target.name for target in targets], looked) == (["a", "b", "third"], [])
 
 
+def look_at(word: str) -> None:
+    (target,) = parse_targets([word])
+    for path in target.paths:
+        check_place(target, path)
+
+
 @pytest.mark.parametrize("path", ["/", "/dev", "/proc/self", "/sys/kernel", "/nowhere/at/all"])
 def test_places_of_the_system_and_missing_ones_are_refused_as_the_users_mistake(path: str) -> None:
     (target,) = parse_targets([path])
     with pytest.raises(TargetError) as caught:
-        check_target(target)
+        check_place(target, target.paths[0])
     assert caught.value.exit_code == 2
     assert caught.value.hint
 
@@ -119,14 +125,14 @@ def test_places_of_the_system_and_missing_ones_are_refused_as_the_users_mistake(
 def test_a_link_to_a_place_of_the_system_is_refused_too(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("/proc")
     with pytest.raises(TargetError, match="proc"):
-        check_target(parse_targets([str(tmp_path / "link")])[0])
+        look_at(str(tmp_path / "link"))
 
 
 def test_a_file_is_refused_and_a_folder_is_not(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    check_target(parse_targets([str(tmp_path)])[0])
+    look_at(str(tmp_path))
     with pytest.raises(TargetError, match="is not a folder"):
-        check_target(parse_targets([str(tmp_path / "file")])[0])
+        look_at(str(tmp_path / "file"))
 
 
 @pytest.mark.parametrize(
@@ -155,8 +161,8 @@ def test_each_failure_has_its_exit_code_and_names_the_path(
 def test_a_folder_with_a_comma_in_its_name_is_told_from_two_mount_points(tmp_path: Path) -> None:
     (tmp_path / "a,b").mkdir()
     with pytest.raises(TargetError, match="one in its name") as caught:
-        check_target(parse_targets([f"nfs={tmp_path}/a,b"])[0])
+        look_at(f"nfs={tmp_path}/a,b")
     assert "ln -s" in caught.value.hint
     (tmp_path / "a").mkdir()
     with pytest.raises(TargetError, match="b: does not exist"):
-        check_target(parse_targets([f"nfs={tmp_path}/a,{tmp_path}/b"])[0])
+        look_at(f"nfs={tmp_path}/a,{tmp_path}/b")
