@@ -214,7 +214,9 @@ def test_a_signal_while_the_program_starts_ends_it_in_a_word(
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 4, err
-    assert err.splitlines()[-1].startswith("replayer: interrupted"), err
+    # On a fast machine it measures by then, and removes its folder after the word.
+    (word,) = (line for line in err.splitlines() if line.startswith("replayer: "))
+    assert word.startswith("replayer: interrupted"), err
     assert "Traceback" not in err
 
 
