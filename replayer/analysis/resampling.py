@@ -3,18 +3,23 @@
 Pure and seeded: the same runs give the same intervals. Rounds are drawn with replacement, and in
 each of them blocks of neighbouring slots (Künsch 1989, circular as by Politis and Romano 1992), so
 that what hangs together in time stays together. With few rounds the spread comes out too small; it
-is widened as Student's t is wider than the normal distribution. With hardly any slots there is no
-spread to draw from, and no interval is made.
+is widened as Student's t is wider than the normal distribution. It is widened further where several
+contenders are ranked: which is best is known from the same data, so that each pair of them may be
+the one that is told apart (Bonferroni). With hardly any slots there is no spread to draw from, and
+no interval is made.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import comb
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from replayer.analysis.slots import Distribution
+from replayer.analysis.student import student_quantile
 
 __all__ = [
     "DRAWS",
@@ -37,12 +42,9 @@ DRAWS = 400
 LEAST_SLOTS = 4
 """Chosen: of fewer slots with samples hardly any differ, and intervals come out without width."""
 
-_LOW, _HIGH = 2.5, 97.5
-_NORMAL = 1.96  # the normal distribution's 97.5th percentile
-_STUDENT = (
-    12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13,
-)  # fmt: skip
-"""Student's t, 97.5th percentile, by degrees of freedom from 1 on; beyond that, 2.1 is too much."""
+_CHANCE = 0.05
+"""That an interval leaves out the truth; of several contenders that any of theirs does."""
+_LOW, _HIGH = 100 * _CHANCE / 2, 100 * (1 - _CHANCE / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +66,7 @@ class Resampled:
 
 @dataclass(frozen=True)
 class Interval:
-    """A 95 % interval."""
+    """A 95 % interval; of several contenders those of a figure hold together."""
 
     low: float
     high: float
@@ -109,10 +111,19 @@ def resample_mixture(
     return Resampled(drawn, measured[0], rounds.size, int(np.count_nonzero(sampled)))
 
 
-def ratio_interval(one: Resampled, best: Resampled, figure: int, ratio: float) -> Interval | None:
+def ratio_interval(
+    one: Resampled, best: Resampled, figure: int, ratio: float, contenders: int
+) -> Interval | None:
     """Return the interval of the ratio of two subjects' figures around its measured value.
 
     None where either rests on fewer than ``LEAST_SLOTS`` slots, or has no such figure.
+
+    Args:
+        one: Of one of them.
+        best: Of the other.
+        figure: Which column.
+        ratio: As it was measured.
+        contenders: How many are ranked by it, with these two; from 2 on.
     """
     if min(one.slots, best.slots) < LEAST_SLOTS:
         return None
@@ -122,12 +133,20 @@ def ratio_interval(one: Resampled, best: Resampled, figure: int, ratio: float) -
     logs = logs[np.isfinite(logs)]
     if logs.size < DRAWS // 2 or not np.isfinite(centre) or ratio <= 0:
         return None
-    return widened(logs - centre, ratio, min(one.rounds, best.rounds))
+    return _widened(logs - centre, ratio, min(one.rounds, best.rounds), contenders)
 
 
-def widened(errors: Floats, ratio: float, rounds: int) -> Interval:
-    """Return the interval that these errors of the logarithm put around a ratio."""
+def _widened(errors: Floats, ratio: float, rounds: int, contenders: int) -> Interval:
+    """Return the interval that these errors of the logarithm put around a ratio.
+
+    The draws tell how wide the spread is; how far out in it the ends lie is told by the
+    distribution, as they are too few for rare chances.
+    """
     low, high = np.percentile(errors, [_LOW, _HIGH]) * _width(rounds)
+    # By the farther end, as chance often leaves the other one without width: 1 time in 18 two
+    # equal ones have their median in the same one of three rounds, and differ least in that.
+    beyond = max(-low, high) * (_quantile(rounds, contenders) / _quantile(rounds, 2) - 1)
+    low, high = low - beyond, high + beyond
     # Not turned round, as the basic bootstrap does: where all rounds are slow and one is very slow,
     # that would stretch the interval towards 1 (Hesterberg 2015 on reverse percentile intervals).
     bounds = (ratio * float(np.exp(low)), ratio * float(np.exp(high)))
@@ -138,8 +157,15 @@ def _width(rounds: int) -> float:
     """Return by how much to widen for few rounds; one round has no spread that could be widened."""
     if rounds <= 1:
         return 1.0
-    student = _STUDENT[min(rounds - 1, len(_STUDENT)) - 1]
-    return student / _NORMAL * float(np.sqrt(rounds / (rounds - 1)))
+    return _quantile(rounds, 2) / _quantile(1, 2) * float(np.sqrt(rounds / (rounds - 1)))
+
+
+def _quantile(rounds: int, contenders: int) -> float:
+    """Return how many standard errors off chance leaves a pair, whichever of all it is."""
+    chance = _CHANCE / comb(contenders, 2)
+    if rounds <= 1:  # what is known is the spread within it, of many samples
+        return NormalDist().inv_cdf(1 - chance / 2)
+    return student_quantile(chance, rounds - 1)
 
 
 def _block_weights(size: int, random: np.random.Generator) -> Floats:

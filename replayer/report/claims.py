@@ -3,7 +3,7 @@
 A difference is claimed where the 95 % interval of the ratio leaves out 1, no round of one lies
 among those of the other, and both have samples, seconds and rounds enough; with fewer rounds the
 interval must also stay clear of what another run might show. With fewer samples or seconds nothing
-is said.
+is said. The more contenders a figure ranks, the wider its intervals are.
 """
 
 from collections.abc import Iterator, Sequence
@@ -43,7 +43,7 @@ class Evidence:
 
 
 def judge(
-    own: Evidence, best: Evidence, percent: float | None, ratio: float
+    own: Evidence, best: Evidence, percent: float | None, ratio: float, contenders: int
 ) -> tuple[Claim, Interval | None]:
     """Say whether what was measured shows a difference from the best, and how sure the ratio is.
 
@@ -52,13 +52,14 @@ def judge(
         best: The same of the best one.
         percent: Of a percentile; None: of a rate or a mean.
         ratio: Own to best.
+        contenders: How many the figure ranks, with these two.
     """
     fewest = min(len(own.rounds), len(best.rounds))
     if min(own.samples, best.samples) < _samples_needed(percent) or not fewest:
         return "too few samples", None
     if own.resampled is None or best.resampled is None:
         return "too few seconds", None
-    interval = ratio_interval(own.resampled, best.resampled, own.place, ratio)
+    interval = ratio_interval(own.resampled, best.resampled, own.place, ratio, contenders)
     if interval is None:
         return "too few seconds", None
     margin = 1.0 if fewest >= CLAIM_ROUNDS else FEW_ROUNDS_MARGIN
@@ -91,8 +92,8 @@ def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
         return
     if rounds >= CLAIM_ROUNDS or "differs" in claims:
         yield (
-            f"differs: {apart} leaves out 1; of equal targets chance would say so at most 1 time "
-            "in 20, for each figure"
+            f"differs: {apart} leaves out 1; of equal targets, however many, chance would say so "
+            "of any at most 1 time in 20, for each figure"
         )
     if rounds < CLAIM_ROUNDS or "differs, few rounds" in claims:
         yield (

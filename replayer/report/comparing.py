@@ -228,7 +228,8 @@ def _method(
     yield (
         f"intervals hold 95 of 100 of {DRAWS} resamplings: rounds are drawn again with replacement "
         "(for all targets of a run the same ones), and in each round blocks of neighbouring "
-        "seconds; with few rounds they are widened as Student's t is"
+        "seconds; with few rounds they are widened as Student's t is, and with more than two "
+        "contenders so that those of a figure hold together"
     )
     claims = {standing.claim for ranked in compared for standing in ranked.standings}
     yield from claim_notes(fewest, claims)

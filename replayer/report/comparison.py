@@ -68,7 +68,8 @@ class Standing(Frozen):
     """To the best value: for times above 1 is slower, for rates below 1 is fewer; null: that is 0,
     and this one is not."""
     ratio_low: float | None
-    """A 95 % interval of the ratio; null: too little was measured."""
+    """A 95 % interval of the ratio, for all contenders of a figure together; null: too little was
+    measured."""
     ratio_high: float | None
     low: float | None
     """The lowest value of its rounds; null with fewer than two."""

@@ -260,22 +260,26 @@ def _entry(part: RoundSummary, kind: _Kind, name: str) -> _Entry | None:
 def _compared(found: Sequence[_Figures], place: int) -> tuple[Standing, ...]:
     valued = [(value, each) for each in found if (value := each.values[place]) is not None]
     valued.sort(key=lambda item: item[0], reverse=FIGURES[place].better == "higher")
-    return tuple(_standing(value, each, valued[0], place) for value, each in valued)
+    return tuple(_standing(each, valued[0], place, len(valued)) for each in valued)
 
 
-def _standing(value: float, own: _Figures, best: tuple[float, _Figures], place: int) -> Standing:
-    rounds = _rounds(own, place)
+def _standing(
+    own: tuple[float, _Figures], best: tuple[float, _Figures], place: int, contenders: int
+) -> Standing:
+    value, figures = own
+    rounds = _rounds(figures, place)
     ratio = value / best[0] if best[0] else None if value else 1.0
     claim: Claim = "best"
     interval, percent = None, FIGURES[place].percent
     if ratio is None:  # what was seen before it was waited for took no time
         claim = "no ratio to 0"
-    elif own is not best[1]:
-        claim, interval = judge(_evidence(own, place), _evidence(best[1], place), percent, ratio)
+    elif figures is not best[1]:
+        sides = _evidence(figures, place), _evidence(best[1], place)
+        claim, interval = judge(*sides, percent, ratio, contenders)
         claim = claim if value or percent is None else "no difference shown"
     several = len(rounds) > 1
     return Standing(
-        label=own.label,
+        label=figures.label,
         value=value,
         ratio=ratio,
         ratio_low=None if interval is None else interval.low,

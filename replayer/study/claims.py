@@ -47,8 +47,15 @@ def find_evidence(
     return Evidence(rounds, samples, resample(distribution, [_RESAMPLED[column.figure]], seed=0))
 
 
-def shows_difference(column: Column, own: Ranked, best: Ranked) -> bool | None:
-    """Whether what was measured shows a difference; None: too little was measured to tell."""
+def shows_difference(column: Column, own: Ranked, best: Ranked, rows: int) -> bool | None:
+    """Whether what was measured shows a difference; None: too little was measured to tell.
+
+    Args:
+        column: What the rows are ranked by.
+        own: One row.
+        best: The best of the user's.
+        rows: How many of the user's have it.
+    """
     if min(len(each.evidence.rounds) for each in (own, best)) < CLAIM_ROUNDS:
         return None
     # Of a time that is told from a rate the rate is what was drawn.
@@ -56,7 +63,7 @@ def shows_difference(column: Column, own: Ranked, best: Ranked) -> bool | None:
     ratio = over.value / under.value if under.value else 0.0
     figure = _RESAMPLED.get(column.figure)
     percent = figure if isinstance(figure, float) else None
-    claim, _ = judge(own.evidence, best.evidence, percent, ratio)
+    claim, _ = judge(own.evidence, best.evidence, percent, ratio, rows)
     return {"differs": True, "no difference shown": False}.get(claim)
 
 

@@ -167,16 +167,17 @@ def _ranked_by(
 def _claimed(table: Table, own: list[_Own]) -> Iterator[Row]:
     """Yield the user's rows, each with whether it differs from the best of them."""
     best = None if table.rank is None else _best(table, table.rank, own)
+    rows = sum(each.ranked is not None for each in own)
     for each in own:
-        differs = None if best is None or each is best else _differs(table, each, best)
+        differs = None if best is None or each is best else _differs(table, each, best, rows)
         yield each.row.model_copy(update={"differs": differs})
 
 
-def _differs(table: Table, own: _Own, best: _Own) -> bool | None:
+def _differs(table: Table, own: _Own, best: _Own, rows: int) -> bool | None:
     if table.rank is None or own.ranked is None or best.ranked is None:
         return None
     column = table.columns[_place(table, table.rank.column)]
-    return shows_difference(column, own.ranked, best.ranked)
+    return shows_difference(column, own.ranked, best.ranked, rows)
 
 
 def _best(table: Table, ranking: Ranking, own: list[_Own]) -> _Own | None:

@@ -60,7 +60,7 @@ def write_step(path: Path, rounds: dict[int, list[int]], **changes: object) -> N
     for target, each in rounds.items():
         for number, took_us in enumerate(each):
             for second in range(SECONDS):
-                begin = float((2 * number + target) * SECONDS + second)  # in turns
+                begin = float((len(rounds) * number + target) * SECONDS + second)  # in turns
                 samples = [took_us * (1000 + second) + extra for extra in range(30)]
                 writer.transaction("a", samples, f"{target}/{number}", (begin, begin + 1))
     targets = tuple(make_target(index, f"t{index}") for index in rounds)
@@ -123,6 +123,16 @@ def test_a_difference_between_targets_is_claimed_as_comparisons_claim_it(
     rows = own_rows(journal)
     assert (rows["t0"].differs, rows["t1"].differs) == (None, differs)
     assert f"  among yours: t0 is best; {says}\n" in shown(make_study(), journal)
+
+
+def test_of_many_targets_of_ones_own_less_is_claimed_than_of_two(tmp_path: Path) -> None:
+    """As in comparisons: chance has more of them to make one look different."""
+    two = {0: [100, 110, 105], 1: [112, 130, 115]}
+    write_step(tmp_path / "two/writes-1", two)
+    assert own_rows(make_journal(tmp_path / "two", writes=0))["t1"].differs
+    others = {index: [110, 101, 107] for index in range(2, 10)}
+    write_step(tmp_path / "ten/writes-1", two | others)
+    assert not own_rows(make_journal(tmp_path / "ten", writes=0))["t1"].differs
 
 
 def test_one_target_of_ones_own_is_compared_with_none(tmp_path: Path) -> None:
