@@ -81,7 +81,9 @@ def _end(
     """
     promise = target.guarantee
     if writing is not None:
-        return place_of(promise, writing), _SAYS[writing]
+        place = place_of(promise, writing)
+        unflushed = ", and no device is told to flush" if place.endswith("not flushed") else ""
+        return place, f"{_SAYS[writing]}{unflushed}"
     good = {op.op: op.count - op.errors for op in transaction.ops}
     flushes, ended = sum(good.get(op, 0) for op in FLUSHES), transaction.count - transaction.errors
     each = f"flushed {format_number(flushes / max(ended, 1))} times a transaction"
@@ -100,7 +102,7 @@ def _end(
 _SAYS: Mapping[Writing, str] = {
     "buffered": "no write waits until it is stored",
     "flushed": "a write ends before its flush, which is an op of its own",
-    "direct": "written past the page cache (O_DIRECT), and no device is told to flush",
+    "direct": "written past the page cache (O_DIRECT)",
     "synchronous": "files are opened for synchronous writes (O_SYNC or O_DSYNC)",
 }
 

@@ -83,6 +83,7 @@ def describe_device(index: int, name: str, device: Device) -> TargetFacts:
         write="client cache",
         close="client cache",
         fsync="device",
+        direct="device, not flushed",
         says="a buffered write ends in the page cache; direct=1 and fsync reach the device",
         unseen="whether the device's own write cache survives a power cut",
         source="open(2), O_DIRECT; fsync(2)",

@@ -14,6 +14,7 @@ from replayer.measure.frozen import Frozen
 __all__ = ["Guarantee", "Writing", "guarantee_of", "place_of"]
 
 Place = Literal["memory", "client cache", "daemon", "server", "device", "unknown"]
+DirectPlace = Literal[Place, "device, not flushed", "server, not flushed"]
 Writing = Literal["buffered", "flushed", "direct", "synchronous"]
 """How files are written: into caches; with each flush an op of its own (fsync); past the page cache
 (O_DIRECT); so that each write waits until it is stored (O_SYNC, O_DSYNC)."""
@@ -25,6 +26,8 @@ class Guarantee(Frozen):
     write: Place
     close: Place
     fsync: Place
+    direct: DirectPlace = "unknown"
+    """Of a write past the page cache (O_DIRECT); most file systems send it on and flush nothing."""
     says: str
     """The same in a sentence."""
     unseen: str | None
@@ -38,7 +41,7 @@ def place_of(promise: Guarantee, writing: Writing) -> str:
     return {
         "buffered": promise.write,
         "flushed": f"{promise.write}, fsync apart",
-        "direct": f"{promise.fsync}, not flushed",
+        "direct": promise.direct,
         "synchronous": promise.fsync,
     }[writing]
 
@@ -58,6 +61,7 @@ def _memory(_: frozenset[str]) -> Guarantee:
         write="memory",
         close="memory",
         fsync="memory",
+        direct="memory",
         says="data lives in memory (and swap) only; fsync has nothing to do, and a restart loses "
         "it",
         unseen=None,
@@ -71,6 +75,7 @@ def _disk(options: frozenset[str]) -> Guarantee:
             write="device",
             close="device",
             fsync="device",
+            direct="device",
             says="mounted sync: each write waits for the device",
             unseen=_DEVICE,
             source="mount(8), option sync",
@@ -80,16 +85,19 @@ def _disk(options: frozenset[str]) -> Guarantee:
             write="client cache",
             close="client cache",
             fsync="device",
+            direct="device, not flushed",
             says="a write and a close end in the page cache; fsync reaches the device, but "
             "without a "
             "barrier its own cache is not flushed: a power cut may lose fsynced data",
             unseen=_DEVICE,
-            source="write(2), fsync(2), ext4(5) on barrier",
+            source="write(2), fsync(2); on barriers ext4(5), btrfs(5), and for f2fs the kernel's "
+            "documentation",
         )
     return Guarantee(
         write="client cache",
         close="client cache",
         fsync="device",
+        direct="device, not flushed",
         says="a write and a close end in the page cache; only fsync waits for the device",
         unseen=_DEVICE,
         source="write(2), close(2), fsync(2)",
@@ -97,11 +105,16 @@ def _disk(options: frozenset[str]) -> Guarantee:
 
 
 def _nfs(options: frozenset[str]) -> Guarantee:
+    """Say what NFS promises.
+
+    A direct write is committed before it returns, as by fsync: see the head of fs/nfs/direct.c.
+    """
     if "sync" in options:
         return Guarantee(
             write="server",
             close="server",
             fsync="server",
+            direct="server",
             says="mounted sync: each write waits until the server has it",
             unseen=_EXPORT,
             source="nfs(5), 'The sync mount option'; exports(5)",
@@ -111,6 +124,7 @@ def _nfs(options: frozenset[str]) -> Guarantee:
         write="client cache",
         close="server",
         fsync="server",
+        direct="server",
         says="a write ends in this client's cache; close and fsync wait until the server has it "
         f"(close-to-open){held}. A full server may be reported only then",
         unseen=_EXPORT,
@@ -128,6 +142,7 @@ def _smb(options: frozenset[str]) -> Guarantee:
         write="client cache" if cached else "server",
         close="server",
         fsync="server",
+        direct="server, not flushed",
         says=(
             "a write may end in this client's cache while it holds a lease"
             if cached
@@ -150,6 +165,7 @@ def _sshfs(_: frozenset[str]) -> Guarantee:
         write="daemon",
         close="server",
         fsync="server",
+        direct="daemon",
         says="a write ends in the sshfs process; close waits until the SFTP server has answered "
         "all writes; "
         "fsync reaches the server's disk only where the server offers fsync@openssh.com",
@@ -163,6 +179,7 @@ def _gluster(_: frozenset[str]) -> Guarantee:
         write="daemon",
         close="daemon",
         fsync="server",
+        direct="daemon",
         says="with the default volume options a write ends in the client process (write-behind) "
         "and close does "
         "not wait for the bricks (flush-behind); fsync does",
@@ -176,6 +193,7 @@ def _cluster(_: frozenset[str]) -> Guarantee:
         write="client cache",
         close="client cache",
         fsync="server",
+        direct="server, not flushed",
         says="a write and a close end in this client's cache as long as it holds the lock or "
         "capability; "
         "fsync waits until the servers have it",
@@ -209,6 +227,7 @@ def _overlay(options: frozenset[str]) -> Guarantee:
         write="client cache",
         close="client cache",
         fsync="memory" if volatile else "device",
+        direct="device, not flushed",
         says="mounted volatile: fsync is left out"
         if volatile
         else "as the file system of the upper layer: a write and a close end in the page cache, "
@@ -219,10 +238,16 @@ def _overlay(options: frozenset[str]) -> Guarantee:
 
 
 def _zfs(_: frozenset[str]) -> Guarantee:
+    """Say what ZFS promises.
+
+    A direct write, where OpenZFS has it (2.3), is found after a crash only if its transaction group
+    was committed: see zfsprops(7), property direct.
+    """
     return Guarantee(
         write="client cache",
         close="client cache",
         fsync="device",
+        direct="client cache",
         says="a write and a close end in memory (ARC); fsync waits for the intent log, unless "
         "the dataset has sync=disabled",
         unseen="the dataset's property sync",
@@ -235,6 +260,7 @@ def _fuse() -> Guarantee:
         write="daemon",
         close="daemon",
         fsync="daemon",
+        direct="daemon",
         says="each call is answered by a process in user space; what it has done by then is its "
         "own affair",
         unseen="everything behind that process",

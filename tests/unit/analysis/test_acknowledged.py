@@ -161,6 +161,32 @@ def test_how_a_job_of_fio_writes_is_read_from_the_plan(
     assert [promise.ops[0].place for promise in found] == [promise.ends for promise in found]
 
 
+@pytest.mark.parametrize(
+    ("filesystem", "place", "says"),
+    [
+        ("nfs4", "server", "written past the page cache (O_DIRECT)"),
+        (
+            "ext4",
+            "device, not flushed",
+            "written past the page cache (O_DIRECT), and no device is told to flush",
+        ),
+    ],
+)
+def test_a_direct_write_is_where_the_mount_leaves_it(
+    tmp_path: Path, filesystem: str, place: str, says: str
+) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("save", [10**6] * 30)
+    writer.record("0/0/measured/save/write/ok/expected", [10**4] * 30)
+    targets = (make_target(filesystem=filesystem),)
+    folder = writer.write(make_run(load=make_load(order="in turn"), targets=targets))
+    plan = {"engine": "fio", "jobs": [{"source": "a", "text": "", "writing": {"save": "direct"}}]}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    record = measure.load_run(folder)
+    (found,) = analyse(record, measure.summarise(record)).acknowledged
+    assert (found.ends, found.says) == (place, says)
+
+
 @pytest.mark.parametrize("plan", ["", "[]", '{"transactions": 7}', '{"jobs": []}'])
 def test_a_plan_of_another_kind_is_no_error(tmp_path: Path, plan: str) -> None:
     folder = save(tmp_path).write(make_run())

@@ -100,6 +100,28 @@ def test_each_mount_says_what_its_writes_are_worth(
     assert promise.source
 
 
+@pytest.mark.parametrize(
+    ("filesystem", "options", "place"),
+    [
+        ("tmpfs", (), "memory"),
+        ("ext4", (), "device, not flushed"),
+        ("ext4", ("nobarrier",), "device, not flushed"),
+        ("ext4", ("sync",), "device"),
+        ("nfs4", ("vers=4.2",), "server"),
+        ("nfs", ("vers=3",), "server"),
+        ("cifs", (), "server, not flushed"),
+        ("fuse.sshfs", (), "daemon"),
+        ("zfs", (), "client cache"),
+        ("neverheardof", (), "unknown"),
+    ],
+)
+def test_each_mount_says_where_a_write_past_the_page_cache_is(
+    filesystem: str, options: tuple[str, ...], place: str
+) -> None:
+    promise = measure.guarantee_of(make_mount(filesystem=filesystem, super_options=options))
+    assert measure.place_of(promise, "direct") == place
+
+
 def test_an_nfs_client_says_that_it_cannot_see_the_export() -> None:
     promise = measure.guarantee_of(make_mount(filesystem="nfs4"))
     assert promise.unseen is not None
