@@ -11,7 +11,7 @@ __all__ = ["Column", "Published", "Ranking", "Ratio", "Step", "Study", "Table", 
 Figure = Literal[
     "rate", "throughput", "bytes_per_s", "mean", "p50", "p95", "p99", "max", "count", "time_of_all"
 ]
-Unit = Literal["", "MB/s", "GiB/min", "µs", "ms", "s"]
+Unit = Literal["", "MB/s", "MiB/s", "GiB/min", "µs", "ms", "s"]
 Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9-]*$")]
 
 

@@ -22,6 +22,7 @@ __all__ = ["Filled", "Line", "Row", "fill_tables"]
 _UNITS = {
     "": 1.0,
     "MB/s": 1e-6,
+    "MiB/s": 1 / 2**20,
     "GiB/min": 60 / 2**30,
     "µs": 1e-3,
     "ms": 1e-6,

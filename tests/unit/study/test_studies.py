@@ -11,6 +11,7 @@ from replayer.baseline import shipped_jobs
 from replayer.baseline.jobs import load_jobs
 from replayer.engine import fio
 from replayer.errors import ReplayerError
+from replayer.measure import load_run, summarise
 from replayer.report import Style
 from replayer.scenario import load_scenario
 from replayer.scenario.shipped import shipped_folder
@@ -25,8 +26,11 @@ from replayer.study.commands import (
     step_words,
 )
 from replayer.study.flow import announce
+from replayer.study.measured import Measured
 from replayer.study.model import Column, Step
 from replayer.study.results import Filled
+from replayer.verdict import judge
+from tests.unit.runs import RunWriter, make_load, make_run
 
 LETTERS = ["A", "B", "C", "D", "E"]
 MINUTES = 10
@@ -103,6 +107,27 @@ def test_the_ratios_of_study_c_are_the_published_ones() -> None:
     assert ratios["EFS"] == 1
     assert ratios["ObjectiveFS warm disk cache"] == pytest.approx(13.5)
     assert ratios["ObjectiveFS warm memory cache"] == pytest.approx(81)
+
+
+def test_the_rates_of_study_b_are_those_of_its_operations() -> None:
+    for row in next(iter(tables("B").values())).rows:
+        large, large_mib, small, small_mib = (value or 0.0 for value in row.values)
+        assert large_mib == pytest.approx(large, rel=0.02)
+        assert small_mib == pytest.approx(small * 4 / 1024, rel=0.04)
+
+
+def test_a_target_of_ones_own_as_quick_as_a_published_one_has_its_figures(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    tag = "0/0/measured/write-1m-sync"
+    writer.transaction("write-1m-sync", [10**6] * 360)
+    writer.record(f"{tag}/write/ok/expected", [10**6] * 360, moved=360 * 2**20)
+    record = load_run(writer.write(make_run(load=make_load(order="in turn"))))
+    summary = summarise(record)
+    measured = {"write-1m-sync": Measured(0, record, summary, judge(record, summary))}
+    table, *_ = fill_tables(load_study("B"), measured)
+    (own,) = (row for row in table.rows if not row.published)
+    (theirs,) = (row for row in table.rows if row.target == "FSx ZFS async, 960 IOPS 320 MB/s")
+    assert own.values[:2] == pytest.approx(theirs.values[:2])
 
 
 def test_the_ratio_of_study_e_is_the_published_one() -> None:
