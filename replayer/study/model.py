@@ -84,6 +84,8 @@ class Ratio(Frozen):
     to: str
     """A published row."""
     better: Literal["lower", "higher"]
+    base: Annotated[float, Field(gt=0)] | None = None
+    """What that row has, where it was published with too few digits to compare with."""
 
 
 class Published(Frozen):

@@ -281,7 +281,8 @@ def _compared(table: Table, row: Row, rows: list[Row]) -> Row:
 def _ratio(table: Table, asked: Ratio, row: Row, rows: list[Row]) -> float | None:
     place = _place(table, asked.column)
     base = next(found for found in rows if found.target == asked.to and found.published)
-    own, theirs = row.values[place], base.values[place]
+    theirs = asked.base or base.values[place]
+    own = theirs if row is base else row.values[place]
     if not own or not theirs:
         return None
     return own / theirs if asked.better == "higher" else theirs / own
