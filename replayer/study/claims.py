@@ -44,7 +44,9 @@ def find_evidence(
     if distribution is None or column.figure not in _RESAMPLED:
         return Evidence(rounds, 0, None)
     samples = int(distribution.table.sum())
-    return Evidence(rounds, samples, resample(distribution, [_RESAMPLED[column.figure]], seed=0))
+    # Rows of several steps do not share rounds: these stood side by side in one run alone.
+    drawn = resample(distribution, [_RESAMPLED[column.figure]], found.place)
+    return Evidence(rounds, samples, drawn)
 
 
 def shows_difference(column: Column, own: Ranked, best: Ranked, rows: int) -> bool | None:

@@ -26,8 +26,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Measured:
-    """What a step has measured, and what that proves."""
+    """What a step has measured, and what that proves.
 
+    Attributes:
+        place: Which step of the study it is.
+        record: Its run.
+        summary: Its figures.
+        verdict: What they prove.
+    """
+
+    place: int
     record: RunRecord
     summary: Summary
     verdict: Verdict
@@ -57,15 +65,16 @@ class StandOut(Frozen):
 
 def load_measured(study: Study, journal: Journal) -> dict[str, Measured]:
     """Return each step that has measured something, by its last attempt that can be read."""
-    return {name: found for name in study.steps if (found := _load(journal, name)) is not None}
+    loaded = ((name, _load(journal, name, place)) for place, name in enumerate(study.steps))
+    return {name: found for name, found in loaded if found is not None}
 
 
-def _load(journal: Journal, step: str) -> Measured | None:
+def _load(journal: Journal, step: str, place: int) -> Measured | None:
     for attempt in reversed(journal.state.attempts.get(step, ())):
         with suppress(ReplayerError):
             record = load_run(journal.path / attempt.folder)
             summary = summarise(record)
-            return Measured(record, summary, judge(record, summary))
+            return Measured(place, record, summary, judge(record, summary))
     return None
 
 

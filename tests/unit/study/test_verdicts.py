@@ -14,6 +14,7 @@ from replayer.study import (
     load_measured,
     render_study,
 )
+from replayer.study.claims import find_evidence
 from replayer.study.journal import Attempt, Journal, State
 from replayer.study.results import Row
 from tests.unit.runs import RunWriter, make_health, make_run, make_target
@@ -123,6 +124,22 @@ def test_a_difference_between_targets_is_claimed_as_comparisons_claim_it(
     rows = own_rows(journal)
     assert (rows["t0"].differs, rows["t1"].differs) == (None, differs)
     assert f"  among yours: t0 is best; {says}\n" in shown(make_study(), journal)
+
+
+def test_only_targets_of_one_step_share_the_rounds_that_are_drawn(tmp_path: Path) -> None:
+    for step in ("writes", "other"):
+        write_step(tmp_path / f"{step}-1", {0: [100, 200, 300], 1: [100, 200, 300]})
+    study = make_study()
+    measured = load_measured(study, make_journal(tmp_path, writes=0, other=0))
+    (column,) = study.tables[0].columns
+    drawn = {
+        (step, target.index): evidence.resampled.values
+        for step, found in measured.items()
+        for target in found.summary.targets
+        if (evidence := find_evidence(column, found, target, ())).resampled is not None
+    }
+    assert drawn["writes", 0] == pytest.approx(drawn["writes", 1], rel=0.01)
+    assert drawn["writes", 0] != pytest.approx(drawn["other", 0], rel=0.01)
 
 
 def test_of_many_targets_of_ones_own_less_is_claimed_than_of_two(tmp_path: Path) -> None:
