@@ -20,7 +20,7 @@ from pathlib import Path
 from replayer.baseline.direct import without_direct
 from replayer.baseline.jobs import load_jobs
 from replayer.engine.fio import check_values, find_fio
-from replayer.errors import EXIT_BUG, EXIT_INCONCLUSIVE
+from replayer.errors import EXIT_BUG, EXIT_INCONCLUSIVE, ReplayerError
 from replayer.keeper import follow
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
@@ -31,6 +31,7 @@ from replayer.study.catalogue import load_study
 from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_length, step_words
 from replayer.study.journal import Attempt, Journal, State, create_journal, open_journal
 from replayer.study.model import Step, Study
+from replayer.study.places import find_places, refuse_other_places
 from replayer.study.remains import SETTLED, adopt, find_left, finished_code, has_measured
 
 __all__ = ["Order", "able", "announce", "exit_code_of", "resume_study", "run_study"]
@@ -62,11 +63,13 @@ def run_study(order: Order) -> Journal:
     Raises:
         ReplayerError: The folder or the targets cannot be used.
     """
-    _check(order)
+    _check(order.study, order.targets)
     path = order.output or _new_folder()
     state = State(
         study=order.source,
+        steps=order.study.fingerprint,
         targets=absolute(order.targets),
+        places=find_places(order.targets),
         quick=order.quick,
         rounds=order.rounds,
     )
@@ -79,13 +82,21 @@ def resume_study(path: Path, *, quiet: bool) -> Journal:
     """Go on with a study that was interrupted; return its folder.
 
     Raises:
-        ReplayerError: The folder is none of a study.
+        ReplayerError: The folder is none of a study, its steps are others than when it began, or
+            the targets cannot be used or lie on other mounts.
     """
     journal = open_journal(path)
-    study = load_study(journal.state.study)
+    state = journal.state
+    study = load_study(state.study)
+    if study.fingerprint != state.steps:
+        message = f"{journal.path}: the steps of {state.study} were others when this study began"
+        raise ReplayerError(message, hint="take the change back, or begin a study anew")
     for name in study.steps:
         if not journal.is_done(name):
             adopt(journal, name, partial(_say, quiet=quiet))
+    if not all(map(journal.is_done, study.steps)):
+        _check(study, state.targets)
+        refuse_other_places(state.places, find_places(state.targets))
     _play(journal, study, quiet=quiet)
     return journal
 
@@ -119,16 +130,15 @@ def _minutes(least_s: float, most_s: float) -> str:
     return f"{most} min" if least == most else f"{least} to {most} min"
 
 
-def _check(order: Order) -> None:
+def _check(study: Study, words: Sequence[str]) -> None:
     """Refuse before anything is made: no fio, a job that is not possible, targets that are not."""
-    steps = order.study.steps.values()
-    jobs = [step.fio for step in steps if step.fio is not None]
+    jobs = [step.fio for step in study.steps.values() if step.fio is not None]
     program = find_fio() if jobs else None
     for job in jobs:
         (file,) = load_jobs([job])
         if program is not None:
             check_values(program, file)
-    targets = parse_targets(order.targets)
+    targets = parse_targets(words)
     for target in targets:
         for path in target.paths:
             ask(path, partial(check_place, target, path))

@@ -13,11 +13,12 @@ from pydantic import Field, ValidationError
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.measure import Frozen
 from replayer.measure.runfolder import writing_to
+from replayer.study.places import Place
 
 __all__ = ["Attempt", "Journal", "State", "create_journal", "open_journal"]
 
 FILE = "study.json"
-FORMAT = 1
+FORMAT = 2
 
 
 class UnmadeFolderError(ReplayerError):
@@ -45,7 +46,11 @@ class State(Frozen):
     format: int = FORMAT
     study: str
     """Its name, or its file."""
+    steps: str
+    """The fingerprint of its steps."""
     targets: tuple[str, ...]
+    places: tuple[Place, ...]
+    """What each path of the targets lay on when it began."""
     quick: bool
     rounds: int | None
     attempts: dict[str, tuple[Attempt, ...]] = Field(default_factory=dict)
@@ -123,11 +128,13 @@ def open_journal(path: Path) -> Journal:
     """
     file = path / FILE
     try:
-        state = State.model_validate(json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError, ValidationError) as error:
+        document = json.loads(file.read_text(encoding="utf-8"))
+        written = document["format"]
+        state = State.model_validate(document) if written == FORMAT else None
+    except (OSError, ValueError, ValidationError, KeyError, TypeError) as error:
         message = f"{path}: is no study's folder"
         raise ReplayerError(message, hint="a study says which folder it writes") from error
-    if state.format != FORMAT:
-        message = f"{file}: format {state.format}, this version reads format {FORMAT}"
+    if state is None:
+        message = f"{file}: format {written}, this version reads format {FORMAT}"
         raise ReplayerError(message, hint="go on with the version that wrote it")
     return Journal(path.absolute(), state)

@@ -1,5 +1,7 @@
 """The form of a study: steps to run, tables of their figures, and what was published."""
 
+import hashlib
+import json
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
@@ -161,6 +163,12 @@ class Study(Frozen):
     notes: tuple[str, ...] = ()
     steps: dict[Name, Step]
     tables: tuple[Table, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of what its steps are, which tables are not."""
+        steps = [(name, step.model_dump()) for name, step in self.steps.items()]
+        return hashlib.sha256(json.dumps(steps).encode()).hexdigest()
 
     @model_validator(mode="after")
     def _names_its_steps(self) -> Self:

@@ -11,8 +11,9 @@ from replayer.errors import ReplayerError
 from replayer.load.interruption import Interruption
 from replayer.measure.run import Process, this_process
 from replayer.study import flow, remains
-from replayer.study.journal import Attempt, Journal, State, create_journal
+from replayer.study.journal import Attempt, Journal, create_journal
 from tests.unit.runs import RunWriter, make_run
+from tests.unit.study.states import make_state
 
 GONE = Process(pid=1, start_ticks=0, boot="another boot")
 
@@ -25,7 +26,7 @@ def write_attempt(path: Path, status: str, process: Process = GONE) -> None:
 
 
 def make_journal(path: Path) -> Journal:
-    return Journal(path, State(study="own", targets=(), quick=False, rounds=None))
+    return Journal(path, make_state("own"))
 
 
 def test_an_attempt_that_ended_after_its_study_was_killed_is_adopted(tmp_path: Path) -> None:
@@ -125,7 +126,7 @@ def test_a_step_that_measured_all_before_the_user_ended_the_study_is_done(
 
 def test_a_study_whose_folder_cannot_be_made_blames_the_environment(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    state = State(study="a", targets=(), quick=True, rounds=None)
+    state = make_state("a", quick=True)
     with pytest.raises(ReplayerError, match="cannot be made") as caught:
         create_journal(tmp_path / "file/study", state)
     assert caught.value.exit_code == 3

@@ -15,9 +15,10 @@ from replayer.study import (
     render_study,
 )
 from replayer.study.claims import find_evidence
-from replayer.study.journal import Attempt, Journal, State
+from replayer.study.journal import Attempt, Journal
 from replayer.study.results import Row
 from tests.unit.runs import RunWriter, make_health, make_run, make_target
+from tests.unit.study.states import make_state
 
 STUDY: dict[str, Any] = {
     "letter": "Z",
@@ -51,8 +52,7 @@ def make_journal(path: Path, **codes: int | None) -> Journal:
         step: (Attempt(folder=f"{step}-1", done=code in {0, 1, 4}, code=code),)
         for step, code in codes.items()
     }
-    state = State(study="own", targets=(), quick=False, rounds=None, attempts=attempts)
-    return Journal(path, state)
+    return Journal(path, make_state("own", attempts=attempts))
 
 
 def write_step(path: Path, rounds: dict[int, list[int]], **changes: object) -> None:
