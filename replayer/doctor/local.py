@@ -1,14 +1,15 @@
 """Rules for disks, memory and FUSE daemons.
 
-Read in: mount(8), ext4(5), tmpfs(5) and sshfs(1) of sshfs 3.7. What a daemon was told on its
-command line is not in the mount table: it is asked about.
+Read in: mount(8), ext4(5), btrfs(5), the kernel's documentation of f2fs, tmpfs(5) and sshfs(1) of
+sshfs 3.7. What a daemon was told on its command line is not in the mount table: it is asked about.
 """
 
-from replayer.doctor.advice import Advice, Rule, always, when, when_set
+from collections.abc import Mapping
+
+from replayer.doctor.advice import Advice, Options, Rule, always, when, when_set
 
 __all__ = ["DISK_RULES", "MEMORY_RULES", "SSHFS_RULES"]
 
-_BARRIER = "ext4(5), options barrier and nobarrier"
 _UNSAFE = (
     "the device's own cache is not flushed: a power cut may damage the file system and lose data "
     "that was fsynced, unless the cache is battery-backed"
@@ -20,13 +21,22 @@ _UNLIMITED = Advice(
     source="tmpfs(5), option size",
 )
 
-DISK_RULES: tuple[Rule, ...] = (
-    when_set(
-        "strictatime",
-        "consider",
-        "each read writes the access time; relatime (the kernel's default) or noatime do not",
-        "mount(8), option strictatime",
-    ),
+_STRICT = Advice(
+    weight="consider",
+    setting="strictatime",
+    says="neither relatime nor noatime is set, so each read writes the access time; relatime is "
+    "the kernel's default",
+    source="mount(8), option strictatime",
+)
+
+
+def _writes_each_access(options: Options) -> bool:
+    """Whether reads write access times; the kernel shows strictatime by the lack of the others."""
+    return not any(name in options for name in ("relatime", "noatime", "lazytime", "ro"))
+
+
+_DISK: tuple[Rule, ...] = (
+    when(_writes_each_access, _STRICT),
     when_set("sync", "consider", "writes wait for the device", "mount(8), option sync"),
     when_set(
         "dirsync",
@@ -34,8 +44,14 @@ DISK_RULES: tuple[Rule, ...] = (
         "changes of directories wait for the device",
         "mount(8), option dirsync",
     ),
-    when_set("nobarrier", "warning", _UNSAFE, _BARRIER),
-    when_set("barrier=0", "warning", _UNSAFE, _BARRIER),
+)
+
+_EXT: tuple[Rule, ...] = (
+    *_DISK,
+    *(
+        when_set(option, "warning", _UNSAFE, "ext4(5), options barrier and nobarrier")
+        for option in ("nobarrier", "barrier=0")
+    ),
     when_set(
         "data=journal",
         "consider",
@@ -49,6 +65,19 @@ DISK_RULES: tuple[Rule, ...] = (
         "ext4(5), option data",
     ),
 )
+
+DISK_RULES: Mapping[str, tuple[Rule, ...]] = {
+    **dict.fromkeys(("ext2", "ext3", "ext4"), _EXT),
+    "xfs": _DISK,  # always with barriers: Linux 4.19 took the option away
+    "btrfs": (*_DISK, when_set("nobarrier", "warning", _UNSAFE, "btrfs(5), option nobarrier")),
+    "f2fs": (
+        *_DISK,
+        when_set(
+            "nobarrier", "warning", _UNSAFE, "kernel documentation, filesystems/f2fs, nobarrier"
+        ),
+    ),
+}
+"""By the name that the mount table gives a file system."""
 
 MEMORY_RULES: tuple[Rule, ...] = (when(lambda options: "size" not in options, _UNLIMITED),)
 

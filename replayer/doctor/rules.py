@@ -15,11 +15,10 @@ from replayer.measure import MountFacts
 __all__ = ["RULES", "advise", "service_of"]
 
 _NFS = ("nfs", "nfs4")
-_DISKS = ("ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs")
 
 RULES: Mapping[str, tuple[Rule, ...]] = {
     **dict.fromkeys(_NFS, (*NFS_RULES, *AMAZON_RULES)),
-    **dict.fromkeys(_DISKS, DISK_RULES),
+    **DISK_RULES,
     "tmpfs": MEMORY_RULES,
     "fuse.sshfs": SSHFS_RULES,
 }

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from replayer.doctor import Advice, advise
+from replayer.doctor.local import DISK_RULES
 from replayer.doctor.php import PHP_ADVICE
 from replayer.doctor.rules import RULES
 from tests.unit.runs import make_mount
@@ -90,14 +91,34 @@ def test_fsx_is_told_what_its_exports_default_to() -> None:
 
 
 def test_a_local_disk_is_judged_by_its_own_rules() -> None:
-    assert list(advice_on("strictatime", kind="ext4")) == ["strictatime"]
+    assert list(advice_on("relatime", "sync", kind="ext4")) == ["sync"]
     assert advice_on("relatime", kind="xfs") == {}
     assert advice_on("soft", kind="unheard-of") == {}
+
+
+@pytest.mark.parametrize("kind", DISK_RULES)
+def test_a_disk_whose_reads_write_access_times_is_told_by_what_the_kernel_shows(kind: str) -> None:
+    """Linux, fs/proc_namespace.c: no option is shown of a mount with strictatime."""
+    assert list(advice_on(kind=kind)) == ["strictatime"]
+    for option in ("relatime", "noatime", "lazytime", "ro"):
+        assert advice_on(option, kind=kind) == {}
 
 
 @pytest.mark.parametrize("option", ["nobarrier", "barrier=0", "data=writeback"])
 def test_what_endangers_data_on_a_disk_is_warned_of(option: str) -> None:
     assert advice_on(option, kind="ext4")[option].weight == "warning"
+
+
+@pytest.mark.parametrize(
+    ("kind", "source"),
+    [
+        ("ext3", "ext4(5)"),
+        ("btrfs", "btrfs(5)"),
+        ("f2fs", "kernel documentation, filesystems/f2fs"),
+    ],
+)
+def test_advice_on_barriers_names_the_manual_of_the_file_system(kind: str, source: str) -> None:
+    assert advice_on("nobarrier", kind=kind)["nobarrier"].source.startswith(source)
 
 
 @pytest.mark.parametrize("option", ["nolock", "local_lock=all", "local_lock=flock"])
