@@ -27,6 +27,7 @@ _PATTERN = re.compile(r"(0x[0-9a-fA-F]+|-?[0-9]+|\"[A-Za-z0-9_. -]*\"|%o)+")
 _MEMORIES = frozenset({"malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapshared"})
 
 _WHERE = "leave it out: --target says where, and jobs work on files of their own there"
+_WHICH = "leave it out: --device says which"
 
 
 def check_job_file(file: JobFile, device: Path | None) -> JobFile:
@@ -54,6 +55,9 @@ def _check_section(section: Section, device: Path | None) -> Section:
             _refuse_option(option)
         if kind == "files" and device is not None:
             _check_device(option, device)
+        elif kind == "folder" and device is not None:
+            # fio would join the two to a name in the folder that it works in.
+            option.place.refuse(f"{option.name}={option.value}: a device has no folders", _WHICH)
         elif kind != "ours":
             _CHECKS[kind](option)
             kept.append(option)
@@ -121,12 +125,15 @@ def _check_inside(option: Option, name: str) -> None:
     parts = name.split("/")
     if ".." in parts or not all(_FILE_NAME.fullmatch(part) for part in parts) or name == "-":
         option.place.refuse(f"{option.name}={name}: no plain name of a file", _WHERE)
+    if any(part.startswith(".") and part != "." for part in parts):
+        problem = f"{option.name}={name}: names that begin with a dot are the run's own"
+        option.place.refuse(problem, "name it otherwise")
 
 
 def _check_device(option: Option, device: Path) -> None:
     if Path(_text(option)).resolve() != device:
         problem = f"filename={option.value} is not the target, which is {device}"
-        option.place.refuse(problem, "leave it out: --device says which")
+        option.place.refuse(problem, _WHICH)
 
 
 def _check_engine(option: Option) -> None:

@@ -147,6 +147,12 @@ def test_a_device_that_the_user_named_may_stand_in_the_file_and_no_other() -> No
         fio.check_job_file(parsed, Path("/dev/vdy"))
 
 
+def test_a_job_on_a_device_has_no_folder_that_fio_would_put_before_its_name() -> None:
+    parsed = fio.parse_job_file("[a]\nrw=read\ndirectory=.\n", "x.fio", {})
+    with pytest.raises(fio.JobFileError, match="a device has no folders"):
+        fio.check_job_file(parsed, Path("/dev/vdz"))
+
+
 @pytest.mark.parametrize(
     ("lines", "depth"),
     [
