@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from replayer.engine.fio import find_confinement
 from replayer.errors import ReplayerError
 from replayer.load.targets import MountError, TargetError, explain
 from replayer.measure import Guarantee, MountFacts, SpaceFacts
@@ -89,7 +90,7 @@ def describe_device(index: int, name: str, device: Device) -> TargetFacts:
         source="open(2), O_DIRECT; fsync(2)",
     )
     return TargetFacts(
-        index=index, name=name, confinement="checked", mounts=(facts,), guarantee=promise
+        index=index, name=name, confinement=find_confinement(), mounts=(facts,), guarantee=promise
     )
 
 

@@ -18,7 +18,7 @@ from typing import Protocol
 from replayer.baseline.devices import Device, claim_device, describe_device
 from replayer.baseline.promises import is_direct
 from replayer.engine import Sandbox, Task
-from replayer.engine.fio import JobFile, bytes_needed, folders_of
+from replayer.engine.fio import JobFile, bytes_needed, find_confinement, folders_of
 from replayer.errors import ReplayerError
 from replayer.load.asking import ANSWER_S, ask
 from replayer.load.interruption import Interruption
@@ -98,7 +98,8 @@ class FolderGround:
 
     def facts(self, index: int) -> TargetFacts:
         """Describe the mount."""
-        return ask(self.path, partial(collect_target, index, self.name, [self.path], "checked"))
+        described = partial(collect_target, index, self.name, [self.path], find_confinement())
+        return ask(self.path, described)
 
     def create(self, run: str, note: str) -> None:
         """Make the run's folder."""

@@ -44,7 +44,14 @@ def writing_of(section: Section) -> Writing:
 
 
 def warnings_of(files: tuple[JobFile, ...], targets: tuple[Target, ...]) -> Iterator[RunWarning]:
-    """Yield what a reader of the figures must know of the jobs."""
+    """Yield what a reader of the figures must know of the jobs, and of where they run."""
+    if any(target.confinement == "checked" for target in targets):
+        yield RunWarning(
+            kind="other",
+            message="this kernel has no Landlock, or a container forbids it: fio is kept in its "
+            "folder by its checked job file alone",
+            hint="nobody else should be able to write to the target: fio follows links",
+        )
     for file in files:
         for section in file.sections:
             yield from _of_writes(section, targets)

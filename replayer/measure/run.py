@@ -51,8 +51,9 @@ FORMAT: Final = 1
 
 Status = Literal["running", "finished", "interrupted", "failed"]
 Outcome = Literal["pass", "fail", "inconclusive"]
-Confinement = Literal["jailed", "guarded", "checked"]
-"""jailed, guarded: as the engine says; checked: fio, whose job file was checked option by option"""
+Confinement = Literal["jailed", "guarded", "fenced", "checked"]
+"""jailed, guarded: as the engine says; checked: fio, whose job file was checked option by option;
+fenced: and which the kernel keeps in the folder"""
 
 _PROC = Path("/proc")
 _START_TIME = 19  # field 22 of proc_pid_stat(5), counted from the one after the name

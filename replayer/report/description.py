@@ -126,7 +126,8 @@ def _target(target: Target) -> Iterator[tuple[str, str]]:
     how = {
         "jailed": "one system call per op",
         "guarded": "each path resolved first, two to three system calls per op",
-        "checked": "fio's own calls, where its checked job file has them: here and nowhere else",
+        "fenced": "fio's own calls, which the kernel (Landlock) lets change nothing elsewhere",
+        "checked": "fio's own calls, kept here by its checked job file alone",
     }
     yield "  confined", f"{target.confinement}: {how[target.confinement]}"
     promise = target.guarantee

@@ -13,6 +13,7 @@ from replayer.engine.fio.amounts import (
 )
 from replayer.engine.fio.checking import check_job_file
 from replayer.engine.fio.clock import verifies_after
+from replayer.engine.fio.fence import find_confinement
 from replayer.engine.fio.jobfile import JobFile, JobFileError, Section, parse_job_file
 from replayer.engine.fio.options import FILE_CALLS
 from replayer.engine.fio.process import FioProcess, Launch, children_of
@@ -43,6 +44,7 @@ __all__ = [
     "check_values",
     "children_of",
     "depth",
+    "find_confinement",
     "find_fio",
     "folders_of",
     "parse_job_file",

@@ -1,7 +1,8 @@
 """A fence around fio: it changes nothing but what lies in its folder, wherever links there lead.
 
-By Landlock, see landlock(7), where the kernel has it (Linux 5.13). Reading stays possible anywhere:
-a program needs its libraries. Which options a job file may have is decided next door (checking).
+By Landlock, see landlock(7), where the kernel has it (Linux 5.13) and nothing forbids its calls.
+Reading stays possible anywhere: a program needs its libraries. Which options a job file may have is
+decided next door (checking).
 """
 
 import ctypes
@@ -10,8 +11,9 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
-__all__ = ["Fence", "fence_around"]
+__all__ = ["Fence", "fence_around", "find_confinement"]
 
 # The same on every architecture, see asm-generic/unistd.h.
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
@@ -29,15 +31,15 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 _SYSCALL, _PRCTL = _LIBC.syscall, _LIBC.prctl
 
 
-class Fence:
-    """What a process shall be kept in.
+def find_confinement() -> Literal["fenced", "checked"]:
+    """Return what keeps fio in a folder: the kernel, or its checked job file alone."""
+    return "fenced" if _version() else "checked"
 
-    Attributes:
-        is_closed: Whether the kernel can keep it there.
-    """
+
+class Fence:
+    """What a process shall be kept in; where the kernel cannot, it is only started there."""
 
     def __init__(self, folder: int, rules: int | None) -> None:
-        self.is_closed = rules is not None
         self._folder = folder
         self._rules = rules
 
@@ -60,7 +62,8 @@ def fence_around(folder: Path, devices: Sequence[Path] = ()) -> Iterator[Fence]:
     """Make a fence around a folder, with devices that may be written to besides.
 
     Raises:
-        OSError: The folder is not there, or a link has taken its name.
+        OSError: The folder is not there, a link has taken its name, or the kernel refuses rules
+            though it has them.
     """
     opened = [os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)]
     try:
@@ -76,17 +79,22 @@ def fence_around(folder: Path, devices: Sequence[Path] = ()) -> Iterator[Fence]:
 
 def _make_rules(folder: int, devices: Sequence[int]) -> int | None:
     """Return a set of rules; None where the kernel has no Landlock."""
-    version = _SYSCALL(CREATE_RULESET, None, 0, ASK_VERSION)
-    handled = sum(rights for since, rights in SINCE.items() if since <= version)
-    if not handled:
+    version = _version()
+    if not version:
         return None
+    handled = sum(rights for since, rights in SINCE.items() if since <= version)
     rules = int(_SYSCALL(CREATE_RULESET, struct.pack("=Q", handled), 8, 0))
     if rules < 0:
-        return None
+        raise OSError(ctypes.get_errno(), "landlock_create_ruleset")
     _allow(rules, folder, handled)
     for device in devices:
         _allow(rules, device, handled & (WRITE_FILE | TRUNCATE))
     return rules
+
+
+def _version() -> int:
+    """Return which version of Landlock the kernel has; 0: none, or its calls are forbidden."""
+    return max(int(_SYSCALL(CREATE_RULESET, None, 0, ASK_VERSION)), 0)
 
 
 def _allow(rules: int, place: int, rights: int) -> None:

@@ -129,7 +129,7 @@ def _lines_of(stream: IO[str] | None) -> Iterator[str]:
 
 
 def _start(launch: Launch) -> subprocess.Popen[str]:
-    devices = () if launch.device is None else (launch.device,)
+    devices = [launch.device] if launch.device is not None and launch.may_write else []
     try:
         with fence_around(launch.folder, devices) as fence:
             return _start_within(launch, fence)

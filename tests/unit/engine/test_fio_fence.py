@@ -1,11 +1,14 @@
 """The fence around fio: a program in it changes nothing outside of its folder, links or not."""
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from replayer.engine.fio.fence import Fence, fence_around
+from replayer.engine.fio.fence import Fence, fence_around, find_confinement
+from replayer.engine.fio.process import FioProcess, Launch
+from replayer.engine.fio.program import Program
 
 
 @pytest.fixture
@@ -31,11 +34,12 @@ def run_in(fence: Fence, script: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def has_landlock(folder: Path) -> bool:
-    with fence_around(folder) as fence:
-        return fence.is_closed
+needs_landlock = pytest.mark.skipif(
+    find_confinement() != "fenced", reason="this kernel has no Landlock"
+)
 
 
+@needs_landlock
 @pytest.mark.parametrize(
     "script",
     [
@@ -50,8 +54,6 @@ def has_landlock(folder: Path) -> bool:
     ],
 )
 def test_nothing_outside_is_changed(inside: Path, script: str) -> None:
-    if not has_landlock(inside):
-        pytest.skip("this kernel has no Landlock")
     with fence_around(inside) as fence:
         done = run_in(fence, script)
     assert done.returncode != 0
@@ -70,13 +72,28 @@ def test_everything_inside_is_possible(inside: Path) -> None:
     assert sorted(path.name for path in inside.iterdir()) == ["folder", "link", "new"]
 
 
+@needs_landlock
 def test_a_device_that_was_named_can_be_written_and_no_other(inside: Path) -> None:
-    if not has_landlock(inside):
-        pytest.skip("this kernel has no Landlock")
     script = "echo x >/dev/null && ! echo x 2>/dev/null >/dev/zero"
     with fence_around(inside, [Path("/dev/null")]) as fence:
         done = run_in(fence, script)
     assert done.returncode == 0, done.stderr
+
+
+@needs_landlock
+@pytest.mark.parametrize("may_write", [True, False])
+def test_a_device_can_be_written_only_where_jobs_may_write(
+    inside: Path, tmp_path: Path, *, may_write: bool
+) -> None:
+    stand_in = tmp_path / "program"
+    stand_in.write_text("#!/bin/sh\necho x >/dev/null\n")
+    stand_in.chmod(0o700)
+    program = Program(str(stand_in), "3.33")
+    process = FioProcess(Launch(program, inside / "jobs", inside, may_write, Path("/dev/null")))
+    deadline = time.monotonic() + 10
+    while (code := process.ended()) is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert (code == 0) == may_write, process.messages
 
 
 def test_a_folder_that_was_changed_for_a_link_is_refused(inside: Path) -> None:
