@@ -97,8 +97,11 @@ def resample_mixture(
     slots, own_s = parts[0].slots, parts[0].own_s
     worked = own_s > 0
     rounds = np.unique(slots.rounds[worked])
+    if not rounds.size:  # its calls are in the log, and its time was not written down any more
+        nothing = np.full((DRAWS, len(figures)), np.nan)
+        return Resampled(nothing, nothing[0], 0, 0)
     chosen = np.random.default_rng(seed).multinomial(
-        rounds.size, np.full(rounds.size, 1 / max(rounds.size, 1)), DRAWS
+        rounds.size, np.full(rounds.size, 1 / rounds.size), DRAWS
     )
     weights = np.zeros((DRAWS, slots.rounds.size))
     random = np.random.default_rng([seed, sum(part.bins_ns.size for part in parts)])

@@ -1,5 +1,7 @@
 """Jobs of fio that took turns, compared."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -51,6 +53,23 @@ def test_resampling_knows_the_own_time_of_jobs_and_loses_none_of_their_calls(
             assert own.own_s.sum() == pytest.approx(12)
             assert own.table.sum() == 12 * (calls // slower)
             assert resample(own, [None], 0).plain[0] == pytest.approx(calls / slower)
+
+
+def test_a_job_whose_time_was_lost_when_its_run_was_killed_is_reported(tmp_path: Path) -> None:
+    """The log of fio is written before the timeline: a run may be killed between the two."""
+    writer = RunWriter(tmp_path / "run")
+    for job, target, begin in (("first", 0, 0), ("first", 1, 5), ("next", 0, 10), ("next", 1, 15)):
+        for second in range(begin, begin + 4):
+            writer.transaction(job, [10**6] * 30, f"{target}/0", (second, second + 1))
+    writer.rows = [row for row in writer.rows if not ("next" in row and row.startswith("1"))]
+    targets = (make_target(0, "here"), make_target(1, "there"))
+    facts = make_run(targets=targets, load=make_load(order="in turn"), status="running")
+    record = load(writer.write(facts))
+    ranking = report.compose(record).ranking
+    claims = {(item.subject, item.figure): item.places[1].claim for item in ranking}
+    assert claims["first", "p50"] == "no difference shown"
+    assert claims["next", "p50"] == "too few seconds"
+    assert report.compare([record]).compared
 
 
 def test_jobs_that_took_turns_have_no_figures_together(jobs: RunRecord) -> None:
