@@ -24,7 +24,12 @@ from replayer.report.replay import (
 
 __all__ = ["escape", "render_markdown", "table_lines"]
 
-_ESCAPED = str.maketrans({char: f"\\{char}" for char in "\\`*_[]<>|#"})
+_ESCAPED = str.maketrans(
+    {char: f"\\{char}" for char in "\\`*_[]<>|#~&"}
+    # GitHub looks for names and formulas in what is left without backslashes; see its 'Writing
+    # mathematical expressions' on the dollar.
+    | {"@": "@<!-- -->", "$": "<span>$</span>"}
+)
 
 
 def render_markdown(document: Document) -> str:
