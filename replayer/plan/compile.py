@@ -1,23 +1,21 @@
 """From a scenario to a plan: pure, seeded, the same bytes on every machine."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from replayer.plan.bindings import refuse
 from replayer.plan.bounds import check_pickers
 from replayer.plan.calls import compile_steps
+from replayer.plan.changes import changed_datasets
 from replayer.plan.document import FORMAT, Plan
 from replayer.plan.layout import compile_entries
 from replayer.plan.pickers import Pickers
 from replayer.plan.refusal import PlanError
 from replayer.plan.scope import Book, Scope
 from replayer.plan.tables import Tables, exponential_table
-from replayer.scenario import steps as s
 from replayer.scenario.draws import DurationDraw
 from replayer.scenario.flow import names_of
 from replayer.scenario.model import Compressible, Dataset, Scenario, wrong_users
-from replayer.scenario.references import places_of
-from replayer.scenario.walk import walk_steps
 
 __all__ = ["compile_plan"]
 
@@ -26,7 +24,6 @@ POOL_BYTES = 4 * 1024 * 1024
 
 POOL_MARGIN = 4096  # plan format 1
 NANOSECONDS = 1_000_000_000
-WRITING = frozenset({"wronly", "rdwr", "create", "creat", "trunc", "append"})
 
 
 def compile_plan(
@@ -118,7 +115,7 @@ def _check_users(scenario: Scenario, count: int) -> None:
 
 def _open_book(scenario: Scenario, users: int, seed: int) -> Book:
     entries = compile_entries(scenario, seed)
-    changed = frozenset(_changed_datasets(scenario))
+    changed = changed_datasets(scenario, entries)
     return Book(scenario, users, entries, Tables(), Pickers(seed), changed)
 
 
@@ -127,55 +124,6 @@ def _transaction(book: Book, name: str) -> dict[str, Any]:
     names = names_of(book.scenario.sequences, steps)
     scope = Scope(book, {each: slot for slot, each in enumerate(names)})
     return {"name": name, "steps": compile_steps(scope, steps, ("transactions", name))}
-
-
-def _changed_datasets(scenario: Scenario) -> Iterator[str]:
-    """Yield the datasets of which a step writes, truncates, renames or removes files."""
-    for name in scenario.transactions:
-        homes: dict[str, set[str]] = {}
-        flat = list(_flat(scenario, scenario.transactions[name]))
-        for step in flat:
-            for slot, dataset in _homes(step):
-                homes.setdefault(slot, set()).add(dataset)
-        for step in flat:
-            for slot in _changed_slots(step):
-                yield from homes.get(slot, ())
-
-
-def _flat(scenario: Scenario, steps: tuple[s.StepPart, ...]) -> Iterator[s.StepPart]:
-    for _, step in walk_steps(steps, ()):
-        yield step
-        if isinstance(step, s.Use):
-            yield from _flat(scenario, scenario.sequences[step.sequence])
-        if isinstance(step, s.Script):
-            for used in {line.sequence: None for line in step.lines}:
-                yield from _flat(scenario, scenario.sequences[used])
-
-
-def _homes(step: s.StepPart) -> Iterator[tuple[str, str]]:
-    for _, place in places_of(step, ()):
-        dataset = place.in_ or place.from_
-        if dataset is not None:
-            yield place.slot, dataset
-    if isinstance(step, s.Each):
-        yield step.as_, step.of
-    if isinstance(step, s.For | s.Script):
-        yield step.as_, step.in_
-
-
-def _changed_slots(step: s.StepPart) -> Iterator[str]:
-    match step:
-        case s.Open() if WRITING & set(step.flags):
-            yield step.slot
-        case s.Rename():
-            yield step.slot
-            yield step.to.slot
-        case s.Unlink() | s.Rmdir():
-            yield step.slot
-        case s.Truncate():
-            yield step.file or step.slot
-        case _:
-            pass
 
 
 def _pace(book: Book) -> dict[str, Any]:

@@ -120,7 +120,7 @@ def test_reads_of_files_that_nobody_changes_are_checked() -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("in: work, name", "in: files, name"),
+        ('in: work, name: "f{seq}"', 'in: files, name: "d0/f{seq}"'),
         ("    - close\n  make", "    - close\n    - unlink: file\n  make"),
         ("    - close\n  make", "    - close\n    - truncate: {size: 1B}\n  make"),
         ("    - close\n  make", "    - rename: {path: file, to: {in: work, name: x}}\n  make"),
