@@ -11,6 +11,7 @@ import replayer
 from replayer.scenario import Scenario, load_scenario, shipped_folder, shipped_scenarios
 from replayer.scenario.document import load_text, parse_document
 from replayer.scenario.json_schema import scenario_schema
+from replayer.scenario.steps import Open
 
 NAMES = sorted(shipped_scenarios())
 SCHEMA = scenario_schema()
@@ -157,3 +158,13 @@ def test_every_shipped_script_and_manifest_is_used_or_offered() -> None:
         path.name if path.parent.name == "scripts" else path.name.split(".tsv")[0] for path in files
     }
     assert [name for name in sorted(names) if name not in texts] == []
+
+
+def test_locks_of_two_kinds_are_never_on_the_same_file() -> None:
+    """On NFS they exclude each other, and on a local file system they do not."""
+    transactions = loaded("lock-contention").transactions
+    opened = {
+        name: next(step.from_ for step in steps if isinstance(step, Open))
+        for name, steps in transactions.items()
+    }
+    assert opened["flock"] == opened["try_flock"] != opened["fcntl"]
