@@ -105,6 +105,10 @@ def test_no_users_and_too_many_are_refused(users: int) -> None:
         compile_plan(parse_scenario(SMALL, "s.yaml"), users=users)
 
 
+def test_as_many_workers_as_there_are_sessions_may_have_their_own() -> None:
+    assert compile_plan(load_scenario("php-sessions"), users=500).users == 500
+
+
 def test_fewer_users_than_the_roles_have_are_refused() -> None:
     text = changed("mix:", "roles: {maker: {users: 2, mix: {make: 1}}}\nmix:")
     scenario = parse_scenario(text, "s.yaml")
