@@ -110,6 +110,13 @@ def test_files_of_any_tree_are_unpacked_in_the_pieces_that_tar_writes() -> None:
     assert {op: ops[op] for op in UNPACKED} == pytest.approx(UNPACKED, rel=0.005)
 
 
+def test_tools_look_at_the_links_of_a_tree_too() -> None:
+    found = said("kernel-build-like", ("tree.manifest=linux-6.1-subtree",))
+    files, directories, links = 7589, 385, 13
+    assert found["git_status"].ops["lstat"] == files + directories + links
+    assert found["find_size"].ops["lstat"] == files + 2 * directories + links
+
+
 def transaction(ops: dict[str, float]) -> TransactionSummary:
     return TransactionSummary(
         name="x",
