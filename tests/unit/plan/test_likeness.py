@@ -66,6 +66,34 @@ UNZIPPED = {
 }
 """Calls of Info-ZIP on the same tree (counted by strace); 11,972 of them find nothing."""
 
+REPLACED = {
+    "stat": 3_626,
+    "fstat": 3_030,
+    "lstat": 2_825,
+    "open": 2_148,
+    "close": 2_134,
+    "chmod": 1_400,
+    "access": 1_371,
+    "unlink": 1_289,
+    "copy_file_range": 428,
+    "mkdir": 116,
+    "rmdir": 113,
+}
+"""Calls on the docroot of the two requests that update a plugin by upload (counted by strace)."""
+REINSTALLED = {
+    "fstat": 14_121,
+    "stat": 13_146,
+    "lstat": 8_986,
+    "chmod": 5_764,
+    "unlink": 2_914,
+    "copy_file_range": 2_517,
+    "access": 2_216,
+    "getdents": 1_366,
+    "mkdir": 338,
+    "rmdir": 337,
+}
+"""Calls on the docroot that reinstall the core, with the request that follows (by strace)."""
+
 
 @cache
 def said(scenario: str, overrides: tuple[str, ...] = ()) -> dict[str, TransactionSummary]:
@@ -127,6 +155,21 @@ def test_a_release_by_unzip_looks_as_often_as_unzip() -> None:
     release = said("wordpress-deploy")["unzip"]
     assert {op: release.ops[op] for op in UNZIPPED} == pytest.approx(UNZIPPED, rel=0.01)
     assert release.failing_lookups == pytest.approx(11_972, rel=0.01)
+
+
+def calls(transaction: TransactionSummary, counted: dict[str, int]) -> dict[str, float]:
+    """Return how often a transaction makes the calls that were counted; PHP copies in one call."""
+    return {op: transaction.ops[op] - transaction.ends.get(op, 0) for op in counted}
+
+
+def test_an_update_by_upload_unpacks_the_package_twice() -> None:
+    update = said("wordpress-update")["plugin_update"]
+    assert calls(update, REPLACED) == pytest.approx(REPLACED, rel=0.05)
+
+
+def test_an_update_of_the_core_leaves_plugins_and_themes_alone() -> None:
+    update = said("wordpress-update")["core_update"]
+    assert calls(update, REINSTALLED) == pytest.approx(REINSTALLED, rel=0.1)
 
 
 def test_tools_look_at_the_links_of_a_tree_too() -> None:
