@@ -12,6 +12,12 @@ from tests.behaviour.shell import Shell
         ("write-size-sweep", ["sequences.finish=[fsync, close, {unlink: file}]"], {"write_64b"}),
         ("mdtest-hard", ["names.files=50"], {"round"}),
         ("docroot-copy", ["iterations=20"], {"copy_folder"}),
+        (
+            "kernel-build-like",
+            ["tree.files=300", "sequences.read_again.0.repeat.times=50"],
+            {"compile"},
+        ),
+        ("wordpress-uploads", ["users.think_time=0s", "mix={upload_rest: 1}"], {"upload_rest"}),
         ("visibility", ["users.think_time=0s"], {"see_created", "see_replaced", "see_removed"}),
         ("close-to-open", ["users.think_time=0s"], {"write", "checked"}),
     ],

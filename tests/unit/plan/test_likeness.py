@@ -172,6 +172,15 @@ def test_an_update_of_the_core_leaves_plugins_and_themes_alone() -> None:
     assert calls(update, REINSTALLED) == pytest.approx(REINSTALLED, rel=0.1)
 
 
+def test_an_upload_through_rest_has_its_six_sizes_whatever_the_seed() -> None:
+    scenario = load_scenario("wordpress-uploads")
+    for seed in (1, 7):
+        found = describe_plan(compile_plan(scenario, seed=seed)).transactions
+        (rest,) = (row for row in found if row.name == "upload_rest")
+        assert rest.ops["write"] == 405 + 69 + 1  # the sizes, PHP's temporary file and WordPress's
+        assert rest.ops["pwrite"] == 137
+
+
 def test_tools_look_at_the_links_of_a_tree_too() -> None:
     found = said("kernel-build-like", ("tree.manifest=linux-6.1-subtree",))
     files, directories, links = 7589, 385, 13
