@@ -125,23 +125,55 @@ mod tests {
         }
     }
 
-    #[test]
-    fn delays_of_ended_threads_are_kept_and_scaled() {
-        let queue = RunQueue::default();
+    /// What a thread does while too many are at work beside it.
+    fn in_a_crowd<R: Send>(alone: impl FnOnce() -> R + Send) -> R {
+        let threads = 4 * std::thread::available_parallelism().unwrap().get();
         std::thread::scope(|scope| {
-            for _ in 0..200 {
-                scope.spawn(|| {
-                    let waiting = queue.enter(own());
-                    std::thread::yield_now();
-                    if let Some(waiting) = waiting {
-                        queue.leave(&waiting);
-                    }
-                });
+            for _ in 0..threads {
+                scope.spawn(|| spin(100));
             }
+            scope.spawn(alone).join().unwrap()
+        })
+    }
+
+    #[test]
+    fn delays_of_ended_threads_are_scaled_to_those_that_nobody_looked_at() {
+        let queue = RunQueue {
+            threads: Mutex::new(Threads {
+                sampled: Vec::new(),
+                ended_ns: 100,
+                ever_sampled: 50,
+                ever: 200,
+            }),
+        };
+        assert_eq!(queue.delay_ns(), 400);
+        assert_eq!(RunQueue::default().delay_ns(), 0);
+    }
+
+    #[test]
+    fn so_many_threads_are_looked_at_and_others_in_the_place_of_those_that_end() {
+        let queue = RunQueue::default();
+        let entered: Vec<_> = (0..200).map(|_| queue.enter(own())).collect();
+        assert_eq!(entered.iter().flatten().count(), SAMPLED);
+        queue.leave(entered[0].as_ref().unwrap());
+        assert!(queue.enter(own()).is_some());
+        assert!(queue.enter(own()).is_none());
+        let threads = hold(&queue.threads);
+        assert_eq!(threads.sampled.len(), SAMPLED);
+        assert_eq!((threads.ever_sampled, threads.ever), (65, 202));
+    }
+
+    #[test]
+    fn what_a_thread_has_waited_is_kept_when_it_ends() {
+        let queue = RunQueue::default();
+        let left_ns = in_a_crowd(|| {
+            let waiting = queue.enter(own()).unwrap();
+            spin(50);
+            queue.leave(&waiting);
+            waiting.last_ns.load(Ordering::Relaxed)
         });
-        let after = queue.delay_ns();
-        assert!(hold(&queue.threads).sampled.is_empty());
-        assert_eq!(queue.delay_ns(), after);
+        assert!(left_ns > 0);
+        assert_eq!(queue.delay_ns(), left_ns);
     }
 
     #[test]
@@ -186,10 +218,17 @@ mod tests {
     #[test]
     fn a_thread_that_ended_unseen_keeps_its_last_value() {
         let queue = RunQueue::default();
-        std::thread::scope(|scope| {
-            scope.spawn(|| queue.enter(own()));
+        let (tid, seen_ns) = in_a_crowd(|| {
+            let waiting = queue.enter(own()).unwrap();
+            spin(50);
+            (own(), waiting.working_ns())
         });
-        let after = queue.delay_ns();
-        assert_eq!(queue.delay_ns(), after);
+        // Its parent may know of its end before /proc does.
+        let task = format!("/proc/self/task/{tid}");
+        while std::path::Path::new(&task).exists() {
+            std::thread::yield_now();
+        }
+        assert!(seen_ns > 0);
+        assert_eq!(queue.delay_ns(), seen_ns);
     }
 }
