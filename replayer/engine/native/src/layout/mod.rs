@@ -4,6 +4,8 @@ mod files;
 mod last;
 #[cfg(test)]
 mod last_tests;
+#[cfg(test)]
+pub(crate) mod mounted;
 mod posts;
 mod remove;
 mod task;

@@ -1,7 +1,8 @@
 //! Removal stays where it belongs, and removes all of it.
 
 use super::*;
-use crate::layout::tests::{Run, SmallDisk, change_mode, done, fault, open};
+use crate::layout::mounted::Mounted;
+use crate::layout::tests::{Run, change_mode, done, fault, open};
 use std::fs;
 use std::os::unix::fs::symlink;
 
@@ -47,7 +48,7 @@ fn a_mount_point_inside_is_named_and_left_alone() {
     let run = Run::new();
     let inner = run.path().join("a/mounted");
     fs::create_dir_all(&inner).unwrap();
-    let Some(disk) = SmallDisk::mount_at(&inner, 1 << 20) else {
+    let Some(disk) = Mounted::small_disk_at(&inner, 1 << 20) else {
         return;
     };
     fs::create_dir(disk.path().join("d")).unwrap();
@@ -96,17 +97,12 @@ fn a_folder_that_cannot_go_has_its_marker_again() {
     fs::write(run.path().join("file"), "").unwrap();
     let folder = run.folder();
     let place = run.path();
-    let bound = std::process::Command::new("mount")
-        .arg("--bind")
-        .args([&place, &place])
-        .status();
-    if !bound.is_ok_and(|status| status.success()) {
+    let Some(bound) = Mounted::bound(&place, &place) else {
         return;
-    }
+    };
     let task = remove(folder, open(run.parent.path()), "run", 2);
     let (errno, _) = fault(done(&task));
-    let unmounted = std::process::Command::new("umount").arg(&place).status();
-    assert!(unmounted.unwrap().success());
+    drop(bound);
     assert_eq!(errno, Errno::BUSY);
     assert_eq!(
         fs::read_to_string(place.join(".replayer-run")).unwrap(),

@@ -1,6 +1,7 @@
 //! The layout on real directories.
 
 use super::files::{evict, lay_out, warm};
+use super::mounted::Mounted;
 use super::remove::{remove, wipe};
 use super::task::{Fault, Finding, Task};
 use super::verify::verify;
@@ -15,49 +16,6 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A tmpfs of a few bytes, mounted where the tests run as root.
-pub(crate) struct SmallDisk {
-    place: PathBuf,
-    holder: Option<tempfile::TempDir>,
-}
-
-impl SmallDisk {
-    /// None where mounting is not permitted.
-    pub(crate) fn mount(bytes: u64) -> Option<Self> {
-        let holder = tempfile::tempdir().unwrap();
-        let mut disk = Self::mount_at(holder.path(), bytes)?;
-        disk.holder = Some(holder);
-        Some(disk)
-    }
-
-    pub(crate) fn mount_at(place: &Path, bytes: u64) -> Option<Self> {
-        let mut command = std::process::Command::new("mount");
-        command.args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "small-disk"]);
-        let mounted = command
-            .arg(place)
-            .stderr(std::process::Stdio::null())
-            .status();
-        let disk = Self {
-            place: place.to_owned(),
-            holder: None,
-        };
-        mounted.is_ok_and(|status| status.success()).then_some(disk)
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.place
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount")
-            .arg("-l")
-            .arg(&self.place)
-            .status();
-    }
-}
-
 fn program(datasets: &Value) -> Arc<Program> {
     let document = json!({
         "format": 1, "name": "layout", "seed": 7, "users": 3, "written": "random", "pool_bytes": 65536,
@@ -69,7 +27,7 @@ fn program(datasets: &Value) -> Arc<Program> {
     Arc::new(parse_plan(document.to_string().as_bytes()).unwrap())
 }
 
-fn sample() -> Arc<Program> {
+pub(super) fn sample() -> Arc<Program> {
     program(&json!([
         {"name": "docroot", "directory": "sites/docroot", "laid_out": true, "scope": "shared", "content": "random", "entries": [
             ["index.php", "f", 10, 0o640, ""],
@@ -310,7 +268,7 @@ fn a_cancelled_task_stops_and_says_so() {
 
 #[test]
 fn a_full_disk_is_told_with_the_path() {
-    let Some(disk) = SmallDisk::mount(256 << 10) else {
+    let Some(disk) = Mounted::small_disk(256 << 10) else {
         return;
     };
     let program = program(&json!([{
@@ -324,7 +282,7 @@ fn a_full_disk_is_told_with_the_path() {
 
 #[test]
 fn the_space_of_a_small_disk_is_told() {
-    let Some(disk) = SmallDisk::mount(1 << 20) else {
+    let Some(disk) = Mounted::small_disk(1 << 20) else {
         return;
     };
     let space = crate::space::space(open(disk.path()).as_fd()).unwrap();

@@ -227,7 +227,7 @@ fn the_ten_slowest_of_the_measured_phase_get_a_line() {
 
 #[test]
 fn a_full_disk_is_told_once_and_loses_nothing_when_there_is_room_again() {
-    let Some(disk) = crate::layout::tests::SmallDisk::mount(64 << 10) else {
+    let Some(disk) = crate::layout::mounted::Mounted::small_disk(64 << 10) else {
         return;
     };
     let recorder = hour(Some(disk.path()));
