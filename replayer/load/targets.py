@@ -67,6 +67,12 @@ _REASONS: tuple[tuple[frozenset[int], type[ReplayerError], str, str], ...] = (
         "operation not permitted for this user",
         "check its owner, mode and attributes (lsattr)",
     ),
+    (
+        frozenset({errno.EXDEV}),
+        MountError,
+        "is a mount point inside the run's folder",
+        "take that mount away: a run stays on the mount of its folder",
+    ),
     (GONE, MountError, "the mount does not answer", "is its server up?"),
     (
         frozenset({errno.ENOENT}),

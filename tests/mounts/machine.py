@@ -8,7 +8,17 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-__all__ = ["CannotError", "bound", "call", "installed", "mounted", "need_root", "needs", "wait_for"]
+__all__ = [
+    "CannotError",
+    "bound",
+    "call",
+    "covered",
+    "installed",
+    "mounted",
+    "need_root",
+    "needs",
+    "wait_for",
+]
 
 INSTALL_LIMIT_S = 300
 
@@ -76,6 +86,13 @@ def unmount(path: Path) -> None:
 def bound(stack: ExitStack, source: Path, path: Path) -> Path:
     """Show a folder at another place too."""
     return mounted(stack, path, "--bind", source)
+
+
+def covered(stack: ExitStack, path: Path, source: Path) -> Path:
+    """Show a folder or a file in the place of another one."""
+    call("mount", "--bind", source, path)
+    stack.callback(unmount, path)
+    return path
 
 
 def wait_for(is_so: Callable[[], object], what: str, seconds: float = 20) -> None:

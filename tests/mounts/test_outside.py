@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.mounts.fleet import long
-from tests.mounts.machine import CannotError, bound, need_root, unmount
+from tests.mounts.machine import CannotError, bound, covered, need_root, unmount
 from tests.mounts.sentinel import BOTH, Guarded, meanwhile
 
 pytestmark = pytest.mark.mounts
@@ -145,3 +145,45 @@ def test_a_mount_that_is_put_into_the_folder_is_neither_emptied_nor_taken_away(
     unmount(planted)
     scene.clean()
     guarded.check()
+
+
+def test_what_guarded_users_name_behind_a_mount_that_is_put_there_stays_as_it_is(
+    guarded: Guarded, stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REPLAYER_CONFINEMENT", "guarded")
+    scene = guarded.scene
+    scene.begin("churn.yaml", "-t", "3s")
+    scene.wait_until_measuring()
+    try:
+        need_root()
+        work = covered(stack, scene.folder / "work", guarded.sentinel)
+    except CannotError as error:
+        pytest.skip(str(error))
+    scene.happens()
+    ending = scene.end()
+    assert ending.ops > 100
+    assert "left behind" in ending.said
+    guarded.check()
+    unmount(work)
+    scene.clean()
+    guarded.check()
+
+
+@pytest.mark.parametrize("place", ["files", "files/*"])
+def test_a_kept_folder_with_a_mount_in_it_is_refused(
+    guarded: Guarded, stack: ExitStack, place: str
+) -> None:
+    scene = guarded.scene
+    kept = scene.shell.run("run", "look.yaml", "--target", scene.mount, "--keep")
+    assert kept.went_well, kept.err
+    planted = next(scene.folder.glob(place))
+    try:
+        need_root()
+        covered(stack, planted, planted)
+    except CannotError as error:
+        pytest.skip(str(error))
+    refused = scene.shell.run("run", "look.yaml", "--reuse", scene.folder)
+    assert refused.code == 2
+    assert f"{planted.relative_to(scene.folder)}: is a mount point" in refused.err
+    unmount(planted)
+    scene.clean()

@@ -5,6 +5,8 @@ mod last;
 #[cfg(test)]
 mod last_tests;
 #[cfg(test)]
+mod mount_tests;
+#[cfg(test)]
 pub(crate) mod mounted;
 mod posts;
 mod remove;

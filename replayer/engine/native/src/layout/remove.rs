@@ -226,11 +226,11 @@ impl Emptying<'_> {
             return Ok(());
         };
         self.crew.job.at("open", &node.path);
-        let mut opened = below::open_to_empty(at, &node.name);
+        let mut opened = below::open_listing(at, &node.name);
         if opened.as_ref().is_err_and(|errno| *errno == Errno::ACCESS) {
             let allowed = below::let_owner_in(at, &node.name);
             allowed.map_err(Fault::at(&node.path))?;
-            opened = below::open_to_empty(at, &node.name);
+            opened = below::open_listing(at, &node.name);
         }
         let file = opened.map_err(Fault::at(&node.path))?;
         let status = below::status(&file).map_err(Fault::at(&node.path))?;

@@ -24,7 +24,7 @@ pub(crate) fn verify(folder: OwnedFd, program: &Arc<Program>, threads: usize) ->
             match below::open_listing(crew.folder(), &directory.path) {
                 Ok(file) => compare(crew, &tree, directory, file.as_fd()),
                 // Its parent tells of the directory; here all that should be in it is told of.
-                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP | Errno::XDEV) => {
                     all_missing(crew, &tree, directory);
                     Ok(())
                 }
@@ -92,10 +92,15 @@ fn compare(
     Ok(())
 }
 
-fn found(at: BorrowedFd<'_>, name: &[u8]) -> Result<Option<Status>, Errno> {
-    match below::status_of(at, name) {
-        Err(Errno::NOENT) => Ok(None),
-        status => status.map(Some),
+/// What is there of an entry, or why nothing of ours is.
+type Found = Result<Status, &'static str>;
+
+fn found(at: BorrowedFd<'_>, name: &[u8]) -> Result<Found, Errno> {
+    match below::status_here(at, name) {
+        Err(Errno::NOENT) => Ok(Err("is missing")),
+        // What users did there would be done elsewhere.
+        Err(Errno::XDEV) => Ok(Err("is a mount point")),
+        status => status.map(Ok),
     }
 }
 
@@ -124,7 +129,7 @@ fn difference(at: BorrowedFd<'_>, leaf: &Leaf<'_>) -> Result<Option<String>, Err
             format!("must point to {wanted:?}, points to {target:?}")
         }));
     }
-    if status.is_some_and(|status| status.is_shared) {
+    if status.is_ok_and(|status| status.is_shared) {
         // Writing to it would write to whatever else bears a name of it.
         return Ok(Some("must have one name, has more (hard links)".to_owned()));
     }
@@ -133,9 +138,10 @@ fn difference(at: BorrowedFd<'_>, leaf: &Leaf<'_>) -> Result<Option<String>, Err
 }
 
 /// What is wrong with an entry's type or mode.
-fn status_difference(status: Option<Status>, kind: FileType, mode: u32) -> Option<String> {
-    let Some(status) = status else {
-        return Some("is missing".to_owned());
+fn status_difference(found: Found, kind: FileType, mode: u32) -> Option<String> {
+    let status = match found {
+        Ok(status) => status,
+        Err(reason) => return Some(reason.to_owned()),
     };
     if status.kind != kind {
         return Some(format!(

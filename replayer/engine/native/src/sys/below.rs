@@ -23,20 +23,19 @@ pub(crate) fn read_from(file: &OwnedFd, buffer: &mut [u8]) -> Answer<usize> {
     rustix::io::pread(file, buffer, 0)
 }
 
-/// Open beneath a directory, following no link of any kind; `O_CLOEXEC` and `O_NOFOLLOW` are added.
-fn open(
-    at: BorrowedFd<'_>,
-    path: &[u8],
-    flags: OFlags,
-    (mode, also): (u32, ResolveFlags),
-) -> Answer<OwnedFd> {
+/// What is on the way of no path here: links of any kind, and mount points, which are EXDEV.
+const NEVER: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_MAGICLINKS)
+    .union(ResolveFlags::NO_SYMLINKS)
+    .union(ResolveFlags::NO_XDEV);
+
+/// Open beneath a directory, on the mount that it is on; `O_CLOEXEC` and `O_NOFOLLOW` are added.
+fn open(at: BorrowedFd<'_>, path: &[u8], flags: OFlags, mode: u32) -> Answer<OwnedFd> {
     let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let resolve =
-        ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | ResolveFlags::NO_SYMLINKS | also;
     let path = if path.is_empty() { b"." } else { path };
     let mut races = 0;
     loop {
-        match rustix::fs::openat2(at, path, flags, Mode::from_raw_mode(mode), resolve) {
+        match rustix::fs::openat2(at, path, flags, Mode::from_raw_mode(mode), NEVER) {
             Err(Errno::AGAIN) if races < RACES => races += 1,
             Err(Errno::INTR) => {}
             answer => return answer,
@@ -46,48 +45,23 @@ fn open(
 
 /// A directory to name entries in, and nothing else.
 pub(crate) fn open_place(at: BorrowedFd<'_>, path: &[u8]) -> Answer<OwnedFd> {
-    open(
-        at,
-        path,
-        OFlags::PATH | OFlags::DIRECTORY,
-        (0, ResolveFlags::empty()),
-    )
+    open(at, path, OFlags::PATH | OFlags::DIRECTORY, 0)
 }
 
-/// A directory to list.
+/// A directory to list or to empty.
 pub(crate) fn open_listing(at: BorrowedFd<'_>, path: &[u8]) -> Answer<OwnedFd> {
-    open(
-        at,
-        path,
-        OFlags::RDONLY | OFlags::DIRECTORY,
-        (0, ResolveFlags::empty()),
-    )
-}
-
-/// A directory to empty: EXDEV when it is a mount point.
-pub(crate) fn open_to_empty(at: BorrowedFd<'_>, name: &[u8]) -> Answer<OwnedFd> {
-    open(
-        at,
-        name,
-        OFlags::RDONLY | OFlags::DIRECTORY,
-        (0, ResolveFlags::NO_XDEV),
-    )
+    open(at, path, OFlags::RDONLY | OFlags::DIRECTORY, 0)
 }
 
 /// A file to read; a FIFO that lies there does not block.
 pub(crate) fn open_to_read(at: BorrowedFd<'_>, name: &[u8]) -> Answer<OwnedFd> {
-    open(
-        at,
-        name,
-        OFlags::RDONLY | OFlags::NONBLOCK,
-        (0, ResolveFlags::empty()),
-    )
+    open(at, name, OFlags::RDONLY | OFlags::NONBLOCK, 0)
 }
 
 /// A new file to write.
 pub(crate) fn create(at: BorrowedFd<'_>, name: &[u8], mode: u32) -> Answer<OwnedFd> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
-    open(at, name, flags, (mode, ResolveFlags::empty()))
+    open(at, name, flags, mode)
 }
 
 pub(crate) fn write_all(file: &OwnedFd, bytes: &[u8]) -> Answer<()> {
@@ -137,12 +111,7 @@ pub(crate) fn change_mode(file: &OwnedFd, mode: u32) -> Answer<()> {
 
 /// Let the owner into a directory that cannot be opened: through /proc, because an `O_PATH` descriptor has no fchmod.
 pub(crate) fn let_owner_in(at: BorrowedFd<'_>, name: &[u8]) -> Answer<()> {
-    let place = open(
-        at,
-        name,
-        OFlags::PATH | OFlags::DIRECTORY,
-        (0, ResolveFlags::NO_XDEV),
-    )?;
+    let place = open_place(at, name)?;
     rustix::fs::chmod(format!("/proc/self/fd/{}", place.as_raw_fd()), Mode::RWXU)
 }
 
@@ -206,6 +175,11 @@ pub(crate) fn status(file: impl AsFd) -> Answer<Status> {
 pub(crate) fn status_of(at: BorrowedFd<'_>, name: &[u8]) -> Answer<Status> {
     let stat = || rustix::fs::statat(at, name, AtFlags::SYMLINK_NOFOLLOW);
     rustix::io::retry_on_intr(stat).map(Status::from)
+}
+
+/// The same of an entry that nothing is mounted over: EXDEV otherwise.
+pub(crate) fn status_here(at: BorrowedFd<'_>, name: &[u8]) -> Answer<Status> {
+    status(open(at, name, OFlags::PATH, 0)?)
 }
 
 /// Bring a file's data to the server or disk, then drop its pages.

@@ -10,7 +10,13 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// openat2 answers EAGAIN when a rename or mount races with a path walk; it is asked again at most so often.
 const RACES: usize = 128;
 
-/// Open a path that must stay beneath a folder, following no magic links. `O_CLOEXEC` is added.
+/// What is on the way of no path: `..` above the folder, magic links, and mount points, which are EXDEV. The folder itself may be on
+/// any mount; subvolumes of btrfs and the layers of overlayfs are no mount points.
+const NEVER: ResolveFlags = ResolveFlags::BENEATH
+    .union(ResolveFlags::NO_MAGICLINKS)
+    .union(ResolveFlags::NO_XDEV);
+
+/// Open a path that must stay beneath a folder and on its mount, following no magic links. `O_CLOEXEC` is added.
 #[inline]
 pub(crate) fn open_beneath(
     folder: BorrowedFd<'_>,
@@ -41,8 +47,7 @@ pub(super) fn open_so(folder: BorrowedFd<'_>, path: &CStr, how: How) -> Result<O
     } else {
         Mode::empty()
     };
-    let also = ResolveFlags::from_bits_retain(resolve.into());
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | also;
+    let resolve = NEVER | ResolveFlags::from_bits_retain(resolve.into());
     let mut answer = rustix::fs::openat2(folder, path, flags, mode, resolve);
     for _ in 0..RACES {
         if !matches!(answer, Err(Errno::AGAIN)) {

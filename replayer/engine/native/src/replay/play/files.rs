@@ -7,7 +7,7 @@ use crate::replay::names::{Names, Ready};
 use crate::replay::reel::{PathId, Reel};
 use crate::sys::below::{
     change_mode, close, create, list, make_directory, make_link, open_listing, open_place,
-    open_to_empty, remove_directory, status_of, unlink, write_all,
+    remove_directory, status_of, unlink, write_all,
 };
 use crate::written::Written;
 use rustix::fs::FileType;
@@ -195,7 +195,7 @@ struct Emptied {
 
 impl Emptied {
     fn open(outer: BorrowedFd<'_>, name: Vec<u8>) -> Result<Emptied, Errno> {
-        let file = open_to_empty(outer, &name)?;
+        let file = open_listing(outer, &name)?;
         let entries = list(file.as_fd())?;
         Ok(Emptied {
             file,
