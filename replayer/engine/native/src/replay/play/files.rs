@@ -18,6 +18,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 /// Directories in directories that are removed (chosen: paths of traces have fewer, and each takes a descriptor).
 const DEEPEST: usize = 512;
 
+/// Bytes of one write (chosen: between two of them a performance can be broken off).
+const PIECE: u64 = 1 << 20;
+
 /// What could not be done, and where.
 pub(super) type Fault = (Errno, Vec<u8>);
 
@@ -34,6 +37,14 @@ impl Site<'_> {
     /// Make a call where others see it hanging.
     fn seen<V>(&self, op: Op, path: PathId, call: impl FnOnce() -> V) -> V {
         self.pulse.show(op, Place::name(path), call)
+    }
+
+    /// Whether the performance is not broken off: EINTR where it is.
+    fn proceed(&self) -> Result<(), Errno> {
+        if self.pulse.is_cut() {
+            return Err(Errno::INTR);
+        }
+        Ok(())
     }
 
     /// The directory that a path's last name is in, and that name.
@@ -67,7 +78,7 @@ fn at(path: &[u8]) -> impl Fn(Errno) -> Fault + '_ {
     move |errno| (errno, path.to_vec())
 }
 
-/// Lay out what the user's performance of this number finds, where that was not done before.
+/// Lay out what the user's performance of this number finds, where that was not done before. EINTR where it is broken off meanwhile.
 pub(crate) fn lay_out(site: &Site<'_>, turn: u64, written: &Written) -> Result<(), Fault> {
     if site.is_laid_out(turn) {
         return Ok(());
@@ -80,6 +91,7 @@ pub(crate) fn lay_out(site: &Site<'_>, turn: u64, written: &Written) -> Result<(
     for entry in site.names.entries(site.reel) {
         if entry.kind == EntryKind::Directory {
             let path = entry.path.to_bytes();
+            site.proceed().map_err(at(path))?;
             let change = || {
                 let directory = open_listing(site.folder, path)?;
                 change_mode(&directory, entry.mode & 0o7777)
@@ -91,6 +103,7 @@ pub(crate) fn lay_out(site: &Site<'_>, turn: u64, written: &Written) -> Result<(
 }
 
 fn make(site: &Site<'_>, entry: &Ready<'_>, written: &Written) -> Result<(), Errno> {
+    site.proceed()?;
     let place = || site.place(entry.path.to_bytes());
     let (parent, leaf) = site.seen(Op::Open, entry.id, place)?;
     let parent = parent.as_fd();
@@ -119,7 +132,8 @@ fn make_file(
     let file = site.seen(Op::Open, entry.id, || create(parent, leaf, 0o600))?;
     let mut rest = entry.size;
     while rest > 0 {
-        let bytes = written.first(rest);
+        site.proceed()?;
+        let bytes = written.first(rest.min(PIECE));
         if bytes.is_empty() {
             return Err(Errno::NOSPC);
         }

@@ -89,6 +89,33 @@ fn what_was_open_before_is_not_left_out_because_opening_it_was_broken_off() {
 }
 
 #[test]
+fn a_layout_that_is_broken_off_ends_soon_and_leaves_nothing() {
+    let ground = Ground::new();
+    std::fs::create_dir(ground.run().join("t")).unwrap();
+    let mut tape = Tape::new(1);
+    let top = tape.own("t/d", 3);
+    tape.entry(top, EntryKind::Directory, 0, "");
+    for number in 0..20_000 {
+        let file = tape.own(&format!("t/d/{number}"), 3);
+        tape.entry(file, EntryKind::File, 0, "");
+    }
+    tape.tops = vec![top];
+    let (reel, pulse) = (tape.reel(), Arc::new(Pulse::new(0)));
+    let whole = ground.play(&reel);
+    assert!(whole.is_clean());
+    let cut = std::thread::scope(|scope| {
+        let playing = scope.spawn(|| ground.show(&reel, ReplayPace::Asap, 1, &pulse));
+        eventually(|| pulse.doing().filter(|doing| doing.op == Op::Fchmod as u8));
+        pulse.raise(CUT);
+        playing.join().unwrap()
+    });
+    assert_eq!(cut.result, Err(Halt::Cut));
+    assert!(cut.failed.is_none());
+    assert!(cut.aside_ns < whole.aside_ns / 2, "{cut:?} {whole:?}");
+    assert_eq!(names(&ground.run()), ["t"]);
+}
+
+#[test]
 fn letting_locks_go_is_seen() {
     let ground = Ground::new();
     ground.write("t/a", 10);
