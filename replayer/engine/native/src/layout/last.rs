@@ -42,7 +42,7 @@ pub(crate) fn read_back(
         let kept = verification.kept(target);
         let total = kept.len() as u64;
         crew.job.total_entries.store(total, Ordering::Relaxed);
-        verification.last_begins(total);
+        verification.last_begins(target, total);
         let errand = Errand {
             crew,
             folders: &folders,

@@ -4,7 +4,7 @@
 
 use super::file::{Contents, Fate, File};
 use crate::lock::hold;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
@@ -28,6 +28,8 @@ const GROUPS: usize = 1 << 16;
 const SHARDS: usize = 64;
 /// At most so many written files in each of them (chosen: 262,144 in all).
 const FILES: usize = 4096;
+/// Of so many more in each is known that they were written (chosen: a million in all, of 20 bytes); what is beyond is in no count.
+const MISSED: usize = 16_384;
 /// Names whose number ends alike.
 #[derive(Debug, Default)]
 struct Group {
@@ -35,6 +37,8 @@ struct Group {
     changing: AtomicU32,
     /// When the last one had ended; 0: never.
     changed: AtomicU64,
+    /// There was no room for a file of it: nothing is claimed of any until the segment ends.
+    crowded: AtomicBool,
 }
 
 /// A change under way.
@@ -44,7 +48,19 @@ pub(crate) struct Change {
     since: u64,
 }
 
-type Files = HashMap<u64, File>;
+#[derive(Debug, Default)]
+struct Shard {
+    files: HashMap<u64, File>,
+    /// Files that were written when there was no room for them.
+    missed: HashSet<u64>,
+}
+
+impl Shard {
+    fn missed(&self) -> usize {
+        let is_kept = |key| self.files.get(key).is_some_and(File::is_written);
+        self.missed.iter().filter(|key| !is_kept(*key)).count()
+    }
+}
 
 /// The files of one target.
 #[derive(Debug)]
@@ -56,7 +72,7 @@ pub(crate) struct Memory {
     /// Whole directories were moved: names mean nothing any more.
     blind: AtomicBool,
     groups: Box<[Group]>,
-    shards: Box<[Mutex<Files>]>,
+    shards: Box<[Mutex<Shard>]>,
 }
 
 impl Memory {
@@ -78,10 +94,13 @@ impl Memory {
     /// Forget everything: a segment begins.
     pub(crate) fn begin(&self) {
         for shard in &self.shards {
-            hold(shard).clear();
+            let mut shard = hold(shard);
+            shard.files.clear();
+            shard.missed.clear();
         }
         for group in &self.groups {
             group.changed.store(0, Ordering::SeqCst);
+            group.crowded.store(false, Ordering::SeqCst);
         }
         self.blind.store(false, Ordering::SeqCst);
         self.begun.store(self.tick(), Ordering::SeqCst);
@@ -120,6 +139,7 @@ impl Memory {
         let tick = self.tick();
         let alone = self.group(change.key).is_some_and(|group| {
             group.changing.load(Ordering::SeqCst) == 1
+                && !group.crowded.load(Ordering::SeqCst)
                 && group.changed.load(Ordering::SeqCst) < change.since
         });
         (tick, alone)
@@ -143,6 +163,7 @@ impl Memory {
         !self.is_blind()
             && self.group(key).is_some_and(|group| {
                 group.changing.load(Ordering::SeqCst) == 0
+                    && !group.crowded.load(Ordering::SeqCst)
                     && group.changed.load(Ordering::SeqCst) < open
             })
     }
@@ -158,23 +179,24 @@ impl Memory {
             .map_or(u64::MAX, |group| group.changed.load(Ordering::SeqCst))
     }
 
-    fn shard(&self, key: u64) -> Option<&Mutex<Files>> {
+    fn shard(&self, key: u64) -> Option<&Mutex<Shard>> {
         let high = usize::try_from(key >> 16 & 0xFFFF).unwrap_or(0);
         self.shards.get(high % SHARDS)
     }
 
     /// Look at what is known of a written file.
     pub(crate) fn look<R>(&self, key: u64, look: impl FnOnce(&File) -> R) -> Option<R> {
-        let files = hold(self.shard(key)?);
-        files.get(&key).map(look)
+        let shard = hold(self.shard(key)?);
+        shard.files.get(&key).map(look)
     }
 
     /// Note something about a file. Without room for it nothing is claimed of its group any more.
     pub(crate) fn note<R>(&self, key: u64, note: impl FnOnce(&mut File) -> R) -> Option<R> {
-        let mut files = hold(self.shard(key)?);
+        let mut shard = hold(self.shard(key)?);
+        let files = &mut shard.files;
         if files.len() >= FILES && !files.contains_key(&key) {
             if let Some(group) = self.group(key) {
-                group.changing.fetch_add(1, Ordering::SeqCst);
+                group.crowded.store(true, Ordering::SeqCst);
             }
             return None;
         }
@@ -183,17 +205,17 @@ impl Memory {
 
     /// The same of a file that is known already.
     pub(crate) fn amend<R>(&self, key: u64, note: impl FnOnce(&mut File) -> R) -> Option<R> {
-        let mut files = hold(self.shard(key)?);
-        files.get_mut(&key).map(note)
+        let mut shard = hold(self.shard(key)?);
+        shard.files.get_mut(&key).map(note)
     }
 
-    /// Note something of what a name means now, which those do not forget who are still at changing it.
-    pub(crate) fn impose(&self, key: u64, note: impl FnOnce(&mut File)) {
+    /// Note something of what a name means now, which those do not forget who are still at changing it; `None`: there is no room.
+    pub(crate) fn impose(&self, key: u64, note: impl FnOnce(&mut File)) -> Option<()> {
         let tick = self.tick();
         self.note(key, |file| {
             file.touch(tick);
             note(file);
-        });
+        })
     }
 
     /// What a file contained is gone, since a change began.
@@ -201,11 +223,29 @@ impl Memory {
         let Some(shard) = self.shard(change.key) else {
             return;
         };
-        let mut files = hold(shard);
-        let file = files.get_mut(&change.key);
+        let mut shard = hold(shard);
+        shard.missed.remove(&change.key);
+        let file = shard.files.get_mut(&change.key);
         if file.is_some_and(|file| file.clear(fate, change.since)) {
-            files.remove(&change.key);
+            shard.files.remove(&change.key);
         }
+    }
+
+    /// A file that there is no room for was written.
+    pub(crate) fn miss(&self, key: u64) {
+        let Some(shard) = self.shard(key) else {
+            return;
+        };
+        let mut shard = hold(shard);
+        if shard.missed.len() < MISSED {
+            shard.missed.insert(key);
+        }
+    }
+
+    /// How many written files should still be there that are not among [`Memory::kept`].
+    pub(crate) fn missed(&self) -> u64 {
+        let missed = self.shards.iter().map(|shard| hold(shard).missed());
+        missed.sum::<usize>() as u64
     }
 
     /// Written files that should still be there, by path. Nothing where names mean nothing.
@@ -213,8 +253,9 @@ impl Memory {
         let clear = !self.is_blind();
         let mut kept: Vec<Kept> = Vec::new();
         for shard in &self.shards {
-            let files = hold(shard);
-            let written = files.iter().filter(|(_, file)| file.is_written());
+            let shard = hold(shard);
+            let written = shard.files.iter();
+            let written = written.filter(|(_, file)| file.is_written());
             kept.extend(written.map(|(key, file)| Kept {
                 path: file.path.clone(),
                 user: file.user,

@@ -88,8 +88,10 @@ impl Verification {
         Some(LastReader::new(memory, self.identity))
     }
 
-    pub(crate) fn last_begins(&self, files: u64) {
-        self.last.begin(files);
+    /// So many files of a target are about to be read; of those beyond the memory's bound nothing is known.
+    pub(crate) fn last_begins(&self, target: u16, files: u64) {
+        let memory = self.memories.get(usize::from(target));
+        self.last.begin(files, memory.map_or(0, Memory::missed));
     }
 
     pub(crate) fn last_ends(&self) {

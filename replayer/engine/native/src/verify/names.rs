@@ -36,7 +36,8 @@ impl Verifier<'_> {
 
     /// Contents were moved or copied: nothing is known of them.
     pub(crate) fn blurred(&self, change: Change) {
-        self.memory.impose(change.key, |file| file.opaque = true);
+        let noted = self.memory.impose(change.key, |file| file.opaque = true);
+        self.or_missed(change.key, noted);
         self.memory.changed(change);
     }
 
@@ -65,11 +66,12 @@ impl Verifier<'_> {
         let ((_, from_alone), (tick, to_alone)) =
             (self.memory.returned(from), self.memory.returned(to));
         let certain = from_alone && to_alone && from.key != to.key;
-        self.memory.impose(to.key, |file| {
+        let noted = self.memory.impose(to.key, |file| {
             file.haunted |= !certain;
             let records = contents.certain(changed).filter(|_| certain);
             file.arrive((path, self.user, tick), records);
         });
+        self.or_missed(to.key, noted);
         // Not before all is noted: whoever changes, or opens and reads, after this relies on it.
         self.memory.changed(from);
         self.memory.settle(to, tick);

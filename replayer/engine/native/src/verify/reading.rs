@@ -40,9 +40,10 @@ pub(crate) struct Reading {
 }
 
 impl Reading {
-    /// So many files of a target are to be read.
-    pub(super) fn begin(&self, files: u64) {
-        self.wanted.fetch_add(files, Ordering::Relaxed);
+    /// So many files of a target are to be read, and of so many more nothing is known.
+    pub(super) fn begin(&self, files: u64, missed: u64) {
+        self.wanted.fetch_add(files + missed, Ordering::Relaxed);
+        self.unclear.fetch_add(missed, Ordering::Relaxed);
         hold(&self.took).0 = Some(Instant::now());
     }
 

@@ -5,9 +5,11 @@ use super::memory::Memory;
 use super::sight::Sight;
 use super::stamp::{CELL, Cell, Origin, cell_of, each_stamped, fill, index_of};
 use super::tally::Count;
+use super::verifier::{Laid, Verifier};
 use super::violation::Violation;
 use crate::program::{Content, Identity, Naming, file_of};
 use proptest::prelude::*;
+use rustix::fs::OFlags;
 
 const RUN: u32 = 77;
 
@@ -307,4 +309,51 @@ proptest! {
         prop_assert_eq!(pieces, whole);
         prop_assert_eq!(index_of(64), 2);
     }
+}
+
+/// What an interpreter tells of a file that is written from its begin to its end.
+fn write(user: &mut Verifier<'_>, name: &str) {
+    let flags = (OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC).bits();
+    let opening = user.opening(name.as_bytes(), flags, Laid::default());
+    user.opened(0, opening, true);
+    let written = user.stamp(0, 32, None);
+    user.wrote(0, written, Ok(32));
+    user.closed(0, true);
+}
+
+/// How many files the last reading reads, and of how many it knows nothing.
+fn kept_and_unclear(verification: &Verification) -> (usize, u64) {
+    let before = verification.last.json()["unclear_files"].as_u64();
+    let kept = verification.kept(0).len();
+    verification.last_begins(0, kept as u64);
+    let now = verification.last.json()["unclear_files"].as_u64();
+    (kept, now.unwrap() - before.unwrap_or(0))
+}
+
+#[test]
+fn written_files_beyond_the_bound_are_counted_until_the_next_segment() {
+    let verification = Verification::new(identity(), 1);
+    let mut user = Verifier::new(&verification, (0, 1, 0), Content::Random, 4096).unwrap();
+    // All in one of the 64 maps, which has room for 4,096.
+    let in_one_map = |name: &String| (identity().key(name.as_bytes()) >> 16).is_multiple_of(64);
+    let names = (0..).map(|number| format!("f{number}")).filter(in_one_map);
+    let names: Vec<String> = names.take(4100).collect();
+    for name in names.iter().chain(&names) {
+        write(&mut user, name);
+    }
+    assert_eq!(kept_and_unclear(&verification), (4096, 4));
+    let removal = user.change(names[4099].as_bytes());
+    user.removed(removal, true);
+    let renaming = (
+        user.change(names[4098].as_bytes()),
+        user.change(names[4099].as_bytes()),
+    );
+    user.renamed(renaming.0, renaming.1, names[4099].as_bytes());
+    assert_eq!(kept_and_unclear(&verification), (4096, 3));
+    let beyond = identity().key(names[4097].as_bytes());
+    assert!(!user.memory.is_solid(beyond, user.memory.tick()));
+    verification.begin(0);
+    write(&mut user, &names[4097]);
+    assert_eq!(kept_and_unclear(&verification), (1, 0));
+    assert!(user.memory.is_solid(beyond, user.memory.tick()));
 }

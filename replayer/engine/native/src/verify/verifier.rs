@@ -239,7 +239,16 @@ impl<'a> Verifier<'a> {
             let seq = self.memory.tick();
             (seq, file.write(open.id, seq))
         };
-        self.memory.note(open.key, note).unwrap_or_default()
+        let noted = self.memory.note(open.key, note);
+        self.or_missed(open.key, noted).unwrap_or_default()
+    }
+
+    /// Count a file that was written, and of which there was no room to note it.
+    pub(super) fn or_missed<R>(&self, key: u64, noted: Option<R>) -> Option<R> {
+        if noted.is_none() {
+            self.memory.miss(key);
+        }
+        noted
     }
 
     /// A write has returned.
