@@ -27,6 +27,25 @@ fn base(at: At<'_>) -> (BorrowedFd<'static>, &CStr) {
     }
 }
 
+/// The same of a call that changes something. A directory that others move out of the run's folder while it is open lies beyond the
+/// thread's root, and from there a link or a `..` leads anywhere. So from a directory only a name in it is changed, and where a link
+/// could be followed the path begins at the root.
+#[inline]
+fn firm(at: At<'_>, links: Links) -> (BorrowedFd<'static>, &CStr) {
+    match at.seen {
+        Some((directory, name)) if links == Links::Keep && is_name(name) => {
+            (borrow(directory), name)
+        }
+        _ => (CWD, at.whole),
+    }
+}
+
+#[inline]
+fn is_name(path: &CStr) -> bool {
+    let path = path.to_bytes();
+    path != b".." && !path.contains(&b'/')
+}
+
 /// Open; a path that leaves its directory again (through a link) is followed from the root, beneath which it stays.
 #[inline]
 fn open(at: At<'_>, how: How) -> Answer<OwnedFd> {
@@ -73,20 +92,20 @@ impl Places for Jailed {
         rustix::fs::statfs(path).map(|_| 0)
     }
     fn mkdir_at(&self, at: At<'_>, mode: u32) -> Answer<u64> {
-        let (from, path) = base(at);
+        let (from, path) = firm(at, Links::Keep);
         rustix::fs::mkdirat(from, path, Mode::from_raw_mode(mode & 0o7777)).map(|()| 0)
     }
     fn mknod_at(&self, at: At<'_>, mode: u32) -> Answer<u64> {
-        let (from, path) = base(at);
+        let (from, path) = firm(at, Links::Keep);
         let mode = Mode::from_raw_mode(mode & 0o7777);
         rustix::fs::mknodat(from, path, FileType::RegularFile, mode, 0).map(|()| 0)
     }
     fn rmdir_at(&self, at: At<'_>) -> Answer<u64> {
-        let (from, path) = base(at);
+        let (from, path) = firm(at, Links::Keep);
         rustix::fs::unlinkat(from, path, AtFlags::REMOVEDIR).map(|()| 0)
     }
     fn unlink_at(&self, at: At<'_>) -> Answer<u64> {
-        let (from, path) = base(at);
+        let (from, path) = firm(at, Links::Keep);
         rustix::fs::unlinkat(from, path, AtFlags::empty()).map(|()| 0)
     }
     fn readlink_at(&self, at: At<'_>, buffer: Scratch) -> Answer<u64> {
@@ -104,38 +123,39 @@ impl Places for Jailed {
         })
     }
     fn rename_at(&self, from: At<'_>, to: At<'_>, flags: u32) -> Answer<u64> {
-        let ((from, old), (to, new)) = (base(from), base(to));
+        let ((from, old), (to, new)) = (firm(from, Links::Keep), firm(to, Links::Keep));
         let flags = RenameFlags::from_bits_retain(flags);
         rustix::fs::renameat_with(from, old, to, new, flags).map(|()| 0)
     }
     fn link_at(&self, from: At<'_>, to: At<'_>, flags: u32) -> Answer<u64> {
-        let ((from, old), (to, new)) = (base(from), base(to));
-        let flags = match follows(flags) {
+        let links = follows(flags);
+        let ((from, old), (to, new)) = (firm(from, links), firm(to, Links::Keep));
+        let flags = match links {
             Links::Follow => AtFlags::SYMLINK_FOLLOW,
             Links::Keep => AtFlags::empty(),
         };
         rustix::fs::linkat(from, old, to, new, flags).map(|()| 0)
     }
     fn link_open(&self, file: RawFd, to: At<'_>) -> Answer<u64> {
-        let (to, new) = base(to);
+        let (to, new) = firm(to, Links::Keep);
         link_open(file, to, new)
     }
     fn symlink_at(&self, target: &CStr, at: At<'_>) -> Answer<u64> {
-        let (from, path) = base(at);
+        let (from, path) = firm(at, Links::Keep);
         rustix::fs::symlinkat(target, from, path).map(|()| 0)
     }
     fn chmod_at(&self, at: At<'_>, mode: u32) -> Answer<u64> {
-        let (from, path) = base(at);
+        let (from, path) = firm(at, Links::Follow);
         let mode = Mode::from_raw_mode(mode & 0o7777);
         rustix::fs::chmodat(from, path, mode, AtFlags::empty()).map(|()| 0)
     }
     fn chown_at(&self, at: At<'_>, owner: Owner, links: Links) -> Answer<u64> {
-        let (from, path) = base(at);
+        let (from, path) = firm(at, links);
         let (uid, gid) = (owner.uid.map(Uid::from_raw), owner.gid.map(Gid::from_raw));
         rustix::fs::chownat(from, path, uid, gid, links.at_flags()).map(|()| 0)
     }
     fn utimens_at(&self, at: At<'_>, times: Times, links: Links) -> Answer<u64> {
-        let (from, path) = base(at);
+        let (from, path) = firm(at, links);
         rustix::fs::utimensat(from, path, &timestamps(times), links.at_flags()).map(|()| 0)
     }
     fn get_attribute(&self, on: (&CStr, Links), name: &CStr, buffer: Scratch) -> Answer<u64> {

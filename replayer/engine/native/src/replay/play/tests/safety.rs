@@ -1,5 +1,8 @@
 use super::*;
+use crate::program::Owner;
 use crate::replay::reel::{Subject, Through, Time, Times};
+use crate::sys::{At, How, Kernel, Links};
+use rustix::io::Errno;
 use std::os::unix::fs::{MetadataExt, symlink};
 
 /// What a traversal of the outside shows: names, kinds, sizes, modes, owners, times of changes, contents.
@@ -227,6 +230,80 @@ fn nothing_outside_is_changed_made_or_removed() {
             assault::<Jailed>(place);
         }
     }
+}
+
+/// Calls from a directory that is open and lies outside by now, by links in it and upwards. All look for something below `t/d`, which is
+/// not there any more.
+fn climb(jail: &Jailed, open: i32) {
+    let seen = |whole, rest| At {
+        whole,
+        seen: Some((open, rest)),
+    };
+    let made = seen(c"t/d/link/made", c"link/made");
+    let file = seen(c"t/d/link/file", c"link/file");
+    let (link, up) = (seen(c"t/d/to-file", c"to-file"), seen(c"t/d/..", c".."));
+    let name = seen(c"t/d/new", c"new");
+    let times = Times {
+        access: Some(Time::At(1)),
+        modification: None,
+    };
+    let nobody = Owner {
+        uid: Some(12),
+        gid: Some(12),
+    };
+    for answer in [
+        jail.mkdir_at(made, 0o700),
+        jail.mknod_at(made, 0o600),
+        jail.symlink_at(c"x", made),
+        jail.unlink_at(file),
+        jail.rmdir_at(seen(c"t/d/link/dir/inner", c"link/dir/inner")),
+        jail.rename_at(file, name, 0),
+        jail.rename_at(seen(c"t/d/plain", c"plain"), made, 0),
+        jail.link_at(link, name, libc::AT_SYMLINK_FOLLOW.cast_unsigned()),
+        jail.link_at(seen(c"t/d/plain", c"plain"), made, 0),
+        jail.chmod_at(link, 0o777),
+        jail.chown_at(link, nobody, Links::Follow),
+        jail.chown_at(up, nobody, Links::Keep),
+        jail.utimens_at(link, times, Links::Follow),
+        jail.utimens_at(up, times, Links::Keep),
+    ] {
+        assert_eq!(answer, Err(Errno::NOENT));
+    }
+    assert_eq!(jail.unlink_at(seen(c"t/d/plain", c"plain")), Ok(0));
+}
+
+#[test]
+fn a_directory_that_is_moved_outside_while_it_is_open_leads_nowhere() {
+    if !crate::sys::can_jail() {
+        return;
+    }
+    let (ground, outside) = trap("/dev/shm");
+    let inside = ground.run().join("t/d");
+    symlink("../outside", inside.join("link")).unwrap();
+    symlink("../outside/file", inside.join("to-file")).unwrap();
+    std::fs::write(inside.join("plain"), "").unwrap();
+    let beside = std::fs::metadata(ground.at.path()).unwrap();
+    let before = sentinel(&outside);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            own_folder_state();
+            let jail = Jailed::enter(&ground.folder).unwrap();
+            let how = How {
+                flags: 0,
+                mode: 0,
+                resolve: 0,
+            };
+            let whole = c"t/d";
+            let open = jail.open_at(At { whole, seen: None }, how).unwrap();
+            let parent = &ground.folder.parent;
+            rustix::fs::renameat(parent, "run/t/d", parent, "moved").unwrap();
+            climb(&jail, open);
+        });
+    });
+    assert_eq!(sentinel(&outside), before);
+    let now = std::fs::metadata(ground.at.path()).unwrap();
+    assert_eq!((now.uid(), now.gid()), (beside.uid(), beside.gid()));
+    assert!(!ground.at.path().join("moved/plain").exists());
 }
 
 /// What can be learnt of a place: every result must be an error.
