@@ -75,6 +75,12 @@ pub(crate) fn now_ns() -> u64 {
     Ticks { scale, offset_ns }.nanoseconds(counter())
 }
 
+/// Nanoseconds since a time on this clock; none where the counter has stepped back (a virtual machine that was moved to another host).
+#[inline]
+pub(crate) fn since_ns(begin_ns: u64) -> u64 {
+    now_ns().saturating_sub(begin_ns)
+}
+
 /// The kernel's clock; out of the way of the other one.
 #[cold]
 fn monotonic_ns() -> u64 {
@@ -163,6 +169,13 @@ mod tests {
         prepare();
         let look_ns = look_ns();
         assert!(look_ns > 1.0 && look_ns < 1e6, "{look_ns}");
+    }
+
+    #[test]
+    fn no_time_has_passed_since_what_is_to_come() {
+        prepare();
+        assert!(since_ns(now_ns() - 1000) >= 1000);
+        assert_eq!(since_ns(now_ns() + 1_000_000_000), 0);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The engine's own cost of an op: a plan of plain `stat`s against a target that makes no calls.
 
-use crate::clock::now_ns;
+use crate::clock::{now_ns, since_ns};
 use crate::error::{Error, Result, errno_of};
 use crate::health::RunQueue;
 use crate::interpreter::{Interpreter, Journal, Setting};
@@ -51,7 +51,7 @@ pub(crate) fn overhead_ns(ops: u64) -> Result<f64> {
     for _ in 0..turns {
         interpreter.transact(now_ns());
     }
-    let taken_ns = now_ns() - start_ns;
+    let taken_ns = since_ns(start_ns);
     interpreter.journal.flush();
     setting.recorder.close();
     Ok(float(taken_ns) / float(turns * TURNS))

@@ -27,7 +27,8 @@ pub(crate) fn header(begin_epoch_ns: u64) -> String {
 
 /// Append the line of a histogram.
 pub(crate) fn write_line(lines: &mut String, tag: &str, span: Span, max_ns: u64, packed: &[u8]) {
-    let (start, length) = (seconds(span.start_ns), seconds(span.end_ns - span.start_ns));
+    let length_ns = span.end_ns.saturating_sub(span.start_ns);
+    let (start, length) = (seconds(span.start_ns), seconds(length_ns));
     let (millis, micros) = (max_ns / 1_000_000, max_ns / 1000 % 1000);
     // Writing to a String does not fail.
     let _ = write!(lines, "Tag={tag},{start},{length},{millis}.{micros:03},");

@@ -5,7 +5,7 @@ use super::files::{Fault, Site, lay_out, remove};
 use super::log::open_log;
 use super::player::{Player, Seat, Tools};
 use super::stage::{Cast, Stage, Tempo};
-use crate::clock::now_ns;
+use crate::clock::{now_ns, since_ns};
 use crate::crowd::{NAG, interrupt};
 use crate::error::errno_of;
 use crate::interpreter::{Halt, Journal, Setting};
@@ -294,7 +294,7 @@ impl Band {
         let begin_ns = now_ns();
         let pulse = &self.pulse;
         let is_over = || {
-            let is_late = pulse.is_cut() && now_ns() - begin_ns > TIDYING_NS;
+            let is_late = pulse.is_cut() && since_ns(begin_ns) > TIDYING_NS;
             is_late || pulse.flags() & ABANDONED != 0
         };
         remove(site, &is_over)

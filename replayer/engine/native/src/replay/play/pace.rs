@@ -86,7 +86,7 @@ fn wait_long(
         let now_ns = now_ns();
         let is_due = now_ns >= deadline_ns;
         if is_due || is_over() {
-            pulse.add_outside(now_ns - looked_since_ns.unwrap_or(now_ns));
+            pulse.add_outside(now_ns.saturating_sub(looked_since_ns.unwrap_or(now_ns)));
             return is_due;
         }
         let left_ns = deadline_ns - now_ns;

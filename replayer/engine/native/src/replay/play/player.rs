@@ -53,6 +53,12 @@ impl Ended {
         Ended { bytes, ..self }
     }
 
+    /// How long it took; no time where the clock has stepped back.
+    #[inline]
+    pub(super) fn ns(&self) -> u64 {
+        self.end_ns.saturating_sub(self.start_ns)
+    }
+
     pub(super) fn outcome(&self) -> u8 {
         match self.answer {
             Ok(_) => OK,

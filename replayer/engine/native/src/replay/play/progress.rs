@@ -1,6 +1,6 @@
 //! How far the lanes of a performance are, and waiting for one another: atomics, and a futex for those that wait long.
 
-use crate::clock::now_ns;
+use crate::clock::{now_ns, since_ns};
 use crate::crowd::NAG;
 use crate::lock::hold;
 use crate::replay::reel::Wait;
@@ -129,7 +129,7 @@ impl Progress {
 #[cold]
 fn wait_long(seat: &Seat, row: u64, is_over: &impl Fn() -> bool) -> bool {
     let begin_ns = now_ns();
-    while now_ns() - begin_ns < SPIN_NS {
+    while since_ns(begin_ns) < SPIN_NS {
         if seat.done.load(Ordering::Acquire) > row {
             return true;
         }

@@ -127,13 +127,13 @@ impl<K: Places> Player<'_, K> {
 
     #[inline]
     fn sample(&mut self, cue: &Cue, act: Act, ended: Ended, outcome: (u8, bool)) {
+        let ns = ended.ns();
         let Ended {
             bytes,
             start_ns,
             end_ns,
             ..
         } = ended;
-        let ns = end_ns - start_ns;
         self.tally.events += 1;
         self.journal.record(act.op, outcome, bytes, (ns, end_ns));
         self.last_ns = Some(end_ns);

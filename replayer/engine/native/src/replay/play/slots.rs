@@ -1,6 +1,6 @@
 //! Open descriptors of a performance. No lane can use a number that another lane has closed meanwhile: it would be somebody else's.
 
-use crate::clock::now_ns;
+use crate::clock::{now_ns, since_ns};
 use crate::lock::hold;
 use crate::replay::reel::{PathId, Slot};
 use crate::sys::replayed::close;
@@ -219,7 +219,7 @@ impl Slots {
         let begin_ns = now_ns();
         // Whoever counted itself before saw the descriptor; whoever comes later sees none.
         while place.word.load(Ordering::SeqCst) >= USE {
-            if now_ns() - begin_ns > PATIENCE_NS {
+            if since_ns(begin_ns) > PATIENCE_NS {
                 hold(&self.late).push(file);
                 return Taken::Busy;
             }

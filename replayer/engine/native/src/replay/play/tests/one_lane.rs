@@ -1,4 +1,5 @@
 use super::*;
+use crate::replay::play::player::Ended;
 
 const OK: Recorded = Recorded::Well;
 
@@ -166,6 +167,19 @@ fn differences_are_counted_and_the_first_is_told() {
     assert_eq!(ledger["examples"][2]["got"], "EBADF");
     assert_eq!(ledger["examples"][2]["path"], "t/a");
     assert_eq!(ledger["diverged"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_call_that_ended_before_it_began_took_no_time() {
+    let ended = |start_ns, end_ns| Ended {
+        answer: Ok(0),
+        bytes: 0,
+        start_ns,
+        end_ns,
+    };
+    assert_eq!(ended(500, 800).ns(), 300);
+    // The processor's counter has stepped back.
+    assert_eq!(ended(800, 500).ns(), 0);
 }
 
 #[test]
