@@ -48,6 +48,8 @@ transactions:
 """
 
 
+HERE = Path(__file__).parent
+
 Process = subprocess.Popen[str]
 Until = Callable[[Callable[[], object]], None]
 
@@ -125,6 +127,14 @@ class Done:
     def document(self) -> Any:  # noqa: ANN401 - JSON
         """Return the JSON on its stdout."""
         return json.loads(self.out)
+
+
+def forbidding(place: Path, call: str, error: str) -> Path:
+    """Make a program that runs a command for which a system call ends with an error."""
+    program = place / f"without-{call}"
+    words = ("cc", f"-DCALL=SYS_{call}", f"-DERROR={error}", "-o", program, HERE / "forbid.c")
+    subprocess.run(words, check=True)
+    return program
 
 
 def make_shell(home: Path) -> Shell:

@@ -16,7 +16,7 @@ import pytest
 
 from replayer.cli import main
 from replayer.measure import format_time_ns
-from tests.behaviour.shell import Done, Shell
+from tests.behaviour.shell import Done, Shell, forbidding
 from tests.behaviour.strace_lines import whole_lines
 
 HERE = Path(__file__).parent
@@ -366,8 +366,7 @@ def test_an_old_strace_is_refused_by_its_version(shell: Shell) -> None:
 
 
 def test_where_tracing_is_forbidden_one_is_told_why(shell: Shell, tmp_path: Path) -> None:
-    program = tmp_path / "forbid"
-    subprocess.run(["cc", "-o", program, HERE / "forbid_ptrace.c"], check=True)
+    program = forbidding(tmp_path, "ptrace", "EPERM")
     done = run_with_path(shell, os.environ["PATH"], program)
     assert done.returncode == 3, done.stderr
     assert "may not trace here" in done.stderr

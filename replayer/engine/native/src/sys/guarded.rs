@@ -1,8 +1,5 @@
 //! Calls of a thread that may not change its root: each path is resolved beneath the run's folder first.
-#![expect(
-    unsafe_code,
-    reason = "rustix has no faccessat2 on a descriptor alone and no shared buffers"
-)]
+#![expect(unsafe_code, reason = "rustix has no readlinkat for shared buffers")]
 
 use super::answer::Answer;
 use super::files::{borrow, close, fstat, ftruncate, length, times};
@@ -10,6 +7,7 @@ use super::folder::{Folder, open_beneath};
 use super::jailed::{getxattr, listxattr};
 use super::kernel::Kernel;
 use super::naming::prepare_to_link;
+use super::replayed::access;
 use super::scratch::Scratch;
 use crate::program::Owner;
 use crate::program::write_number;
@@ -90,12 +88,31 @@ impl Guarded {
         call: impl FnOnce(&CStr) -> Answer<T>,
     ) -> Answer<T> {
         let file = self.resolve(path)?;
+        self.through_descriptor(file, call)
+    }
+
+    fn through_descriptor<T>(
+        &self,
+        file: RawFd,
+        call: impl FnOnce(&CStr) -> Answer<T>,
+    ) -> Answer<T> {
         let mut text = self.text.borrow_mut();
         text.clear();
         text.extend_from_slice(b"/proc/self/fd/");
         write_number(u64::from(file.cast_unsigned()), &mut text);
         text.push(0);
         call(CStr::from_bytes_with_nul(&text).map_err(|_| Errno::INVAL)?)
+    }
+
+    /// Whether what is open may be used. Linux before 5.8 has no call for that; there it is asked for by its name in /proc.
+    pub(super) fn may_use(&self, file: RawFd, mode: u32, flags: u32) -> Answer<u64> {
+        let itself = flags | libc::AT_EMPTY_PATH.cast_unsigned();
+        match access(file, c"", mode, itself) {
+            Err(Errno::NOSYS) => {
+                self.through_descriptor(file, |path| access(libc::AT_FDCWD, path, mode, 0))
+            }
+            answer => answer,
+        }
     }
 }
 
@@ -130,17 +147,7 @@ impl Kernel for Guarded {
     }
     fn access(&self, path: &CStr, mode: u32) -> Answer {
         let file = self.resolve(path)?;
-        // SAFETY: an empty NUL-terminated path.
-        let returned = unsafe {
-            libc::syscall(
-                libc::SYS_faccessat2,
-                file,
-                c"".as_ptr(),
-                mode,
-                libc::AT_EMPTY_PATH,
-            )
-        };
-        length(returned).map(|_| ())
+        self.may_use(file, mode, 0).map(|_| ())
     }
     fn mkdir(&self, path: &CStr, mode: u32) -> Answer {
         let place = self.parent(path)?;

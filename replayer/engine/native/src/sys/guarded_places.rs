@@ -9,7 +9,7 @@ use super::how::How;
 use super::kernel::Kernel;
 use super::naming::link_open;
 use super::places::{ACCESS_FLAGS, At, Links, Places, follows, tamed};
-use super::replayed::{access, statx_of, timestamps};
+use super::replayed::{statx_of, timestamps};
 use super::scratch::Scratch;
 use crate::program::Owner;
 use crate::replay::reel::Times;
@@ -73,7 +73,7 @@ impl Places for Guarded {
             Links::Keep
         };
         let file = self.object(at.whole, links)?;
-        access(file, c"", mode, flags | libc::AT_EMPTY_PATH.cast_unsigned())
+        self.may_use(file, mode, flags)
     }
     fn look_up(&self, at: At<'_>) -> Answer<u64> {
         let flags = (OFlags::PATH | OFlags::DIRECTORY).bits();

@@ -306,16 +306,25 @@ pub(crate) fn sendfile(from: RawFd, to: RawFd, size: u64, offset: Option<u64>) -
     Ok(sent as u64)
 }
 
-/// Whether a path may be used; `AT_EMPTY_PATH` asks for the directory's own descriptor.
+/// Whether a path may be used; `AT_EMPTY_PATH` asks for the directory's own descriptor. Linux before 5.8 knows no flags: there the
+/// effective user is asked for as the real one, who is the same here, and the other flags are ENOSYS.
 #[inline]
 pub(super) fn access(from: RawFd, path: &CStr, mode: u32, flags: u32) -> Answer<u64> {
-    let path = path.as_ptr();
     if flags == 0 {
-        // SAFETY: a NUL-terminated path.
-        return length(unsafe { libc::syscall(libc::SYS_faccessat, from, path, mode) });
+        return access_plain(from, path, mode);
     }
-    // SAFETY: as above.
-    length(unsafe { libc::syscall(libc::SYS_faccessat2, from, path, mode, flags) })
+    let (at, effective) = (path.as_ptr(), libc::AT_EACCESS.cast_unsigned());
+    // SAFETY: a NUL-terminated path.
+    match length(unsafe { libc::syscall(libc::SYS_faccessat2, from, at, mode, flags) }) {
+        Err(Errno::NOSYS) if flags == effective => access_plain(from, path, mode),
+        answer => answer,
+    }
+}
+
+#[inline]
+fn access_plain(from: RawFd, path: &CStr, mode: u32) -> Answer<u64> {
+    // SAFETY: a NUL-terminated path.
+    length(unsafe { libc::syscall(libc::SYS_faccessat, from, path.as_ptr(), mode) })
 }
 
 /// One more descriptor of the same description; it is closed when a program is started.
