@@ -65,6 +65,12 @@ class Plan:
         """Whether data say whose they are, and reads are checked."""
         return bool(self.body.get("verify", False))
 
+    @property
+    def keeps_step(self) -> bool:
+        """Whether users wait for signals that others give."""
+        looks = (step["since"] for step in self.steps("until"))
+        return any(True for _ in self.steps("await")) or any(since is not None for since in looks)
+
     def steps(self, do: str) -> Iterator[Mapping[str, Any]]:
         """Yield the steps of a kind of all transactions, however deep they lie."""
         for row in self.body["transactions"]:

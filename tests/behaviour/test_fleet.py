@@ -25,6 +25,21 @@ transactions:
   look:
     - stat: {from: files, pick: uniform}
 """
+WAITING = """\
+name: waiting
+about: One user waits for the other.
+users: {count: 2}
+iterations: 1
+datasets: {shared: {directory: true}}
+roles: {maker: {users: 1, mix: {make: 1}}, watcher: {users: 1, mix: {see: 1}}}
+transactions:
+  make:
+    - mkdir: {in: shared, name: made}
+    - signal: made
+  see:
+    - await: {signal: made, limit: 5s}
+    - stat: {in: shared, name: made}
+"""
 
 
 @pytest.fixture
@@ -129,6 +144,32 @@ def test_a_worker_that_would_do_something_else_is_refused_with_a_line(
         assert "Traceback" not in done.err
         assert [process.wait(20) for process in processes] == [2, 2]
     assert list(mount.iterdir()) == []
+
+
+@pytest.mark.parametrize("scenario", ["waiting.yaml", "visibility"])
+def test_users_who_wait_for_each_other_are_not_dealt_to_several_processes(
+    shell: Shell, scenario: str
+) -> None:
+    (shell.home / "waiting.yaml").write_text(WAITING)
+    mount = shell.target()
+    done = shell.run("run", scenario, "--target", mount, "--processes", "2")
+    assert done.code == 2, done.err
+    assert "its users wait for each other" in done.err
+    assert "hint: run it without --processes or --master" in done.err
+    assert "Traceback" not in done.err
+    meeting = Meeting()
+    with workers(shell, meeting, [("run", scenario, "--target", f"here={mount}")] * 2) as processes:
+        led = shell.run("run", scenario, "--master", "--expect-workers", "2", *meeting.of_master)
+        assert led.code == 2
+        assert "its users wait for each other" in led.err
+        assert [process.wait(20) for process in processes] == [2, 2]
+    assert list(mount.iterdir()) == []
+
+
+def test_users_who_wait_for_each_other_may_all_be_one_worker_s(shell: Shell) -> None:
+    (shell.home / "waiting.yaml").write_text(WAITING)
+    done = shell.run("run", "waiting.yaml", "--target", shell.target(), "--processes", "1")
+    assert finished(done), done.err
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")

@@ -16,6 +16,7 @@ from replayer.load.options import Settings
 from replayer.load.session import Request, chosen_targets
 from replayer.load.verifying import refuse_others
 from replayer.measure.facts import MachineFacts
+from replayer.plan import Plan
 
 __all__ = ["Agreement", "Terms", "agree", "names_of"]
 
@@ -85,10 +86,12 @@ def agree(
     """Tell all workers what will be run, and have them check it and their targets.
 
     Raises:
-        ReplayerError: One of them cannot run it, or it can be verified in one process only.
+        ReplayerError: One of them cannot run it, or it is for one process only.
     """
     workload, settings = request.workload, request.settings
     refuse_others(workload.plan, "other processes")
+    if len(muster.workers) > 1:
+        _refuse_signals(workload.plan)
     told = {
         "numbers": {worker.id: worker.number for worker in muster.workers},
         "plan": workload.plan.document(),
@@ -118,3 +121,18 @@ def agree(
         machine=MachineFacts.model_validate(found[0]["machine"]),
         watch=watch,
     )
+
+
+def _refuse_signals(plan: Plan) -> None:
+    """Refuse to deal users to several processes who wait for each other's signals.
+
+    A signal is known to the engine whose user gave it: those elsewhere would wait until their
+    limits, and be counted as users who have not seen what was there.
+    """
+    if plan.keeps_step:
+        message = f"{plan.name}: its users wait for each other, which users of one process can"
+        hint = (
+            "run it without --processes or --master; a target with two mount points is two "
+            "clients: --target NAME=PATH,PATH"
+        )
+        raise ReplayerError(message, hint=hint)

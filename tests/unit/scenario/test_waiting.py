@@ -25,6 +25,8 @@ transactions:
     - signal: asked
     - until: {since: made, every: 10ms, limit: 2s, steps: [stat: file]}
 """
+AWAITED = "    - await: asked\n"
+SINCE = "since: made, "
 
 
 def compiled(text: str = TEXT) -> list[list[dict[str, Any]]]:
@@ -41,6 +43,19 @@ def test_signals_get_numbers_and_times_get_defaults() -> None:
     look = {"do": "call", "op": "stat", "path": 0, "expect": ["ok"]}
     times = {"every": {"const": 10_000_000}, "limit": {"const": 2_000_000_000}}
     assert see[-1] == {"do": "until", "steps": [look], **times, "since": 1, "expect": ["ok"]}
+
+
+@pytest.mark.parametrize(
+    ("gone", "keeps"),
+    [((), True), ((AWAITED,), True), ((SINCE,), True), ((AWAITED, SINCE), False)],
+)
+def test_a_plan_knows_whether_its_users_wait_for_each_other(
+    gone: tuple[str, ...], *, keeps: bool
+) -> None:
+    text = TEXT
+    for each in gone:
+        text = text.replace(each, "")
+    assert compile_plan(parse_scenario(text, "s.yaml")).keeps_step is keeps
 
 
 def test_a_wait_counts_as_an_op_and_a_look_as_one_call() -> None:
