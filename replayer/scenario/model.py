@@ -64,7 +64,7 @@ class Compressible(Part):
 
 
 def _read_content(value: object) -> object:
-    if isinstance(value, dict) or value in {"random", "zeros"}:
+    if isinstance(value, dict) or (isinstance(value, str) and value in {"random", "zeros"}):
         return value
     message = "must be random, zeros or {compressible: 50%}, got {value}"
     raise PydanticCustomError("content", message, {"value": show_value(value)})

@@ -37,7 +37,7 @@ def _read_expect(value: object) -> object:
         message = "must be ok, any, an errno name or a list of them, got {value}"
         raise PydanticCustomError("expect", message, {"value": show_value(value)})
     for name in names:
-        if name not in OUTCOMES:
+        if not isinstance(name, str) or name not in OUTCOMES:
             hint = nearest_hint(str(name), OUTCOMES, kind="outcomes")
             message = "{value} is neither ok, any nor the name of an errno"
             raise PydanticCustomError("expect", message, {"value": show_value(name), "hint": hint})

@@ -37,7 +37,7 @@ class Hot(Part):
 class Zipf(Part):
     """Picks fall with the rank to this power."""
 
-    zipf: Annotated[float, Field(gt=0, le=4)]
+    zipf: Annotated[float, Field(gt=0, le=4, allow_inf_nan=False)]
 
 
 def _read_pick(value: object) -> object:

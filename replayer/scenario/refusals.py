@@ -31,6 +31,7 @@ PHRASES: Mapping[str, str] = {
     "int_from_float": "must be a whole number, got {input}",
     "float_type": "must be a number, got {input}",
     "float_parsing": "must be a number, got {input}",
+    "finite_number": "must be a number, got {input}",
     "literal_error": "must be {expected}, got {input}",
     "string_pattern_mismatch": "must match {pattern}, got {input}",
 }

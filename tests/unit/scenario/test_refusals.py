@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from replayer.plan import compile_plan
 from replayer.scenario import ScenarioError, load_scenario, parse_scenario
-from tests.unit.scenario.texts import SMALL, changed, expect_refusal
+from tests.unit.scenario.texts import SMALL, changed, expect_refusal, message_of
 
 AFTER_LOOK = "    - close\n  make"
 
@@ -347,15 +347,6 @@ def test_the_first_mistake_of_several_is_shown() -> None:
     text = changed("count: 2", "count: 0").replace("uniform", "unifrm")
     with pytest.raises(ScenarioError, match=r"^s.yaml:2: "):
         parse_scenario(text, "s.yaml")
-
-
-def message_of(text: str) -> str:
-    """Return the refusal of a text, or an empty string for a scenario."""
-    try:
-        compile_plan(parse_scenario(text, "s.yaml"))
-    except ScenarioError as error:
-        return str(error)
-    return ""
 
 
 @given(st.text(max_size=200))

@@ -40,3 +40,12 @@ def expect_refusal(text: str, message: str, hint: str) -> None:
     assert "\n" not in str(refused.value)
     assert hint in refused.value.hint
     assert refused.value.exit_code == 2
+
+
+def message_of(text: str) -> str:
+    """Return the refusal of a text, or an empty string for a scenario."""
+    try:
+        compile_plan(parse_scenario(text, "s.yaml"))
+    except ScenarioError as error:
+        return str(error)
+    return ""
