@@ -7,13 +7,15 @@ file could, and no more.
 from collections.abc import Sequence
 from pathlib import Path
 
-from replayer.paths import exists, is_folder
+from replayer.paths import exists, is_file, is_folder
 from replayer.scenario.document import Document, Key, Origin, parse_fragment
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.problems import ScenarioError, nearest_hint
 
 __all__ = ["apply_overrides"]
 
+WITH = ("script", "with")
+"""Where nothing means something: that lines with a word are left out."""
 TOP = tuple(field.alias or name for name, field in Scenario.model_fields.items())
 
 
@@ -74,7 +76,8 @@ def _numbered(names: list[str], value: object) -> Key:
     return key
 
 
-def _with(value: object, key: Key, new: object, option: str) -> object:
+def _with(value: object, key: Key, new: object, option: str, around: Key = ()) -> object:
+    """Return a value that has something new where a key leads; nothing takes the key away."""
     if not key:
         return new
     first, rest = key[0], key[1:]
@@ -83,11 +86,16 @@ def _with(value: object, key: Key, new: object, option: str) -> object:
         if not 0 <= index < len(value):
             raise ScenarioError(option, f"{first} is not a place in a list of {len(value)}")
         return [
-            _with(item, rest, new, option) if i == index else item for i, item in enumerate(value)
+            _with(item, rest, new, option, (*around, first)) if i == index else item
+            for i, item in enumerate(value)
         ]
     if value is None or isinstance(value, dict):
         inside = value or {}
-        return {**inside, first: _with(inside.get(first), rest, new, option)}
+        # Inside of others only the models know which keys there may be: what is not there stays.
+        is_known = not around or first in inside
+        if new is None and not rest and is_known and around[-2:] != WITH:
+            return {name: held for name, held in inside.items() if name != first}
+        return {**inside, first: _with(inside.get(first), rest, new, option, (*around, first))}
     raise ScenarioError(option, f"{first} leads into a single value, not into a mapping")
 
 
@@ -103,13 +111,16 @@ def _rooted(key: Key, value: object) -> object:
 
 
 def _is_path(key: Key, value: str) -> bool:
-    """Whether a value names a file; manifests and traces may be those that are shipped."""
+    """Whether a value names a file; manifests, scripts and traces may lie beside the scenario."""
     if key[0] == "datasets" and key[-1] == "tar":
         return True
     if key[0] == "datasets" and key[-1] == "manifest":
         return "/" in value or exists(Path(value))
-    inside_steps = key[0] in {"transactions", "sequences"}
-    return inside_steps and key[-1] == "trace" and is_folder(Path(value).expanduser())
+    if key[0] not in {"transactions", "sequences"}:
+        return False
+    if key[-2:] == ("script", "file"):
+        return is_file(Path(value).expanduser())
+    return key[-1] in {"trace", "replay"} and is_folder(Path(value).expanduser())
 
 
 def _without_other_sources(value: object, key: Key) -> object:
@@ -120,5 +131,7 @@ def _without_other_sources(value: object, key: Key) -> object:
     shape = () if key[2] == "files" else ("sizes", "bytes", "per_directory", "depth", "names")
     gone = {*Dataset.SOURCES, "part", *shape} - {key[2]}
     datasets = dict(value["datasets"])  # type: ignore[index]
+    if datasets[key[1]].get(key[2]) is None:  # it was taken away
+        return value
     datasets[key[1]] = {k: v for k, v in datasets[key[1]].items() if k not in gone}
     return {**value, "datasets": datasets}  # type: ignore[dict-item]

@@ -7,6 +7,7 @@ import pytest
 from replayer.errors import in_lines
 from replayer.plan import compile_plan
 from replayer.scenario import ScenarioError, load_scenario, parse_scenario
+from replayer.scenario.steps import Script
 from tests.unit.scenario.texts import SMALL
 
 
@@ -36,12 +37,103 @@ def test_a_new_source_replaces_the_old_one(tmp_path: Path) -> None:
     assert [entry.path for entry in scenario.entries["files"]] == ["a.txt"]
 
 
-def test_null_takes_away_what_the_scenario_says() -> None:
-    thinking = SMALL.replace("{count: 2}", "{count: 2, think_time: 1s}")
-    left_out = parse_scenario(SMALL, "s.yaml").users.think_time
-    assert parse_scenario(thinking, "s.yaml").users.think_time != left_out
-    taken = parse_scenario(thinking, "s.yaml", ["users.think_time=null"])
-    assert taken.users.think_time == left_out
+SAID = """\
+name: said
+seed: 5
+warm_up: 1s
+written: zeros
+iterations: 3
+cache: warm
+duration: 2s
+users: {count: 2, ramp_up: 1s, think_time: 1s}
+datasets:
+  files: {files: 10, sizes: 1KiB, per_directory: 5, depth: 2}
+  spare: {directory: true}
+mix: {look: 9, rest: 1}
+roles: {only: {users: 1, mix: {rest: 1}}}
+transactions:
+  look:
+    - open: {from: files, pick: uniform, flags: [rdwr], mode: 0o600, expect: [ok, ENOENT]}
+  rest:
+    - think: 1ms
+  unused:
+    - think: 1ms
+thresholds: ["look.p95 < 200ms"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "rest"),
+    [
+        ("seed", "seed: 5\n", ""),
+        ("warm_up", "warm_up: 1s\n", ""),
+        ("written", "written: zeros\n", ""),
+        ("iterations", "iterations: 3\n", ""),
+        ("cache", "cache: warm\n", ""),
+        ("duration", "duration: 2s\n", ""),
+        ("thresholds", 'thresholds: ["look.p95 < 200ms"]\n', ""),
+        ("mix", "mix: {look: 9, rest: 1}\n", ""),
+        ("mix.rest", "look: 9, rest: 1", "look: 9"),
+        ("roles", "roles: {only: {users: 1, mix: {rest: 1}}}\n", ""),
+        ("roles.only", "only: {users: 1, mix: {rest: 1}}", ""),
+        ("users", "users: {count: 2, ramp_up: 1s, think_time: 1s}\n", ""),
+        ("users.count", "count: 2, ", ""),
+        ("users.ramp_up", "ramp_up: 1s, ", ""),
+        ("spare", "  spare: {directory: true}\n", ""),
+        ("files.depth", ", depth: 2", ""),
+        ("transactions.unused", "  unused:\n    - think: 1ms\n", ""),
+        ("transactions.look.0.open.flags", "flags: [rdwr], ", ""),
+        ("transactions.look.0.open.mode", "mode: 0o600, ", ""),
+        ("transactions.look.0.open.expect", ", expect: [ok, ENOENT]", ""),
+    ],
+)
+def test_null_is_as_if_the_key_had_been_left_out(key: str, text: str, rest: str) -> None:
+    assert SAID.count(text) == 1
+    taken = parse_scenario(SAID, "s.yaml", [f"{key}=null"])
+    left_out = parse_scenario(SAID.replace(text, rest), "s.yaml")
+    assert taken.model_dump() == left_out.model_dump()
+    assert taken.model_dump() != parse_scenario(SAID, "s.yaml").model_dump()
+
+
+@pytest.mark.parametrize("key", ["seed", "warm_up", "arrivals", "roles", "users.every"])
+def test_what_is_not_there_can_be_taken_away(key: str) -> None:
+    taken = parse_scenario(SMALL, "s.yaml", [f"{key}=null"])
+    assert taken.model_dump() == parse_scenario(SMALL, "s.yaml").model_dump()
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("name", "name is missing"),
+        ("transactions", "transactions is missing"),
+        ("users.think_tmie", "unknown key think_tmie in users"),
+        ("transactions.rest.0", "transactions.rest[0] must be a word"),
+    ],
+)
+def test_what_cannot_be_left_out_or_is_no_key_is_refused(key: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as refused:
+        parse_scenario(SAID, "s.yaml", [f"{key}=null"])
+    assert str(refused.value).startswith(f"--set {key}=null: {message}")
+
+
+def test_null_for_a_word_of_a_script_leaves_its_lines_out() -> None:
+    word = "transactions.front_page_revalidated.0.script.with.php"
+    scenario = load_scenario("wordpress-pages", [f"{word}=null"])
+    (revalidated,), (page,) = (
+        scenario.transactions[name] for name in ("front_page_revalidated", "front_page")
+    )
+    assert isinstance(revalidated, Script)
+    assert isinstance(page, Script)
+    assert revalidated.lines == page.lines
+
+
+def test_scripts_of_options_are_those_of_the_current_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.tsv").write_text("use\tname\n")
+    with pytest.raises(ScenarioError, match=f"{tmp_path}/mine.tsv:1: not a script"):
+        load_scenario("wordpress-pages", ["transactions.feed.0.script.file=mine.tsv"])
 
 
 def test_paths_of_options_are_relative_to_the_current_directory(
