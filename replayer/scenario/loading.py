@@ -10,7 +10,7 @@ from replayer.scenario.document import Document, leads_to_file, load_text, parse
 from replayer.scenario.expansion import check_expansion
 from replayer.scenario.flow import check_flow
 from replayer.scenario.inclusion import include_files
-from replayer.scenario.manifests import Entry, load_manifest, load_tar, part_of
+from replayer.scenario.manifests import MANIFEST_ENDINGS, Entry, load_manifest, load_tar, part_of
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.overrides import apply_overrides
 from replayer.scenario.problems import ScenarioError, nearest_hint
@@ -22,8 +22,6 @@ from replayer.scenario.traces import load_traces
 from replayer.trace import TraceError, find_trace
 
 __all__ = ["load_scenario", "parse_scenario"]
-
-MANIFEST_ENDINGS = (".tsv.xz", ".tsv.gz", ".tsv")
 
 
 def load_scenario(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Scenario:

@@ -18,6 +18,7 @@ from typing import IO, Literal, TypeAlias, cast
 from replayer.scenario.problems import ScenarioError
 
 __all__ = [
+    "MANIFEST_ENDINGS",
     "MAX_FILE_BYTES",
     "Entry",
     "EntryType",
@@ -29,6 +30,7 @@ __all__ = [
     "sort_entries",
 ]
 
+MANIFEST_ENDINGS = (".tsv.xz", ".tsv.gz", ".tsv")
 HEADER = ("path", "type", "size", "mode", "link")
 MAX_ENTRIES = 10_000_000
 MAX_COMPONENT_BYTES = 255  # NAME_MAX of Linux

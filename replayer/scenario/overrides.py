@@ -4,16 +4,19 @@ They are made on the plain values before the models see them, so an override can
 file could, and no more.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from replayer.paths import exists, is_file, is_folder
 from replayer.scenario.document import Document, Key, Origin, parse_fragment
+from replayer.scenario.manifests import MANIFEST_ENDINGS
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.problems import ScenarioError, nearest_hint
+from replayer.trace import shipped_traces
 
-__all__ = ["apply_overrides"]
+__all__ = ["apply_overrides", "names_file"]
 
+SCRIPT = ("script", "file")
 WITH = ("script", "with")
 """Where nothing means something: that lines with a word are left out."""
 TOP = tuple(field.alias or name for name, field in Scenario.model_fields.items())
@@ -29,6 +32,36 @@ def apply_overrides(document: Document, overrides: Sequence[str]) -> Document:
     for override in overrides:
         document = _apply(document, override)
     return document
+
+
+def names_file(override: str) -> bool:
+    """Whether an override has a file read that does not come with the program, wherever it is.
+
+    Raises:
+        ScenarioError: It is no YAML.
+    """
+    dotted, _, text = override.partition("=")
+    names = tuple(dotted.strip().split("."))
+    value = parse_fragment(text, f"--set {override}")
+    return any(_leads_away(key, found) for key, found in _texts(names, value))
+
+
+def _texts(key: Key, value: object) -> Iterator[tuple[Key, str]]:
+    if isinstance(value, str):
+        yield key, value
+    inside = dict(enumerate(value)) if isinstance(value, list) else value
+    for part, inner in inside.items() if isinstance(inside, dict) else ():
+        yield from _texts((*key, part), inner)
+
+
+def _leads_away(key: Key, value: str) -> bool:
+    match key[-1]:
+        case "manifest":
+            return value.endswith(MANIFEST_ENDINGS) or "/" in value or exists(Path(value))
+        case "trace" | "replay":
+            return value not in shipped_traces()
+        case _:
+            return key[-1] == "tar" or key[-2:] == SCRIPT
 
 
 def _apply(document: Document, override: str) -> Document:
@@ -118,7 +151,7 @@ def _is_path(key: Key, value: str) -> bool:
         return "/" in value or exists(Path(value))
     if key[0] not in {"transactions", "sequences"}:
         return False
-    if key[-2:] == ("script", "file"):
+    if key[-2:] == SCRIPT:
         return is_file(Path(value).expanduser())
     return key[-1] in {"trace", "replay"} and is_folder(Path(value).expanduser())
 

@@ -16,6 +16,7 @@ from replayer.load.fleet_options import DEFAULT_TIMEOUT_S
 from replayer.load.options import Settings
 from replayer.load.workload import Load, Workload, make_workload
 from replayer.plan import Plan
+from replayer.scenario import names_file
 from replayer.trace import TraceFacts, load_facts, shipped_traces
 
 __all__ = ["agreed_workload", "refuse_differences"]
@@ -31,10 +32,11 @@ def agreed_workload(settings: Settings, told: Mapping[str, Any]) -> Workload:
         told: The master's order.
 
     Raises:
-        ReplayerError: It would run something else than the master.
+        ReplayerError: It would run something else than the master, or read what that names.
     """
     if settings.scenario is None and settings.replay is None:
         return _taken(told)
+    _refuse_paths(settings, told)
     own = replace(settings, seed=told["seed"], changes=tuple(told["changes"]), cache=told["cache"])
     load = Load(told["users"], told["run_time_s"], told["rounds"])
     found = make_workload(own, load)
@@ -80,6 +82,15 @@ def refuse_differences(
         if mine is not None and mine != masters:
             message = f"{name} {_shown(mine)}: the master has {_shown(masters)}"
             raise ReplayerError(message, hint="leave it out here: the master decides that for all")
+
+
+def _refuse_paths(settings: Settings, told: Mapping[str, Any]) -> None:
+    """Refuse changes by which a master would have a worker read what its user has not named."""
+    for change in told["changes"]:
+        if change not in settings.changes and names_file(change):
+            message = f"--set {change}: names a file, and no path is taken from a master"
+            hint = "give this worker the same --set, or start it without a scenario of its own"
+            raise ReplayerError(message, hint=hint)
 
 
 def _shown(value: object) -> str:

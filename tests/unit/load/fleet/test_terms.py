@@ -63,6 +63,37 @@ def test_what_a_worker_says_differently_is_refused_and_not_dropped(
     assert str(refused.value) == says
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        "tree.tar=other.tar",
+        "datasets.tree.manifest=/etc/other",
+        "tree.manifest=other.tsv",
+        "datasets={tree: {manifest: lists/other}}",
+        "transactions.remove=[{script: {in: tree, file: other}}]",
+        "transactions.remove={trace: /srv/other}",
+        "transactions.remove=[{repeat: {times: 1, steps: [replay: other]}}]",
+    ],
+)
+def test_a_worker_reads_no_file_that_its_master_alone_names(change: str) -> None:
+    told = {**TOLD, "changes": [change], "fingerprint": "0" * 64}
+    with pytest.raises(ReplayerError, match="names a file, and no path is taken") as refused:
+        agreed_workload(Settings(scenario="rm-rf"), told)
+    assert str(refused.value).startswith(f"--set {change}: ")
+    with pytest.raises(ReplayerError) as own:
+        agreed_workload(Settings(scenario="rm-rf", changes=(change,)), told)
+    assert "no path is taken" not in str(own.value)
+
+
+@pytest.mark.parametrize(
+    "change", ["tree.manifest=plugin-428", "transactions.remove={trace: wordpress/front-warm}"]
+)
+def test_what_comes_with_the_program_may_be_named_by_a_master(change: str) -> None:
+    told = {**TOLD, "changes": [change], "fingerprint": "0" * 64}
+    with pytest.raises(ReplayerError, match="its plan is"):
+        agreed_workload(Settings(scenario="rm-rf"), told)
+
+
 def test_a_worker_without_a_trace_finds_the_shipped_one_that_its_master_replays() -> None:
     name = next(iter(shipped_traces()))
     facts = load_facts(name, Path())
