@@ -11,6 +11,7 @@ from replayer.load.web_options import LOOPBACK
 
 __all__ = [
     "DEFAULT_TIMEOUT_S",
+    "EVERYWHERE",
     "add_fleet_options",
     "add_locusts_fleet_options",
     "arrange_modes",

@@ -8,10 +8,12 @@ import argparse
 from collections.abc import Iterator, Sequence
 
 from replayer.errors import ReplayerError
-from replayer.load.fleet_options import DEFAULT_TIMEOUT_S
+from replayer.load.fleet_options import DEFAULT_TIMEOUT_S, EVERYWHERE
+from replayer.load.web_options import LOOPBACK
 
 __all__ = ["refuse_idle_options"]
 
+LOCUSTS_PORT = 5557
 DEFAULTS: dict[str, object] = {
     "pace": "closed",
     "results": "tables",
@@ -22,6 +24,10 @@ DEFAULTS: dict[str, object] = {
     "offer": [],
     "expect_workers": 1,
     "worker_timeout": DEFAULT_TIMEOUT_S,
+    "master_host": LOOPBACK,
+    "master_port": LOCUSTS_PORT,
+    "master_bind_host": EVERYWHERE,
+    "master_bind_port": LOCUSTS_PORT,
 }
 """What argparse fills in where that is something."""
 NOTHING = (None, False, "")
@@ -30,11 +36,17 @@ CHANGES = ("changes",)
 ORDER = ("check_order", "event_log")
 MASTERS = (
     *("threshold", "results", "report_html", "junit", "csv_prefix", "metrics"),
-    *("on_lost_worker", "expect_workers", "json", "json_file", "html_file"),
+    *("on_lost_worker", "expect_workers", "json", "json_file", "html_file", "spawn_rate"),
 )
 """Options of Locust's are among them: a worker has figures of its own part alone."""
 WORKERS = ("remount_command", "reuse")
-SEVERAL = ("on_lost_worker", "worker_timeout", "expect_workers", "expect_workers_max_wait")
+FOUND = ("master_host", "master_port")
+LISTENING = ("master_bind_host", "master_bind_port")
+"""Where a worker looks for its master, and where a master waits for its workers."""
+SEVERAL = (
+    *("on_lost_worker", "worker_timeout", "expect_workers", "expect_workers_max_wait"),
+    *(*FOUND, *LISTENING),
+)
 PAGES = ("offer", "web_secret_file")
 NAMES = {
     "csv_prefix": "csv",
@@ -98,8 +110,15 @@ def _idle_by_role(options: argparse.Namespace) -> Iterator[tuple[Sequence[str], 
         )
     if options.processes and not options.worker:
         yield ("expect_workers",), "does nothing beside --processes", "all of them are waited for"
+        if not _is_given(options, "master_bind_host"):
+            hint = "add --master-bind-host to let workers of other machines in, or leave it out"
+            message = "does nothing beside --processes, which meet by themselves"
+            yield (*FOUND, *LISTENING), message, hint
     if options.master:
+        yield FOUND, "does nothing on a master", "it listens at --master-bind-host and -port"
         yield WORKERS, "does nothing on a master: it touches no target", "say it to the workers"
+    if options.worker:
+        yield LISTENING, "does nothing on a worker", "its master is at --master-host and -port"
     if options.worker and not options.processes:
         yield MASTERS, "does nothing on a worker: it has a part alone", "say it to the master"
 

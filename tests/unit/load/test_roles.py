@@ -40,6 +40,11 @@ NONE: dict[str, Any] = {
     "worker_timeout": 10,
     "expect_workers": 1,
     "expect_workers_max_wait": 0,
+    "master_host": "127.0.0.1",
+    "master_port": 5557,
+    "master_bind_host": "*",
+    "master_bind_port": 5557,
+    "spawn_rate": None,
 }
 """What the parser makes of a command line without options."""
 PAGE = {"headless": False}
@@ -67,6 +72,11 @@ def test_no_role_refuses_what_nobody_gave(given: dict[str, object]) -> None:
         {"processes": 2, "worker_timeout": 20, "on_lost_worker": "continue"},
         {"master": True, "expect_workers": 3, "expect_workers_max_wait": 60},
         {**WORKER, "worker_timeout": 20},
+        {**WORKER, "master_host": "leader", "master_port": 6000},
+        {**WORKER, "processes": 4, "master_host": "leader"},
+        {"master": True, "master_bind_host": "10.0.0.1", "master_bind_port": 6000},
+        {"processes": 2, "master_bind_host": "0.0.0.0", "master_bind_port": 6000},
+        {"spawn_rate": 2.0},
         {**WORKER, "reuse": ["kept"], "remount_command": "mount"},
         {"changes": ["verify=true"]},
         {**WORKER, "scenario": None, "changes": ["verify=true"]},
@@ -101,6 +111,21 @@ def test_what_a_role_heeds_is_taken(given: dict[str, object]) -> None:
         ({}, "on_lost_worker", "continue", "is about several processes"),
         (PAGE, "worker_timeout", 20, "is about several processes"),
         ({}, "expect_workers", 3, "is about several processes"),
+        *(
+            (role, name, value, says)
+            for role, says in (
+                ({}, "is about several processes"),
+                (PAGE, "is about several processes"),
+                ({"processes": 2}, "meet by themselves"),
+                ({"master": True}, "does nothing on a master"),
+            )
+            for name, value in (("master_host", "leader"), ("master_port", 6000))
+        ),
+        ({}, "master_bind_host", "10.0.0.1", "is about several processes"),
+        ({"processes": 2}, "master_bind_port", 6000, "meet by themselves"),
+        (WORKER, "master_bind_host", "10.0.0.1", "does nothing on a worker"),
+        (WORKER, "master_bind_port", 6000, "does nothing on a worker"),
+        (WORKER, "spawn_rate", 2.0, "does nothing on a worker"),
         ({"processes": 2}, "expect_workers", 3, "does nothing beside --processes"),
         (WORKER, "expect_workers", 3, "does nothing on a worker"),
         ({"scenario": None}, "changes", ["verify=true"], "is about a scenario"),
