@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # importing Locust patches the standard library: not for the 
     from locust.env import Environment
 
 __all__ = [
+    "VERIFY",
     "CacheState",
     "Settings",
     "add_junit_option",
@@ -37,6 +38,7 @@ CacheState = Literal["as-is", "cold", "warm"]
 Keep = Literal["laid-out", "used"]
 Results = Literal["tables", "json", "none"]
 
+VERIFY = "verify=true"
 DEFAULT_STOP_TIMEOUT_S = 10  # chosen: long for a transaction, short for a person who waits
 
 
@@ -116,7 +118,7 @@ def add_scenario_options(parser: Parser) -> None:
         "--verify",
         dest="changes",
         action="append_const",
-        const="verify=true",
+        const=VERIFY,
         default=[],
         help="have data say which run, user, write, file and place they are of, and check what "
         "reads return: torn, swapped, lost and stale data fail the run",

@@ -25,7 +25,8 @@ __all__ = ["REPLAY_CACHES", "REPLAY_PACES", "ForeignError", "Form", "Order", "ma
 
 STATED = "as the scenario says"
 CACHES = (STATED, "as-is", "warm", "cold")
-PACES = {STATED: (), "no think time": ("users.think_time=0s",)}
+AT_ONCE = ("arrivals=null", "users.every=null", "users.think_time=0s")
+PACES = {STATED: (), "no think time": AT_ONCE}
 LOCUSTS = frozenset({"user_count", "spawn_rate", "run_time", "host", "profile"})
 OURS = frozenset({"scenario", "targets", "cache", "pace"})
 REPLAYS = frozenset({"trace", "user_count", "run_time", "targets", "cache", "pace"})
@@ -140,14 +141,13 @@ class Form:
         )
 
     def _settings(self, sent: Mapping[str, Sequence[str]]) -> Settings:
-        sources = {choice.name: choice.source for choice in self.choices}
-        scenario = _pick(sent, "scenario", list(sources))
+        choices = {choice.name: choice for choice in self.choices}
+        chosen = choices[_pick(sent, "scenario", list(choices))]
         cache = _pick(sent, "cache", CACHES)
         pace = _pick(sent, "pace", self._paces())
         settings = self._common(sent, None if cache == STATED else cast("CacheState", cache))
-        source = sources[scenario]
-        changes = () if source is None else (*self.settings.changes, *PACES[pace])
-        return replace(settings, scenario=source, replay=None, changes=changes)
+        changes = () if chosen.source is None else (*chosen.changes, *PACES[pace])
+        return replace(settings, scenario=chosen.source, replay=None, changes=changes)
 
     def _paces(self) -> list[str]:
         """Return what the form offers; tasks of a locustfile alone wait as they say themselves."""

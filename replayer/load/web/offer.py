@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from replayer.errors import ReplayerError
-from replayer.load.options import Settings
+from replayer.load.options import VERIFY, Settings
 from replayer.scenario import load_scenario, shipped_scenarios
 
 __all__ = ["TASKS_ALONE", "Choice", "Facts", "describe_choices", "offered", "read_facts"]
@@ -64,10 +64,23 @@ def offered(settings: Settings, more: Sequence[str]) -> Iterator[Choice]:
     for source in dict.fromkeys((*first, *more)):
         name = Path(source).stem if Path(source).stem not in names else source
         names.add(name)
-        choice = Choice(name, source, settings.changes if source == settings.scenario else ())
+        choice = Choice(name, source, _changes_of(settings, source))
         read_facts(choice)
         yield choice
-    yield from (Choice(name, name) for name in shipped_scenarios() if name not in names)
+    for name in shipped_scenarios():
+        if name not in names:
+            yield Choice(name, name, _changes_of(settings, name))
+
+
+def _changes_of(settings: Settings, source: str) -> tuple[str, ...]:
+    """Return the command line's changes to a scenario.
+
+    They are those of the scenario that it names, if it names one. What others are run without
+    would not be missed but for ``--verify``, which is asked of all.
+    """
+    if settings.scenario in {None, source}:
+        return settings.changes
+    return tuple(change for change in settings.changes if change == VERIFY)
 
 
 def read_facts(choice: Choice) -> Facts:
