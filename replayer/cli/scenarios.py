@@ -25,19 +25,22 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps([_describe(name, found) for name, found in loaded.items()], indent=2))
         return 0
     width = max((len(name) for name in loaded), default=0)
-    print(f"{'scenario':<{width}}  users  runs for  about")
+    ends = {name: show_end(scenario) for name, scenario in loaded.items()}
+    wide = max(map(len, ("runs for", *ends.values())))
+    print(f"{'scenario':<{width}}  users  {'runs for':<{wide}}  about")
     for name, scenario in loaded.items():
-        end, about = show_end(scenario), first_sentence(scenario.about)
-        print(f"{name:<{width}}  {scenario.users.count:>5}  {end:<8}  {about}")
+        about = first_sentence(scenario.about)
+        print(f"{name:<{width}}  {scenario.users.count:>5}  {ends[name]:<{wide}}  {about}")
     print("\nreplayer run NAME --target PATH   replayer check NAME", file=sys.stderr)
     return 0
 
 
 def show_end(scenario: Scenario) -> str:
-    """Return what ends a run: its duration, or the transactions of each user."""
-    if scenario.duration_ns is not None:
-        return format_time_ns(scenario.duration_ns)
-    return f"{scenario.iterations} each"
+    """Return what ends a run: its duration, the transactions of each user, or what comes first."""
+    if scenario.duration_ns is None:
+        return f"{scenario.iterations} each"
+    longest = format_time_ns(scenario.duration_ns)
+    return longest if scenario.iterations is None else f"{scenario.iterations} each, max {longest}"
 
 
 def first_sentence(text: str) -> str:

@@ -35,6 +35,7 @@ __all__ = [
     "ranking_notes",
 ]
 
+EARLY_SHARE = 0.9  # chosen: what ends a little before its time has ended in time
 _SHORT = 12  # hexadecimal digits of a fingerprint that a person compares: chosen
 
 
@@ -158,7 +159,19 @@ def _time(document: Document) -> str:
         for target in document.summary.targets
     )
     warm = f", warm-up {format_seconds(load.warm_up_s)}" if load.warm_up_s else ""
-    return f"{' or '.join(asked) or 'no end given'}, {rounds}{warm}; measured: {measured}"
+    early = ", then the users had made their transactions" if _was_over_early(document) else ""
+    return f"{' or '.join(asked) or 'no end given'}, {rounds}{warm}; measured: {measured}{early}"
+
+
+def _was_over_early(document: Document) -> bool:
+    """Whether transactions ended a run well before the time that was asked for."""
+    load = document.load
+    if load.duration_s is None or load.transactions_per_user is None:
+        return False
+    if document.status != "finished" or (document.health and document.health.users_given_up):
+        return False
+    least_s = EARLY_SHARE * load.duration_s
+    return any(target.overall.measured_s < least_s for target in document.summary.targets)
 
 
 def _harness(document: Document) -> str:
