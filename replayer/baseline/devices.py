@@ -15,7 +15,7 @@ from replayer.errors import ReplayerError
 from replayer.load.targets import MountError, TargetError, explain
 from replayer.measure import Guarantee, MountFacts, SpaceFacts
 from replayer.measure import Target as TargetFacts
-from replayer.measure.mountinfo import MOUNTINFO, parse_mountinfo
+from replayer.measure.mountinfo import load_mountinfo
 
 __all__ = ["Device", "claim_device", "describe_device", "parse_devices"]
 
@@ -106,7 +106,7 @@ def _look_at(path: Path, *, expendable: bool) -> Device:
         message = f"{path}: is no block device"
         raise ReplayerError(message, hint="folders are named with --target")
     number = f"{os.major(found.st_rdev)}:{os.minor(found.st_rdev)}"
-    for mount in parse_mountinfo(MOUNTINFO.read_text(errors="surrogateescape")):
+    for mount in load_mountinfo():
         if mount.device == number:
             message = f"{path}: is mounted on {mount.point}"
             raise MountError(message, hint="a mounted device is measured through --target")

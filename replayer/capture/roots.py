@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from replayer.errors import ReplayerError
-from replayer.measure.mountinfo import MOUNTINFO, Mount, mount_of, parse_mountinfo
+from replayer.measure.mountinfo import Mount, load_mountinfo, mount_of
 
 __all__ = ["Root", "check_roots", "doubts_of"]
 
@@ -64,7 +64,7 @@ def check_roots(given: Sequence[Path]) -> tuple[Root, ...]:
         absolute = _check(path)
         _refuse_nested(absolute, absolutes)
         absolutes.append(absolute)
-    mounts = parse_mountinfo(os.fsdecode(MOUNTINFO.read_bytes()))
+    mounts = load_mountinfo()
     tops = _tops(absolutes)
     return tuple(
         Root(os.fspath(path), absolute, top, _kind(absolute, mounts), _alias(path, absolute))

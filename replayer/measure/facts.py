@@ -19,7 +19,7 @@ from pydantic import Field
 from replayer.errors import ReplayerError
 from replayer.measure.cpulist import PATTERN, format_cpu_list
 from replayer.measure.frozen import Frozen
-from replayer.measure.mountinfo import MOUNTINFO, Mount, mount_of, parse_mountinfo
+from replayer.measure.mountinfo import Mount, load_mountinfo, mount_of
 
 __all__ = ["Limits", "MachineFacts", "MountFacts", "SpaceFacts", "collect_facts", "collect_machine"]
 
@@ -98,8 +98,7 @@ def collect_facts(path: Path) -> MountFacts:
     except OSError as error:
         message = f"{path}: {error.strerror or error}"
         raise ReplayerError(message, hint="a target is an existing directory") from error
-    mounts = parse_mountinfo(MOUNTINFO.read_text(errors="surrogateescape"))
-    mount = mount_of(PurePosixPath(resolved), mounts)
+    mount = mount_of(PurePosixPath(resolved), load_mountinfo())
     if mount is None:  # a root that was changed without /proc following: nothing to describe it by
         mount = Mount(0, "0:0", "/", "/", (), "unknown", "unknown", ())
     return _facts(resolved, mount, space)

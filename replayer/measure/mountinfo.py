@@ -1,14 +1,15 @@
 """Parsing /proc/self/mountinfo: which mount a path lies on, and how it is mounted.
 
-Pure text in, facts out: nothing here looks at the mount itself. Format: proc_pid_mountinfo(5).
+Text in, facts out: nothing here looks at the mount itself. Format: proc_pid_mountinfo(5).
 """
 
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-__all__ = ["Mount", "mount_of", "parse_mountinfo"]
+__all__ = ["Mount", "load_mountinfo", "mount_of", "parse_mountinfo"]
 
 MOUNTINFO = Path("/proc/self/mountinfo")
 
@@ -41,9 +42,17 @@ class Mount:
     super_options: tuple[str, ...]
 
 
+def load_mountinfo() -> tuple[Mount, ...]:
+    """Read what this process has mounted."""
+    return parse_mountinfo(os.fsdecode(MOUNTINFO.read_bytes()))
+
+
 def parse_mountinfo(text: str) -> tuple[Mount, ...]:
-    """Parse the whole table; lines that are not understood are left out."""
-    return tuple(found for line in text.splitlines() if (found := _parse_line(line)) is not None)
+    """Parse the whole table; lines that are not understood are left out.
+
+    Names may hold whatever else ends a line for Python: the kernel escapes line feeds alone.
+    """
+    return tuple(found for line in text.split("\n") if (found := _parse_line(line)) is not None)
 
 
 def mount_of(path: PurePosixPath, mounts: Iterable[Mount]) -> Mount | None:

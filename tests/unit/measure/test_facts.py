@@ -42,6 +42,16 @@ def test_optional_fields_and_escapes_are_understood() -> None:
     assert mount.options == ("ro",)
 
 
+@pytest.mark.parametrize("end", ["\x0b", "\x0c", "\r", "\x1c", "\x85", "\u2028"])
+def test_a_name_may_hold_what_ends_a_line_elsewhere(end: str) -> None:
+    line = f"63 27 0:53 / /mnt/a{end}b rw - nfs4 server:/a{end}b rw,vers=4.2\n"
+    mounts = parse_mountinfo(TABLE + line)
+    assert len(mounts) == TABLE.count("\n") + 1
+    mount = mount_of(PurePosixPath(f"/mnt/a{end}b/data"), mounts)
+    assert mount is not None
+    assert (mount.kind, mount.source) == ("nfs4", f"server:/a{end}b")
+
+
 @given(st.text(max_size=200))
 def test_any_text_is_parsed_without_failing(text: str) -> None:
     parse_mountinfo(text)
