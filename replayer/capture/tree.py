@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fnmatch import translate
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Literal, cast
 
 from replayer.capture.roots import Root
 
@@ -73,15 +73,15 @@ class Listing:
 def list_tree(roots: Sequence[Root], listing: Listing, file: Path) -> tuple[Listed, ...]:
     """Write the manifest of all roots into one xz file, and return what was found below each.
 
-    Paths of the first root stand as they are, those of others behind the root's name and a colon.
+    Paths of an only root stand as they are, those of several behind the root's name, a colon and
+    ``./``: names have no slash, so that none of them with a colon is taken for another root's.
     """
     skip = _matcher(listing.exclude)
     results: list[Listed] = []
     with lzma.open(file, "wb", preset=PRESET) as out, _spool(file) as spool:
         out.write(HEADER)
         for root in roots:
-            prefix = os.fsencode(root.top) + b":"
-            walk = _Walk(root, b"" if root is roots[0] else prefix, prefix, spool)
+            walk = _Walk(root, "only" if len(roots) == 1 else "one of several", spool)
             for count, line in enumerate(walk.lines(skip)):
                 out.write(line)
                 if count % TOLD_EVERY == 0:
@@ -96,11 +96,13 @@ _EXAMPLES = 5
 class _Walk:
     """One root, breadth first."""
 
-    def __init__(self, root: Root, always: bytes, prefix: bytes, spool: IO[bytes]) -> None:
+    def __init__(
+        self, root: Root, which: Literal["only", "one of several"], spool: IO[bytes]
+    ) -> None:
         self.listed = Listed()
         self._top = os.fsencode(root.absolute)
-        self._always = always
-        self._prefix = prefix
+        self._prefix = os.fsencode(root.top) + b":"
+        self._always = b"" if which == "only" else self._prefix
         self._spool = spool
 
     def lines(self, skip: Callable[[bytes], bool]) -> Iterator[bytes]:
@@ -140,12 +142,16 @@ class _Walk:
             self._spool.seek(0, os.SEEK_END)
             self._spool.write(path + b"\0")
         self.listed.entries += 1
-        prefix = self._prefix if path.startswith(self._prefix) else self._always
         mode = b"%o" % stat.S_IMODE(found.st_mode)
-        name = prefix + path
+        name = self._name(path)
         if _NOT_IN_A_LINE.search(name) or _NOT_IN_A_LINE.search(link):
             name, kind, link = _escape(name), kind.upper(), _escape(link)
         yield b"\t".join((name, kind, b"%d" % found.st_size, mode, link)) + b"\n"
+
+    def _name(self, path: bytes) -> bytes:
+        """Return what stands for a path in the manifest."""
+        apart = b"./" if path != b"." and (self._always or path.startswith(self._prefix)) else b""
+        return self._always + apart + path
 
     def _next(self, at: int) -> tuple[bytes | None, int]:
         """Take the directory that waits at this place of the spool, and where the next one is."""

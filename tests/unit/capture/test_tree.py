@@ -78,17 +78,30 @@ def test_parents_come_before_their_children(tmp_path: Path) -> None:
         seen.add(name)
 
 
-def test_further_roots_stand_behind_their_names(tmp_path: Path) -> None:
-    for path in ("one/www/file", "two/www/file", "one/www/www:odd"):
+def test_paths_of_several_roots_stand_behind_their_names(tmp_path: Path) -> None:
+    for path in ("a/www/file", "b/www/file", "a/www/www:odd", "a/www/www-2:x/y", "c/www:d/file"):
         (tmp_path / path).mkdir(parents=True)
-    lines, _ = listed(tmp_path / "tree", tmp_path / "one/www", tmp_path / "two/www")
+    roots = (tmp_path / "a/www", tmp_path / "b/www", tmp_path / "c/www:d")
+    lines, _ = listed(tmp_path / "tree", *roots)
     assert {line.split(b"\t")[0] for line in lines} == {
-        b".",
-        b"file",
-        b"www:www:odd",  # or it would be taken for a path of the root www
+        b"www:.",
+        b"www:./file",
+        b"www:./www:odd",
+        b"www:./www-2:x",
+        b"www:./www-2:x/y",
         b"www-2:.",
-        b"www-2:file",
+        b"www-2:./file",
+        b"www:d:.",
+        b"www:d:./file",
     }
+
+
+def test_a_path_of_an_only_root_that_begins_with_its_name_is_no_roots(tmp_path: Path) -> None:
+    for path in ("www/file", "www/www:odd", "www/other:odd"):
+        (tmp_path / path).mkdir(parents=True)
+    lines, _ = listed(tmp_path / "tree", tmp_path / "www")
+    names = {line.split(b"\t")[0] for line in lines}
+    assert names == {b".", b"file", b"./www:odd", b"other:odd"}
 
 
 def test_globs_leave_out_names_and_paths_with_all_below(tmp_path: Path) -> None:

@@ -1,16 +1,18 @@
 //! Reads a manifest: the files below the roots before the trace began.
 //!
 //! One line a file, tab-separated, with a header line: path, type (f, d, l, - for 'not there', others are special), size,
-//! mode (octal), link. A path is relative to the first root, or to the root whose top name stands before a colon. Names with
-//! tabs, line breaks or the like are escaped as in C: the row then has a capital letter for its type.
+//! mode (octal), link. A path is relative to the first root, or to the root whose top name stands before a colon: of two
+//! names that fit the longer one, so that `TOP:./PATH` is always what it says. Names with tabs, line breaks or the like are
+//! escaped as in C: the row then has a capital letter for its type.
 
-use crate::bytes::{number, split_at_byte, take_radix};
+use crate::bytes::{number, take_radix};
 use crate::call::FileKind;
 use crate::error::TraceError;
 use crate::formats::strace::value::unescape;
 use crate::input::Input;
 use crate::lines::Line;
 use crate::paths::PathId;
+use crate::scope::Scope;
 use crate::tracker::Tracker;
 use crate::tree::{Entry, Found, NodeId};
 use std::borrow::Cow;
@@ -119,18 +121,7 @@ fn wrong(file: &Path, line: u64, what: &str) -> TraceError {
 
 /// The place of a row's path.
 fn place(tracker: &mut Tracker, path: &[u8]) -> Option<PathId> {
-    let tops: Vec<PathId> = tracker.scope.roots().map(|(_, top)| top).collect();
-    let mut rest = path;
-    let mut top = *tops.first()?;
-    if let Some((name, after)) = split_at_byte(path, b':')
-        && let Some(&other) = tops
-            .iter()
-            .find(|&&top| tracker.scope.paths.text(top) == name)
-    {
-        top = other;
-        rest = after;
-    }
-    let mut at = top;
+    let (mut at, rest) = root_of(&tracker.scope, path)?;
     for part in rest.split(|&byte| byte == b'/') {
         match part {
             b"" | b"." => {}
@@ -139,6 +130,19 @@ fn place(tracker: &mut Tracker, path: &[u8]) -> Option<PathId> {
         }
     }
     Some(at)
+}
+
+/// The root that a path begins with, or the first one, and what lies in it.
+fn root_of<'a>(scope: &Scope, path: &'a [u8]) -> Option<(PathId, &'a [u8])> {
+    let named = scope.roots().filter_map(|(_, top)| {
+        let name = scope.paths.names.text(scope.paths.name(top));
+        let rest = path.strip_prefix(name)?.strip_prefix(b":")?;
+        Some((name.len(), top, rest))
+    });
+    match named.max_by_key(|&(length, ..)| length) {
+        Some((_, top, rest)) => Some((top, rest)),
+        None => scope.roots().next().map(|(_, top)| (top, path)),
+    }
 }
 
 fn declare_absent(tracker: &mut Tracker, place: PathId) {

@@ -161,6 +161,27 @@ fn several_roots_have_prefixes_in_a_manifest() {
 }
 
 #[test]
+fn names_with_colons_are_not_taken_for_other_roots() {
+    let trace = asked(
+        "stat(\"/r/s:x\", {st_mode=S_IFREG|0644, st_size=1, ...}) = 0\n\
+         stat(\"/r/d:y\", {st_mode=S_IFREG|0644, st_size=2, ...}) = 0\n\
+         stat(\"/q/r:d/z\", {st_mode=S_IFREG|0644, st_size=3, ...}) = 0\n",
+    )
+    .root("/s")
+    .root("/q/r:d")
+    .manifest(
+        "r:.\td\t0\t755\t\nr:./s:x\tf\t1\t644\t\nr:./d:y\tf\t2\t644\t\ns:.\td\t0\t755\t\n\
+         r:d:.\td\t0\t755\t\nr:d:./z\tf\t3\t644\t\n",
+    )
+    .import();
+    let tree = trace.tree();
+    for found in ["r/s:x f 1", "r/d:y f 2", "r:d/z f 3"] {
+        assert!(tree.contains(&found.to_owned()), "{tree:?}");
+    }
+    assert_eq!(trace.count("/counts/tree_repairs/missing_in_manifest"), 0);
+}
+
+#[test]
 fn what_was_found_behind_a_link_was_there_where_it_leads() {
     let trace = asked(
         "readlink(\"/r/cur\", \"rel/1/conf\", 4096) = 10\n\
