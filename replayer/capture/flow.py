@@ -7,6 +7,7 @@ kept, whatever happens afterwards.
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -214,7 +215,8 @@ def _keep_recording(job: _Capture, states: tuple[ProcessState, ...]) -> None:
     """Say where a recording is that became no trace; where nothing was recorded, leave nothing."""
     job.progress.clear()
     if not job.staging.holds_recording:
-        job.staging.remove()
+        with suppress(OSError):  # what cannot be reached cannot be removed, either
+            job.staging.remove()
         return
     say(f"the recording is kept in {job.staging.folder}; this compiles it:")
     say(f"  {way_to_compile(job.staging, job.target, _known(job, states))}")

@@ -7,6 +7,7 @@ number at the very beginning, and whether that process was killed.
 """
 
 import ctypes
+import errno
 import mmap
 import os
 from pathlib import Path
@@ -26,11 +27,15 @@ class Log:
     Attributes:
         path: Where it is.
         limit_bytes: What of it is kept.
+        trouble: Why it could not be bounded when that was tried last; None if it could.
     """
 
     def __init__(self, path: Path, limit_bytes: int) -> None:
         self.path = path
         self.limit_bytes = limit_bytes
+        self.trouble: str | None = None
+        self._first: int | None = None
+        self._seen = 0
         self._counted = 0
         self._events = 0.0
         self._cleared = 0
@@ -45,18 +50,29 @@ class Log:
 
     @property
     def is_full(self) -> bool:
-        """Whether the bound has been reached."""
-        return self.size_bytes > self.limit_bytes
+        """Whether no more of it is kept: the bound has been reached, or cannot be held."""
+        return self.trouble is not None or self.size_bytes > self.limit_bytes
+
+    @property
+    def reason(self) -> str:
+        """Why it is full, in words to follow its name."""
+        if self.trouble is not None:
+            return f"cannot be kept in bounds any more ({self.trouble})"
+        return f"has reached {self.limit_bytes:,} bytes"
 
     def first_process(self) -> int | None:
-        """Return the process of the first line, once it is there."""
+        """Return the process of the first line, once it is there; it stays known."""
+        if self._first is None:
+            number, blank, _ = self._head().partition(b" ")
+            self._first = int(number) if blank and number.isdigit() else None
+        return self._first
+
+    def _head(self) -> bytes:
         try:
             with self.path.open("rb") as file:
-                head = file.read(32)
-        except FileNotFoundError:
-            return None
-        number, blank, _ = head.partition(b" ")
-        return int(number) if blank and number.isdigit() else None
+                return file.read(32)
+        except OSError:
+            return b""
 
     def tells_of_the_commands_death(self) -> bool:
         """Tell whether the log says that a signal ended the first process, or is cut off."""
@@ -95,7 +111,18 @@ class Log:
 
     def bound(self) -> None:
         """Give back the disk space behind the bound; it lies lower where the disk fills up."""
+        try:
+            self._bound()
+        except OSError as error:
+            self.trouble = error.strerror or type(error).__name__
+        else:
+            self.trouble = None
+
+    def _bound(self) -> None:
         size = self.size_bytes
+        if size < self._seen:  # somebody has removed it, and strace writes on where nobody sees it
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        self._seen = size
         if size <= self.limit_bytes and _free_bytes(self.path) < RESERVE_BYTES:
             self.limit_bytes = size
         if size > max(self.limit_bytes, self._cleared):

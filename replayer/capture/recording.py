@@ -3,14 +3,15 @@
 How each is ended differs, and matters. A command runs under seccomp's filter: as soon as strace
 lets go of a process, by whatever signal, every recorded call of that process fails with ENOSYS. So
 strace is never signalled there; the processes are, and strace ends after the last of them. A
-running process that was attached to has no filter: strace lets go of it on SIGINT, unharmed.
-SIGKILL is never sent to strace.
+running process that was attached to has no filter: strace lets go of it on SIGINT, unharmed, which
+it gets whatever ends us: the kernel sends it where we are killed. SIGKILL is never sent to strace.
 """
 
 import os
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -24,7 +25,9 @@ from replayer.capture.processes import (
     tracer_of,
 )
 from replayer.capture.progress import Progress, say
+from replayer.capture.refusal import LostLogError
 from replayer.capture.signals import Inbox, Notice, Sender
+from replayer.keeper import follow
 from replayer.measure.clock import monotonic_ns
 
 __all__ = ["Recording", "Watch", "record_attached", "record_command"]
@@ -94,10 +97,13 @@ def record_command(words: Sequence[str], watch: Watch) -> Recording:
         # Strace is the command's parent, and is itself known as long as nobody has waited for it.
         user_ns = computed_below(strace.pid)
     status = strace.returncode
+    if _is_lost(watch.log):
+        say(f"the command ended with exit status {_passed_on(status)}")
+        raise LostLogError(watch.log.path, watch.log.reason)
     if status < 0 and not watch.log.tells_of_the_commands_death():
         remarks.append(_broken(status, watch.log.first_process()))
     return Recording(
-        status=status if status >= 0 else _BY_SIGNAL - status,
+        status=_passed_on(status),
         first_process=watch.log.first_process(),
         user_ns=user_ns,
         remarks=tuple(remarks),
@@ -105,7 +111,17 @@ def record_command(words: Sequence[str], watch: Watch) -> Recording:
 
 
 def record_attached(words: Sequence[str], pid: int, watch: Watch, errors: Path) -> Recording:
-    """Run a command line that attaches, until the processes end or somebody ends it."""
+    """Run a command line that attaches, until the processes end or somebody ends it.
+
+    Raises:
+        LostLogError: What was recorded is gone; strace has let go of the processes.
+    """
+    parent = os.getpid()
+
+    def prepare() -> None:
+        watch.inbox.release()
+        follow(parent, signal.SIGINT)
+
     with errors.open("wb") as file:
         # A session of its own: a Ctrl-C is ours to pass on, once.
         strace = subprocess.Popen(  # noqa: S603
@@ -113,20 +129,44 @@ def record_attached(words: Sequence[str], pid: int, watch: Watch, errors: Path) 
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=file,
-            preexec_fn=watch.inbox.release,  # noqa: PLW1509 - as above
+            preexec_fn=prepare,  # noqa: PLW1509 - as above, and what it is to get when we end
             start_new_session=True,
         )
-    if watch.attaching is not None:
-        watch.attaching(strace.pid)
     remarks: list[str] = []
-    _wait(strace, watch, _AttachedEnder(strace, pid, watch.log, remarks))
+    try:
+        if watch.attaching is not None:
+            watch.attaching(strace.pid)
+        _wait(strace, watch, _AttachedEnder(strace, pid, watch.log, remarks))
+    except BaseException:
+        _let_go(strace)
+        raise
     status = strace.poll()
+    if _is_lost(watch.log):
+        raise LostLogError(watch.log.path, watch.log.reason)
     return Recording(
         status=1 if status not in (0, None, -signal.SIGINT, -signal.SIGTERM) else 0,
         first_process=watch.log.first_process(),
         user_ns=None,
         remarks=tuple(remarks),
     )
+
+
+def _passed_on(status: int) -> int:
+    """Return the exit status that a shell would have for what ended so."""
+    return status if status >= 0 else _BY_SIGNAL - status
+
+
+def _is_lost(log: Log) -> bool:
+    """Look once more: a mount may have been away for a moment only."""
+    log.bound()
+    return log.trouble is not None
+
+
+def _let_go(strace: subprocess.Popen[bytes]) -> None:
+    """Have strace detach, where nobody will wait for the processes any more."""
+    strace.send_signal(signal.SIGINT)
+    with suppress(subprocess.TimeoutExpired):
+        strace.wait(DETACH_NS / 1e9)
 
 
 def _broken(status: int, command: int | None) -> str:
@@ -143,8 +183,9 @@ def _wait(strace: subprocess.Popen[bytes], watch: Watch, ender: _Ender) -> None:
         if notice is not None:
             watch.progress.clear()
             ender.receive(notice)
-        watch.progress.recording(watch.log)
         watch.log.bound()
+        if watch.log.trouble is None:
+            watch.progress.recording(watch.log)
         if not ender.tick():
             break
     watch.progress.clear()
@@ -190,7 +231,7 @@ class _CommandEnder:
         self._tell_of_rest()
         if self._log.is_full and not self._is_told_of_limit:
             self._is_told_of_limit = True
-            say(f"the log has reached {self._log.limit_bytes:,} bytes: nothing more is recorded")
+            say(f"the log {self._log.reason}: nothing more is recorded")
         return True
 
     def _tell_of_rest(self) -> None:
@@ -235,7 +276,7 @@ class _AttachedEnder:
             self._tell_of_missed()
         if self._give_up_at_ns is None:
             if self._log.is_full:
-                say(f"the log has reached {self._log.limit_bytes:,} bytes: detaching")
+                say(f"the log {self._log.reason}: detaching")
                 self._detach(signal.SIGINT)
             return True
         if monotonic_ns() < self._give_up_at_ns:

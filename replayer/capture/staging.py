@@ -51,8 +51,11 @@ class Staging:
 
     @property
     def holds_recording(self) -> bool:
-        """Whether strace has written anything."""
-        return self.log.exists() and self.log.stat().st_size > 0
+        """Whether strace has written anything that can be reached."""
+        try:
+            return self.log.stat().st_size > 0
+        except OSError:
+            return False
 
     def remove(self) -> None:
         """Remove all of it."""

@@ -4,6 +4,7 @@ import json
 import lzma
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -156,6 +157,51 @@ def test_an_attached_service_goes_on_unharmed_after_ctrl_c(
     assert facts["kind"] == "attached"
     links = [one["link"] for one in facts["processes_before"][0]["descriptors"]]
     assert str(shell.home / "root/rounds") in links
+
+
+def is_untraced(pid: int) -> bool:
+    return "TracerPid:\t0\n" in Path(f"/proc/{pid}/status").read_text()
+
+
+@pytest.mark.parametrize("how", ["the log's folder is removed", "it is killed"])
+def test_a_service_is_let_go_of_whatever_ends_its_recording(
+    shell: Shell, until: Until, service: subprocess.Popen[bytes], how: str
+) -> None:
+    words = ("capture", "-o", "trace", "--root", "root", "-p", str(service.pid))
+    capturing = shell.start(*words)
+    until(lambda: not is_untraced(service.pid))
+    time.sleep(0.7)
+    if how == "it is killed":
+        capturing.kill()
+    else:
+        (folder,) = shell.home.glob(".trace.capture-*")
+        shutil.rmtree(folder)
+    _, err = capturing.communicate(timeout=60)
+    until(lambda: is_untraced(service.pid))
+    before = (shell.home / "root/service.log").stat().st_size
+    until(lambda: (shell.home / "root/service.log").stat().st_size > before + 50)
+    assert service.poll() is None
+    if how != "it is killed":
+        assert capturing.returncode == 3, err
+        assert "detaching" in err
+        assert "what was recorded is lost" in err
+        assert "Traceback" not in err
+
+
+def test_a_command_whose_recording_is_lost_goes_on_to_its_end(shell: Shell, until: Until) -> None:
+    process = start(shell, "--", sys.executable, "-c", COUNTING)
+    until(lambda: ready(shell))
+    (folder,) = shell.home.glob(".trace.capture-*")
+    shutil.rmtree(folder)
+    time.sleep(0.5)
+    process.send_signal(signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert (shell.home / "root/caught").read_text() == "TERM"
+    assert process.returncode == 3, err
+    assert "nothing more is recorded" in err
+    assert "the command ended with exit status 5" in err
+    assert "what was recorded is lost" in err
+    assert not (shell.home / "trace").exists()
 
 
 HOLDER = """

@@ -63,6 +63,31 @@ def test_a_disk_that_fills_up_lowers_the_bound(
     assert log.limit_bytes == len(LINE)
 
 
+def look(log: Log) -> tuple[bool, str | None]:
+    """Return whether a log is full, and what troubles it, after another look."""
+    log.bound()
+    return log.is_full, log.trouble
+
+
+def test_a_log_that_somebody_removes_is_full_and_says_why(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    log, gone = Log(folder / "log", 10**9), "No such file or directory"
+    assert look(log) == (False, None)
+    log.path.write_bytes(LINE)
+    assert look(log) == (False, None)
+    assert log.first_process() == 4711
+    log.path.unlink()
+    assert look(log) == (True, gone)
+    assert log.reason == f"cannot be kept in bounds any more ({gone})"
+    log.path.write_bytes(LINE)  # a mount may have been away for a moment
+    assert look(log) == (False, None)
+    log.path.unlink()
+    folder.rmdir()
+    assert look(log) == (True, gone)
+    assert log.first_process() == 4711
+
+
 DEATH = b"%d  1795235524.343141229 +++ killed by SIGKILL +++\n"
 
 
