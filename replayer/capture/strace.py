@@ -54,6 +54,7 @@ CALLS = (
             "accept4",
             "bind",
             "shutdown",
+            "socketpair",
         )
     ),
 )

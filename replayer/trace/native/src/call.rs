@@ -278,6 +278,13 @@ pub(crate) enum Kind<'a> {
     Reaped,
     /// The new connection is the outcome.
     Accept,
+    /// The two ends of a pipe, the one to read from first, or of a pair of sockets, which goes both ways.
+    Pair {
+        ends: [i64; 2],
+        both_ways: bool,
+    },
+    /// It waited until descriptors could be used.
+    Poll,
     /// New descriptors that are no files of a tree.
     Foreign(Vec<i64>),
     /// Work that a log of calls cannot show.

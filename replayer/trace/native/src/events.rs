@@ -131,6 +131,8 @@ impl Times {
 
 /// The column `between`.
 pub(crate) const BETWEEN: usize = 20;
+/// The column `after_ns`.
+pub(crate) const AFTER: usize = 21;
 
 fn times(document: &Value) -> Option<Times> {
     if document.get("format").and_then(Value::as_u64) == Some(1) {
@@ -222,6 +224,7 @@ fn event(group: &Group, row: usize, times: &mut Times) -> Option<Event> {
         start_ns,
         duration_ns,
         gap_ns,
+        after_ns: group.int(AFTER, row),
         op,
         path: number(5).ok()?,
         to_path: number(6).ok()?,

@@ -8,6 +8,7 @@ use crate::formats::{Applicability, FORMATS, Format, HEAD_BYTES};
 use crate::input::Input;
 use crate::manifest;
 use crate::order::Order;
+use crate::pipes::Pipes;
 use crate::requests::Requests;
 use crate::scope::{Scope, Spot};
 use crate::stretch::Stretch;
@@ -191,6 +192,7 @@ fn tracker(request: &Request, open: Open<'_>) -> Result<Tracker, TraceError> {
         last_ns: i64::MIN,
         threads: Vec::new(),
         outside: Outside::default(),
+        pipes: Pipes::default(),
         adopted: Vec::new(),
     };
     for (link, root) in &request.aliases {

@@ -6,6 +6,7 @@
 mod access;
 mod bytes;
 mod call;
+mod cause;
 mod census;
 mod computed;
 mod constants;
@@ -29,6 +30,7 @@ mod manifest;
 mod op;
 mod order;
 mod paths;
+mod pipes;
 mod ranges;
 mod reader;
 mod readme;

@@ -7,6 +7,7 @@
 //! An edge always leads from an earlier row to a later one, so that no cycle can arise.
 
 use crate::access::Access;
+use crate::cause::Cause;
 use crate::knowledge::Knowledge;
 use crate::paths::NameId;
 use crate::ranges::Ranges;
@@ -21,6 +22,8 @@ pub(crate) enum Reason {
     Start,
     Spawn,
     Wait,
+    /// Something was read from a pipe that was written after it.
+    Pipe,
     Descriptor,
     Name,
     Directory,
@@ -34,6 +37,7 @@ impl Reason {
             Self::Start => "start",
             Self::Spawn => "spawn",
             Self::Wait => "wait",
+            Self::Pipe => "pipe",
             Self::Descriptor => "descriptor",
             Self::Name => "name",
             Self::Directory => "directory",
@@ -97,7 +101,7 @@ impl Order {
     }
 
     /// The next event; `causes` are those that let its thread come into being or go on.
-    pub(crate) fn begin(&mut self, seat: Seat, causes: &[(Seat, Reason)]) {
+    pub(crate) fn begin(&mut self, seat: Seat, causes: &[Cause]) {
         self.settle();
         let place = usize::try_from(seat.thread).unwrap_or(usize::MAX);
         let is_new = place >= self.last.len();
@@ -107,14 +111,15 @@ impl Order {
                 self.alone = self.last.first().copied().flatten();
             }
             // Whatever came later waits for it already.
-            let told = |seat: &Seat| causes.iter().any(|&(cause, _)| cause.row >= seat.row);
+            let told = |seat: &Seat| causes.iter().any(|cause| cause.seat.row >= seat.row);
             let alone = self.alone.filter(|seat| !told(seat));
             self.candidates
                 .extend(alone.map(|seat| (seat, Reason::Start)));
             self.last.resize(place + 1, None);
         }
         let before = self.last.get(place).copied().flatten();
-        self.candidates.extend_from_slice(causes);
+        let causes = causes.iter().map(|cause| (cause.seat, cause.reason));
+        self.candidates.extend(causes);
         if let Some(barrier) = self.barrier
             && before.is_none_or(|before| before.row < barrier.row)
         {
@@ -312,7 +317,13 @@ mod tests {
     fn a_descriptor_hands_its_offset_on() {
         let mut order = Order::default();
         order.begin(seat(0, 0), &[]);
-        order.begin(seat(1, 1), &[(seat(0, 0), Reason::Spawn)]);
+        let spawn = Cause {
+            seat: seat(0, 0),
+            reason: Reason::Spawn,
+            end_ns: None,
+            calls: 0,
+        };
+        order.begin(seat(1, 1), &[spawn]);
         order.begin(seat(2, 0), &[]);
         order.file(9, Access::Write);
         order.begin(seat(3, 1), &[]);

@@ -4,8 +4,11 @@ mod behind;
 mod descriptors;
 mod living;
 
-use crate::call::{OnExec, Shares};
+use crate::call::{Call, OnExec, Shares};
+use crate::cause::Cause;
 use crate::op::Op;
+use crate::order::Reason;
+use crate::pipes::End;
 use crate::scope::Spot;
 use crate::seat::Seat;
 use crate::stretch::LastCall;
@@ -21,6 +24,8 @@ pub(crate) enum Held {
     Inside(u32),
     /// Anything else; with its absolute path, where that is known.
     Outside(Option<Rc<[u8]>>),
+    /// A pipe, or one of a pair of sockets.
+    Pipe(End),
     /// A file below the roots that cannot be opened again, and why: no event stands for what is done with it.
     Lost(&'static str),
 }
@@ -30,7 +35,7 @@ impl Held {
     pub(crate) fn inside(&self) -> Option<u32> {
         match self {
             Self::Inside(description) => Some(*description),
-            Self::Outside(_) | Self::Lost(_) => None,
+            Self::Outside(_) | Self::Pipe(_) | Self::Lost(_) => None,
         }
     }
 
@@ -38,7 +43,7 @@ impl Held {
     pub(crate) fn lost(&self) -> Option<&'static str> {
         match self {
             Self::Lost(why) => Some(why),
-            Self::Inside(_) | Self::Outside(_) => None,
+            Self::Inside(_) | Self::Outside(_) | Self::Pipe(_) => None,
         }
     }
 }
@@ -81,6 +86,27 @@ pub(crate) enum Early {
     Nothing,
 }
 
+/// Time in calls that waited, and what else the tracer did meanwhile.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Awaited {
+    pub(crate) ns: i64,
+    pub(crate) calls: u64,
+}
+
+impl Awaited {
+    fn add(&mut self, other: Self) {
+        self.ns = self.ns.saturating_add(other.ns);
+        self.calls = self.calls.saturating_add(other.calls);
+    }
+
+    fn of(call: &Call<'_>) -> Self {
+        Self {
+            ns: call.duration_ns.unwrap_or(0),
+            calls: u64::from(call.meanwhile),
+        }
+    }
+}
+
 /// One thread of the traced program.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
@@ -105,10 +131,66 @@ pub(crate) struct Task {
     pub(crate) last_event: Option<Seat>,
     /// What has happened since, or before its first one.
     pub(crate) behind: Behind,
+    /// How long it has waited for other tasks since.
+    awaited: Awaited,
+    /// How much of that it has waited since it was told of the last of what is behind it.
+    awaited_after: Awaited,
+    /// How long it has waited for descriptors since, and has not used one of a pipe.
+    polled: Awaited,
     /// A call that started it has returned its number.
     told: bool,
     /// Who has waited for it, where the log tells that before it tells of its end.
     awaited_by: Option<u64>,
+}
+
+impl Task {
+    /// Its last event, for which others have a reason to wait.
+    fn cause(&self, reason: Reason) -> Option<Cause> {
+        let seat = self.last_event?;
+        Some(Cause {
+            seat,
+            reason,
+            end_ns: self.last_end_ns,
+            calls: self.calls_then,
+        })
+    }
+
+    /// What somebody who gets something from it waits for.
+    pub(crate) fn causes(&self, reason: Reason) -> Vec<Cause> {
+        let pending = self.behind.pending();
+        let pending = pending.map(|cause| Cause { reason, ..cause });
+        pending.chain(self.cause(reason)).collect()
+    }
+
+    /// A call waited until descriptors could be used.
+    pub(crate) fn has_polled(&mut self, call: &Call<'_>) {
+        self.polled.add(Awaited::of(call));
+    }
+
+    /// A call waited for another task, and so did what looked for its descriptor before.
+    pub(crate) fn has_waited(&mut self, call: &Call<'_>) {
+        let mut waited = std::mem::take(&mut self.polled);
+        waited.add(Awaited::of(call));
+        self.awaited.add(waited);
+        self.awaited_after.add(waited);
+    }
+
+    /// It goes on after these events.
+    pub(crate) fn learn(&mut self, causes: impl IntoIterator<Item = Cause>) {
+        self.awaited_after = Awaited::default();
+        for cause in causes {
+            self.behind.learn(cause);
+        }
+    }
+
+    /// Its next event is here: how long it has waited for other tasks since the last one, and since what is behind it.
+    pub(crate) fn take_awaited(&mut self) -> (Awaited, Awaited) {
+        self.polled = Awaited::default();
+        (
+            std::mem::take(&mut self.awaited),
+            std::mem::take(&mut self.awaited_after),
+        )
+    }
 }
 
 /// All tasks that live.
@@ -208,6 +290,9 @@ impl Tasks {
                 spawning_ns: None,
                 last_event: None,
                 behind,
+                awaited: Awaited::default(),
+                awaited_after: Awaited::default(),
+                polled: Awaited::default(),
                 told: false,
                 awaited_by: None,
             },
@@ -282,7 +367,7 @@ impl Tasks {
             return Vec::new();
         };
         let (mut files, mut cwd) = (task.files, task.cwd);
-        let behind = task.behind.of_child(parent, task.last_event);
+        let behind = task.behind.of_child(parent, task.cause(Reason::Spawn));
         let mut copied = Vec::new();
         if !shares.files {
             let table = self.tables.get(files).cloned().unwrap_or_default();
@@ -336,7 +421,7 @@ impl Tasks {
         if self.ended.len() >= MOST_ENDED {
             self.ended.clear();
         }
-        let left = task.behind.leave(task.last_event);
+        let left = task.behind.leave(task.cause(Reason::Wait));
         let waits = task.awaited_by.filter(|&by| self.living.has(by));
         self.ended.extend(left.map(|left| (number, left)));
         if let Some(by) = waits {
@@ -358,14 +443,20 @@ impl Tasks {
     }
 
     /// A task has waited for another that had ended. Without durations, logs of each task tell of its end only later.
-    pub(crate) fn reap(&mut self, number: u64, child: u64) {
+    ///
+    /// Returns whether that had events, or waited for some: so that the wait is one for them.
+    pub(crate) fn reap(&mut self, number: u64, child: u64) -> bool {
         if let Some(task) = self.living.get_mut(child).filter(|_| child != number) {
             task.awaited_by = Some(number);
-            return;
+            return false;
         }
         let left = self.ended.remove(&child);
-        if let (Some(task), Some(left)) = (self.get_mut(number), left) {
-            task.behind.reap(number, left);
+        match (self.get_mut(number), left) {
+            (Some(task), Some(left)) => {
+                task.behind.reap(number, left);
+                true
+            }
+            _ => false,
         }
     }
 

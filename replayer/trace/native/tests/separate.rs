@@ -125,12 +125,13 @@ fn who_waited_for_a_task_goes_on_after_its_end_without_durations_too() {
 }
 
 #[test]
-fn the_think_time_of_a_child_begins_when_it_was_made() {
+fn the_think_time_of_a_child_begins_behind_its_parents_last_event() {
     let parent = "1700000001.000000 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3 <0.1>\n\
          1700000002.000000 vfork() = 11 <5.0>\n";
     let child = "1700000003.000000 access(\"/r/b\", F_OK) = 0 <0.1>\n";
     let trace = imported(&[(10, parent), (11, child)]);
-    assert_eq!(trace.events[1].gap_ns, 1_000_000_000);
+    let first = &trace.events[1];
+    assert_eq!((first.gap_ns, first.after_ns), (0, Some(1_900_000_000)));
 }
 
 /// A shell that has one command after the other made, each of which needs what was done before; the files stand in no helpful order.

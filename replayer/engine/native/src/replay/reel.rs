@@ -31,8 +31,10 @@ pub(crate) struct Cue {
     pub(crate) thread: u32,
     /// When it was made, since the begin of the reel, without what the tracing added.
     pub(crate) start_ns: u64,
-    /// Think time before it.
+    /// Think time since its lane's last event.
     pub(crate) gap_ns: u64,
+    /// Think time since what kept its thread waiting; 0 too where nothing did.
+    pub(crate) after_ns: u64,
     pub(crate) recorded: Recorded,
     /// Its waits in the chunk: first and count.
     pub(crate) waits: (u32, u32),

@@ -22,6 +22,8 @@ pub struct Event {
     pub duration_ns: Option<i64>,
     /// Think time before it on its thread, without what the tracing added.
     pub gap_ns: i64,
+    /// Think time since what its thread was kept waiting by, if that was another thread's event.
+    pub after_ns: Option<i64>,
     /// What it did.
     pub op: Op,
     /// Row of its path in the table `paths`.
@@ -57,7 +59,7 @@ pub struct Event {
 }
 
 #[rustfmt::skip]
-pub(crate) const SPECS: [Spec; 21] = [
+pub(crate) const SPECS: [Spec; 22] = [
     Spec::new("thread", Kind::Int32, Layout::Split),
     Spec::new("start_ticks", Kind::Int64, Layout::Delta),
     Spec::new("duration_ticks", Kind::Int64, Layout::Split).or_null(),
@@ -79,6 +81,7 @@ pub(crate) const SPECS: [Spec; 21] = [
     Spec::new("text", Kind::Text, Layout::Dictionary).or_null(),
     Spec::new("result", Kind::Int64, Layout::Plain),
     Spec::new("between", Kind::Int32, Layout::Split).or_null(),
+    Spec::new("after_ns", Kind::Int64, Layout::Plain).or_null(),
 ];
 
 /// A row that is being written.
@@ -206,6 +209,7 @@ impl EventWriter {
             text,
             _,
             _,
+            _,
         ] = &mut self.table.columns[..]
         else {
             return Ok(());
@@ -269,7 +273,9 @@ impl EventWriter {
         });
         let is_first_group = self.first_waiting == 0;
         times.met.clear();
-        if let [_, start, duration, gap, op, .., result, between] = &mut self.table.columns[..] {
+        if let [_, start, duration, gap, op, .., result, between, after] =
+            &mut self.table.columns[..]
+        {
             for row in waiting {
                 let (start_ticks, start_ns) = times.ticks.count(row.start_ns);
                 let taken = row.duration_ns.map(|time| times.ticks.count(time));
@@ -299,6 +305,7 @@ impl EventWriter {
                 op.push_text(self.ops.get(usize::from(row.op as u8)).cloned());
                 result.push(Some(row.result));
                 between.push(Some(i64::from(others)).filter(|&count| count > 0));
+                after.push(row.sample.after.map(|after| times.gaps.left(after)));
             }
         }
         self.first_waiting = self.next_row();

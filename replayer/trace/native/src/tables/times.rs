@@ -1,7 +1,7 @@
 //! How times are written: in ticks of the log's clock, and think times only where they do not follow from the other columns.
 
 use crate::op::Op;
-use crate::stretch::Costs;
+use crate::stretch::{After, Costs};
 use rustc_hash::FxHashMap;
 
 /// Steps that clocks of logs have, the longest first.
@@ -147,6 +147,15 @@ impl Gaps {
             added_ns,
             own_ns: left_ns.max(0),
         }
+    }
+
+    /// What is left of a time without what the tracing added.
+    pub(crate) fn left(&self, after: After) -> i64 {
+        let each_ns = self.costs.gap_ns.unwrap_or(0);
+        let call_ns = self.costs.call_ns.unwrap_or(0);
+        let others_ns = i64::from(after.others).saturating_mul(each_ns.saturating_add(call_ns));
+        let left_ns = after.gap_ns.saturating_sub(each_ns);
+        left_ns.saturating_sub(others_ns).max(0)
     }
 
     /// The think time before a thread's last event was said: what was owed before is not any more.

@@ -38,15 +38,7 @@ impl Tracker {
     ) -> Result<Fate, TraceError> {
         let id = match self.held(call.task, file) {
             Some(Held::Inside(id)) => id,
-            Some(Held::Outside(_)) => {
-                self.counts.out_of_scope.add(call.name);
-                return Ok(Fate::Other);
-            }
-            Some(Held::Lost(why)) => return Ok(self.leave_out(call, why)),
-            None => {
-                self.counts.unknown_file.add(call.name);
-                return Ok(Fate::Other);
-            }
+            held => return Ok(self.on_none_of_the_trace(call, op, held.as_ref())),
         };
         let node = self.files.get(id).and_then(|one| one.node);
         if self.tree.is_special(node) {
@@ -93,6 +85,19 @@ impl Tracker {
             self.learn_use(op, id, used, args, value);
         }
         Ok(Fate::Event)
+    }
+
+    /// Take a call on a descriptor that holds no file below the roots, or one that cannot be opened again.
+    fn on_none_of_the_trace(&mut self, call: &Call<'_>, op: Op, held: Option<&Held>) -> Fate {
+        if let Some(Held::Pipe(end)) = held {
+            self.through_pipe(call, op, *end);
+        }
+        match held {
+            Some(Held::Lost(why)) => return self.leave_out(call, why),
+            Some(_) => self.counts.out_of_scope.add(call.name),
+            None => self.counts.unknown_file.add(call.name),
+        }
+        Fate::Other
     }
 
     fn learn_use(&mut self, op: Op, id: u32, used: Used, args: &Args<'_>, value: i64) {

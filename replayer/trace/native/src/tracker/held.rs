@@ -45,6 +45,10 @@ impl Tracker {
                 Some(Spot::Outside(now)) => Some(Held::Outside(Some(now))),
                 _ => Some(Held::Outside(absolute)),
             },
+            Some(Held::Pipe(end)) => match self.locate_shown(shown) {
+                Some(Spot::Inside(_)) => Some(self.adopt(task, file, shown)),
+                _ => Some(Held::Pipe(end)),
+            },
             None => Some(self.adopt(task, file, shown)),
         }
     }

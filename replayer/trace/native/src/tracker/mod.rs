@@ -15,6 +15,7 @@ mod outside;
 pub(crate) mod overlap;
 mod pair;
 mod path;
+mod pipe;
 mod resolve;
 mod special;
 mod task;
@@ -27,10 +28,11 @@ use crate::files::Files;
 use crate::op::Op;
 use crate::order::Order;
 use crate::paths::PathId;
+use crate::pipes::Pipes;
 use crate::requests::Requests;
 use crate::scope::Scope;
 use crate::seat::Seat;
-use crate::stretch::Sample;
+use crate::stretch::{After, Sample};
 use crate::tables::edges::EdgeWriter;
 use crate::tables::events::{EventWriter, Row};
 use crate::tasks::Tasks;
@@ -83,6 +85,7 @@ pub(crate) struct Tracker {
     /// The traced program's own number of each thread.
     pub(crate) threads: Vec<u64>,
     pub(crate) outside: Outside,
+    pub(crate) pipes: Pipes,
     /// Descriptions that were open before: they get an event before the one that uses them.
     pub(crate) adopted: Vec<Adopted>,
 }
@@ -96,7 +99,8 @@ impl Tracker {
             self.first_ns.get_or_insert(start);
             self.last_ns = self.last_ns.max(call.end_ns().unwrap_or(start));
         }
-        if call.outcome == Outcome::Unknown && !matches!(call.kind, Kind::Other | Kind::Exec { .. })
+        if call.outcome == Outcome::Unknown
+            && !matches!(call.kind, Kind::Other | Kind::Poll | Kind::Exec { .. })
         {
             self.counts.halves.add(call.name);
             return Ok(());
@@ -232,21 +236,43 @@ impl Tracker {
         };
         let thread = *task.thread.get_or_insert(free);
         let seat = Seat { row, thread };
+        let is_first = task.last_event.is_none();
         let before = task.last_end_ns.or(first_ns);
-        let gap_ns = call
-            .start_ns
-            .zip(before)
-            .map(|(start, end)| start.saturating_sub(end));
+        let since = |end_ns: Option<i64>| Some(call.start_ns?.saturating_sub(end_ns?).max(0));
+        let calls = self.counts.calls;
         let own = u64::from(call.meanwhile) + 1;
-        let others = self.counts.calls.saturating_sub(task.calls_then + own);
+        let between = |then: u64| {
+            let others = calls.saturating_sub(then.saturating_add(own));
+            u32::try_from(others).unwrap_or(u32::MAX)
+        };
+        let (awaited, awaited_after) = task.take_awaited();
+        let causes = task.behind.take();
+        let raw_ns = since(before);
+        // Whatever ended last kept it waiting, unless its own last event ended still later.
+        let last = causes.iter().max_by_key(|cause| cause.end_ns);
+        let (own_ns, own_calls) = if is_first {
+            (i64::MAX, 0)
+        } else {
+            (raw_ns.unwrap_or(0), task.calls_then)
+        };
+        let after = last.and_then(|last| {
+            let gap_ns = since(last.end_ns)?.min(own_ns);
+            let gap_ns = gap_ns.saturating_sub(awaited_after.ns).max(0);
+            let then = last.calls.max(own_calls);
+            let others = between(then.saturating_add(awaited_after.calls));
+            Some(After { gap_ns, others })
+        });
         let sample = Sample {
-            gap_ns: gap_ns.map(|gap| gap.max(0)),
-            others: u32::try_from(others).unwrap_or(u32::MAX),
+            gap_ns: match after {
+                Some(_) if is_first => Some(0),
+                _ => raw_ns.map(|gap| gap.saturating_sub(awaited.ns).max(0)),
+            },
+            others: between(task.calls_then.saturating_add(awaited.calls)),
+            after,
         };
         task.calls_then = self.counts.calls;
         task.last_op = Some(op);
         task.last_end_ns = call.end_ns();
-        let causes = task.behind.take();
         task.last_event = Some(seat);
         if thread == free {
             self.threads.push(call.task);

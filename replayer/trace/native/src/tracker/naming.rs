@@ -43,7 +43,7 @@ impl Tracker {
             }
         };
         match held {
-            Held::Outside(_) => None,
+            Held::Outside(_) | Held::Pipe(_) => None,
             _ if op != Op::Link || !is_meant => Some(Source::Proc),
             Held::Inside(id) => Some(Source::Open(id)),
             Held::Lost(why) => Some(Source::Gone(why)),

@@ -39,7 +39,7 @@ impl Tracker {
             }
             Some(Held::Outside(Some(absolute))) => (Spot::Outside(absolute), None),
             // What it is cannot be told, but no directory below a root.
-            Some(Held::Outside(None)) => (Spot::Outside(Rc::from(&b"-"[..])), None),
+            Some(Held::Outside(None) | Held::Pipe(_)) => (Spot::Outside(Rc::from(&b"-"[..])), None),
             Some(Held::Lost(_)) | None => (Spot::Unknown, None),
         }
     }
@@ -140,7 +140,7 @@ impl Tracker {
         match self.held_through_proc(call.task, &path.text)? {
             _ if !follows_last(call.kind) => Some(Hit::Outside),
             Held::Inside(id) => Some(self.hit_of(id)),
-            Held::Outside(_) => Some(Hit::Outside),
+            Held::Outside(_) | Held::Pipe(_) => Some(Hit::Outside),
             Held::Lost(_) => Some(Hit::Nameless),
         }
     }

@@ -164,10 +164,18 @@ impl Tracker {
                     .and_then(|value| u64::try_from(value).ok())
                     .filter(|&pid| pid > 0)
                 {
-                    self.tasks.reap(call.task, child);
+                    self.reaped(call, child);
                 }
             }
             Kind::Accept => self.accepted(call),
+            Kind::Pair { ends, both_ways } if value.is_some() => {
+                self.paired(call, *ends, *both_ways);
+            }
+            Kind::Poll => {
+                if let Some(task) = self.tasks.get_mut(call.task) {
+                    task.has_polled(call);
+                }
+            }
             Kind::Foreign(numbers) if value.is_some() => {
                 for &number in numbers {
                     self.hold_new(call.task, number, Held::Outside(None), OnExec::Keep);

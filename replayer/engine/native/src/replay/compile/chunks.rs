@@ -1,6 +1,6 @@
 //! Chunks: cues of events, dealt to lanes, with what they wait for.
 
-use super::clock::{Clock, Stamp, Timed};
+use super::clock::{Clock, Stamp, Timed, positive};
 use super::past::Inherited;
 use super::recipe::Recipe;
 use super::recorded::returned;
@@ -62,15 +62,17 @@ impl<'a> Chunker<'a> {
             return;
         };
         self.begin(lane, row);
+        self.scribe.waits.clear();
+        let deed = self.scribe.deed((lane, row), event);
+        let waits = self.wait((lane, row), earlier);
+        let after_ns = event.after_ns.map(positive);
         let stamp = Stamp {
             start: event.start_ns,
             duration: event.duration_ns,
             gap: gap_ns,
+            after: self.waits.found_end_ns().zip(after_ns),
         };
         let timed = self.clock.time(event.thread, stamp);
-        self.scribe.waits.clear();
-        let deed = self.scribe.deed((lane, row), event);
-        let waits = self.wait((lane, row), earlier);
         let recorded = self.recorded(event);
         self.waits.plays((lane, row), timed.end_ns);
         self.put(
@@ -79,7 +81,11 @@ impl<'a> Chunker<'a> {
                 row,
                 thread: event.thread,
                 start_ns: timed.start_ns,
-                gap_ns: self.gap_after_waits(gap_ns, timed),
+                gap_ns: match after_ns {
+                    Some(_) => gap_ns,
+                    None => self.gap_after_waits(gap_ns, timed),
+                },
+                after_ns: after_ns.unwrap_or(0),
                 recorded,
                 waits,
                 deed,
@@ -87,7 +93,7 @@ impl<'a> Chunker<'a> {
         );
     }
 
-    /// The think time before an event whose waits were just found. That of a thread's first one may count from before what it waits
+    /// The think time before an event whose waits were just found, and of which the trace does not say what of it came after these. That of a thread's first one may count from before what it waits
     /// for: what comes after that is left of it.
     fn gap_after_waits(&self, gap_ns: u64, timed: Timed) -> u64 {
         let waited = timed.is_first.then(|| self.waits.found_end_ns()).flatten();
@@ -182,6 +188,7 @@ fn silent(row: u64, thread: u32, deed: Deed) -> Cue {
         thread,
         start_ns: 0,
         gap_ns: 0,
+        after_ns: 0,
         recorded: Recorded::Unknown,
         waits: (0, 0),
         deed,

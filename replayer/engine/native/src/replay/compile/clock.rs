@@ -27,6 +27,8 @@ pub(crate) struct Stamp {
     pub(crate) start: i64,
     pub(crate) duration: Option<i64>,
     pub(crate) gap: u64,
+    /// When that had ended which kept its thread waiting, since the begin of the reel, and the think time since.
+    pub(crate) after: Option<(u64, u64)>,
 }
 
 /// When an event is made, since the begin of the reel.
@@ -59,9 +61,14 @@ impl Clock {
             return Timed::default();
         };
         let is_first = place.is_none();
-        let start = match place {
-            Some(stand) => stand.end_ns.saturating_add(stamp.gap),
-            None => positive(recorded.saturating_sub(self.shift_ns)),
+        let waited = stamp.after.map(|(end_ns, ns)| end_ns.saturating_add(ns));
+        let start = match (*place, waited) {
+            (Some(stand), waited) => {
+                let own = stand.end_ns.saturating_add(stamp.gap);
+                own.max(waited.unwrap_or(0))
+            }
+            (None, Some(waited)) => waited,
+            (None, None) => positive(recorded.saturating_sub(self.shift_ns)),
         };
         let took = positive(stamp.duration.unwrap_or(0)).saturating_sub(self.call_ns);
         let end_ns = start.saturating_add(took);
@@ -90,6 +97,7 @@ mod tests {
             start,
             duration: Some(duration),
             gap,
+            after: None,
         }
     }
 
@@ -101,6 +109,19 @@ mod tests {
         assert_eq!(clock.time(0, stamp(1250, 150, 20)).start_ns, 70);
         assert_eq!(clock.time(1, stamp(1260, 100, 0)).start_ns, 80);
         assert_eq!(clock.time(1, stamp(1500, 100, 10)).start_ns, 90);
+    }
+
+    #[test]
+    fn a_thread_that_was_kept_waiting_goes_on_after_that() {
+        let mut clock = Clock::new(0, 0);
+        clock.time(0, stamp(0, 10, 0));
+        let after = |start, after| Stamp {
+            after: Some(after),
+            ..stamp(start, 10, 5)
+        };
+        assert_eq!(clock.time(0, after(900, (100, 7))).start_ns, 107);
+        assert_eq!(clock.time(0, after(950, (100, 7))).start_ns, 122);
+        assert_eq!(clock.time(1, after(980, (200, 3))).start_ns, 203);
     }
 
     #[test]

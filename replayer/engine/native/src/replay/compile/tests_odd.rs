@@ -41,6 +41,7 @@ prop_compose! {
             start_ns: numbers[0].unwrap_or(0),
             duration_ns: numbers[1],
             gap_ns: numbers[2].unwrap_or(0),
+            after_ns: numbers[3],
             op: Op::ALL[op],
             path: ids.0,
             to_path: ids.1,

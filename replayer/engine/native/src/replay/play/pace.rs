@@ -28,16 +28,22 @@ impl Pause {
         self.held_up = Some((from_ns, to_ns));
     }
 
-    /// When an event is to begin that comes so long after the end of the last one.
+    /// When an event is to begin that comes so long after the end of the last one, and so long after the lanes were done that were
+    /// waited for.
     #[inline]
-    pub(crate) fn plan(&mut self, last_ns: u64, gap_ns: u64) -> u64 {
+    pub(crate) fn plan(&mut self, last_ns: u64, gap_ns: u64, after_ns: u64) -> u64 {
         let own_ns = last_ns
             .saturating_add(gap_ns)
             .saturating_sub(self.behind_ns);
-        let foreign_ns = self.held_up.take().map_or(0, |(from_ns, to_ns)| {
+        let held_up = self.held_up.take();
+        let foreign_ns = held_up.map_or(0, |(from_ns, to_ns)| {
             to_ns.saturating_sub(from_ns.max(own_ns))
         });
-        let due_ns = own_ns.saturating_add(foreign_ns);
+        let mut due_ns = own_ns.saturating_add(foreign_ns);
+        if after_ns > 0 {
+            let done_ns = held_up.map_or(last_ns, |(_, to_ns)| to_ns.max(last_ns));
+            due_ns = due_ns.max(done_ns.saturating_add(after_ns));
+        }
         self.planned_ns = Some(due_ns);
         due_ns
     }
@@ -121,14 +127,14 @@ mod tests {
             let (mut pause, mut now_ns, mut owed_ns) = (Pause::default(), 1_000_000_u64, 0_u64);
             let begin_ns = now_ns;
             for (gap_ns, own_ns) in gaps {
-                now_ns = pause.plan(now_ns, gap_ns).max(now_ns + own_ns);
+                now_ns = pause.plan(now_ns, gap_ns, 0).max(now_ns + own_ns);
                 pause.begin(now_ns);
                 owed_ns += gap_ns;
                 prop_assert!(now_ns - begin_ns >= owed_ns);
                 prop_assert_eq!(now_ns - begin_ns - owed_ns, pause.behind_ns);
             }
             // Time to spare: nothing is owed any more.
-            now_ns = pause.plan(now_ns, 1_000_000).max(now_ns);
+            now_ns = pause.plan(now_ns, 1_000_000, 0).max(now_ns);
             prop_assert_eq!(now_ns - begin_ns, owed_ns + 1_000_000);
         }
     }
@@ -136,14 +142,24 @@ mod tests {
     #[test]
     fn nobody_catches_up_with_much_nor_with_what_others_were_late() {
         let mut pause = Pause::default();
-        assert_eq!(pause.plan(1_000, 500), 1_500);
+        assert_eq!(pause.plan(1_000, 500, 0), 1_500);
         pause.begin(9_000_000);
-        assert_eq!(pause.plan(10_000_000, 2_000_000), 11_000_000);
+        assert_eq!(pause.plan(10_000_000, 2_000_000, 0), 11_000_000);
         pause.begin(11_000_000);
         pause.hold_up(11_000_100, 11_400_000);
-        assert_eq!(pause.plan(11_000_100, 100_000), 11_400_000);
+        assert_eq!(pause.plan(11_000_100, 100_000, 0), 11_400_000);
         pause.begin(11_400_020);
-        assert_eq!(pause.plan(11_500_000, 100), 11_500_080);
+        assert_eq!(pause.plan(11_500_000, 100, 0), 11_500_080);
+    }
+
+    #[test]
+    fn who_was_kept_waiting_computes_behind_that() {
+        let mut pause = Pause::default();
+        pause.hold_up(1_010, 8_000);
+        assert_eq!(pause.plan(1_000, 500, 300), 8_300);
+        pause.hold_up(9_000, 9_001);
+        assert_eq!(pause.plan(9_000, 500, 300), 9_500);
+        assert_eq!(pause.plan(10_000, 100, 300), 10_300, "it was done before");
     }
 
     #[test]

@@ -261,7 +261,8 @@ impl<'a, K: Places> Player<'a, K> {
             let first = || now_ns().max(tempo.begin_ns);
             let last_ns = self.last_ns.unwrap_or_else(first);
             let gap_ns = scaled(cue.gap_ns, tempo.speed_percent);
-            self.pause.plan(last_ns, gap_ns)
+            let after_ns = scaled(cue.after_ns, tempo.speed_percent);
+            self.pause.plan(last_ns, gap_ns, after_ns)
         };
         let journal = &mut *self.journal;
         let idle = |left_ns| {

@@ -100,6 +100,7 @@ impl Tape {
             thread: u32::try_from(lane).unwrap(),
             start_ns: 0,
             gap_ns: 0,
+            after_ns: 0,
             recorded,
             waits: (first, u32::try_from(after.len()).unwrap()),
             deed,

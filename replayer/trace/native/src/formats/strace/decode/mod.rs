@@ -77,6 +77,8 @@ const STATE: &[(&str, Decoder)] = &[
     ("timerfd_create", foreign), ("memfd_create", foreign), ("io_uring_setup", foreign), ("pidfd_open", foreign),
     ("userfaultfd", foreign), ("perf_event_open", foreign), ("fanotify_init", foreign), ("bpf", foreign),
     ("pipe", pair), ("pipe2", pair), ("socketpair", last_pair),
+    ("poll", poll), ("ppoll", poll), ("select", poll), ("_newselect", poll), ("pselect6", poll),
+    ("epoll_wait", poll), ("epoll_pwait", poll), ("epoll_pwait2", poll),
     ("io_uring_enter", |_| Some(Kind::Blind("io_uring"))),
     ("io_submit", |_| Some(Kind::Blind("libaio"))),
     ("msync", |_| Some(Kind::Blind("msync of mapped files"))),
@@ -195,18 +197,28 @@ fn foreign<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
 }
 
 fn pair<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(numbers_in(call.args.get(0)))
+    Some(ends_in(call.args.get(0), false))
 }
 
 fn last_pair<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(numbers_in(call.args.get(3)))
+    Some(ends_in(call.args.get(3), true))
 }
 
 /// The two descriptors of `[3<pipe:[1]>, 4<pipe:[1]>]`.
-fn numbers_in<'a>(text: &[u8]) -> Kind<'a> {
+fn ends_in<'a>(text: &[u8], both_ways: bool) -> Kind<'a> {
     let first = from(text, 1);
     let second = find(first, b", ").map_or(&[][..], |at| from(first, at + 2));
-    Kind::Foreign([first, second].into_iter().filter_map(number).collect())
+    match [first, second].map(number) {
+        [Some(first), Some(second)] => Kind::Pair {
+            ends: [first, second],
+            both_ways,
+        },
+        numbers => Kind::Foreign(numbers.into_iter().flatten().collect()),
+    }
+}
+
+fn poll<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
+    Some(Kind::Poll)
 }
 
 fn unsupported_at<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {

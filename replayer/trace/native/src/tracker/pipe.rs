@@ -1,0 +1,70 @@
+//! Calls by which tasks wait for each other: what is behind an event beside the files that it uses.
+
+use crate::call::{Call, OnExec};
+use crate::op::Op;
+use crate::order::Reason;
+use crate::pipes::End;
+use crate::tasks::Held;
+use crate::tracker::Tracker;
+
+impl Tracker {
+    /// Take a new pipe or pair of sockets.
+    pub(crate) fn paired(&mut self, call: &Call<'_>, ends: [i64; 2], both_ways: bool) {
+        let held = self.pipes.pair(both_ways);
+        for (number, end) in ends.into_iter().zip(held) {
+            self.hold_new(call.task, number, Held::Pipe(end), OnExec::Keep);
+        }
+    }
+
+    /// Take a call that moves bytes through a pipe: who reads waits for who has written.
+    pub(crate) fn through_pipe(&mut self, call: &Call<'_>, op: Op, end: End) {
+        let moved = call.outcome.value().and_then(|value| value.try_into().ok());
+        let Some(count) = moved.filter(|&count| count > 0) else {
+            return;
+        };
+        match op {
+            Op::Read | Op::Readv => self.read_pipe(call, end, count),
+            Op::Write | Op::Writev => self.write_pipe(call, end, count),
+            _ => {}
+        }
+    }
+
+    fn read_pipe(&mut self, call: &Call<'_>, end: End, count: u64) {
+        let causes = self.pipes.read(end, count, call.task);
+        let Some(task) = self.tasks.get_mut(call.task) else {
+            return;
+        };
+        // From somebody without events it waits for what no event stands for: that is a pause.
+        if !causes.is_empty() {
+            task.has_waited(call);
+            task.learn(causes);
+        }
+    }
+
+    fn write_pipe(&mut self, call: &Call<'_>, end: End, count: u64) {
+        let reader = self.pipes.reader(end);
+        let reader = reader.and_then(|reader| self.tasks.get(reader));
+        let reader_has_events = reader.is_some_and(|reader| reader.last_event.is_some());
+        let Some(task) = self.tasks.get_mut(call.task) else {
+            return;
+        };
+        // There was no room: the reader's own events take as long as they take.
+        if reader_has_events {
+            task.has_waited(call);
+        }
+        let causes = task.causes(Reason::Pipe);
+        let late = self.pipes.write(end, count, &causes);
+        if let Some(reader) = late.and_then(|reader| self.tasks.get_known_mut(reader)) {
+            reader.learn(causes);
+        }
+    }
+
+    /// A task has waited for another that had ended.
+    pub(crate) fn reaped(&mut self, call: &Call<'_>, child: u64) {
+        let had_events = self.tasks.reap(call.task, child);
+        if let Some(task) = self.tasks.get_mut(call.task).filter(|_| had_events) {
+            task.has_waited(call);
+            task.learn([]); // what is behind it was learned from what the child has left
+        }
+    }
+}
