@@ -36,6 +36,7 @@ mod reader;
 mod readme;
 mod requests;
 mod rows;
+mod sample;
 mod scope;
 mod seat;
 mod sizes;

@@ -9,24 +9,6 @@ use crate::computed::{Computed, leaving};
 use crate::op::Op;
 use rustc_hash::FxHashMap;
 
-/// The time between two events of a thread, as recorded, without what it waited for other threads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Sample {
-    /// None where the log has no clock, or nothing came before.
-    pub(crate) gap_ns: Option<i64>,
-    /// Traced calls in between, of this thread that are no events, and of others: the tracer serves one at a time.
-    pub(crate) others: u32,
-    /// The same since the last event ended that the thread was kept waiting by, if it was.
-    pub(crate) after: Option<After>,
-}
-
-/// The time between the end of a wait for another thread's event and the event that waited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct After {
-    pub(crate) gap_ns: i64,
-    pub(crate) others: u32,
-}
-
 /// What a program whose calls are known showed of the tracer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Probe {

@@ -2,51 +2,21 @@
 
 mod behind;
 mod descriptors;
+mod held;
 mod living;
+mod waiting;
 
-use crate::call::{Call, OnExec, Shares};
-use crate::cause::Cause;
+use crate::call::{OnExec, Shares};
 use crate::op::Op;
 use crate::order::Reason;
-use crate::pipes::End;
 use crate::scope::Spot;
 use crate::seat::Seat;
 use crate::stretch::LastCall;
 use behind::{Behind, Left};
+pub(crate) use held::Held;
 use living::Living;
 use rustc_hash::FxHashMap;
-use std::rc::Rc;
-
-/// What a descriptor holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Held {
-    /// An open description of a file below the roots, by number.
-    Inside(u32),
-    /// Anything else; with its absolute path, where that is known.
-    Outside(Option<Rc<[u8]>>),
-    /// A pipe, or one of a pair of sockets.
-    Pipe(End),
-    /// A file below the roots that cannot be opened again, and why: no event stands for what is done with it.
-    Lost(&'static str),
-}
-
-impl Held {
-    /// The open description, if it is one of a file below the roots that events stand for.
-    pub(crate) fn inside(&self) -> Option<u32> {
-        match self {
-            Self::Inside(description) => Some(*description),
-            Self::Outside(_) | Self::Pipe(_) | Self::Lost(_) => None,
-        }
-    }
-
-    /// Why no event stands for what is done with it, if none does.
-    pub(crate) fn lost(&self) -> Option<&'static str> {
-        match self {
-            Self::Lost(why) => Some(why),
-            Self::Inside(_) | Self::Outside(_) | Self::Pipe(_) => None,
-        }
-    }
-}
+use waiting::Awaited;
 
 #[derive(Debug, Clone)]
 struct Slot {
@@ -86,27 +56,6 @@ pub(crate) enum Early {
     Nothing,
 }
 
-/// Time in calls that waited, and what else the tracer did meanwhile.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Awaited {
-    pub(crate) ns: i64,
-    pub(crate) calls: u64,
-}
-
-impl Awaited {
-    fn add(&mut self, other: Self) {
-        self.ns = self.ns.saturating_add(other.ns);
-        self.calls = self.calls.saturating_add(other.calls);
-    }
-
-    fn of(call: &Call<'_>) -> Self {
-        Self {
-            ns: call.duration_ns.unwrap_or(0),
-            calls: u64::from(call.meanwhile),
-        }
-    }
-}
-
 /// One thread of the traced program.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
@@ -141,56 +90,6 @@ pub(crate) struct Task {
     told: bool,
     /// Who has waited for it, where the log tells that before it tells of its end.
     awaited_by: Option<u64>,
-}
-
-impl Task {
-    /// Its last event, for which others have a reason to wait.
-    fn cause(&self, reason: Reason) -> Option<Cause> {
-        let seat = self.last_event?;
-        Some(Cause {
-            seat,
-            reason,
-            end_ns: self.last_end_ns,
-            calls: self.calls_then,
-        })
-    }
-
-    /// What somebody who gets something from it waits for.
-    pub(crate) fn causes(&self, reason: Reason) -> Vec<Cause> {
-        let pending = self.behind.pending();
-        let pending = pending.map(|cause| Cause { reason, ..cause });
-        pending.chain(self.cause(reason)).collect()
-    }
-
-    /// A call waited until descriptors could be used.
-    pub(crate) fn has_polled(&mut self, call: &Call<'_>) {
-        self.polled.add(Awaited::of(call));
-    }
-
-    /// A call waited for another task, and so did what looked for its descriptor before.
-    pub(crate) fn has_waited(&mut self, call: &Call<'_>) {
-        let mut waited = std::mem::take(&mut self.polled);
-        waited.add(Awaited::of(call));
-        self.awaited.add(waited);
-        self.awaited_after.add(waited);
-    }
-
-    /// It goes on after these events.
-    pub(crate) fn learn(&mut self, causes: impl IntoIterator<Item = Cause>) {
-        self.awaited_after = Awaited::default();
-        for cause in causes {
-            self.behind.learn(cause);
-        }
-    }
-
-    /// Its next event is here: how long it has waited for other tasks since the last one, and since what is behind it.
-    pub(crate) fn take_awaited(&mut self) -> (Awaited, Awaited) {
-        self.polled = Awaited::default();
-        (
-            std::mem::take(&mut self.awaited),
-            std::mem::take(&mut self.awaited_after),
-        )
-    }
 }
 
 /// All tasks that live.

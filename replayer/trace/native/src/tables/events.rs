@@ -3,7 +3,8 @@
 use crate::call::Args;
 use crate::error::TraceError;
 use crate::op::Op;
-use crate::stretch::{Costs, Gauge, Sample, Stretch};
+use crate::sample::Sample;
+use crate::stretch::{Costs, Gauge, Stretch};
 use crate::tables::column::{Kind, Layout, Spec};
 use crate::tables::text::escaped_whole;
 use crate::tables::times::{Gaps, Seen, Ticks};

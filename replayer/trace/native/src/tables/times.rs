@@ -1,7 +1,8 @@
 //! How times are written: in ticks of the log's clock, and think times only where they do not follow from the other columns.
 
 use crate::op::Op;
-use crate::stretch::{After, Costs};
+use crate::sample::After;
+use crate::stretch::Costs;
 use rustc_hash::FxHashMap;
 
 /// Steps that clocks of logs have, the longest first.
