@@ -1,12 +1,13 @@
 //! Pipes and pairs of sockets between tasks: which events came before the write that brought what a read got.
 
 use crate::cause::Cause;
+use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// Streams that are remembered, the newest (chosen: a shell makes two for each command of a line).
-const MOST_STREAMS: usize = 4096;
-/// Writes of a stream that nobody has read yet and that are remembered (chosen: a pipe holds 16 pages).
-const MOST_SENT: usize = 4096;
+/// Streams that are remembered, those used last (chosen: programs have some dozens open at a time).
+const MOST_STREAMS: usize = 1024;
+/// Writes that nobody has read yet and that are remembered; beyond, all are forgotten, which costs edges (chosen: 16 MiB with what came before each).
+const MOST_SENT: usize = 1 << 16;
 
 /// What a descriptor of a pipe or of a pair of sockets reads from and writes to: numbers of streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -23,12 +24,15 @@ struct Stream {
     sent: VecDeque<Sent>,
     /// The task that has read last.
     reader: Option<u64>,
+    /// When it was used last, in uses of any.
+    used: u64,
 }
 
 /// A write, or several between which its task had no event.
 #[derive(Debug)]
 struct Sent {
-    /// What had been written by its end.
+    /// What had been written by its begin, and by its end.
+    begin: u64,
     end: u64,
     causes: Vec<Cause>,
 }
@@ -36,9 +40,11 @@ struct Sent {
 /// All streams.
 #[derive(Debug, Default)]
 pub(crate) struct Pipes {
-    streams: VecDeque<Stream>,
-    /// The number of the first one.
-    first: u64,
+    streams: FxHashMap<u64, Stream>,
+    next: u64,
+    uses: u64,
+    /// Writes of all streams that nobody has read yet.
+    sent: usize,
 }
 
 impl Pipes {
@@ -51,16 +57,30 @@ impl Pipes {
 
     fn add(&mut self) -> u64 {
         if self.streams.len() >= MOST_STREAMS {
-            self.streams.pop_front();
-            self.first += 1;
+            let oldest = self.streams.iter().min_by_key(|(_, stream)| stream.used);
+            let oldest = oldest.map(|(&number, _)| number);
+            let gone = oldest.and_then(|oldest| self.streams.remove(&oldest));
+            self.sent -= gone.map_or(0, |gone| gone.sent.len());
         }
-        self.streams.push_back(Stream::default());
-        self.first + self.streams.len() as u64 - 1
+        let number = self.next;
+        self.next += 1;
+        self.streams.insert(number, Stream::default());
+        self.stream(Some(number));
+        number
     }
 
     fn stream(&mut self, number: Option<u64>) -> Option<&mut Stream> {
-        let at = usize::try_from(number?.checked_sub(self.first)?).ok()?;
-        self.streams.get_mut(at)
+        let stream = self.streams.get_mut(&number?)?;
+        self.uses += 1;
+        stream.used = self.uses;
+        Some(stream)
+    }
+
+    fn forget_sent(&mut self) {
+        for stream in self.streams.values_mut() {
+            stream.sent.clear();
+        }
+        self.sent = 0;
     }
 
     /// The task that reads what is written to an end, as far as one has.
@@ -71,22 +91,27 @@ impl Pipes {
     /// So many bytes were written, after these events. Returns who has got some of them already: a log may tell of a read before it
     /// tells of the write.
     pub(crate) fn write(&mut self, end: End, count: u64, causes: &[Cause]) -> Option<u64> {
+        if self.sent >= MOST_SENT {
+            self.forget_sent();
+        }
         let stream = self.stream(end.writes)?;
-        let before = stream.written;
-        stream.written = before.saturating_add(count);
-        let was_read = before < stream.read;
-        let end = stream.written;
+        let begin = stream.written;
+        let end = begin.saturating_add(count);
+        stream.written = end;
+        let late = stream.reader.filter(|_| begin < stream.read);
         match stream.sent.back_mut() {
+            _ if end <= stream.read => {}
             Some(last) if last.causes == causes => last.end = end,
-            _ => stream.sent.push_back(Sent {
-                end,
-                causes: causes.to_vec(),
-            }),
+            _ => {
+                stream.sent.push_back(Sent {
+                    begin,
+                    end,
+                    causes: causes.to_vec(),
+                });
+                self.sent += 1;
+            }
         }
-        if stream.sent.len() > MOST_SENT {
-            stream.sent.pop_front();
-        }
-        stream.reader.filter(|_| was_read)
+        late
     }
 
     /// A task has read so many bytes. Returns the events that came before these were written.
@@ -95,17 +120,18 @@ impl Pipes {
             return Vec::new();
         };
         stream.reader = Some(task);
-        let begin = stream.read;
-        stream.read = begin.saturating_add(count);
-        let mut causes = Vec::new();
-        // Of a write that was read in part the rest is to come.
-        while let Some(sent) = stream.sent.front() {
+        stream.read = stream.read.saturating_add(count);
+        let end = stream.read;
+        let (mut causes, mut popped) = (Vec::new(), 0);
+        while let Some(sent) = stream.sent.front().filter(|sent| sent.begin < end) {
             causes.extend_from_slice(&sent.causes);
-            if sent.end > stream.read {
-                break;
+            if sent.end > end {
+                break; // the rest is to come
             }
             stream.sent.pop_front();
+            popped += 1;
         }
+        self.sent -= popped;
         causes
     }
 }
@@ -137,7 +163,7 @@ mod tests {
             assert_eq!(pipes.write(into, count, &[after(row)]), None);
         }
         assert_eq!(rows(&pipes.read(out, 5, 7)), [1]);
-        assert_eq!(rows(&pipes.read(out, 15, 7)), [1, 2]);
+        assert_eq!(rows(&pipes.read(out, 15, 7)), [1]);
         assert_eq!(rows(&pipes.read(out, 6, 7)), [2, 3]);
         assert_eq!(pipes.reader(into), Some(7));
         assert!(pipes.read(into, 6, 7).is_empty(), "nobody writes there");
@@ -157,15 +183,18 @@ mod tests {
     #[test]
     fn of_many_streams_and_writes_the_oldest_are_forgotten() {
         let mut pipes = Pipes::default();
-        let [old, _] = pipes.pair(false);
         let [out, into] = pipes.pair(false);
+        let [old, _] = pipes.pair(false);
         for _ in 1..MOST_STREAMS {
+            pipes.write(into, 1, &[after(1)]);
             pipes.pair(false);
         }
         assert!(pipes.stream(old.reads).is_none());
-        for row in 0..=MOST_SENT as u64 {
+        assert_eq!(rows(&pipes.read(out, 1, 7)), [1]);
+        for row in 0..MOST_SENT as u64 {
             pipes.write(into, 1, &[after(row)]);
         }
-        assert_eq!(rows(&pipes.read(out, 1, 7)), [1]);
+        assert_eq!(pipes.sent, 1);
+        assert_eq!(pipes.streams.len(), MOST_STREAMS);
     }
 }

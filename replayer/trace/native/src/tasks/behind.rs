@@ -68,9 +68,9 @@ impl Behind {
         (!events.is_empty()).then_some(Left { events, born })
     }
 
-    /// What is behind it that no event has waited for yet.
-    pub(crate) fn pending(&self) -> impl Iterator<Item = Cause> + '_ {
-        self.known.iter().map(|&(_, cause)| cause)
+    /// What is behind it that no event has waited for yet, the last one first.
+    pub(super) fn pending(&self) -> impl Iterator<Item = Cause> + '_ {
+        self.known.iter().rev().map(|&(_, cause)| cause)
     }
 
     /// The task has waited for another one that had ended.

@@ -5,6 +5,9 @@ use crate::call::Call;
 use crate::cause::Cause;
 use crate::order::Reason;
 
+/// Events that a task without own ones since passes on (chosen: as many as a filter has commands before it).
+const MOST_PASSED_ON: usize = 4;
+
 /// Time in calls that waited, and what else the tracer did meanwhile.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Awaited {
@@ -38,9 +41,9 @@ impl Task {
         })
     }
 
-    /// What somebody who gets something from it waits for.
+    /// What somebody who gets something from it waits for: of what it has to wait for itself, the last few.
     pub(crate) fn causes(&self, reason: Reason) -> Vec<Cause> {
-        let pending = self.behind.pending();
+        let pending = self.behind.pending().take(MOST_PASSED_ON);
         let pending = pending.map(|cause| Cause { reason, ..cause });
         pending.chain(self.cause(reason)).collect()
     }
