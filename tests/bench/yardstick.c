@@ -61,7 +61,7 @@ static long confined_open(const char *path, uint64_t flags, uint64_t mode) {
     struct open_how how = {
         .flags = flags | O_CLOEXEC,
         .mode = mode,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
     };
     return syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 }

@@ -282,6 +282,7 @@ pub(crate) enum Kind<'a> {
     Pair {
         ends: [i64; 2],
         both_ways: bool,
+        on_exec: OnExec,
     },
     /// It waited until descriptors could be used.
     Poll,

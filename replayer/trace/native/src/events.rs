@@ -131,8 +131,9 @@ impl Times {
 
 /// The column `between`.
 pub(crate) const BETWEEN: usize = 20;
-/// The column `after_ns`.
+/// The columns `after` and `after_ns`.
 pub(crate) const AFTER: usize = 21;
+pub(crate) const AFTER_NS: usize = 22;
 
 fn times(document: &Value) -> Option<Times> {
     if document.get("format").and_then(Value::as_u64) == Some(1) {
@@ -224,7 +225,8 @@ fn event(group: &Group, row: usize, times: &mut Times) -> Option<Event> {
         start_ns,
         duration_ns,
         gap_ns,
-        after_ns: group.int(AFTER, row),
+        after: group.int(AFTER, row).and_then(|row| row.try_into().ok()),
+        after_ns: group.int(AFTER_NS, row),
         op,
         path: number(5).ok()?,
         to_path: number(6).ok()?,

@@ -11,9 +11,11 @@ pub(crate) struct Sample {
     pub(crate) after: Option<After>,
 }
 
-/// The time between the end of a wait for another thread's event and the event that waited.
+/// The time between the end of the event that a thread was kept waiting by and the event that waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct After {
+    /// What it was kept waiting by.
+    pub(crate) row: u64,
     pub(crate) gap_ns: i64,
     pub(crate) others: u32,
 }

@@ -1,7 +1,7 @@
 //! Events, edges and requests of a trace, row by row, in constant memory: what replaying reads.
 
 use crate::error::TraceError;
-use crate::events::{AFTER, BETWEEN, Times, Told};
+use crate::events::{AFTER, AFTER_NS, BETWEEN, Times, Told};
 use crate::op::Op;
 use crate::reader::{RequestPiece, Trace};
 use crate::rows::{OpenTable, Rows};
@@ -163,7 +163,8 @@ impl EventRows {
             start_ns,
             duration_ns,
             gap_ns,
-            after_ns: rows.int(AFTER),
+            after: rows.int(AFTER).and_then(|row| row.try_into().ok()),
+            after_ns: rows.int(AFTER_NS),
             op,
             path,
             to_path,

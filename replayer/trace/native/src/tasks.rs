@@ -86,6 +86,8 @@ pub(crate) struct Task {
     awaited_after: Awaited,
     /// How long it has waited for descriptors since, and has not used one of a pipe.
     polled: Awaited,
+    /// How long its last read from a pipe took, with what looked for it.
+    reading: Awaited,
     /// A call that started it has returned its number.
     told: bool,
     /// Who has waited for it, where the log tells that before it tells of its end.
@@ -192,6 +194,7 @@ impl Tasks {
                 awaited: Awaited::default(),
                 awaited_after: Awaited::default(),
                 polled: Awaited::default(),
+                reading: Awaited::default(),
                 told: false,
                 awaited_by: None,
             },

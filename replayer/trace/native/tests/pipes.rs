@@ -46,7 +46,9 @@ fn who_reads_from_a_pipe_goes_on_after_what_came_before_it_was_written() {
     assert_eq!(edges(&trace), r#"{"pipe":1,"spawn":1}"#);
     assert!(waits(&trace, 1, 0) && waits(&trace, 2, 1));
     // It was made 190 ms after the open, and began 800 ms later.
-    assert_eq!(thinks(&trace, 1), (0, Some(990)));
+    let by: Vec<_> = trace.events.iter().map(|event| event.after).collect();
+    assert_eq!(by, [None, Some(0), Some(1), None]);
+    assert_eq!(thinks(&trace, 1), (799, Some(990)));
     // 1,990 ms since its open ended, of which it waited 1,500.
     assert_eq!(thinks(&trace, 2), (490, Some(500)));
     assert_eq!(thinks(&trace, 3), (299, None));
@@ -81,6 +83,35 @@ fn what_is_no_event_of_another_is_waited_for_as_long_as_it_took() {
         "",
     );
     assert_eq!(thinks(&imported(&from_outside), 1), (1_990, None));
+}
+
+#[test]
+fn descriptors_that_are_closed_or_given_out_again_are_no_pipe_any_more() {
+    let again = "2 1700000100.300000 openat(AT_FDCWD, \"/r/b\", O_RDONLY) = 6 <0.000010>\n\
+         2 1700000100.400000 write(5, \"x\", 1) = 1 <0.000010>\n\
+         1 1700000100.500000 execve(\"/bin/x\", [\"x\"], 0x7f /* 1 var */) = 0 <0.000010>\n\
+         1 1700000100.600000 read(4, \"x\", 1) = 1 <0.000010>\n\
+         1 1700000100.700000 access(\"/r/c\", F_OK) = 0 <0.000010>\n";
+    assert_eq!(imported(again).events[2].after, Some(1));
+    let closed = format!("{OPENED}{again}").replace("pipe2([4, 5], 0)", "pipe2([4, 5], O_CLOEXEC)");
+    assert_eq!(asked(closed).cwd("/r").import().events[2].after, None);
+    let shown = again.replace(
+        "read(4,",
+        "fstat(4</s/x>, {}) = 0 <0.000010>\n1 1700000100.650000 read(4,",
+    );
+    assert_eq!(imported(&shown).events[2].after, None);
+}
+
+#[test]
+fn who_slept_or_waited_for_others_than_its_reader_has_not_waited_for_that() {
+    let log = "2 1700000100.300000 openat(AT_FDCWD, \"/r/b\", O_RDONLY) = 6 <0.000010>\n\
+         1 1700000100.300000 write(5, \"x\", 1) = 1 <0.000010>\n\
+         2 1700000100.400000 read(4, \"x\", 1) = 1 <0.000010>\n\
+         1 1700000100.500000 poll(NULL, 0, 500) = 0 (Timeout) <0.500000>\n\
+         1 1700000101.100000 poll([{fd=9, events=POLLIN}], 1, -1) = 1 ([{fd=9, revents=POLLIN}]) <0.500000>\n\
+         1 1700000101.600000 write(5, \"x\", 1) = 1 <0.100000>\n\
+         1 1700000102.000000 access(\"/r/c\", F_OK) = 0 <0.000010>\n";
+    assert_eq!(thinks(&imported(log), 2), (1_890, None));
 }
 
 #[test]
@@ -124,7 +155,7 @@ fn pairs_of_sockets_go_both_ways_and_a_log_may_tell_of_the_read_first() {
     let trace = asked(log).cwd("/r").import();
     assert_eq!(edges(&trace), r#"{"pipe":2}"#);
     assert!(waits(&trace, 1, 0) && waits(&trace, 2, 1));
-    assert_eq!(thinks(&trace, 1), (0, Some(300)));
+    assert_eq!(thinks(&trace, 1), (199, Some(300)));
     assert_eq!(thinks(&trace, 2).1, Some(200));
     // The rest of the same write: what came before it has been waited for.
     assert_eq!(thinks(&trace, 3), (199, Some(199)));

@@ -33,7 +33,7 @@ pub(crate) struct Cue {
     pub(crate) start_ns: u64,
     /// Think time since its lane's last event.
     pub(crate) gap_ns: u64,
-    /// Think time since what kept its thread waiting; 0 too where nothing did.
+    /// Think time since the first of its waits was over, if that kept its thread waiting; 0 too where nothing did.
     pub(crate) after_ns: u64,
     pub(crate) recorded: Recorded,
     /// Its waits in the chunk: first and count.

@@ -23,7 +23,9 @@ pub struct Event {
     pub duration_ns: Option<i64>,
     /// Think time before it on its thread, without what the tracing added.
     pub gap_ns: i64,
-    /// Think time since what its thread was kept waiting by, if that was another thread's event.
+    /// The event that its thread was kept waiting by last.
+    pub after: Option<u64>,
+    /// Think time since that had ended.
     pub after_ns: Option<i64>,
     /// What it did.
     pub op: Op,
@@ -60,7 +62,7 @@ pub struct Event {
 }
 
 #[rustfmt::skip]
-pub(crate) const SPECS: [Spec; 22] = [
+pub(crate) const SPECS: [Spec; 23] = [
     Spec::new("thread", Kind::Int32, Layout::Split),
     Spec::new("start_ticks", Kind::Int64, Layout::Delta),
     Spec::new("duration_ticks", Kind::Int64, Layout::Split).or_null(),
@@ -82,6 +84,7 @@ pub(crate) const SPECS: [Spec; 22] = [
     Spec::new("text", Kind::Text, Layout::Dictionary).or_null(),
     Spec::new("result", Kind::Int64, Layout::Plain),
     Spec::new("between", Kind::Int32, Layout::Split).or_null(),
+    Spec::new("after", Kind::Int64, Layout::Delta).or_null(),
     Spec::new("after_ns", Kind::Int64, Layout::Plain).or_null(),
 ];
 
@@ -208,9 +211,7 @@ impl EventWriter {
             atime,
             mtime,
             text,
-            _,
-            _,
-            _,
+            ..,
         ] = &mut self.table.columns[..]
         else {
             return Ok(());
@@ -274,8 +275,18 @@ impl EventWriter {
         });
         let is_first_group = self.first_waiting == 0;
         times.met.clear();
-        if let [_, start, duration, gap, op, .., result, between, after] =
-            &mut self.table.columns[..]
+        if let [
+            _,
+            start,
+            duration,
+            gap,
+            op,
+            ..,
+            result,
+            between,
+            after,
+            after_ns,
+        ] = &mut self.table.columns[..]
         {
             for row in waiting {
                 let (start_ticks, start_ns) = times.ticks.count(row.start_ns);
@@ -306,7 +317,9 @@ impl EventWriter {
                 op.push_text(self.ops.get(usize::from(row.op as u8)).cloned());
                 result.push(Some(row.result));
                 between.push(Some(i64::from(others)).filter(|&count| count > 0));
-                after.push(row.sample.after.map(|after| times.gaps.left(after)));
+                let kept = row.sample.after;
+                after.push(kept.and_then(|kept| i64::try_from(kept.row).ok()));
+                after_ns.push(kept.map(|kept| times.gaps.left(kept)));
             }
         }
         self.first_waiting = self.next_row();

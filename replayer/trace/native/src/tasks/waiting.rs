@@ -53,12 +53,31 @@ impl Task {
         self.polled.add(Awaited::of(call));
     }
 
-    /// A call waited for another task, and so did what looked for its descriptor before.
+    /// A call used a descriptor that is no pipe: if one was waited for, it was that.
+    pub(crate) fn has_used_another(&mut self) {
+        self.polled = Awaited::default();
+    }
+
+    /// A call waited for another task.
     pub(crate) fn has_waited(&mut self, call: &Call<'_>) {
-        let mut waited = std::mem::take(&mut self.polled);
-        waited.add(Awaited::of(call));
-        self.awaited.add(waited);
-        self.awaited_after.add(waited);
+        self.waited(Awaited::of(call));
+    }
+
+    fn waited(&mut self, time: Awaited) {
+        self.awaited.add(time);
+        self.awaited_after.add(time);
+    }
+
+    /// A call has read from a pipe, perhaps after another one had looked for it: for whom it waited is not told yet.
+    pub(crate) fn reads_on(&mut self, call: &Call<'_>) {
+        self.reading = std::mem::take(&mut self.polled);
+        self.reading.add(Awaited::of(call));
+    }
+
+    /// What it has read last from a pipe came from a task with events.
+    pub(crate) fn was_kept_waiting(&mut self) {
+        let time = std::mem::take(&mut self.reading);
+        self.waited(time);
     }
 
     /// It goes on after these events.
@@ -72,6 +91,7 @@ impl Task {
     /// Its next event is here: how long it has waited for other tasks since the last one, and since what is behind it.
     pub(crate) fn take_awaited(&mut self) -> (Awaited, Awaited) {
         self.polled = Awaited::default();
+        self.reading = Awaited::default();
         (
             std::mem::take(&mut self.awaited),
             std::mem::take(&mut self.awaited_after),

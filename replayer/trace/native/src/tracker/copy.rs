@@ -19,12 +19,7 @@ impl Tracker {
         args: &Args<'_>,
     ) -> Result<Fate, TraceError> {
         let held = both.map(|file| self.held(call.task, file));
-        if let [Some(Held::Pipe(end)), _] = held {
-            self.through_pipe(call, Op::Read, end);
-        }
-        if let [_, Some(Held::Pipe(end))] = held {
-            self.through_pipe(call, Op::Write, end);
-        }
+        self.between_pipes(call, &held);
         let lost = held.iter().flatten().find_map(Held::lost);
         let is_inside = held.iter().flatten().any(|held| held.inside().is_some());
         let [source, target] = held.map(|held| self.with_bytes(held?.inside()?));

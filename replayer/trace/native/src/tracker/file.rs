@@ -91,6 +91,8 @@ impl Tracker {
     fn on_none_of_the_trace(&mut self, call: &Call<'_>, op: Op, held: Option<&Held>) -> Fate {
         if let Some(Held::Pipe(end)) = held {
             self.through_pipe(call, op, *end);
+        } else if let Some(task) = self.tasks.get_mut(call.task) {
+            task.has_used_another();
         }
         match held {
             Some(Held::Lost(why)) => return self.leave_out(call, why),

@@ -45,10 +45,11 @@ impl Tracker {
                 Some(Spot::Outside(now)) => Some(Held::Outside(Some(now))),
                 _ => Some(Held::Outside(absolute)),
             },
-            Some(Held::Pipe(end)) => match self.locate_shown(shown) {
-                Some(Spot::Inside(_)) => Some(self.adopt(task, file, shown)),
-                _ => Some(Held::Pipe(end)),
-            },
+            // A pipe is shown as `pipe:[7]`: the number has been given out again.
+            Some(Held::Pipe(_)) if shown.first() == Some(&b'/') => {
+                Some(self.adopt(task, file, shown))
+            }
+            Some(Held::Pipe(end)) => Some(Held::Pipe(end)),
             None => Some(self.adopt(task, file, shown)),
         }
     }

@@ -260,13 +260,14 @@ impl Tracker {
             let gap_ns = gap_ns.saturating_sub(awaited_after.ns).max(0);
             let then = last.calls.max(own_calls);
             let others = between(then.saturating_add(awaited_after.calls));
-            Some(After { gap_ns, others })
+            Some(After {
+                row: last.seat.row,
+                gap_ns,
+                others,
+            })
         });
         let sample = Sample {
-            gap_ns: match after {
-                Some(_) if is_first => Some(0),
-                _ => raw_ns.map(|gap| gap.saturating_sub(awaited.ns).max(0)),
-            },
+            gap_ns: raw_ns.map(|gap| gap.saturating_sub(awaited.ns).max(0)),
             others: between(task.calls_then.saturating_add(awaited.calls)),
             after,
         };

@@ -9,10 +9,10 @@ use crate::tracker::Tracker;
 
 impl Tracker {
     /// Take a new pipe or pair of sockets.
-    pub(crate) fn paired(&mut self, call: &Call<'_>, ends: [i64; 2], both_ways: bool) {
+    pub(crate) fn paired(&mut self, task: u64, ends: [i64; 2], both_ways: bool, on_exec: OnExec) {
         let held = self.pipes.pair(both_ways);
         for (number, end) in ends.into_iter().zip(held) {
-            self.hold_new(call.task, number, Held::Pipe(end), OnExec::Keep);
+            self.hold_new(task, number, Held::Pipe(end), on_exec);
         }
     }
 
@@ -29,14 +29,42 @@ impl Tracker {
         }
     }
 
+    /// Take a call that moves bytes between two descriptors, of which one or both may be of pipes.
+    pub(crate) fn between_pipes(&mut self, call: &Call<'_>, held: &[Option<Held>; 2]) {
+        // Where it is an event its time is its own, and where both are pipes it is counted once.
+        let timeless = Call {
+            duration_ns: Some(0),
+            meanwhile: 0,
+            ..call.clone()
+        };
+        match held {
+            [Some(Held::Pipe(from)), Some(Held::Pipe(to))] => {
+                self.through_pipe(call, Op::Read, *from);
+                self.through_pipe(&timeless, Op::Write, *to);
+            }
+            [Some(Held::Pipe(from)), other] => {
+                let is_event = other.as_ref().is_some_and(|held| held.inside().is_some());
+                let call = if is_event { &timeless } else { call };
+                self.through_pipe(call, Op::Read, *from);
+            }
+            [other, Some(Held::Pipe(to))] => {
+                let is_event = other.as_ref().is_some_and(|held| held.inside().is_some());
+                let call = if is_event { &timeless } else { call };
+                self.through_pipe(call, Op::Write, *to);
+            }
+            _ => {}
+        }
+    }
+
     fn read_pipe(&mut self, call: &Call<'_>, end: End, count: u64) {
         let causes = self.pipes.read(end, count, call.task);
         let Some(task) = self.tasks.get_mut(call.task) else {
             return;
         };
         // From somebody without events it waits for what no event stands for: that is a pause.
+        task.reads_on(call);
         if !causes.is_empty() {
-            task.has_waited(call);
+            task.was_kept_waiting();
             task.learn(causes);
         }
     }
@@ -55,6 +83,7 @@ impl Tracker {
         let causes = task.causes(Reason::Pipe);
         let late = self.pipes.write(end, count, &causes);
         if let Some(reader) = late.and_then(|reader| self.tasks.get_known_mut(reader)) {
+            reader.was_kept_waiting();
             reader.learn(causes);
         }
     }

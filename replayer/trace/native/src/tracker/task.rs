@@ -168,10 +168,13 @@ impl Tracker {
                 }
             }
             Kind::Accept => self.accepted(call),
-            Kind::Pair { ends, both_ways } if value.is_some() => {
-                self.paired(call, *ends, *both_ways);
-            }
-            Kind::Poll => {
+            Kind::Pair {
+                ends,
+                both_ways,
+                on_exec,
+            } if value.is_some() => self.paired(call.task, *ends, *both_ways, *on_exec),
+            // After a time without a descriptor it has slept.
+            Kind::Poll if value.is_some_and(|ready| ready > 0) => {
                 if let Some(task) = self.tasks.get_mut(call.task) {
                     task.has_polled(call);
                 }

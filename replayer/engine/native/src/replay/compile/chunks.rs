@@ -7,7 +7,7 @@ use super::recorded::returned;
 use super::scribe::Scribe;
 use super::slots::Seat;
 use super::waits::Waits;
-use crate::replay::reel::{Chunk, Cue, Deed, Lane, Recorded, Slot};
+use crate::replay::reel::{Chunk, Cue, Deed, Lane, Recorded, Slot, Wait};
 use replayer_trace::{Event, Op};
 
 /// Cues of a chunk (chosen: 3.5 MiB).
@@ -25,8 +25,20 @@ pub(crate) struct Chunker<'a> {
     lanes: Vec<Vec<Cue>>,
     /// Lanes that have had a cue.
     begun: Vec<bool>,
+    /// When the last event of each lane ends.
+    ends: Vec<Option<u64>>,
     cues: usize,
-    chunk_waits: Vec<crate::replay::reel::Wait>,
+    chunk_waits: Vec<Wait>,
+}
+
+/// The event that kept a thread waiting.
+#[derive(Clone, Copy)]
+struct Kept {
+    by: Wait,
+    /// When it ends.
+    end_ns: u64,
+    /// The think time since.
+    after_ns: u64,
 }
 
 /// What the whole reel needs, known when all its events have been seen.
@@ -47,6 +59,7 @@ impl<'a> Chunker<'a> {
             waits: recipe.waits(),
             lanes: vec![Vec::new(); lanes],
             begun: vec![false; lanes],
+            ends: vec![None; lanes],
             cues: 0,
             chunk_waits: Vec::new(),
             recipe,
@@ -55,24 +68,40 @@ impl<'a> Chunker<'a> {
 
     /// Take an event and the rows that the trace says it waits for; it is left out if it is none of the reel's.
     pub(crate) fn push(&mut self, row: u64, event: &Event, earlier: &[u64]) {
+        let kept = self.kept(event);
+        // By what is none of the reel, or far back, it is kept as long as it was.
+        let unknown_ns = event.after_ns.filter(|_| kept.is_none());
+        let pause_ns = event.gap_ns.max(unknown_ns.unwrap_or(0));
         let (Some(lane), Some(gap_ns)) = (
             self.recipe.lanes.of(event.thread),
-            self.recipe.part.gap(row, event),
+            self.recipe.part.pause(row, event, pause_ns),
         ) else {
             return;
         };
         self.begin(lane, row);
         self.scribe.waits.clear();
         let deed = self.scribe.deed((lane, row), event);
-        let waits = self.wait((lane, row), earlier);
-        let after_ns = event.after_ns.map(positive);
         let stamp = Stamp {
             start: event.start_ns,
             duration: event.duration_ns,
             gap: gap_ns,
-            after: self.waits.found_end_ns().zip(after_ns),
+            kept_until: kept.map(|kept| kept.end_ns.saturating_add(kept.after_ns)),
         };
         let timed = self.clock.time(event.thread, stamp);
+        let last_ns = self.ends.get(usize::from(lane)).copied().flatten();
+        // What ended before the lane's own last event is not waited for: the pause counts from there.
+        let waited = kept.filter(|kept| last_ns.is_none_or(|last_ns| kept.end_ns > last_ns));
+        let first = waited.map(|kept| kept.by);
+        let waits = self.wait((lane, row), earlier, first);
+        let gap_ns = match (kept, waited, last_ns) {
+            (None, ..) => self.gap_after_waits(gap_ns, timed),
+            (_, None, Some(last_ns)) => timed.start_ns.saturating_sub(last_ns),
+            _ if timed.is_first => 0,
+            _ => gap_ns,
+        };
+        if let Some(end) = self.ends.get_mut(usize::from(lane)) {
+            *end = Some(timed.end_ns);
+        }
         let recorded = self.recorded(event);
         self.waits.plays((lane, row), timed.end_ns);
         self.put(
@@ -81,11 +110,8 @@ impl<'a> Chunker<'a> {
                 row,
                 thread: event.thread,
                 start_ns: timed.start_ns,
-                gap_ns: match after_ns {
-                    Some(_) => gap_ns,
-                    None => self.gap_after_waits(gap_ns, timed),
-                },
-                after_ns: after_ns.unwrap_or(0),
+                gap_ns,
+                after_ns: waited.map_or(0, |kept| kept.after_ns),
                 recorded,
                 waits,
                 deed,
@@ -118,12 +144,29 @@ impl<'a> Chunker<'a> {
         }
     }
 
-    fn wait(&mut self, seat: Seat, earlier: &[u64]) -> (u32, u32) {
+    /// What an event waits for; first of all, if there is one, that from whose end on its pause counts.
+    fn wait(&mut self, seat: Seat, earlier: &[u64], first: Option<Wait>) -> (u32, u32) {
         let found = self.waits.of(seat, earlier, &self.scribe.waits);
-        let first = u32::try_from(self.chunk_waits.len()).unwrap_or(0);
-        let count = u32::try_from(found.len()).unwrap_or(0);
-        self.chunk_waits.extend_from_slice(found);
-        (first, count)
+        let begin = self.chunk_waits.len();
+        self.chunk_waits.extend(first);
+        let others = found.iter().filter(|wait| Some(**wait) != first);
+        self.chunk_waits.extend(others);
+        let count = self.chunk_waits.len() - begin;
+        (
+            u32::try_from(begin).unwrap_or(0),
+            u32::try_from(count).unwrap_or(0),
+        )
+    }
+
+    /// What kept an event's thread waiting, if that is one of the reel's.
+    fn kept(&self, event: &Event) -> Option<Kept> {
+        let row = event.after?;
+        let (lane, end_ns) = self.waits.kept_by(row)?;
+        Some(Kept {
+            by: Wait { lane, row },
+            end_ns,
+            after_ns: event.after_ns.map_or(0, positive),
+        })
     }
 
     /// The first cues of a lane open what it was open before.

@@ -27,8 +27,8 @@ pub(crate) struct Stamp {
     pub(crate) start: i64,
     pub(crate) duration: Option<i64>,
     pub(crate) gap: u64,
-    /// When that had ended which kept its thread waiting, since the begin of the reel, and the think time since.
-    pub(crate) after: Option<(u64, u64)>,
+    /// When that has ended which kept its thread waiting, since the begin of the reel, with the think time since.
+    pub(crate) kept_until: Option<u64>,
 }
 
 /// When an event is made, since the begin of the reel.
@@ -61,13 +61,12 @@ impl Clock {
             return Timed::default();
         };
         let is_first = place.is_none();
-        let waited = stamp.after.map(|(end_ns, ns)| end_ns.saturating_add(ns));
-        let start = match (*place, waited) {
-            (Some(stand), waited) => {
+        let start = match (*place, stamp.kept_until) {
+            (Some(stand), kept) => {
                 let own = stand.end_ns.saturating_add(stamp.gap);
-                own.max(waited.unwrap_or(0))
+                own.max(kept.unwrap_or(0))
             }
-            (None, Some(waited)) => waited,
+            (None, Some(kept)) => kept,
             (None, None) => positive(recorded.saturating_sub(self.shift_ns)),
         };
         let took = positive(stamp.duration.unwrap_or(0)).saturating_sub(self.call_ns);
@@ -97,7 +96,7 @@ mod tests {
             start,
             duration: Some(duration),
             gap,
-            after: None,
+            kept_until: None,
         }
     }
 
@@ -115,13 +114,13 @@ mod tests {
     fn a_thread_that_was_kept_waiting_goes_on_after_that() {
         let mut clock = Clock::new(0, 0);
         clock.time(0, stamp(0, 10, 0));
-        let after = |start, after| Stamp {
-            after: Some(after),
+        let after = |start, kept| Stamp {
+            kept_until: Some(kept),
             ..stamp(start, 10, 5)
         };
-        assert_eq!(clock.time(0, after(900, (100, 7))).start_ns, 107);
-        assert_eq!(clock.time(0, after(950, (100, 7))).start_ns, 122);
-        assert_eq!(clock.time(1, after(980, (200, 3))).start_ns, 203);
+        assert_eq!(clock.time(0, after(900, 107)).start_ns, 107);
+        assert_eq!(clock.time(0, after(950, 107)).start_ns, 122);
+        assert_eq!(clock.time(1, after(980, 203)).start_ns, 203);
     }
 
     #[test]

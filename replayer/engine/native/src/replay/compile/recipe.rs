@@ -60,9 +60,9 @@ pub(crate) struct Piece {
 }
 
 impl Part {
-    /// The think time before an event; `None` if it is not played.
-    pub(super) fn gap(&self, row: u64, event: &Event) -> Option<u64> {
-        let gap_ns = positive(event.gap_ns);
+    /// So much think time before an event, as far as it belongs to what is played; `None` if the event does not.
+    pub(super) fn pause(&self, row: u64, event: &Event, ns: i64) -> Option<u64> {
+        let gap_ns = positive(ns);
         let Part::Pieces(pieces) = self else {
             return Some(gap_ns);
         };

@@ -90,6 +90,49 @@ fn time_that_passed_before_the_event_waited_for_is_not_waited_again() {
 }
 
 #[test]
+fn a_pause_counts_from_what_kept_its_thread_waiting_and_from_nothing_else_that_is_waited_for() {
+    let log = "\
+10 1700000000.000000 mkdir(\"/r/a\", 0755) = 0 <0.100000>
+10 1700000000.100000 pipe2([4, 5], 0) = 0 <0.000010>
+10 1700000000.200000 clone(child_stack=NULL, flags=SIGCHLD) = 11 <0.000010>
+11 1700000001.000000 mkdir(\"/r/b\", 0755) = 0 <0.000010>
+11 1700000001.500000 write(5, \"x\", 1) = 1 <0.000010>
+10 1700000001.500000 read(4, \"x\", 1) = 1 <0.000010>
+11 1700000003.000000 mkdir(\"/r/c\", 0755) = 0 <0.000010>
+10 1700000003.500000 access(\"/r/c\", F_OK) = 0 <0.000010>
+";
+    let (_folder, trace) = imported(log, "");
+    let lanes = cues(&compile_whole(&source_of(&trace), true).unwrap());
+    let (cue, waits) = lanes[0].last().unwrap();
+    let rows: Vec<u64> = waits.iter().map(|wait| wait.row).collect();
+    assert_eq!((rows, cue.after_ns / 1_000_000), (vec![1, 2], 2499));
+    assert_eq!(cue.start_ns / 100_000_000, 35);
+}
+
+#[test]
+fn who_waited_for_a_process_without_events_waits_as_long_again() {
+    let log = "\
+10 1700000000.000000 mkdir(\"/r/a\", 0755) = 0 <0.100000>
+10 1700000000.100000 pipe2([4, 5], 0) = 0 <0.000010>
+10 1700000000.200000 clone(child_stack=NULL, flags=SIGCHLD) = 11 <0.000010>
+10 1700000000.300000 read(4 <unfinished ...>
+11 1700000060.000000 write(5, \"x\", 1) = 1 <0.000010>
+10 1700000060.000000 <... read resumed>, \"x\", 1) = 1 <59.700000>
+10 1700000060.100000 mkdir(\"/r/b\", 0755) = 0 <0.000010>
+";
+    let another = "12 1700000060.100000 mkdir(\"/r/c\", 0755) = 0 <0.000010>\n";
+    for log in [log.to_owned(), format!("{log}{another}")] {
+        let (_folder, trace) = imported(&log, "");
+        let lanes = cues(&compile_whole(&source_of(&trace), true).unwrap());
+        let cue = &lanes[0][1].0;
+        assert_eq!(
+            (cue.gap_ns / 1_000_000_000, cue.start_ns / 1_000_000_000),
+            (60, 60)
+        );
+    }
+}
+
+#[test]
 fn a_thread_thinks_since_the_event_behind_which_it_was_made() {
     let spawned = "\
 10 1700000000.000000 mkdir(\"/r/a\", 0755) = 0 <0.000010>

@@ -99,6 +99,11 @@ impl Waits {
         ends.collect::<Option<Vec<u64>>>()?.into_iter().max()
     }
 
+    /// Lane and end of an event that kept a thread waiting, if it is one of the reel and is remembered.
+    pub(crate) fn kept_by(&self, row: u64) -> Option<(Lane, u64)> {
+        self.recent(row)
+    }
+
     /// What an event has to wait for: the rows that the trace says and the seats that its files say.
     pub(crate) fn of(&mut self, seat: Seat, earlier: &[u64], files: &[Seat]) -> &[Wait] {
         self.found.clear();

@@ -18,8 +18,10 @@ pub(crate) struct Pause {
     planned_ns: Option<u64>,
     /// How much later than planned the last one began.
     behind_ns: u64,
-    /// From when to when another lane was waited for.
+    /// From when to when other lanes were waited for.
     held_up: Option<(u64, u64)>,
+    /// When the first of them was done.
+    kept_until: Option<u64>,
 }
 
 impl Pause {
@@ -28,22 +30,24 @@ impl Pause {
         self.held_up = Some((from_ns, to_ns));
     }
 
-    /// When an event is to begin that comes so long after the end of the last one, and so long after the lanes were done that were
-    /// waited for.
+    /// What kept its thread waiting is done.
+    pub(crate) fn kept_until(&mut self, at_ns: u64) {
+        self.kept_until = Some(at_ns);
+    }
+
+    /// When an event is to begin that comes so long after the end of the last one, and so long after what
+    /// kept its thread waiting.
     #[inline]
     pub(crate) fn plan(&mut self, last_ns: u64, gap_ns: u64, after_ns: u64) -> u64 {
         let own_ns = last_ns
             .saturating_add(gap_ns)
             .saturating_sub(self.behind_ns);
-        let held_up = self.held_up.take();
-        let foreign_ns = held_up.map_or(0, |(from_ns, to_ns)| {
+        let foreign_ns = self.held_up.take().map_or(0, |(from_ns, to_ns)| {
             to_ns.saturating_sub(from_ns.max(own_ns))
         });
-        let mut due_ns = own_ns.saturating_add(foreign_ns);
-        if after_ns > 0 {
-            let done_ns = held_up.map_or(last_ns, |(_, to_ns)| to_ns.max(last_ns));
-            due_ns = due_ns.max(done_ns.saturating_add(after_ns));
-        }
+        let kept_ns = self.kept_until.take();
+        let kept_ns = kept_ns.map_or(0, |until_ns| until_ns.saturating_add(after_ns));
+        let due_ns = own_ns.saturating_add(foreign_ns).max(kept_ns);
         self.planned_ns = Some(due_ns);
         due_ns
     }
@@ -155,11 +159,16 @@ mod tests {
     #[test]
     fn who_was_kept_waiting_computes_behind_that() {
         let mut pause = Pause::default();
+        pause.kept_until(7_000);
         pause.hold_up(1_010, 8_000);
-        assert_eq!(pause.plan(1_000, 500, 300), 8_300);
+        assert_eq!(pause.plan(1_000, 500, 300), 8_000, "other waits are none");
+        pause.kept_until(8_900);
+        pause.hold_up(8_500, 9_000);
+        assert_eq!(pause.plan(8_500, 100, 300), 9_200);
+        pause.kept_until(9_001);
         pause.hold_up(9_000, 9_001);
         assert_eq!(pause.plan(9_000, 500, 300), 9_500);
-        assert_eq!(pause.plan(10_000, 100, 300), 10_300, "it was done before");
+        assert_eq!(pause.plan(10_000, 100, 300), 10_100);
     }
 
     #[test]

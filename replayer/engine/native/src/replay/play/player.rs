@@ -234,9 +234,12 @@ impl<'a, K: Places> Player<'a, K> {
         let (first, count) = (cue.waits.0 as usize, cue.waits.1 as usize);
         let waits = chunk.waits.get(first..first + count).unwrap_or_default();
         let begin_ns = self.pauses().then(now_ns);
-        for wait in waits.iter().filter(|wait| wait.row < cue.row) {
+        for (number, wait) in waits.iter().filter(|wait| wait.row < cue.row).enumerate() {
             if !stage.progress.wait(*wait, &|| stage.is_over(pulse)) {
                 return Err(Halt::Cut);
+            }
+            if number == 0 && cue.after_ns > 0 && begin_ns.is_some() {
+                self.pause.kept_until(now_ns());
             }
         }
         // A lane that was cut off counts as finished, for nobody to wait for it, without having made its events.

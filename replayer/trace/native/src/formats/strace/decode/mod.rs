@@ -6,10 +6,10 @@ mod path;
 mod time;
 
 use crate::bytes::{cut, find, from, number};
-use crate::call::{Args, Gone, Kind, Shares};
+use crate::call::{Args, Gone, Kind, OnExec, Shares};
 use crate::constants::{
     CLONE_FILES, CLONE_FS, CLONE_NEWNS, CLONE_NEWUSER, CLONE_SYSVSEM, CLONE_THREAD, CLONE_VFORK,
-    S_IFSOCK, flags, lenient_flags,
+    O_CLOEXEC, S_IFSOCK, flags, lenient_flags,
 };
 use crate::formats::strace::decode::{file as on_file, path as on_path, time as on_time};
 use crate::formats::strace::scan::Scanned;
@@ -197,21 +197,27 @@ fn foreign<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
 }
 
 fn pair<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(ends_in(call.args.get(0), false))
+    Some(ends_in(call.args.get(0), false, call.args.get(1)))
 }
 
 fn last_pair<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
-    Some(ends_in(call.args.get(3), true))
+    Some(ends_in(call.args.get(3), true, call.args.get(1)))
 }
 
 /// The two descriptors of `[3<pipe:[1]>, 4<pipe:[1]>]`.
-fn ends_in<'a>(text: &[u8], both_ways: bool) -> Kind<'a> {
+fn ends_in<'a>(text: &[u8], both_ways: bool, flags: &[u8]) -> Kind<'a> {
     let first = from(text, 1);
     let second = find(first, b", ").map_or(&[][..], |at| from(first, at + 2));
     match [first, second].map(number) {
         [Some(first), Some(second)] => Kind::Pair {
             ends: [first, second],
             both_ways,
+            // O_CLOEXEC and SOCK_CLOEXEC, which are one bit
+            on_exec: match find(flags, b"_CLOEXEC") {
+                Some(_) => OnExec::Close,
+                None if number(flags).unwrap_or(0) & O_CLOEXEC != 0 => OnExec::Close,
+                None => OnExec::Keep,
+            },
         },
         numbers => Kind::Foreign(numbers.into_iter().flatten().collect()),
     }
