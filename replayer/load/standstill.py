@@ -5,7 +5,6 @@ thread has at a time, or by nothing that runs: then all threads stood still, tho
 and calls under way took as long. Whether that spoils the run is judged by the measure room.
 """
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -27,6 +26,7 @@ Tell = Callable[[int, int], None]
 _start_thread: Callable[..., object] = get_original("_thread", "start_new_thread")
 _make_lock: Callable[[], Any] = get_original("_thread", "allocate_lock")
 _sleep: Callable[[float], None] = get_original("time", "sleep")
+_get_ident: Callable[[], int] = get_original("_thread", "get_ident")
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,11 @@ class Standstill:
         self._ticks = False
         self._last: Look | None = None
         self._sum_ns = 0
-        self._ticker = 0
+        self._busy = _Busy()
 
     def start(self) -> None:
-        """Begin to tick."""
+        """Begin to tick, beside the calling thread: the one that has the interpreter most."""
+        self._busy = _Busy()
         self._ticks = True
         _start_thread(self._tick, ())
 
@@ -86,7 +87,7 @@ class Standstill:
         return self._sum_ns
 
     def _tick(self) -> None:
-        self._ticker = threading.get_native_id()
+        self._busy.ticker = threading.get_native_id()
         with self._lock:
             if self._ticks:
                 self._last = self._look()
@@ -109,19 +110,31 @@ class Standstill:
     def _look(self) -> Look:
         # Time that is known to be spent is read last, so that it is never less than it was.
         now_ns, clock_ns = self._now_ns(), time.clock_gettime_ns(time.CLOCK_BOOTTIME)
-        return Look(now_ns, clock_ns, _busy_ns(self._ticker))
+        return Look(now_ns, clock_ns, self._busy.sum_ns())
 
 
-def _busy_ns(ticker: int) -> int:
-    """Return the time of which something of ours is known to have made use; see proc(5)."""
-    try:
-        ran, waited = _schedule_of(os.getpid())
-        return ran + waited + _schedule_of(ticker)[1]
-    except (OSError, ValueError, IndexError):  # a kernel that does not count waits
-        return time.process_time_ns()
+class _Busy:
+    """The time of which something of ours is known to have made use.
+
+    Attributes:
+        ticker: The thread that ticks; 0 before there is one.
+    """
+
+    def __init__(self) -> None:
+        self._thread = threading.get_native_id()
+        self._clock = time.pthread_getcpuclockid(_get_ident())
+        self.ticker = 0
+
+    def sum_ns(self) -> int:
+        """Return for how long the thread that made this ran or waited, and the ticker waited."""
+        try:
+            waited_ns = _waited_ns(self._thread) + _waited_ns(self.ticker)
+        except (OSError, ValueError, IndexError):  # a kernel that does not count waits
+            return time.process_time_ns()
+        # Its clock: what schedstat says of running is of the last tick, and a CPU may have none.
+        return time.clock_gettime_ns(self._clock) + waited_ns
 
 
-def _schedule_of(thread: int) -> tuple[int, int]:
-    """Return for how long a thread ran and waited for a CPU, in nanoseconds."""
-    ran, waited, _ = Path(f"/proc/self/task/{thread}/schedstat").read_text().split()
-    return int(ran), int(waited)
+def _waited_ns(thread: int) -> int:
+    """Return for how long a thread has waited for a CPU: proc_pid_schedstat(5)."""
+    return int(Path(f"/proc/self/task/{thread}/schedstat").read_text().split()[1])
