@@ -1,4 +1,5 @@
-//! Pipes and pairs of sockets between tasks: which events came before the write that brought what a read got.
+//! Pipes and pairs of sockets between tasks: which events came before the write that brought what a read got, and before the read that
+//! made room for a write.
 
 use crate::cause::Cause;
 use rustc_hash::FxHashMap;
@@ -24,6 +25,8 @@ struct Stream {
     sent: VecDeque<Sent>,
     /// The task that has read last.
     reader: Option<u64>,
+    /// What it made by that.
+    room: Room,
     /// When it was used last, in uses of any.
     used: u64,
 }
@@ -35,6 +38,15 @@ struct Sent {
     begin: u64,
     end: u64,
     causes: Vec<Cause>,
+}
+
+/// The room that a read has made for writes.
+#[derive(Debug, Default)]
+pub(crate) struct Room {
+    /// When the read ended, on the log's clock.
+    pub(crate) end_ns: Option<i64>,
+    /// The reader's events before.
+    pub(crate) causes: Vec<Cause>,
 }
 
 /// All streams.
@@ -86,6 +98,21 @@ impl Pipes {
     /// The task that reads what is written to an end, as far as one has.
     pub(crate) fn reader(&mut self, end: End) -> Option<u64> {
         self.stream(end.writes)?.reader
+    }
+
+    /// A read from an end has made room.
+    pub(crate) fn made(&mut self, end: End, room: Room) {
+        if let Some(stream) = self.stream(end.reads) {
+            stream.room = room;
+        }
+    }
+
+    /// What came before the last read of what is written to an end, if that ended at a time or later.
+    pub(crate) fn room(&self, end: End, since_ns: i64) -> &[Cause] {
+        let stream = end.writes.and_then(|number| self.streams.get(&number));
+        let room = stream.map(|stream| &stream.room);
+        let made = room.filter(|room| room.end_ns.is_some_and(|end_ns| end_ns >= since_ns));
+        made.map_or(&[], |room| &room.causes)
     }
 
     /// So many bytes were written, after these events. Returns who has got some of them already: a log may tell of a read before it

@@ -16,7 +16,7 @@ use behind::{Behind, Left};
 pub(crate) use held::Held;
 use living::Living;
 use rustc_hash::FxHashMap;
-use waiting::Awaited;
+use waiting::{Awaited, Polled};
 
 #[derive(Debug, Clone)]
 struct Slot {
@@ -85,9 +85,9 @@ pub(crate) struct Task {
     /// How much of that it has waited since it was told of the last of what is behind it.
     awaited_after: Awaited,
     /// How long it has waited for descriptors since, and has not used one of a pipe.
-    polled: Awaited,
-    /// How long its last read from a pipe took, with what looked for it.
-    reading: Awaited,
+    polled: Polled,
+    /// How long its last use of a pipe took, with what looked for it, unless that is awaited already.
+    moving: Awaited,
     /// A call that started it has returned its number.
     told: bool,
     /// Who has waited for it, where the log tells that before it tells of its end.
@@ -193,8 +193,8 @@ impl Tasks {
                 behind,
                 awaited: Awaited::default(),
                 awaited_after: Awaited::default(),
-                polled: Awaited::default(),
-                reading: Awaited::default(),
+                polled: Polled::default(),
+                moving: Awaited::default(),
                 told: false,
                 awaited_by: None,
             },

@@ -138,6 +138,32 @@ fn who_finds_no_room_has_waited_for_a_reader_with_events() {
 }
 
 #[test]
+fn who_waits_for_room_goes_on_after_what_came_before_the_read_that_made_it() {
+    let full = "1 1700000100.300000 write(5, \"x\"..., 65536) = 65536 <0.000010>\n\
+         1 1700000100.400000 poll([{fd=5, events=POLLOUT}], 1, -1 <unfinished ...>\n\
+         2 1700000100.500000 access(\"/r/b\", F_OK) = 0 <0.100000>\n\
+         2 1700000101.000000 read(4, \"x\"..., 65536) = 65536 <0.000010>\n\
+         2 1700000101.200000 access(\"/r/later\", F_OK) = 0 <0.100000>\n\
+         1 1700000101.500000 <... poll resumed>) = 1 ([{fd=5, revents=POLLOUT}]) <1.100000>\n\
+         1 1700000101.600000 write(5, \"x\"..., 65536) = 65536 <0.000010>\n\
+         1 1700000102.000000 access(\"/r/c\", F_OK) = 0 <0.000010>\n";
+    let trace = imported(full);
+    assert!(waits(&trace, 3, 1) && !waits(&trace, 3, 2));
+    assert_eq!(trace.events[3].after, Some(1));
+    // 1,990 ms since its open ended, of which it waited 1,100.
+    assert_eq!(thinks(&trace, 3), (889, Some(1_400)));
+    let early = full.replace("2 1700000101.0", "2 1700000100.35");
+    let early = early.replace("1 1700000100.4", "1 1700000100.9");
+    let no_read_meanwhile = imported(&early);
+    assert!(!waits(&no_read_meanwhile, 3, 1));
+    let at_once = full.replace("<1.100000>", "<0.000050>");
+    assert!(
+        !waits(&imported(&at_once), 3, 1),
+        "no time to wait for anything"
+    );
+}
+
+#[test]
 fn pairs_of_sockets_go_both_ways_and_a_log_may_tell_of_the_read_first() {
     let log = "1 1700000100.000000 socketpair(AF_UNIX, SOCK_STREAM, 0, [3, 4]) = 0 <0.000010>\n\
          1 1700000100.100000 clone(child_stack=NULL, flags=SIGCHLD) = 2 <0.000100>\n\

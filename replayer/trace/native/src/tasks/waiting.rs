@@ -8,6 +8,17 @@ use crate::order::Reason;
 /// Events that a task without own ones since passes on (chosen: as many as a filter has commands before it).
 const MOST_PASSED_ON: usize = 4;
 
+/// A call that had nothing to wait for takes less (measured with strace 6.1: polls of rsync's 20 to 50 µs).
+const NO_WAIT_NS: i64 = 100_000;
+
+/// Calls that waited until descriptors could be used.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Polled {
+    time: Awaited,
+    /// When the first of them began.
+    since_ns: Option<i64>,
+}
+
 /// Time in calls that waited, and what else the tracer did meanwhile.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Awaited {
@@ -50,12 +61,13 @@ impl Task {
 
     /// A call waited until descriptors could be used.
     pub(crate) fn has_polled(&mut self, call: &Call<'_>) {
-        self.polled.add(Awaited::of(call));
+        self.polled.time.add(Awaited::of(call));
+        self.polled.since_ns = self.polled.since_ns.or(call.start_ns);
     }
 
     /// A call used a descriptor that is no pipe: if one was waited for, it was that.
     pub(crate) fn has_used_another(&mut self) {
-        self.polled = Awaited::default();
+        self.polled = Polled::default();
     }
 
     /// A call waited for another task.
@@ -68,16 +80,23 @@ impl Task {
         self.awaited_after.add(time);
     }
 
-    /// A call has read from a pipe, perhaps after another one had looked for it: for whom it waited is not told yet.
-    pub(crate) fn reads_on(&mut self, call: &Call<'_>) {
-        self.reading = std::mem::take(&mut self.polled);
-        self.reading.add(Awaited::of(call));
+    /// A call has used a pipe, perhaps after another one had looked for it: for whom it waited is not told yet.
+    pub(crate) fn uses_pipe(&mut self, call: &Call<'_>) {
+        self.moving = std::mem::take(&mut self.polled).time;
+        self.moving.add(Awaited::of(call));
     }
 
-    /// What it has read last from a pipe came from a task with events.
+    /// It was a task with events that let it use the pipe.
     pub(crate) fn was_kept_waiting(&mut self) {
-        let time = std::mem::take(&mut self.reading);
+        let time = std::mem::take(&mut self.moving);
         self.waited(time);
+    }
+
+    /// Since when a call that writes to a pipe may have waited for room, in it or in one that had looked for room; None where it has not.
+    pub(crate) fn wants_room_since(&self, call: &Call<'_>) -> Option<i64> {
+        let ns = self.polled.time.ns.saturating_add(call.duration_ns?);
+        let since_ns = self.polled.since_ns.or(call.start_ns);
+        since_ns.filter(|_| ns >= NO_WAIT_NS)
     }
 
     /// It goes on after these events.
@@ -90,8 +109,8 @@ impl Task {
 
     /// Its next event is here: how long it has waited for other tasks since the last one, and since what is behind it.
     pub(crate) fn take_awaited(&mut self) -> (Awaited, Awaited) {
-        self.polled = Awaited::default();
-        self.reading = Awaited::default();
+        self.polled = Polled::default();
+        self.moving = Awaited::default();
         (
             std::mem::take(&mut self.awaited),
             std::mem::take(&mut self.awaited_after),

@@ -3,7 +3,7 @@
 use crate::call::{Call, OnExec};
 use crate::op::Op;
 use crate::order::Reason;
-use crate::pipes::End;
+use crate::pipes::{End, Room};
 use crate::tasks::Held;
 use crate::tracker::Tracker;
 
@@ -16,7 +16,7 @@ impl Tracker {
         }
     }
 
-    /// Take a call that moves bytes through a pipe: who reads waits for who has written.
+    /// Take a call that moves bytes through a pipe: who reads waits for who has written, and who writes for room.
     pub(crate) fn through_pipe(&mut self, call: &Call<'_>, op: Op, end: End) {
         let moved = call.outcome.value().and_then(|value| value.try_into().ok());
         let Some(count) = moved.filter(|&count| count > 0) else {
@@ -61,8 +61,13 @@ impl Tracker {
         let Some(task) = self.tasks.get_mut(call.task) else {
             return;
         };
+        let room = Room {
+            end_ns: call.end_ns(),
+            causes: task.causes(Reason::Pipe),
+        };
+        self.pipes.made(end, room);
         // From somebody without events it waits for what no event stands for: that is a pause.
-        task.reads_on(call);
+        task.uses_pipe(call);
         if !causes.is_empty() {
             task.was_kept_waiting();
             task.learn(causes);
@@ -76,11 +81,17 @@ impl Tracker {
         let Some(task) = self.tasks.get_mut(call.task) else {
             return;
         };
-        // There was no room: the reader's own events take as long as they take.
-        if reader_has_events {
+        let causes = task.causes(Reason::Pipe);
+        let since_ns = task.wants_room_since(call);
+        let room = since_ns.map_or(&[][..], |since_ns| self.pipes.room(end, since_ns));
+        if !room.is_empty() {
+            task.uses_pipe(call);
+            task.was_kept_waiting();
+            task.learn(room.iter().copied());
+        } else if reader_has_events {
+            // Whose read made room is told later: its events take as long as they take.
             task.has_waited(call);
         }
-        let causes = task.causes(Reason::Pipe);
         let late = self.pipes.write(end, count, &causes);
         if let Some(reader) = late.and_then(|reader| self.tasks.get_known_mut(reader)) {
             reader.was_kept_waiting();
