@@ -25,6 +25,7 @@ from replayer.capture.processes import ProcessState, read_own_state, read_state
 from replayer.capture.progress import Progress, make_progress, say
 from replayer.capture.recording import Recording, Watch, record_attached, record_command
 from replayer.capture.refusal import NothingRecordedError
+from replayer.capture.rehearsal import Rehearsals, on_one_cpu, prepare, rehearse
 from replayer.capture.roots import Root, check_roots, doubts_of
 from replayer.capture.sidecar import RootState, Sidecar, StraceState, TimeState, read_time
 from replayer.capture.signals import Inbox
@@ -39,7 +40,7 @@ from replayer.capture.strace import (
 )
 from replayer.capture.tree import Listed, Listing, list_tree
 from replayer.measure.units import format_bytes, format_count
-from replayer.trace import Computed, explain_empty
+from replayer.trace import Computed, Untraced, explain_empty
 
 __all__ = ["capture"]
 
@@ -79,6 +80,8 @@ class _Done:
     recording: Recording
     log_bytes: int
     cut_bytes: int
+    rehearsals: Rehearsals | None = None
+    cpu: int | None = None
 
 
 def capture(order: Order) -> int:
@@ -117,16 +120,26 @@ def _launch(job: _Capture, what: Launch, log: Log) -> _Done:
     check_command(what.command[0])
     strace = try_strace(job.strace, job.staging.folder)
     own = read_own_state()
-    measured = _calibrate(job, strace, "command")
-    before = _look(job, () if own is None else (own,), measured)
-    words = launch_words(strace, log.path, what.command)
-    with Inbox() as inbox:
-        recording = record_command(words, Watch(log, inbox, job.progress))
+    rehearsals = _rehearse(job, what)
+    with on_one_cpu(rehearsals) as cpu:
+        measured = _calibrate(job, strace, "command")
+        before = _look(job, () if own is None else (own,), measured)
+        words = launch_words(strace, log.path, what.command)
+        with Inbox() as inbox:
+            recording = record_command(words, Watch(log, inbox, job.progress))
     pid = recording.first_process or 0
     passed_on = {"pid": pid, "process": pid, "command": what.command}
     states = tuple(state.model_copy(update=passed_on) for state in before.states)
     before = replace(before, states=states)
-    return _done(before, words, recording, log)
+    return replace(_done(before, words, recording, log), rehearsals=rehearsals, cpu=cpu)
+
+
+def _rehearse(job: _Capture, what: Launch) -> Rehearsals | None:
+    if not what.rehearsals:
+        return None
+    found = rehearse(what.command, what.preparation, what.rehearsals, job.progress)
+    prepare(what.preparation)
+    return found
 
 
 def _attach(job: _Capture, what: Attach, log: Log) -> _Done:
@@ -234,8 +247,14 @@ def _known(job: _Capture, states: tuple[ProcessState, ...]) -> Known:
 def _computed(job: _Capture, done: _Done) -> Computed | None:
     if done.recording.user_ns is None or done.cut_bytes:
         return None
-    calls = Log(job.staging.log, job.order.limit_bytes).count_calls()
-    return {"user_ns": done.recording.user_ns, "calls": calls}
+    calls, tasks = Log(job.staging.log, job.order.limit_bytes).count_calls()
+    runs = done.rehearsals
+    if runs is None:
+        return {"user_ns": done.recording.user_ns, "calls": calls}
+    untraced: Untraced = {"runs": runs.count, "elapsed_ns": runs.median_ns}
+    if tasks == 1 and runs.is_alone:  # of several, one may wait while another computes
+        untraced["waited_ns"] = runs.waited_ns
+    return {"user_ns": runs.computed_ns, "calls": calls, "untraced": untraced}
 
 
 def _note(order: Order) -> str:
@@ -270,6 +289,8 @@ def _describe(job: _Capture, done: _Done) -> Sidecar:
         ended=read_time(),
         exit_status=done.recording.status if is_launch else None,
         user_ns=done.recording.user_ns,
+        rehearsals=done.rehearsals,
+        cpu=done.cpu,
         remarks=(*done.recording.remarks, *cut),
     )
 

@@ -92,13 +92,17 @@ class Log:
                 end = text.rfind(_KILLED, 0, begin)
         return False
 
-    def count_calls(self) -> int:
-        """Return how many calls it tells of: those that others interrupted have two lines."""
-        count = 0
+    def count_calls(self) -> tuple[int, int]:
+        """Return how many calls it tells of, and of how many tasks.
+
+        Calls that others interrupted have two lines.
+        """
+        count, tasks = 0, set()
         with self.path.open("rb") as file:
             for line in file:
                 count += b" resumed>" not in line
-        return count
+                tasks.add(line.partition(b" ")[0])
+        return count, len(tasks)
 
     def estimate_events(self) -> int:
         """Return about how many lines were written, from the length of the latest ones."""

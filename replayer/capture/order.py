@@ -25,9 +25,17 @@ class RawLog(Enum):
 
 @dataclass(frozen=True)
 class Launch:
-    """Record a command from its beginning."""
+    """Record a command from its beginning.
+
+    Attributes:
+        command: Its words.
+        rehearsals: So often it is run without the tracer first.
+        preparation: What a shell runs before each of these, and before the recording.
+    """
 
     command: tuple[str, ...]
+    rehearsals: int = 0
+    preparation: str | None = None
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ import time
 from typing import Literal
 
 from replayer.capture.processes import ProcessState
+from replayer.capture.rehearsal import Rehearsals
 from replayer.measure.clock import monotonic_ns
 from replayer.measure.frozen import Frozen
 
 __all__ = ["FORMAT_VERSION", "RootState", "Sidecar", "StraceState", "TimeState", "read_time"]
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 
 
 class TimeState(Frozen):
@@ -73,6 +74,10 @@ class Sidecar(Frozen):
     """What the command ended with (128 + signal); null where a process was attached to."""
     user_ns: int | None
     """CPU time outside of the kernel; null where a process was attached to."""
+    rehearsals: Rehearsals | None
+    """What the command took without the tracer; null where that was not asked for."""
+    cpu: int | None
+    """The one that all was recorded on; null where it was not bound to one."""
     remarks: tuple[str, ...]
 
 

@@ -11,6 +11,7 @@ from replayer.scenario.units import read_size
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
+MOST_REHEARSALS = 10_000  # chosen: more tell nothing more
 NAME = "capture"
 HELP = "record what a command (or a running process) does with files, as a trace"
 
@@ -28,6 +29,13 @@ what it costs
   110 bytes a call beside TRACE until it is compiled; where TRACE lies in a root, beside the root.
   With -p, all calls of the process are stopped, the recorded ones or not, until Ctrl-C.
 
+how true its pauses are
+  What strace adds between two calls varies by more than most programs compute there. A replay at
+  the recorded pace (closed) takes as long as the command did only if that is known from elsewhere:
+  --rehearse 20 runs the command without strace first, 20 times, and as much is left of all pauses
+  as it had CPU time then. So the command must find the same state each time: --prepare makes it.
+  If it worked on one CPU at a time, it is recorded on one, where strace disturbs it least.
+
 what it does not see
   Files that are read or written through mmap, io_uring or libaio: a trace says so.
   No data is kept, only names, sizes and results. With -p and --keep-raw, the raw log holds the
@@ -36,6 +44,8 @@ what it does not see
 examples
   replayer capture -o untar -- tar xf linux.tar          refused: which files are meant?
   replayer capture -o untar --root linux -- tar xf linux.tar
+  replayer capture -o copy --root site --rehearse 20 --prepare 'rm -rf site/new' -- \\
+    cp -a site/old site/new
   replayer capture -o shop --root /srv/www -p "$(pgrep -o php-fpm)"
 """
 
@@ -80,6 +90,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--note", default="", metavar="TEXT", help="what it is of, instead of the command line"
     )
+    parser.add_argument(
+        "--rehearse",
+        type=_parse_times,
+        default=0,
+        metavar="TIMES",
+        help="run the command so often without strace first, to know how long it takes and "
+        "computes by itself (without input; what it prints is not shown)",
+    )
+    parser.add_argument(
+        "--prepare",
+        metavar="COMMAND",
+        help="with --rehearse: a shell runs this before each time, and before the recording",
+    )
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     parser.add_argument("words", nargs="*", metavar="COMMAND", help="what to run, behind --")
 
@@ -99,6 +122,13 @@ def run(arguments: argparse.Namespace) -> int:
     return capture(order)
 
 
+def _parse_times(text: str) -> int:
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= MOST_REHEARSALS:
+        return int(text)
+    message = f"'{text}' must be a number of times from 1 to {MOST_REHEARSALS:,}"
+    raise argparse.ArgumentTypeError(message)
+
+
 def _parse_limit(text: str) -> int:
     try:
         return read_size(text)
@@ -112,6 +142,16 @@ def _what(arguments: argparse.Namespace) -> Launch | Attach:
             "a capture needs either a command behind -- or -p PID",
             hint="such as: replayer capture -o trace --root site -- tar xf site.tar",
         )
+    if arguments.rehearse and arguments.pid is not None:
+        raise ReplayerError(
+            "--rehearse runs a command again and again, and -p has none",
+            hint="leave it out, or give the command behind --",
+        )
+    if arguments.prepare is not None and not arguments.rehearse:
+        raise ReplayerError(
+            "--prepare has nothing to do without --rehearse",
+            hint="such as: --rehearse 20 --prepare 'rm -rf copy && mkdir copy'",
+        )
     if arguments.pid is None:
-        return Launch(tuple(arguments.words))
+        return Launch(tuple(arguments.words), arguments.rehearse, arguments.prepare)
     return Attach(arguments.pid)

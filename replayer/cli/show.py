@@ -150,6 +150,9 @@ def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
         )
     yield _row("blind spots", _counted(trace["blind_spots"]) or "none seen")
     yield _row("calibration", _calibration(trace["calibration"]))
+    untraced = trace["calibration"].get("untraced")
+    if untraced:
+        yield _row("", _untraced(untraced))
 
 
 def _not_understood(counts: Mapping[str, Any]) -> str:
@@ -176,6 +179,15 @@ def _calibration(calibration: Mapping[str, Any]) -> str:
         return "not known: nothing is subtracted"
     rest = "; pauses are cut to the CPU time that the program had" if by_cpu_time else ""
     return f"the tracer added {' and '.join(parts)}{rest}"
+
+
+def _untraced(untraced: Mapping[str, int]) -> str:
+    elapsed, computed = (format_time_ns(untraced[name]) for name in ("elapsed_ns", "user_ns"))
+    runs = format_many(untraced["runs"], "run")
+    return (
+        f"without the tracer the command took {elapsed} (median of {runs}), {computed} of it"
+        " outside of the kernel"
+    )
 
 
 def _row(name: str, text: str) -> str:

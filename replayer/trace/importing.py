@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict, cast
+from typing import Any, Literal, NotRequired, TypedDict, cast
 
 from replayer.trace import native
 from replayer.trace.errors import WRITABLE, TraceError, UnmadeTraceError
 from replayer.trace.windows import Window
 
-__all__ = ["MARKER", "Computed", "ImportOptions", "Probed", "import_trace"]
+__all__ = ["MARKER", "Computed", "ImportOptions", "Probed", "Untraced", "import_trace"]
 
 MARKER = "/replayer/request/"
 """A lookup of a path below this begins a request of that name; ``end`` ends it.
@@ -32,13 +32,26 @@ class Probed(TypedDict):
     """The mean of these times in thousandths of their 5 % quantile."""
 
 
+class Untraced(TypedDict):
+    """Runs of the recorded program without the tracer."""
+
+    runs: int
+    elapsed_ns: int
+    """How long it took, the median."""
+    waited_ns: NotRequired[int]
+    """In so much of its time it had no CPU; left out where it works on several."""
+
+
 class Computed(TypedDict):
     """What the recorded program did beside its calls."""
 
     user_ns: int
-    """CPU time that it used outside of the kernel while it was recorded."""
+    """CPU time that it used outside of the kernel: of a run without the tracer where some were
+    made, the mean, and else while it was recorded."""
     calls: int
     """Recorded calls that it made meanwhile."""
+    untraced: NotRequired[Untraced]
+    """Where some were made."""
 
 
 @dataclass(frozen=True)

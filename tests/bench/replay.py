@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
@@ -27,6 +27,9 @@ FRONT_PAGE = "wordpress/front-warm"
 REPLAYED = {0, 4}
 """Exit codes of a replay that was done: 4 says that one user without pauses keeps a CPU busy."""
 LONG_BLOCK_EVENTS = 10_000
+REHEARSALS = 20
+EMPTY_COPY = "rm -rf copy && mkdir copy"
+SETTLED_INDEX = "git -C source status"
 IDENTITY = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
 
 
@@ -141,11 +144,15 @@ class Likeness:
 
 @dataclass(frozen=True)
 class Tool:
-    """A command to capture: its words below the folder, and what makes the folder ready for it."""
+    """A command to capture: its words below the folder, and what a shell does there before it."""
 
     name: str
     words: Sequence[str]
-    make_ready: Callable[[Path], None]
+    preparation: str
+
+    def make_ready(self, stage: Path) -> None:
+        """Bring the folder into the state that the command is to find."""
+        subprocess.run(["sh", "-c", self.preparation], cwd=stage, check=True, capture_output=True)
 
 
 def likenesses(arena: Path, scratch: Path, turns: int) -> list[Likeness]:
@@ -158,10 +165,10 @@ def likenesses(arena: Path, scratch: Path, turns: int) -> list[Likeness]:
     for words in (("init", "-q"), ("add", "-A"), (*IDENTITY, "commit", "-qm", "all")):
         subprocess.run(["git", *words], cwd=source, check=True)
     tools = [
-        Tool("tar xf", ("tar", "-xf", "source.tar", "-C", "copy"), make_copy),
-        Tool("cp -a", ("cp", "-a", "source", "copy/"), make_copy),
-        Tool("rsync -a", ("rsync", "-a", "source/", "copy/"), make_copy),
-        Tool("git status", ("git", "-C", "source", "status", "--short"), settle),
+        Tool("tar xf", ("tar", "-xf", "source.tar", "-C", "copy"), EMPTY_COPY),
+        Tool("cp -a", ("cp", "-a", "source", "copy/"), EMPTY_COPY),
+        Tool("rsync -a", ("rsync", "-a", "source/", "copy/"), EMPTY_COPY),
+        Tool("git status", ("git", "-C", "source", "status", "--short"), SETTLED_INDEX),
     ]
     try:
         there = [tool for tool in tools if shutil.which(tool.words[0])]
@@ -170,22 +177,11 @@ def likenesses(arena: Path, scratch: Path, turns: int) -> list[Likeness]:
         shutil.rmtree(stage)
 
 
-def make_copy(stage: Path) -> None:
-    """Make an empty folder to copy into."""
-    shutil.rmtree(stage / "copy", ignore_errors=True)
-    (stage / "copy").mkdir()
-
-
-def settle(stage: Path) -> None:
-    """Bring git's index up to date, so that every run reads the same."""
-    subprocess.run(["git", "-C", str(stage / "source"), "status"], check=True, capture_output=True)
-
-
 def likeness(tool: Tool, stage: Path, scratch: Path, turns: int) -> Likeness:
     """Time a command, capture it, replay it."""
     trace = scratch / tool.name.replace(" ", "-")
-    tool.make_ready(stage)
     capture = [sys.executable, "-m", "replayer", "capture", "-o", str(trace), "--root", str(stage)]
+    capture += [f"--rehearse={REHEARSALS}", f"--prepare={tool.preparation}"]
     subprocess.run([*capture, "--", *tool.words], cwd=stage, check=True, capture_output=True)
     times: dict[str, list[float]] = {"untraced": [], "closed": [], "asap": []}
     events = 0

@@ -13,9 +13,46 @@ pub struct Computed {
     pub user_ns: i64,
     /// Recorded calls meanwhile.
     pub calls: i64,
+    /// Where the CPU time is that of runs without the tracer, and not of the recording.
+    pub untraced: Option<Untraced>,
+}
+
+/// Runs of the program without the tracer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Untraced {
+    /// How many.
+    pub runs: i64,
+    /// How long the program took, the median.
+    pub elapsed_ns: i64,
+    /// In so much of its time it had no CPU; not known of one that works on several.
+    pub waited_ns: Option<i64>,
 }
 
 impl Computed {
+    /// What is known of a recording: the tracer's own part is in it, and the kernel's ticks tell it roughly.
+    #[must_use]
+    pub fn while_recorded(user_ns: i64, calls: i64) -> Self {
+        Self {
+            user_ns,
+            calls,
+            untraced: None,
+        }
+    }
+
+    /// What long times between its calls hold at most, all together, where that is known: it may have computed or waited in them.
+    pub(crate) fn most_in_long_ns(self) -> Option<i64> {
+        let waited_ns = self.untraced?.waited_ns?;
+        Some(self.user_ns.saturating_add(waited_ns))
+    }
+
+    /// The same of the others, if so much is in long ones.
+    pub(crate) fn most_beside_ns(self, gaps: i64, long_ns: i64) -> i64 {
+        let most_ns = self.most_ns(gaps);
+        self.most_in_long_ns().map_or(most_ns, |all_ns| {
+            most_ns.min(all_ns.saturating_sub(long_ns)).max(0)
+        })
+    }
+
     /// What so many of the times between its calls hold at most.
     pub(crate) fn most_ns(self, gaps: i64) -> i64 {
         self.within(gaps, self.user_ns)
@@ -27,12 +64,17 @@ impl Computed {
     }
 
     fn within(self, gaps: i64, user_ns: i64) -> i64 {
-        let each_ns = user_ns / self.calls.max(1) - COLD_NS;
+        let cold_ns = if self.untraced.is_some() { 0 } else { COLD_NS };
+        let each_ns = user_ns / self.calls.max(1) - cold_ns;
         each_ns.max(0).saturating_mul(gaps)
     }
 
-    /// What it was at least: the kernel looks what runs once a tick, and tells the sum in hundredths of a second.
+    /// What it was at least: the kernel looks what runs once a tick, and tells the sum in hundredths of a second. A mean of many runs is
+    /// taken as it is.
     fn at_least_ns(self) -> i64 {
+        if self.untraced.is_some() {
+            return self.user_ns;
+        }
         let ticks = self.user_ns / TICK_NS;
         (self.user_ns - (1 + 2 * ticks.isqrt()) * TICK_NS).max(0)
     }

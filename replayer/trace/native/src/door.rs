@@ -1,7 +1,7 @@
 //! The Python door of the trace room: conversions and the release of the GIL, no logic.
 
 use crate::census::census;
-use crate::computed::Computed;
+use crate::computed::{Computed, Untraced};
 use crate::error::TraceError;
 use crate::formats::{FORMATS, is_applicable};
 use crate::history::history;
@@ -234,8 +234,17 @@ fn request(
 fn computed(told: &Value) -> Option<Computed> {
     let number = |name: &str| told.get(name)?.as_i64();
     Some(Computed {
-        user_ns: number("user_ns")?,
-        calls: number("calls")?,
+        untraced: told.get("untraced").and_then(untraced),
+        ..Computed::while_recorded(number("user_ns")?, number("calls")?)
+    })
+}
+
+fn untraced(told: &Value) -> Option<Untraced> {
+    let number = |name: &str| told.get(name)?.as_i64();
+    Some(Untraced {
+        runs: number("runs")?,
+        elapsed_ns: number("elapsed_ns")?,
+        waited_ns: number("waited_ns"),
     })
 }
 

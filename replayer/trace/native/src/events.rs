@@ -20,7 +20,7 @@ pub(crate) enum Times {
     /// Format 1: nanoseconds, and every gap.
     Nanoseconds,
     /// Ticks, and gaps that do not follow from the rest.
-    Ticks { tick_ns: i64, gaps: Gaps },
+    Ticks { tick_ns: i64, gaps: Box<Gaps> },
 }
 
 /// Events that are being read.
@@ -99,7 +99,7 @@ impl Times {
             Self::Nanoseconds => Self::Nanoseconds,
             Self::Ticks { tick_ns, .. } => Self::Ticks {
                 tick_ns: *tick_ns,
-                gaps: Gaps::default(),
+                gaps: Box::default(),
             },
         }
     }
@@ -142,7 +142,7 @@ fn times(document: &Value) -> Option<Times> {
     let tick = document.pointer("/clock/tick_ns").and_then(Value::as_i64);
     Some(Times::Ticks {
         tick_ns: tick.filter(|&tick| tick > 0)?,
-        gaps: gaps(document.get("calibration").unwrap_or(&Value::Null)),
+        gaps: Box::new(gaps(document.get("calibration").unwrap_or(&Value::Null))),
     })
 }
 
@@ -164,6 +164,7 @@ fn gaps(calibration: &Value) -> Gaps {
     Gaps::new(Costs {
         after_ns: after_ns.collect(),
         most_owed_ns: constant("most_owed_ns").unwrap_or(UNSAID_MOST_OWED_NS),
+        long_gap_ns: constant("long_gap_ns").unwrap_or(0),
         ..costs
     })
 }
@@ -179,7 +180,7 @@ pub(crate) fn count_events(table: TableReader) -> Result<usize, TraceError> {
         table,
         times: Times::Ticks {
             tick_ns: 1,
-            gaps: Gaps::default(),
+            gaps: Box::default(),
         },
     };
     let mut count = 0;

@@ -287,11 +287,21 @@ fn calibration(costs: &Costs) -> Value {
         let suffix = if failed { FAILED } else { "" };
         (format!("{}{suffix}", op.name()), json!(ns))
     });
+    let untraced = costs.computed.and_then(|computed| {
+        let runs = computed.untraced?;
+        Some(json!({
+            "runs": runs.runs,
+            "elapsed_ns": runs.elapsed_ns,
+            "user_ns": computed.user_ns,
+        }))
+    });
     json!({
         "call_ns": costs.call_ns,
         "gap_ns": costs.gap_ns,
         "gap_ns_after": after.collect::<Map<_, _>>(),
         "most_owed_ns": costs.most_owed_ns,
+        "long_gap_ns": costs.long_gap_ns,
+        "untraced": untraced,
         "method": costs.method,
         "about": "think times have what the tracer added subtracted; durations are as recorded and contain the call constant",
     })

@@ -31,6 +31,7 @@ mod op;
 mod order;
 mod paths;
 mod pipes;
+mod pool;
 mod ranges;
 mod reader;
 mod readme;
@@ -50,7 +51,7 @@ mod usage;
 mod windows;
 
 pub use census::{census, solitary_path};
-pub use computed::Computed;
+pub use computed::{Computed, Untraced};
 pub use door::register;
 pub use error::TraceError;
 pub use events::Events;

@@ -7,6 +7,7 @@
 
 use crate::computed::{Computed, leaving};
 use crate::op::Op;
+use crate::pool::{LONG_NS, Pool, QUANTILE, low_quantile};
 use rustc_hash::FxHashMap;
 
 /// What a program whose calls are known showed of the tracer.
@@ -54,6 +55,10 @@ pub(crate) struct Costs {
     pub(crate) after_ns: Vec<[Option<i64>; 2]>,
     /// A gap that is shorter than that is made up for by the next ones, up to so much.
     pub(crate) most_owed_ns: i64,
+    /// What is to be taken off long gaps besides: those that are `LONG_NS` or more without all that.
+    pub(crate) long_gap_ns: i64,
+    /// What the program did, where that is known.
+    pub(crate) computed: Option<Computed>,
     /// Where the numbers come from, for people.
     pub(crate) method: String,
 }
@@ -83,15 +88,6 @@ impl Costs {
 const CHEAP: [Op; 3] = [Op::Lseek, Op::Fcntl, Op::Fstat];
 /// What such a call, or what a program does between two calls at least, costs untraced (measured: 60 to 300 ns).
 const CHEAP_NS: i64 = 150;
-/// Fewer samples of one kind prove nothing of it (chosen).
-const FEWEST_SAMPLES: usize = 8;
-/// So many show how far the tracer's time spreads (chosen).
-const MANY_SAMPLES: usize = 50;
-/// The tracer keeps its speed for so many gaps of a kind, and so many such pieces show which one is usual (chosen).
-const WINDOW: usize = 64;
-const FEWEST_WINDOWS: usize = 5;
-/// The share of the smallest values that is taken for noise (chosen).
-const QUANTILE: usize = 20;
 /// More than this was not the tracer: a bound on estimates (chosen; strace 6.1 adds 3 to 9 µs, on a busy machine 6 to 21 µs).
 const MOST_NS: i64 = 50_000;
 /// No call takes the tracer so many times as long as another, in hundredths (chosen; measured with strace 6.1: 155 between read and openat).
@@ -101,12 +97,8 @@ const WIDEST: i64 = 180;
 const USUAL_SPREAD: i64 = 1_100;
 const WIDE_SPREAD: i64 = 1_250;
 const WIDEST_SPREAD: i64 = 3_000;
-/// A gap that is longer by so much has something else in it (measured: a tracer that has lost its CPU is back after 1.1 ms).
-const OUTLIER_NS: i64 = 1_200_000;
 /// The spread that one gap of so many lies below: kinds of calls behind which programs compute have more (chosen).
 const SPREAD_SHARE: usize = 4;
-/// Gaps of a kind that are kept, the first ones (chosen).
-const KEPT: usize = 1 << 16;
 /// How much of gaps that are shorter than the tracer's usual time the next ones make up for
 /// (chosen: above what the noise of 100,000 gaps adds up to, 6 ms with a standard deviation of 20 µs).
 const MOST_OWED_NS: i64 = 10_000_000;
@@ -130,46 +122,6 @@ pub(crate) struct LastCall {
     pub(crate) end_ns: i64,
     /// Calls of the whole log that had ended then.
     pub(crate) calls: u64,
-}
-
-#[derive(Debug, Default)]
-struct Pool {
-    count: usize,
-    gaps: Vec<i64>,
-}
-
-impl Pool {
-    fn add(&mut self, gap_ns: i64) {
-        self.count += 1;
-        if self.gaps.len() < KEPT {
-            self.gaps.push(gap_ns);
-        }
-    }
-
-    /// The shortest gaps, but for a few, at the tracer's usual speed: it is several times as fast while it has one CPU with the program.
-    fn low(&self) -> Option<i64> {
-        let windows = self.gaps.chunks_exact(WINDOW);
-        if windows.len() < FEWEST_WINDOWS {
-            return low_quantile(self.gaps.clone(), FEWEST_SAMPLES);
-        }
-        let lows = windows.filter_map(|window| low_quantile(window.to_vec(), FEWEST_SAMPLES));
-        let mut lows: Vec<i64> = lows.collect();
-        lows.sort_unstable();
-        lows.get(lows.len() / 2).copied()
-    }
-
-    /// The mean of those that may be the tracer's, in thousandths of the shortest.
-    fn spread(&self) -> Option<i64> {
-        let low = self.low().filter(|&low| low > 0)?;
-        if self.gaps.len() < MANY_SAMPLES {
-            return None;
-        }
-        let own = self.gaps.iter().filter(|&&gap| gap < low + OUTLIER_NS);
-        let (count, sum) = own.fold((0, 0_i64), |(count, sum), gap| (count + 1, sum + gap));
-        (sum / i64::max(count, 1))
-            .checked_mul(1000)
-            .map(|mean| mean / low)
-    }
 }
 
 /// Gaps and durations of the first calls of a log, until what the tracing cost is told from them.
@@ -229,6 +181,7 @@ impl Gauge {
         let mut costs = Costs {
             call_ns,
             most_owed_ns: MOST_OWED_NS,
+            computed: asked.computed,
             ..Costs::default()
         };
         let of_gaps = self.fill_in_gaps(&mut costs, asked);
@@ -269,20 +222,27 @@ impl Gauge {
         let others = known.iter().filter(|(class, _)| *class >= 2 * OPS);
         let mean_of_others = self.mean(others);
         costs.gap_ns = mean_of_others.or_else(|| self.mean(known.iter()));
-        let offset_ns = asked.computed.map(|computed| {
+        let mut offset_ns = 0;
+        if let Some(computed) = asked.computed {
             costs.most_owed_ns = 0; // what is left of all gaps is known, so none makes up for another
-            self.offset(computed, &known)
-        });
+            (offset_ns, costs.long_gap_ns) = self.offsets(computed, &known);
+        }
         costs.after_ns = vec![[None; 2]; OPS];
         for &(class, ns) in &known {
             let both = costs.after_ns.get_mut(class / 2);
             if let Some(place) = both.and_then(|both| both.get_mut(class % 2)) {
-                *place = Some((ns + offset_ns.unwrap_or(0)).max(0));
+                *place = Some((ns + offset_ns).max(0));
             }
         }
         let bounded = asked.computed.map_or(String::new(), |computed| {
-            let ms = computed.user_ns / 1_000_000;
-            format!(", so that what the program had of {ms} ms of CPU time is left")
+            let ms = as_ms(computed.user_ns);
+            let left = format!(", so that what the program had of {ms} ms of CPU time is left");
+            computed.untraced.map_or(left.clone(), |untraced| {
+                format!(
+                    "{left}: the mean of {} runs without the tracer",
+                    untraced.runs
+                )
+            })
         });
         format!(
             "the 5 % quantile after each kind of call, less {CHEAP_NS} ns, and their usual spread, of {count} in this trace{bounded}"
@@ -315,30 +275,44 @@ impl Gauge {
         known
     }
 
-    /// What is to be taken off each gap beside the usual costs, so that as much is left as the program had CPU time.
+    /// What is to be taken off each gap beside the usual costs, so that as much is left as the program had CPU time, and off long ones
+    /// besides.
     ///
-    /// Long gaps stay as they are: nobody knows whether the program computed or waited there, so it may have had all of that time in
-    /// them, or none.
-    fn offset(&self, computed: Computed, known: &[(usize, i64)]) -> i64 {
-        let (mut rests, mut count, mut long_ns) = (Vec::new(), 0_i64, 0_i64);
+    /// Long gaps stay as they are where nobody knows whether the program computed or waited there: it may have had all of that time in
+    /// them, or none. Where runs without the tracer tell how long it waited, no more than that and its CPU time is left of them.
+    fn offsets(&self, computed: Computed, known: &[(usize, i64)]) -> (i64, i64) {
+        let (mut rests, mut long, mut count) = (Vec::new(), Vec::new(), 0_i64);
         for &(class, cost_ns) in known {
             for gap_ns in self.pools.get(class).map_or(&[][..], |pool| &pool.gaps) {
                 count += 1;
                 let rest_ns = gap_ns - cost_ns;
-                if rest_ns < OUTLIER_NS {
+                if rest_ns < LONG_NS {
                     rests.push(rest_ns);
                 } else {
-                    long_ns = long_ns.saturating_add(rest_ns);
+                    long.push(rest_ns);
                 }
             }
         }
-        let most_ns = computed.most_ns(count);
+        let in_long_ns = |off_ns: i64| {
+            let lefts = long.iter().map(|rest_ns| (rest_ns - off_ns).max(0));
+            lefts.fold(0_i64, i64::saturating_add)
+        };
+        let long_gap_ns = computed.most_in_long_ns().map_or(0, |most_ns| {
+            if in_long_ns(0) > most_ns {
+                leaving(long.clone(), most_ns)
+            } else {
+                0
+            }
+        });
+        let long_ns = in_long_ns(long_gap_ns);
+        let most_ns = computed.most_beside_ns(count, long_ns);
         let least_ns = computed.least_ns(count).saturating_sub(long_ns).max(0);
         let shown_ns: i64 = rests.iter().map(|&rest| rest.max(0)).sum();
         if (least_ns..=most_ns).contains(&shown_ns) {
-            return 0;
+            return (0, long_gap_ns);
         }
-        leaving(rests, shown_ns.clamp(least_ns, most_ns))
+        let offset_ns = leaving(rests, shown_ns.clamp(least_ns, most_ns.max(least_ns)));
+        (offset_ns, (long_gap_ns - offset_ns).max(0))
     }
 
     /// How much longer the tracer takes in the mean than at its fastest.
@@ -373,17 +347,13 @@ impl Gauge {
     }
 }
 
-fn too_few(count: usize) -> String {
-    format!("not known, {count} samples are too few; nothing is subtracted")
+fn as_ms(ns: i64) -> String {
+    let tenths = ns / 100_000;
+    format!("{}.{}", tenths / 10, tenths % 10)
 }
 
-fn low_quantile(mut values: Vec<i64>, fewest: usize) -> Option<i64> {
-    values.sort_unstable();
-    let enough = values.len() >= fewest;
-    values
-        .get(values.len() / QUANTILE)
-        .copied()
-        .filter(|_| enough)
+fn too_few(count: usize) -> String {
+    format!("not known, {count} samples are too few; nothing is subtracted")
 }
 
 #[cfg(test)]

@@ -1,4 +1,6 @@
 use super::*;
+use crate::computed::Untraced;
+use crate::pool::MANY_SAMPLES;
 
 const OPEN: Class = Class(2 * Op::Open as usize);
 
@@ -130,10 +132,7 @@ fn as_much_is_left_of_all_gaps_as_the_program_had_cpu_time() {
     }
     let left = |user_ns: i64, calls| {
         let asked = Stretch {
-            computed: Some(Computed {
-                user_ns: user_ns + calls * 700,
-                calls,
-            }),
+            computed: Some(Computed::while_recorded(user_ns + calls * 700, calls)),
             ..Stretch::unknown()
         };
         let costs = gauge.costs(&asked);
@@ -165,11 +164,73 @@ fn what_a_long_gap_was_filled_with_is_nobodys_guess() {
     let alone = gauge.costs(&Stretch::unknown()).after(Op::Read, false);
     gauge.after(read, 5_000_000_000);
     let asked = Stretch {
-        computed: Some(Computed {
-            user_ns: 1_000_000_000,
-            calls: 1_000,
-        }),
+        computed: Some(Computed::while_recorded(1_000_000_000, 1_000)),
         ..Stretch::unknown()
     };
     assert_eq!(gauge.costs(&asked).after(Op::Read, false), alone);
+}
+
+fn rehearsed(user_ns: i64, calls: i64, waited_ns: Option<i64>) -> Stretch {
+    Stretch {
+        computed: Some(Computed {
+            untraced: Some(Untraced {
+                runs: 10,
+                elapsed_ns: 1,
+                waited_ns,
+            }),
+            ..Computed::while_recorded(user_ns, calls)
+        }),
+        ..Stretch::unknown()
+    }
+}
+
+/// A program that the tracer keeps for 10 to 22 µs after each call, and loses its CPU after some of them.
+fn kept_and_lost(lost_ns: i64) -> Gauge {
+    let mut gauge = Gauge::new();
+    for at in 0..1_000_i64 {
+        let lost_ns = if at % 100 == 7 { lost_ns } else { 0 };
+        gauge.after(
+            Class::of_event(Op::Read, false),
+            10_150 + at % 7 * 2_000 + lost_ns,
+        );
+    }
+    gauge
+}
+
+/// What is left of all gaps, as a reader of the trace takes it.
+fn left_of(gauge: &Gauge, asked: &Stretch) -> i64 {
+    let costs = gauge.costs(asked);
+    let cost_ns = costs.after(Op::Read, false);
+    let pool = gauge.pools.get(Class::of_event(Op::Read, false).0).unwrap();
+    let lefts = pool.gaps.iter().map(|gap| match gap - cost_ns {
+        left_ns if left_ns >= LONG_NS => left_ns - costs.long_gap_ns,
+        left_ns => left_ns,
+    });
+    lefts.map(|left_ns| left_ns.max(0)).sum()
+}
+
+#[test]
+fn runs_without_the_tracer_say_what_is_left_of_all_gaps() {
+    for user_ns in [0, 500_000, 8_000_000] {
+        let off_ns = left_of(&kept_and_lost(0), &rehearsed(user_ns, 1_000, None)) - user_ns;
+        assert!(off_ns.abs() <= 1_000, "{user_ns}: {off_ns}");
+    }
+}
+
+#[test]
+fn what_a_program_neither_computed_nor_waited_is_taken_off_long_gaps() {
+    let gauge = kept_and_lost(5_000_000);
+    for (user_ns, waited_ns) in [(3_000_000, 0), (3_000_000, 9_000_000), (0, 0)] {
+        let left_ns = left_of(&gauge, &rehearsed(user_ns, 1_000, Some(waited_ns)));
+        let most_ns = user_ns + waited_ns;
+        assert!(
+            (user_ns..=most_ns + 20_000).contains(&left_ns),
+            "{most_ns}: {left_ns}"
+        );
+    }
+    // One that may have waited as long keeps them, and so does one of which that is not known.
+    for waited_ns in [Some(60_000_000), None] {
+        let left_ns = left_of(&gauge, &rehearsed(0, 1_000, waited_ns));
+        assert!(left_ns >= 49_000_000, "{left_ns}");
+    }
 }

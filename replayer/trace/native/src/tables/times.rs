@@ -1,6 +1,7 @@
 //! How times are written: in ticks of the log's clock, and think times only where they do not follow from the other columns.
 
 use crate::op::Op;
+use crate::pool::LONG_NS;
 use crate::sample::After;
 use crate::stretch::Costs;
 use rustc_hash::FxHashMap;
@@ -137,7 +138,10 @@ impl Gaps {
         let others_ns = i64::from(seen.between).saturating_mul(each_ns);
         let raw_ns = seen.start_ns.saturating_sub(last.end_ns).max(0);
         let added_ns = last.added_ns.saturating_add(others_ns);
-        let left_ns = raw_ns.saturating_sub(added_ns).saturating_sub(last.owed_ns);
+        let mut left_ns = raw_ns.saturating_sub(added_ns).saturating_sub(last.owed_ns);
+        if left_ns >= LONG_NS {
+            left_ns = left_ns.saturating_sub(costs.long_gap_ns).max(0);
+        }
         *last = Last {
             end_ns: seen.start_ns.saturating_add(seen.duration_ns.unwrap_or(0)),
             added_ns: costs.after(seen.op, seen.failed),
@@ -200,7 +204,7 @@ mod tests {
             gap_ns: Some(1_000),
             after_ns: vec![[None; 2]; Op::ALL.len()],
             most_owed_ns: 10_000_000,
-            method: String::new(),
+            ..Costs::default()
         };
         costs.after_ns[Op::Open as usize] = [Some(2_000), Some(500)];
         costs

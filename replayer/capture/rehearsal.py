@@ -1,0 +1,160 @@
+"""Runs of a command without the tracer: how long it takes by itself, and what of that it computes.
+
+A tracer makes the time between two calls ten times as long as it was, and no log tells by how much
+exactly. What a command computes is known from runs that nobody watched: the kernel counts its CPU
+time, and over enough runs its clock ticks add up to a mean.
+"""
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from statistics import mean, median
+from typing import BinaryIO
+
+from replayer.capture.progress import Progress
+from replayer.errors import ReplayerError
+from replayer.measure.clock import monotonic_ns
+from replayer.measure.frozen import Frozen
+
+__all__ = ["Rehearsals", "on_one_cpu", "prepare", "rehearse"]
+
+ALONE = 1.05
+"""A command with more CPU time than this share of its time works on several CPUs (chosen)."""
+_LAST_WORDS_BYTES = 2000
+_NS = 10**9
+
+
+class Rehearsals(Frozen):
+    """What a command took in each run without the tracer, in nanoseconds."""
+
+    elapsed_ns: tuple[int, ...]
+    user_ns: tuple[int, ...]
+    """CPU time outside of the kernel, of it and of all it waited for."""
+    system_ns: tuple[int, ...]
+    """CPU time in the kernel."""
+
+    @property
+    def count(self) -> int:
+        """How many runs there were."""
+        return len(self.elapsed_ns)
+
+    @property
+    def median_ns(self) -> int:
+        """How long the command takes."""
+        return round(median(self.elapsed_ns))
+
+    @property
+    def computed_ns(self) -> int:
+        """What it computes: single runs tell that in a few clock ticks, so the mean."""
+        return round(mean(self.user_ns))
+
+    @property
+    def waited_ns(self) -> int:
+        """In how much of its time it had no CPU, as far as it works on one at a time."""
+        used_ns = mean(self.user_ns) + mean(self.system_ns)
+        return max(round(mean(self.elapsed_ns) - used_ns), 0)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it works on one CPU at a time."""
+        return sum(self.user_ns) + sum(self.system_ns) <= ALONE * sum(self.elapsed_ns)
+
+
+def rehearse(
+    command: Sequence[str], preparation: str | None, times: int, progress: Progress
+) -> Rehearsals:
+    """Run a command so many times, without input, and without its output.
+
+    Args:
+        command: Its words.
+        preparation: What a shell runs before each time.
+        times: At least 1.
+        progress: Told which one it is.
+
+    Raises:
+        ReplayerError: It, or what prepares it, ended with another exit status than 0.
+    """
+    rows = []
+    for number in range(1, times + 1):
+        progress.line(f"rehearsing without strace · {number:,} of {times:,}")
+        prepare(preparation)
+        rows.append(_time(command, f"rehearsal {number} of {times}"))
+    progress.clear()
+    elapsed, user, system = zip(*rows, strict=True)
+    return Rehearsals(elapsed_ns=elapsed, user_ns=user, system_ns=system)
+
+
+def prepare(preparation: str | None) -> None:
+    """Have a shell bring everything into the state that the command is to find.
+
+    Raises:
+        ReplayerError: It ended with another exit status than 0.
+    """
+    if preparation is not None:
+        _time(("/bin/sh", "-c", preparation), f"--prepare '{preparation}'")
+
+
+@contextmanager
+def on_one_cpu(rehearsals: Rehearsals | None) -> Iterator[int | None]:
+    """Start processes on one CPU meanwhile, if a command works on one at a time; yield which.
+
+    A tracer that shares the CPU with what it stops wakes it, and is woken, three times as fast as
+    one beside it, and much more evenly (strace 6.1: 15 instead of 60 µs between two calls).
+    """
+    allowed = os.sched_getaffinity(0)
+    if rehearsals is None or not rehearsals.is_alone or len(allowed) == 1:
+        yield None
+        return
+    cpu = max(allowed)  # interrupts are rather on the first one
+    os.sched_setaffinity(0, {cpu})
+    try:
+        yield cpu
+    finally:
+        os.sched_setaffinity(0, allowed)
+
+
+def _time(command: Sequence[str], what: str) -> tuple[int, int, int]:
+    """Run it to its end: elapsed, user and system time."""
+    with tempfile.TemporaryFile() as errors:
+        status, took = _run(command, errors)
+        if status == 0:
+            return took
+        said = _last_line(errors)
+    ended = f"{what} ended with exit status {status}"
+    raise ReplayerError(
+        f"{ended}: {said}" if said else ended,
+        hint="nothing was recorded; --prepare 'COMMAND' puts back what the last run changed",
+    )
+
+
+def _last_line(errors: BinaryIO) -> str:
+    size = errors.seek(0, os.SEEK_END)
+    errors.seek(max(size - _LAST_WORDS_BYTES, 0))
+    lines = errors.read().decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""
+
+
+def _run(command: Sequence[str], errors: BinaryIO) -> tuple[int, tuple[int, int, int]]:
+    begin_ns = monotonic_ns()
+    # A session of its own, so that a Ctrl-C is ours to pass on, to all that it has started.
+    process = subprocess.Popen(  # noqa: S603 - the user's own words
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=errors,
+        start_new_session=True,
+    )
+    try:
+        _, status, used = os.wait4(process.pid, 0)
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    elapsed_ns = monotonic_ns() - begin_ns
+    process.returncode = os.waitstatus_to_exitcode(status)
+    user_ns, system_ns = round(used.ru_utime * _NS), round(used.ru_stime * _NS)
+    return process.returncode, (elapsed_ns, user_ns, system_ns)

@@ -1,0 +1,70 @@
+"""Rehearsals: real commands, whose times are known."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from replayer.capture.order import Telling
+from replayer.capture.progress import make_progress
+from replayer.capture.rehearsal import Rehearsals, on_one_cpu, prepare, rehearse
+from replayer.errors import ReplayerError
+
+QUIET = make_progress(Telling.QUIET, sys.stderr)
+COMPUTES = """
+import time
+end = time.monotonic() + 0.3
+while time.monotonic() < end:
+    sum(range(10_000))
+"""
+WAITS = "import time\ntime.sleep(0.3)"
+
+
+def found(user_ns: int, system_ns: int, elapsed_ns: int = 1000) -> Rehearsals:
+    return Rehearsals(elapsed_ns=(elapsed_ns,), user_ns=(user_ns,), system_ns=(system_ns,))
+
+
+def test_who_computes_and_who_waits_is_told_apart() -> None:
+    computes, waits = (
+        rehearse((sys.executable, "-S", "-c", program), None, 2, QUIET)
+        for program in (COMPUTES, WAITS)
+    )
+    assert (computes.count, waits.count) == (2, 2)
+    assert computes.computed_ns > 10 * waits.computed_ns
+    assert waits.waited_ns > 0.2e9
+    assert min(waits.elapsed_ns) > 0.3e9
+
+
+def test_each_run_begins_as_prepared(tmp_path: Path) -> None:
+    folder, log = tmp_path / "new", tmp_path / "log"
+    preparation = f"rm -rf {folder} && echo prepared >> {log}"
+    rehearse(("mkdir", str(folder)), preparation, 3, QUIET)
+    assert log.read_text() == "prepared\n" * 3
+    assert folder.is_dir()
+
+
+def test_one_that_fails_says_so_with_its_last_words(tmp_path: Path) -> None:
+    with pytest.raises(ReplayerError, match="rehearsal 2 of 3 ended with exit status 1: mkdir: "):
+        rehearse(("mkdir", str(tmp_path / "new")), None, 3, QUIET)
+    with pytest.raises(ReplayerError, match=r"--prepare 'exit 3' ended with exit status 3$"):
+        prepare("exit 3")
+
+
+def test_what_works_on_several_cpus_is_not_bound_to_one() -> None:
+    assert found(500, 500).is_alone
+    assert not found(1000, 500).is_alone
+    assert found(100, 200).waited_ns == 700
+    assert found(1000, 500).waited_ns == 0
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) == 1, reason="there is one CPU alone")
+def test_one_cpu_is_kept_to_only_meanwhile() -> None:
+    before = os.sched_getaffinity(0)
+    with on_one_cpu(found(500, 500)) as cpu:
+        assert os.sched_getaffinity(0) == {cpu}
+    assert os.sched_getaffinity(0) == before
+    for rehearsals in (None, found(1000, 500)):
+        with on_one_cpu(rehearsals) as cpu:
+            assert cpu is None
+            assert os.sched_getaffinity(0) == before
