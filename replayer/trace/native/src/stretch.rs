@@ -347,9 +347,13 @@ impl Gauge {
     }
 }
 
+/// Milliseconds: to a tenth, unless they are a sum of ticks.
 fn as_ms(ns: i64) -> String {
-    let tenths = ns / 100_000;
-    format!("{}.{}", tenths / 10, tenths % 10)
+    let (whole, rest) = (ns / 1_000_000, ns % 1_000_000);
+    if rest == 0 {
+        return whole.to_string();
+    }
+    format!("{whole}.{}", rest / 100_000)
 }
 
 fn too_few(count: usize) -> String {
