@@ -19,6 +19,7 @@ __all__ = [
     "ancestors_of",
     "computed_below",
     "family_of",
+    "has_ended",
     "is_running",
     "read_descriptors",
     "read_own_state",
@@ -103,6 +104,11 @@ def is_running(pid: int) -> bool:
 def tracer_of(pid: int) -> int:
     """Return who traces a process; 0 if nobody does."""
     return int(_status(pid).get("TracerPid", "0"))
+
+
+def has_ended(pid: int) -> bool:
+    """Look at a child without reaping it: its times can still be read afterwards."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def computed_below(pid: int) -> int | None:

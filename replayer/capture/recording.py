@@ -20,6 +20,7 @@ from replayer.capture.log import Log
 from replayer.capture.processes import (
     computed_below,
     family_of,
+    has_ended,
     is_running,
     tracees_of,
     tracer_of,
@@ -178,7 +179,7 @@ def _broken(status: int, command: int | None) -> str:
 
 
 def _wait(strace: subprocess.Popen[bytes], watch: Watch, ender: _Ender) -> None:
-    while not _has_ended(strace.pid):
+    while not has_ended(strace.pid):
         notice = watch.inbox.wait(TICK_SECONDS)
         if notice is not None:
             watch.progress.clear()
@@ -189,11 +190,6 @@ def _wait(strace: subprocess.Popen[bytes], watch: Watch, ender: _Ender) -> None:
         if not ender.tick():
             break
     watch.progress.clear()
-
-
-def _has_ended(pid: int) -> bool:
-    """Look without reaping: its times can still be read afterwards."""
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 class _CommandEnder:

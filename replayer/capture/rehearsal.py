@@ -14,16 +14,19 @@ from contextlib import contextmanager, suppress
 from statistics import mean, median
 from typing import BinaryIO
 
+from replayer.capture.processes import has_ended
 from replayer.capture.progress import Progress
+from replayer.capture.signals import Inbox, Notice
 from replayer.errors import ReplayerError
 from replayer.measure.clock import monotonic_ns
 from replayer.measure.frozen import Frozen
 
-__all__ = ["Rehearsals", "on_one_cpu", "prepare", "rehearse"]
+__all__ = ["Rehearsals", "on_one_cpu", "rehearse"]
 
 ALONE = 1.05
 """A command with more CPU time than this share of its time works on several CPUs (chosen)."""
 _LAST_WORDS_BYTES = 2000
+_TICK_SECONDS = 0.2
 _NS = 10**9
 
 
@@ -70,31 +73,30 @@ def rehearse(
 
     Args:
         command: Its words.
-        preparation: What a shell runs before each time.
+        preparation: What a shell runs before each time, and once more at the end.
         times: At least 1.
         progress: Told which one it is.
 
     Raises:
         ReplayerError: It, or what prepares it, ended with another exit status than 0.
+        KeyboardInterrupt: A signal came to end this; what it found running was killed.
     """
     rows = []
-    for number in range(1, times + 1):
-        progress.line(f"rehearsing without strace · {number:,} of {times:,}")
-        prepare(preparation)
-        rows.append(_time(command, f"rehearsal {number} of {times}"))
-    progress.clear()
+    with Inbox() as inbox:
+        for number in range(1, times + 1):
+            progress.line(f"rehearsing without strace · {number:,} of {times:,}")
+            _prepare(preparation, inbox)
+            rows.append(_time(command, f"rehearsal {number} of {times}", inbox))
+        progress.clear()
+        _prepare(preparation, inbox)
+        _heed(inbox.wait(0))
     elapsed, user, system = zip(*rows, strict=True)
     return Rehearsals(elapsed_ns=elapsed, user_ns=user, system_ns=system)
 
 
-def prepare(preparation: str | None) -> None:
-    """Have a shell bring everything into the state that the command is to find.
-
-    Raises:
-        ReplayerError: It ended with another exit status than 0.
-    """
+def _prepare(preparation: str | None, inbox: Inbox) -> None:
     if preparation is not None:
-        _time(("/bin/sh", "-c", preparation), f"--prepare '{preparation}'")
+        _time(("/bin/sh", "-c", preparation), f"--prepare '{preparation}'", inbox)
 
 
 @contextmanager
@@ -116,10 +118,10 @@ def on_one_cpu(rehearsals: Rehearsals | None) -> Iterator[int | None]:
         os.sched_setaffinity(0, allowed)
 
 
-def _time(command: Sequence[str], what: str) -> tuple[int, int, int]:
+def _time(command: Sequence[str], what: str, inbox: Inbox) -> tuple[int, int, int]:
     """Run it to its end: elapsed, user and system time."""
     with tempfile.TemporaryFile() as errors:
-        status, took = _run(command, errors)
+        status, took = _run(command, errors, inbox)
         if status == 0:
             return took
         said = _last_line(errors)
@@ -137,24 +139,33 @@ def _last_line(errors: BinaryIO) -> str:
     return lines[-1] if lines else ""
 
 
-def _run(command: Sequence[str], errors: BinaryIO) -> tuple[int, tuple[int, int, int]]:
+def _run(
+    command: Sequence[str], errors: BinaryIO, inbox: Inbox
+) -> tuple[int, tuple[int, int, int]]:
     begin_ns = monotonic_ns()
-    # A session of its own, so that a Ctrl-C is ours to pass on, to all that it has started.
     process = subprocess.Popen(  # noqa: S603 - the user's own words
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=errors,
-        start_new_session=True,
+        preexec_fn=inbox.release,  # noqa: PLW1509 - it sets a mask, nothing else
+        start_new_session=True,  # so that all that it has started can be killed
     )
     try:
-        _, status, used = os.wait4(process.pid, 0)
+        while not has_ended(process.pid):
+            _heed(inbox.wait(_TICK_SECONDS))
     except BaseException:
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise
     elapsed_ns = monotonic_ns() - begin_ns
+    _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     user_ns, system_ns = round(used.ru_utime * _NS), round(used.ru_stime * _NS)
     return process.returncode, (elapsed_ns, user_ns, system_ns)
+
+
+def _heed(notice: Notice | None) -> None:
+    if notice is not None:
+        raise KeyboardInterrupt

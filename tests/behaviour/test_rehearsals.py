@@ -75,15 +75,18 @@ def test_what_makes_no_sense_is_refused(shell: Shell, words: tuple[str, ...], sa
     assert said in done.err
 
 
-def test_ctrl_c_ends_the_rehearsal_and_all_that_it_started(shell: Shell, until: Until) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_rehearsal_and_all_that_it_started(
+    shell: Shell, until: Until, number: signal.Signals
+) -> None:
     (shell.home / "root").mkdir()
     pid = shell.home / "pid"
     command = f"sleep 300 & echo $! > {shlex.quote(str(pid))}; wait"
     words = ("--rehearse", "2", "--", "sh", "-c", command)
     process = shell.start("capture", "-o", "trace", "--root", "root", *words)
     until(lambda: pid.exists() and pid.read_text().strip())
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     process.communicate(timeout=60)
     assert process.returncode == 4
     until(lambda: not is_running(int(pid.read_text())))
-    assert not (shell.home / "trace").exists()
+    assert not [path for path in shell.home.iterdir() if "trace" in path.name]

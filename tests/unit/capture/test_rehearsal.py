@@ -8,7 +8,7 @@ import pytest
 
 from replayer.capture.order import Telling
 from replayer.capture.progress import make_progress
-from replayer.capture.rehearsal import Rehearsals, on_one_cpu, prepare, rehearse
+from replayer.capture.rehearsal import Rehearsals, on_one_cpu, rehearse
 from replayer.errors import ReplayerError
 
 QUIET = make_progress(Telling.QUIET, sys.stderr)
@@ -40,15 +40,15 @@ def test_each_run_begins_as_prepared(tmp_path: Path) -> None:
     folder, log = tmp_path / "new", tmp_path / "log"
     preparation = f"rm -rf {folder} && echo prepared >> {log}"
     rehearse(("mkdir", str(folder)), preparation, 3, QUIET)
-    assert log.read_text() == "prepared\n" * 3
-    assert folder.is_dir()
+    assert log.read_text() == "prepared\n" * 4  # the recording begins so, too
+    assert not folder.exists()
 
 
 def test_one_that_fails_says_so_with_its_last_words(tmp_path: Path) -> None:
     with pytest.raises(ReplayerError, match="rehearsal 2 of 3 ended with exit status 1: mkdir: "):
         rehearse(("mkdir", str(tmp_path / "new")), None, 3, QUIET)
     with pytest.raises(ReplayerError, match=r"--prepare 'exit 3' ended with exit status 3$"):
-        prepare("exit 3")
+        rehearse(("true",), "exit 3", 1, QUIET)
 
 
 def test_what_works_on_several_cpus_is_not_bound_to_one() -> None:
