@@ -6,12 +6,11 @@ use crate::dealer::{Dealer, Seat};
 use crate::interpreter::{Interpreter, Journal};
 use crate::ops::{CANCELLED, FAILED, Op};
 use crate::pace::{Paced, Pacer};
-use crate::pulse::{CUT, Pulse, STOP};
+use crate::pulse::{CUT, Place, Pulse, STOP};
 use crate::rng::Stream;
 use crate::segment::Segment;
 use crate::sleep::sleep_until;
-use crate::sys::{Folder, Kernel, Places};
-use crate::user::enter;
+use crate::sys::{Answer, Folder, Kernel, Places};
 use rustix::io::Errno;
 use std::sync::Arc;
 use std::thread::current;
@@ -93,6 +92,11 @@ fn intent_of<'a>(core: &Core, pulse: &Pulse, segment: &'a Segment, begin_ns: u64
         (None, Some(dealer)) => Intent::Shared(dealer, Seat::new(pulse.user, current())),
         (None, None) => Intent::None,
     }
+}
+
+/// Confine this thread to a run's folder.
+pub(crate) fn enter<K: Kernel>(pulse: &Pulse, folder: &Arc<Folder>) -> Answer<K> {
+    pulse.show(Op::Chdir, Place::FOLDER, || K::enter(folder))
 }
 
 /// What a user does in a segment.

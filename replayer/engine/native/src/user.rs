@@ -4,16 +4,12 @@ use crate::clock::now_ns;
 use crate::core::{Confinement, Core};
 use crate::crowd::Refusal;
 use crate::interpreter::{Interpreter, Journal};
-use crate::ops::Op;
 use crate::program::Pace;
-use crate::pulse::{Place, Pulse};
+use crate::pulse::Pulse;
 use crate::replay::play::Band;
 use crate::segment::Segment;
 use crate::stint::Stint;
-use crate::sys::{
-    Answer, Folder, Guarded, Jailed, Kernel, Null, Places, own_folder_state, prepare_thread,
-    thread_id,
-};
+use crate::sys::{Guarded, Jailed, Null, Places, own_folder_state, prepare_thread, thread_id};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -104,11 +100,6 @@ fn live<K: Places>(core: &Core, pulse: &Arc<Pulse>) {
         run_segment::<K>(core, &mut band, &next, ready_ns);
         segment = Some(next);
     }
-}
-
-/// Confine this thread to a run's folder.
-pub(crate) fn enter<K: Kernel>(pulse: &Pulse, folder: &Arc<Folder>) -> Answer<K> {
-    pulse.show(Op::Chdir, Place::FOLDER, || K::enter(folder))
 }
 
 fn journal_of(core: &Core, pulse: &Arc<Pulse>, segment: &Segment) -> Journal {

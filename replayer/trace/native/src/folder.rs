@@ -1,9 +1,9 @@
 //! The trace folder: written beside its place, and moved there when it is whole.
 
+use crate::cause::Reason;
 use crate::error::TraceError;
 use crate::events::FAILED;
 use crate::formats::{Clock, Format};
-use crate::order::Reason;
 use crate::readme;
 use crate::requests::{PIECES_GUESSED, WINDOWS_WITHOUT, label_name};
 use crate::scope::Scope;

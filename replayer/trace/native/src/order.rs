@@ -7,45 +7,13 @@
 //! An edge always leads from an earlier row to a later one, so that no cycle can arise.
 
 use crate::access::Access;
-use crate::cause::Cause;
+use crate::cause::{Cause, Reason};
 use crate::knowledge::Knowledge;
 use crate::paths::NameId;
 use crate::ranges::Ranges;
 use crate::seat::{Seat, put};
 use crate::tree::NodeId;
 use rustc_hash::FxHashMap;
-
-/// Why an event waits for another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Reason {
-    /// What the first thread of a log did while it was the only one may have been for every other.
-    Start,
-    Spawn,
-    Wait,
-    /// Something was read from a pipe that was written after it.
-    Pipe,
-    Descriptor,
-    Name,
-    Directory,
-    Data,
-    Lock,
-}
-
-impl Reason {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Start => "start",
-            Self::Spawn => "spawn",
-            Self::Wait => "wait",
-            Self::Pipe => "pipe",
-            Self::Descriptor => "descriptor",
-            Self::Name => "name",
-            Self::Directory => "directory",
-            Self::Data => "data",
-            Self::Lock => "lock",
-        }
-    }
-}
 
 /// `to` waits for `from`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

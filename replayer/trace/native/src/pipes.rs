@@ -166,7 +166,7 @@ impl Pipes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::order::Reason;
+    use crate::cause::Reason;
     use crate::seat::Seat;
 
     fn after(row: u64) -> Cause {

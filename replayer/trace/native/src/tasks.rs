@@ -7,8 +7,8 @@ mod living;
 mod waiting;
 
 use crate::call::{OnExec, Shares};
+use crate::cause::Reason;
 use crate::op::Op;
-use crate::order::Reason;
 use crate::scope::Spot;
 use crate::seat::Seat;
 use crate::stretch::LastCall;

@@ -1,7 +1,8 @@
 //! The table `edges`: which event waits for which event of another thread.
 
+use crate::cause::Reason;
 use crate::error::TraceError;
-use crate::order::{Edge, Reason};
+use crate::order::Edge;
 use crate::tables::column::{Kind, Layout, Spec};
 use crate::tables::write::{Sink, TableWriter};
 use parquet::data_type::ByteArray;

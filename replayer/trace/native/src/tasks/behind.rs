@@ -1,8 +1,7 @@
 //! What has happened before the next event of a task: what its parent had done when it was started, and what processes did that
 //! it or its parents had waited for, and what came before what it has read from pipes. A shell whose own calls are no events hands on in this way what each of its commands did.
 
-use crate::cause::Cause;
-use crate::order::Reason;
+use crate::cause::{Cause, Reason};
 use std::rc::Rc;
 
 /// Kept of a task; of more the oldest are forgotten, which costs edges (chosen: more are seldom waited for before the next is started).

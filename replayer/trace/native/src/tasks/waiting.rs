@@ -2,8 +2,7 @@
 
 use super::Task;
 use crate::call::Call;
-use crate::cause::Cause;
-use crate::order::Reason;
+use crate::cause::{Cause, Reason};
 
 /// Events that a task without own ones since passes on (chosen: as many as a filter has commands before it).
 const MOST_PASSED_ON: usize = 4;

@@ -1,8 +1,8 @@
 //! Calls by which tasks wait for each other: what is behind an event beside the files that it uses.
 
 use crate::call::{Call, OnExec};
+use crate::cause::Reason;
 use crate::op::Op;
-use crate::order::Reason;
 use crate::pipes::{End, Room};
 use crate::tasks::Held;
 use crate::tracker::Tracker;
