@@ -88,6 +88,7 @@ def describe_replay(plan: Plan) -> Replay | None:
                 events=facts.events,
                 threads=facts.threads,
                 span_ns=facts.span_ns,
+                untraced_ns=facts.untraced_ns,
                 blind_spots=counted(facts.blind_spots),
             )
             for facts in plan.traces

@@ -40,6 +40,8 @@ class ReplayedTrace(Frozen):
     events: int
     threads: int
     span_ns: int
+    untraced_ns: int | None = None
+    """How long its command took without the tracer; null where that was not measured."""
     blind_spots: tuple[Counted, ...]
     """What the recording could not show, and how often that was met."""
 

@@ -46,6 +46,9 @@ def describe_traces(replay: Replay) -> Iterator[tuple[str, str]]:
                 f"{format_time_ns(trace.span_ns)}, checksum {trace.sha256[:_SHORT]}"
             ),
         )
+        if trace.untraced_ns is not None:
+            took = format_time_ns(trace.untraced_ns)
+            yield "  untraced", f"the recorded command took {took} without the tracer, where it ran"
         yield "  blind spots", _counted(trace.blind_spots) or "none seen in the recording"
     requests = [each for each in replay.transactions if each.request is not None]
     if requests:

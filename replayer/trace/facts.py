@@ -26,6 +26,7 @@ class TraceFacts:
         events: How many.
         threads: Whose they are.
         span_ns: From the first event to the end of the last.
+        untraced_ns: How long the command took without the tracer; None where nobody measured that.
         requests: How often each label was recorded.
         blind_spots: What the log could not show, with counts.
         paths: How many paths have each label (``private``, ``shared mutable``…).
@@ -40,6 +41,7 @@ class TraceFacts:
     events: int
     threads: int
     span_ns: int
+    untraced_ns: int | None = None
     requests: Mapping[str, int] = field(default_factory=dict)
     blind_spots: Mapping[str, int] = field(default_factory=dict)
     paths: Mapping[str, int] = field(default_factory=dict)
@@ -74,6 +76,7 @@ def load_facts(name: str, beside: Path) -> TraceFacts:
         events=counts["events"],
         threads=counts["threads"],
         span_ns=counts["span_ns"],
+        untraced_ns=(trace["calibration"].get("untraced") or {}).get("elapsed_ns"),
         requests={each["label"]: each["count"] for each in trace["requests"]},
         blind_spots=trace["blind_spots"],
         paths={label: trace["labels"][label] for label in labels},

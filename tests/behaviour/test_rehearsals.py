@@ -42,6 +42,7 @@ def test_pauses_hold_what_the_command_computes_by_itself(shell: Shell) -> None:
         "replay", "trace", "--target", shell.home, "-o", "run", "--threshold", "errors == 0"
     )
     assert ran.code in {0, 4}, ran.err
+    assert "without the tracer, where it ran" in ran.out
     summary = read(shell.home / "run", "run.json")["summary"]
     assert isinstance(summary, dict)
     (transaction,) = summary["targets"][0]["overall"]["transactions"]
