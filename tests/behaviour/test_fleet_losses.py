@@ -73,6 +73,13 @@ def measured(folder: Path) -> bool:
     return timeline.exists() and len(timeline.read_text().splitlines()) > 3
 
 
+def seconds_of(folder: Path) -> int:
+    """How many seconds of the run have been written."""
+    timeline = folder / "timeline.csv"
+    lines = timeline.read_text().splitlines()[1:] if timeline.exists() else []
+    return len({line.partition(",")[0] for line in lines})
+
+
 def wait_until_all_have_told(shell: Shell) -> None:
     """Wait until each process has written a second, and has had the time to send it."""
     wait_for(lambda: all(measured(shell.home / name) for name in ("out", "part0", "part1")))
@@ -247,8 +254,11 @@ def short(shell: Shell, name: str, *more: str) -> Process:
 
 
 def kill_last_worker(folder: Path) -> None:
-    """Kill one of a run's processes as soon as the run has written a second."""
-    wait_for(lambda: measured(folder))
+    """Kill one of a run's processes as soon as it has had its part in a second that is written.
+
+    A process that came a little later than the other one has none in the first second.
+    """
+    wait_for(lambda: seconds_of(folder) > 1)
     os.kill(load_run(folder).run.clients[1].pid, signal.SIGKILL)
 
 
