@@ -143,14 +143,7 @@ def _run(
     command: Sequence[str], errors: BinaryIO, inbox: Inbox
 ) -> tuple[int, tuple[int, int, int]]:
     begin_ns = monotonic_ns()
-    process = subprocess.Popen(  # noqa: S603 - the user's own words
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=errors,
-        preexec_fn=inbox.release,  # noqa: PLW1509 - it sets a mask, nothing else
-        start_new_session=True,  # so that all that it has started can be killed
-    )
+    process = _start(command, errors, inbox)
     try:
         while not has_ended(process.pid):
             _heed(inbox.wait(_TICK_SECONDS))
@@ -164,6 +157,22 @@ def _run(
     process.returncode = os.waitstatus_to_exitcode(status)
     user_ns, system_ns = round(used.ru_utime * _NS), round(used.ru_stime * _NS)
     return process.returncode, (elapsed_ns, user_ns, system_ns)
+
+
+def _start(command: Sequence[str], errors: BinaryIO, inbox: Inbox) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(  # noqa: S603 - the user's own words
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=errors,
+            preexec_fn=inbox.release,  # noqa: PLW1509 - it sets a mask, nothing else
+            start_new_session=True,  # so that all that it has started can be killed
+        )
+    except OSError as error:
+        message = f"{command[0]}: cannot be run: {error.strerror}"
+        hint = "a script needs a first line such as #!/bin/sh; nothing was recorded"
+        raise ReplayerError(message, hint=hint) from error
 
 
 def _heed(notice: Notice | None) -> None:

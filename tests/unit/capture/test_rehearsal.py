@@ -51,6 +51,14 @@ def test_one_that_fails_says_so_with_its_last_words(tmp_path: Path) -> None:
         rehearse(("true",), "exit 3", 1, QUIET)
 
 
+def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
+    script = tmp_path / "script"
+    script.write_text("true\n")
+    script.chmod(0o755)
+    with pytest.raises(ReplayerError, match="script: cannot be run: Exec format error"):
+        rehearse((str(script),), None, 1, QUIET)
+
+
 def test_what_works_on_several_cpus_is_not_bound_to_one() -> None:
     assert found(500, 500).is_alone
     assert not found(1000, 500).is_alone
