@@ -41,7 +41,8 @@ def op_of(name: str, operands: str) -> str:
 
 
 def numbers_of(op: str, operands: str) -> tuple[int, ...]:
-    """Return sizes, offsets, modes and times; descriptors and addresses differ by right."""
+    """Return sizes, offsets, modes and times; descriptors, paths and addresses differ by right."""
+    operands = re.sub(r"<[^>]*>|/\*.*?\*/", "", operands)
     if op in {"open", "mkdir"}:
         return tuple(int(mode, 8) for mode in re.findall(r"\b0[0-7]{3}\b", operands))
     if op == "utimensat":
@@ -49,7 +50,7 @@ def numbers_of(op: str, operands: str) -> tuple[int, ...]:
     addressed = op in {"read", "write", "pwrite64", "preadv2", "pwritev2", "getdents64"}
     if not addressed and op not in {"lseek", "ftruncate", "truncate"}:
         return ()
-    words = re.sub(r"<[^>]*>|/\*.*?\*/", "", operands).split(", ")[1:]
+    words = operands.split(", ")[1:]
     return tuple(
         int(word, 0) for word in words[addressed:] if re.fullmatch(r"0x[0-9a-f]+|\d+", word)
     )
