@@ -24,7 +24,7 @@ __all__ = ["Courier", "Doorbell"]
 
 READABLE = 1
 BATCH = 500  # chosen: listeners at 10 µs each hold the hub for 5 ms
-LISTEN_S = 0.1
+LISTEN_S = 0.25  # chosen: who has something for it rings; this is for what rang too early
 REST_S = 0.02  # chosen: fifty rounds a second are live enough, and leave the hub to the users' code
 
 
@@ -57,12 +57,16 @@ class Doorbell:
         return self._roster.user_of(number)
 
     def answer(self) -> None:
-        """Wake those whose threads have ended, or whose answers have come."""
+        """It has rung: wake everybody whom that may concern."""
         with suppress(BlockingIOError):
             os.read(self._engine.doorbell, 8)
+        self.deliver()
+        self._rung.set()
+
+    def deliver(self) -> None:
+        """Wake those whose threads have ended, or whose answers have come."""
         self._roster.finish(self._engine.drain_finished())
         self._mailbox.deliver(self._engine.drain_outcomes())
-        self._rung.set()
 
 
 class Courier:
@@ -99,8 +103,9 @@ class Courier:
             for taker in self._takers:
                 taker(interval)
         self._carry_transactions()
-        # Draining silences the doorbell for everybody, also for what has come meanwhile.
-        self._doorbell.answer()
+        # Draining silences the doorbell for everybody, also for what has come meanwhile. Nothing
+        # has rung for that: who waits for a ring is the one that carries.
+        self._doorbell.deliver()
 
     def watch(self) -> None:
         """Have the engine hand over each transaction if anyone listens; not for nothing."""
