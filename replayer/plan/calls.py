@@ -64,7 +64,7 @@ def _compile_step(scope: Scope, step: s.StepPart, key: Key) -> list[PlanStep]:
     inside = (*key, step.do)
     check_bounds(scope.book, step, inside)
     match step:
-        case s.Repeat() | s.Choose() | s.Each() | s.Until():
+        case s.Repeat() | s.Choose() | s.Each() | s.Pipeline() | s.Until():
             return [_compile_block(scope, step, inside)]
         case s.For():
             return _unroll(scope, step, inside)
@@ -123,7 +123,7 @@ def _until(scope: Scope, step: s.Until, key: Key) -> PlanStep:
 
 
 def _compile_block(
-    scope: Scope, step: s.Repeat | s.Choose | s.Each | s.Until, key: Key
+    scope: Scope, step: s.Repeat | s.Choose | s.Each | s.Pipeline | s.Until, key: Key
 ) -> PlanStep:
     """Compile a step whose blocks may run any number of times, or not at all."""
     scope.forget()
@@ -136,6 +136,8 @@ def _compile_block(
             compiled = {"do": "choose", "branches": _branches(scope, step, key)}
         case s.Each():
             compiled = _each(scope, step, key)
+        case s.Pipeline():
+            compiled = {"do": "pipeline", "steps": compile_steps(scope, step.stages, key)}
         case s.Until():
             compiled = _until(scope, step, key)
     scope.forget()

@@ -8,18 +8,17 @@ a run (how large a directory has become) is estimated.
 import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from replayer.plan.census import Census
 from replayer.plan.kinds import MAKING, PATH_OPS, READING, RECORDED_AS, UNTIMED, WRITING
+from replayer.plan.known import KnownSlots
 from replayer.plan.rewriting import Rewriting
 from replayer.plan.room import Room, count_names
 from replayer.plan.spread import ZERO, Spread, constant, pieces, ratio_up, smaller
 from replayer.plan.tally import Tally
 
 __all__ = ["expect_transaction"]
-
-V = TypeVar("V")
 
 O_CREAT = 0o100
 O_APPEND = 0o2000
@@ -41,39 +40,15 @@ def expect_transaction(census: Census, steps: Sequence[Mapping[str, Any]]) -> Ta
     return tally
 
 
-def _copy(known: dict[int, V], source: int, slot: int) -> None:
-    if source in known:
-        known[slot] = known[source]
-    else:
-        known.pop(slot, None)
-
-
-class _Walker:
+class _Walker(KnownSlots):
     def __init__(self, census: Census) -> None:
+        super().__init__()
         self.census = census
         self.tally = Tally()
         self.room = Room()
-        self.identities: dict[int, Hashable] = {}
-        """What each slot is bound to: equal ones are one entry, or the same entries in turn."""
-        self.homes: dict[int, int] = {}
-        """The dataset of what each slot is bound to."""
-        self.names_of: dict[int, float] = {}
-        """How many names each slot may be bound to, by all users in all transactions."""
         self.rewriting = Rewriting()
-        self.opened_as: dict[int, Hashable] = {}
-        """What each open file was bound to when it was opened."""
-        self.sizes: dict[int, Spread] = {}
-        self.left: dict[int, Spread] = {}
-        """What is left to read of each open file."""
-        self.names: dict[int, str] = {}
-        """What each slot bound by name is called, so that the same name is known again."""
         self.written: dict[str, Spread] = {}
         """Sizes of the files that this transaction has written, by name."""
-        self.opened: set[int] = set()
-        self.listed: set[int] = set()
-        """Open directories that have been read to their end."""
-        self.places: dict[int, int] = {}
-        """How many entries the directory bound to a slot has, where known."""
 
     def block(self, steps: Sequence[Mapping[str, Any]], times: float) -> None:
         for step in steps:
@@ -85,6 +60,18 @@ class _Walker:
                 self.call(step, times)
             case "bind":
                 self.bind(step)
+            case "repeat" | "choose" | "each" | "pipeline":
+                self.blocks(step, times)
+            case "think":
+                self.tally.think_ns += times * self.draw(step["time"]).mean
+            case "replay":
+                self.replay(step, times)
+            case _:
+                self.wait(step, times)
+
+    def blocks(self, step: Mapping[str, Any], times: float) -> None:
+        """Walk through a step that holds others."""
+        match step["do"]:
             case "repeat":
                 turns = self.draw(step["times"]).mean
                 with self.room.turns(turns):
@@ -93,12 +80,10 @@ class _Walker:
                 self.choose(step, times)
             case "each":
                 self.each(step, times)
-            case "think":
-                self.tally.think_ns += times * self.draw(step["time"]).mean
-            case "replay":
-                self.replay(step, times)
             case _:
-                self.wait(step, times)
+                for stage in step["steps"]:
+                    with self.apart():
+                        self.each(stage, times)
 
     def choose(self, step: Mapping[str, Any], times: float) -> None:
         whole = sum(weight for weight, _ in step["branches"])
@@ -115,6 +100,8 @@ class _Walker:
         before = set(self.opened)
         with self.room.turns(turns):
             self.block(steps, times * turns)
+        # No step behind can close these: the next open of the slot does, or the transaction's end.
+        self.tally.ops["close"] += times * turns * len(self.opened - before)
         self.opened &= before
 
     def bind(self, step: Mapping[str, Any]) -> None:
@@ -165,14 +152,6 @@ class _Walker:
                 return slot if self.homes.get(slot) == home else None
             case _:
                 return None
-
-    def copy(self, source: int, slot: int) -> None:
-        _copy(self.identities, source, slot)
-        _copy(self.homes, source, slot)
-        _copy(self.names_of, source, slot)
-        _copy(self.sizes, source, slot)
-        _copy(self.names, source, slot)
-        _copy(self.places, source, slot)
 
     def identity_of(self, step: Mapping[str, Any]) -> Hashable:
         """Tell what a slot will be bound to from all else; what is drawn is like nothing else."""

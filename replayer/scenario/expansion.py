@@ -11,7 +11,17 @@ from functools import cache
 
 from replayer.scenario.model import Scenario
 from replayer.scenario.references import refuse
-from replayer.scenario.steps import Choose, Each, For, Repeat, Script, StepPart, Until, Use
+from replayer.scenario.steps import (
+    Choose,
+    Each,
+    For,
+    Pipeline,
+    Repeat,
+    Script,
+    StepPart,
+    Until,
+    Use,
+)
 from replayer.scenario.walk import blocks_of
 
 __all__ = ["check_expansion"]
@@ -74,7 +84,7 @@ class _Gauge:
             case For():
                 inner = self.measure(step.steps)
                 return _Size(len(step.names) * (1 + inner.steps), inner.blocks)
-            case Repeat() | Choose() | Each() | Until():
+            case Repeat() | Choose() | Each() | Pipeline() | Until():
                 inside = _Size.of_all([self.measure(steps) for _, steps in blocks_of(step, ())])
                 return _Size(1 + inside.steps, 1 + inside.blocks)
             case _:

@@ -18,7 +18,9 @@ from replayer.scenario.steps import (
     OfFile,
     OfTwoPaths,
     Open,
+    Pipeline,
     Repeat,
+    Replay,
     Script,
     StepPart,
     Symlink,
@@ -65,6 +67,8 @@ class _Judge:
                 return self.block(self.scenario.sequences[name], ("sequences", name), state)
             case Script():
                 return self.script(step, key, state)
+            case Pipeline():
+                return self.pipeline(step, key, state)
             case Repeat() | Choose() | Each() | For() | Until():
                 return self.nested(step, key, state)
             case _:
@@ -85,6 +89,31 @@ class _Judge:
                 end = self.block(steps, block_key, end)  # the second time round
             ends.append(end)
         return _joined(step, state, ends)
+
+    def pipeline(self, step: Pipeline, key: Key, state: _State) -> _State:
+        """Judge stages, each of which knows what it binds and opens itself, and nothing else."""
+        for index, stage in enumerate(step.stages):
+            stage_key = (*key, "pipeline", index)
+            for inner_key, inner in self.inside(stage, stage_key):
+                if isinstance(inner, Pipeline | Replay):
+                    message = f"has a {inner.do}: step inside a stage of a pipeline:"
+                    raise refuse(self.scenario, inner_key, message)
+            self.step(stage, stage_key, _State())
+        return state
+
+    def inside(self, step: StepPart, key: Key) -> Iterator[tuple[Key, StepPart]]:
+        """Yield what a step holds, in its sequences too."""
+        for block_key, steps in blocks_of(step, key):
+            yield from self.every(steps, block_key)
+
+    def every(self, steps: Sequence[StepPart], key: Key) -> Iterator[tuple[Key, StepPart]]:
+        for inner_key, inner in walk_steps(steps, key):
+            yield inner_key, inner
+            names = [inner.sequence] if isinstance(inner, Use) else []
+            if isinstance(inner, Script):
+                names = list({line.sequence: None for line in inner.lines})
+            for name in names:
+                yield from self.every(self.scenario.sequences[name], ("sequences", name))
 
     def script(self, step: Script, key: Key, state: _State) -> _State:
         for line in step.lines:

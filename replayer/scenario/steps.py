@@ -96,6 +96,7 @@ __all__ = [
     "OfPath",
     "OfTwoPaths",
     "Open",
+    "Pipeline",
     "Pread",
     "Pwrite",
     "Read",
@@ -222,6 +223,33 @@ class Each(StepPart):
     link: "Steps" = ()
 
 
+MAX_STAGES = 8
+"""Of a pipeline: chosen, more than any program that was looked at has processes for one job."""
+
+
+class Pipeline(StepPart):
+    """Go through a dataset in stages that work side by side, on a thread each.
+
+    A stage begins with an entry once the stage before it has done with that entry.
+    """
+
+    SHORT: ClassVar[str] = "stages"
+    do: Literal["pipeline"]
+    stages: Annotated["Steps", Field(min_length=2, max_length=MAX_STAGES)]
+
+    @model_validator(mode="after")
+    def _same_entries(self) -> Self:
+        first = self.stages[0]
+        for stage in self.stages:
+            if not isinstance(stage, Each) or not isinstance(first, Each):
+                message = "must hold nothing but each: steps, got {word}"
+                raise PydanticCustomError("stage", message, {"word": stage.do})
+            if (stage.of, stage.reverse) != (first.of, first.reverse):
+                message = "must go through one dataset in one order in all its stages"
+                raise PydanticCustomError("stage", message)
+        return self
+
+
 class For(StepPart):
     """Do steps for each of some names."""
 
@@ -289,8 +317,8 @@ AnyStep = (
     Bind | Open | Close | Read | Pread | Pwrite | Write | Append | Lseek | Fsync | Fdatasync | Fstat
     | Stat | Lstat | Access | List | Mkdir | Rmdir | Unlink | Rename | Link | Symlink | Readlink |
     Truncate | Fallocate | Chmod | Chown | Utimens | Flock | Lock | Getxattr | Setxattr | Listxattr
-    | Removexattr | CopyRange | Sendfile | MmapRead | Think | Repeat | Choose | Each | For | Script
-    | Use | Replay | Signal | Await | Until
+    | Removexattr | CopyRange | Sendfile | MmapRead | Think | Repeat | Choose | Each | Pipeline |
+    For | Script | Use | Replay | Signal | Await | Until
 )  # fmt: skip
 
 STEPS: dict[str, type[StepPart]] = {

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from replayer.scenario.document import Key
-from replayer.scenario.steps import Choose, Each, For, Repeat, StepPart, Until
+from replayer.scenario.steps import Choose, Each, For, Pipeline, Repeat, StepPart, Until
 
 __all__ = ["blocks_of", "walk_steps"]
 
@@ -26,6 +26,8 @@ def blocks_of(step: StepPart, key: Key) -> list[tuple[Key, Sequence[StepPart]]]:
                 ((*key, "choose", index, "steps"), branch.steps)
                 for index, branch in enumerate(step.branches)
             ]
+        case Pipeline():
+            return [((*key, "pipeline"), step.stages)]
         case Each():
             named = (("file", step.file), ("directory", step.directory), ("link", step.link))
             return [((*key, "each", name), steps) for name, steps in named if steps]

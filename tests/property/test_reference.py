@@ -76,6 +76,10 @@ def test_streams_and_shuffles_yield_the_golden_values() -> None:
     for case in golden["streams"]:
         stream = reference.ops_stream(case["seed"], case["round"], case["user"])
         assert [stream.draw() for _ in case["ops"]] == case["ops"]
+    for case in golden["stages"]:
+        ops = reference.ops_stream(case["seed"], case["round"], case["user"])
+        stream = reference.stage_stream(ops, case["pipeline"], case["stage"])
+        assert [stream.draw() for _ in case["ops"]] == case["ops"]
     shuffle = golden["shuffle"]
     assert reference.shuffled(len(shuffle["order"]), shuffle["seed"]) == shuffle["order"]
 

@@ -7,7 +7,13 @@ compare its samples and the tree that it leaves with the native engine's.
 
 from replayer.engine.reference.content import make_pool, thinned
 from replayer.engine.reference.layout import EntryState, lay_out, tree
-from replayer.engine.reference.randomness import Stream, mix64, ops_stream, shuffled
+from replayer.engine.reference.randomness import (
+    Stream,
+    mix64,
+    ops_stream,
+    shuffled,
+    stage_stream,
+)
 from replayer.engine.reference.run import ReferenceRun, in_turns, run_plan
 from replayer.engine.reference.user import Sample
 
@@ -23,6 +29,7 @@ __all__ = [
     "ops_stream",
     "run_plan",
     "shuffled",
+    "stage_stream",
     "thinned",
     "tree",
 ]

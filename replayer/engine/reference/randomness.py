@@ -48,6 +48,12 @@ def ops_stream(seed: int, round_number: int, user: int) -> Stream:
     return Stream(mix64((of_round + G * (user + 1)) & MASK))
 
 
+def stage_stream(ops: Stream, pipeline: int, stage: int) -> Stream:
+    """Make the stream of a stage of a pipeline, from that of its user at the segment's begin."""
+    of_pipeline = mix64((ops.state + G * (pipeline + 1)) & MASK)
+    return Stream(mix64((of_pipeline + G * (stage + 1)) & MASK))
+
+
 def shuffled(count: int, seed: int) -> list[int]:
     """Shuffle the numbers below count (Fisher and Yates)."""
     order, stream = list(range(count)), Stream(seed)

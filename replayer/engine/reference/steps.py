@@ -61,6 +61,18 @@ def _each(user: User, step: Step) -> None:
         run_steps(user, step[entry[1]])
 
 
+def _pipeline(user: User, step: Step) -> None:
+    """Do one stage after the other: each has done with every entry before the next comes to it."""
+    with user.pipeline() as begin_stage:
+        for number, stage in enumerate(step["steps"]):
+            begin_stage(number)
+            failed = _fails(user, [stage])
+            for slot in _open_slots(user):
+                failed |= _fails(user, [_closing(slot)])
+            if failed:
+                raise TransactionFailedError
+
+
 def _think(user: User, step: Step) -> None:
     user.drawn(step["time"])  # nobody waits here
 
@@ -101,6 +113,7 @@ KINDS = {
     "call": run_call,
     "choose": _choose,
     "each": _each,
+    "pipeline": _pipeline,
     "repeat": _repeat,
     "signal": _signal,
     "think": _think,

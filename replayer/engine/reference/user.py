@@ -4,13 +4,14 @@ Every method here is a sentence of plan format 1: Draw, Picker, bind, Part, and 
 """
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from replayer.engine.reference.calls import errno_name
 from replayer.engine.reference.layout import home
-from replayer.engine.reference.randomness import ops_stream, shuffled
+from replayer.engine.reference.randomness import ops_stream, shuffled, stage_stream
 from replayer.engine.reference.slots import SLOTS, Binding, DirectoryBinding, Slot
 
 Step = dict[str, Any]
@@ -18,6 +19,9 @@ Step = dict[str, Any]
 WRITES = frozenset({"write", "append", "pwrite", "pwrite_random"})
 READS = frozenset({"read", "pread", "pread_random", "mmap_read"})
 COUNTED_BYTES = WRITES | READS | {"copy_file_range", "sendfile"}
+
+MAX_STAGES = 8
+"""Of a pipeline: what numbers of writes are set apart for."""
 
 # Second names of errno numbers that `expect` takes too.
 OTHER_NAMES = {"EWOULDBLOCK": "EAGAIN", "EDEADLOCK": "EDEADLK", "ENOTSUP": "EOPNOTSUPP"}
@@ -74,6 +78,7 @@ class User:
         self.turns: Counter[int] = Counter()  # of each sequential picker
         self.transactions = 0
         self.writes = 0
+        self.pipelines = 0
         self.slots: list[Slot] = []
         self.transaction = ""
         self.samples: list[Sample] = []
@@ -87,6 +92,25 @@ class User:
         self.transaction = chosen["name"]
         self.slots = [Slot() for _ in range(SLOTS)]
         return chosen
+
+    @contextmanager
+    def pipeline(self) -> Iterator[Callable[[int], None]]:
+        """Yield what begins a stage, by its number: it has its own slots, stream and counts."""
+        own = (self.slots, self.stream, self.turns, self.writes)
+        number = self.pipelines
+        self.pipelines += 1
+
+        def begin(stage: int) -> None:
+            ops = ops_stream(self.document["seed"], self.round_number, self.number)
+            self.slots = [Slot() for _ in range(SLOTS)]
+            self.stream = stage_stream(ops, number, stage)
+            self.turns = Counter()
+            self.writes = (number * MAX_STAGES + stage + 1) << 32
+
+        try:
+            yield begin
+        finally:
+            self.slots, self.stream, self.turns, self.writes = own
 
     def mix(self) -> list[int]:
         """Find the weights of the role that this user has."""

@@ -38,6 +38,14 @@ impl Stream {
         Stream::seeded(of_user)
     }
 
+    /// The stream of a stage of a pipeline, from that of its user's ops at the begin.
+    pub(crate) fn of_stage(&self, pipeline: u64, stage: u64) -> Stream {
+        let step = |from: u64, number: u64| {
+            mix64(from.wrapping_add(GOLDEN.wrapping_mul(number.wrapping_add(1))))
+        };
+        Stream::seeded(step(step(self.state, pipeline), stage))
+    }
+
     /// The stream of a user's pace in a round.
     pub(crate) fn of_pace(seed: u64, round: u16, user: u32) -> Stream {
         Stream::of_ops(seed ^ PACE, round, user)
@@ -92,6 +100,20 @@ mod tests {
             }
             for want in numbers(&case["pace"]) {
                 assert_eq!(pace.next(), want);
+            }
+        }
+    }
+
+    #[test]
+    fn streams_of_stages_yield_the_golden_values() {
+        for case in goldens()["stages"].as_array().unwrap() {
+            let number = |key: &str| case[key].as_u64().unwrap();
+            let round = u16::try_from(number("round")).unwrap();
+            let user = u32::try_from(number("user")).unwrap();
+            let ops = Stream::of_ops(number("seed"), round, user);
+            let mut stream = ops.of_stage(number("pipeline"), number("stage"));
+            for want in numbers(&case["ops"]) {
+                assert_eq!(stream.next(), want);
             }
         }
     }

@@ -9,6 +9,7 @@ mod calls;
 mod data;
 mod journal;
 mod looks;
+mod pipeline;
 mod spent;
 mod steps;
 #[cfg(test)]
@@ -16,6 +17,7 @@ mod tests;
 mod verified;
 
 pub(crate) use journal::{FailedOp, Finished, Journal};
+pub(crate) use pipeline::Shift;
 
 use crate::clock::{self, now_ns};
 use crate::health::RunQueue;
@@ -137,6 +139,8 @@ pub(crate) struct Interpreter<'a, K> {
     seq: u64,
     /// Write ops of this segment.
     writes: u64,
+    /// Pipelines of this segment.
+    pipelines: u64,
     /// The next candidate of each sequential picker.
     cursors: Box<[usize]>,
     /// The directory of each dataset for this user, with a slash.
@@ -181,6 +185,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             round,
             seq: 0,
             writes: 0,
+            pipelines: 0,
             cursors: program
                 .pickers
                 .iter()

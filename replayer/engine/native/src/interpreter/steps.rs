@@ -7,7 +7,7 @@
 use super::{Halt, Interpreter};
 use crate::clock::now_ns;
 use crate::ops;
-use crate::program::{Each, EntryKind, Replay, ReplayPart, Step};
+use crate::program::{Each, Entry, EntryKind, Replay, ReplayPart, Step};
 use crate::replay::play::wait_until;
 use crate::sleep::sleep_until;
 use crate::sys::Places;
@@ -15,7 +15,7 @@ use crate::sys::Places;
 /// Thinking for no longer than this is computing (chosen: what waiting at the clock's hand is cheap and exact for).
 const COMPUTED_NS: u64 = 50_000;
 
-impl<K: Places> Interpreter<'_, K> {
+impl<'a, K: Places> Interpreter<'a, K> {
     /// Run the next transaction of the mix, which was intended at a time.
     pub(crate) fn transact(&mut self, intended_ns: u64) {
         let mix = self.program.mix_of(self.pulse.user);
@@ -81,6 +81,7 @@ impl<K: Places> Interpreter<'_, K> {
                     .map_or(Ok(()), |steps| self.steps(steps))
             }
             Step::Each(each) => self.each(each),
+            Step::Pipeline(pipeline) => self.pipeline(pipeline),
             Step::Think(time) => {
                 let time_ns = self.draw(*time);
                 self.think(time_ns)
@@ -126,24 +127,34 @@ impl<K: Places> Interpreter<'_, K> {
 
     #[inline(never)]
     fn each(&mut self, each: &Each) -> Result<(), Halt> {
-        let dataset = self.program.datasets.get(usize::from(each.dataset));
-        let entries = dataset.map_or(&[][..], |dataset| &dataset.entries);
-        for turn in 0..entries.len() {
-            let index = if each.reverse {
-                entries.len() - 1 - turn
-            } else {
-                turn
-            };
-            let steps = match entries.get(index).map(|entry| entry.kind) {
-                Some(EntryKind::File) => &each.file,
-                Some(EntryKind::Directory) => &each.directory,
-                Some(EntryKind::Link) => &each.link,
-                None => continue,
-            };
-            self.bind_entry(each.slot, each.dataset, u32::try_from(index).unwrap_or(0));
-            self.steps(steps)?;
+        for turn in 0..self.entries_of(each).len() {
+            self.entry(each, turn)?;
         }
         Ok(())
+    }
+
+    pub(super) fn entries_of(&self, each: &Each) -> &'a [Entry] {
+        let dataset = self.program.datasets.get(usize::from(each.dataset));
+        dataset.map_or(&[][..], |dataset| &dataset.entries)
+    }
+
+    /// Do the steps of an entry, by its place in their order.
+    #[inline]
+    pub(super) fn entry(&mut self, each: &Each, turn: usize) -> Result<(), Halt> {
+        let entries = self.entries_of(each);
+        let index = if each.reverse {
+            entries.len() - 1 - turn
+        } else {
+            turn
+        };
+        let steps = match entries.get(index).map(|entry| entry.kind) {
+            Some(EntryKind::File) => &each.file,
+            Some(EntryKind::Directory) => &each.directory,
+            Some(EntryKind::Link) => &each.link,
+            None => return Ok(()),
+        };
+        self.bind_entry(each.slot, each.dataset, u32::try_from(index).unwrap_or(0));
+        self.steps(steps)
     }
 
     /// Use the CPU for a short time, as the program does that is meant: a sleep would end tens of microseconds late.

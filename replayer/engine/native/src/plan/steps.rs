@@ -6,8 +6,9 @@ use super::operands::Operands;
 use super::parts::parts;
 use super::value::{Fault, Fields, Parsed, boolean, choice, integer, list, tuple};
 use super::{Context, looks, replays};
-use crate::program::{Each, Step, Steps};
+use crate::program::{Each, Pipeline, STAGES, Step, Steps};
 use serde_json::Value;
+use std::sync::Arc;
 
 /// Steps nest at most so deep: bounds the stack of a user's thread.
 const DEPTH: usize = 16;
@@ -25,6 +26,7 @@ enum Kind {
     Repeat,
     Choose,
     Each,
+    Pipeline,
     Think,
     Call,
     Replay,
@@ -33,11 +35,12 @@ enum Kind {
     Until,
 }
 
-const KINDS: [(&str, Kind); 10] = [
+const KINDS: [(&str, Kind); 11] = [
     ("bind", Kind::Bind),
     ("repeat", Kind::Repeat),
     ("choose", Kind::Choose),
     ("each", Kind::Each),
+    ("pipeline", Kind::Pipeline),
     ("think", Kind::Think),
     ("call", Kind::Call),
     ("replay", Kind::Replay),
@@ -61,6 +64,11 @@ fn step(value: &Value, context: &mut Context, depth: usize) -> Parsed<Step> {
             fields.take("branches", |value| choose(value, context, depth))
         }
         Kind::Each => each(fields, context, depth).map(|each| Step::Each(Box::new(each))),
+        Kind::Pipeline => {
+            let fields = fields.only(&["do", "steps"])?;
+            let pipeline = fields.take("steps", |value| pipeline(value, context, depth + 1))?;
+            Ok(Step::Pipeline(Arc::new(pipeline)))
+        }
         Kind::Think => {
             let fields = fields.only(&["do", "time"])?;
             fields
@@ -129,5 +137,48 @@ fn each(fields: Fields, context: &mut Context, depth: usize) -> Parsed<Each> {
         file: fields.take("f", |value| steps(value, context, depth + 1))?,
         directory: fields.take("d", |value| steps(value, context, depth + 1))?,
         link: fields.take("l", |value| steps(value, context, depth + 1))?,
+    })
+}
+
+fn pipeline(value: &Value, context: &mut Context, depth: usize) -> Parsed<Pipeline> {
+    let stages = list(value, |value| match step(value, context, depth)? {
+        Step::Each(each) if holds_companions(&each) => Err(Fault::new(
+            "a stage may hold neither replays nor other pipelines",
+        )),
+        Step::Each(each) => Ok(*each),
+        _ => Err(Fault::new("a stage must be an each step")),
+    })?;
+    let first = stages
+        .first()
+        .filter(|_| (2..=STAGES).contains(&(stages.len() as u64)));
+    let Some(first) = first else {
+        let message = format!("a pipeline must have 2 to {STAGES} stages");
+        return Err(Fault::new(message));
+    };
+    let way = |each: &Each| (each.dataset, each.reverse);
+    if stages.iter().any(|stage| way(stage) != way(first)) {
+        let message = "stages must go through one dataset in one order";
+        return Err(Fault::new(message));
+    }
+    Ok(Pipeline {
+        stages: stages.into_boxed_slice(),
+    })
+}
+
+/// Whether steps need other threads of their user. Nesting is bounded by the parser.
+fn holds_companions(each: &Each) -> bool {
+    [&each.file, &each.directory, &each.link]
+        .into_iter()
+        .any(|steps| need_companions(steps))
+}
+
+fn need_companions(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Replay(_) | Step::Pipeline(_) => true,
+        Step::Repeat { steps, .. } => need_companions(steps),
+        Step::Choose { branches, .. } => branches.iter().any(|steps| need_companions(steps)),
+        Step::Each(each) => holds_companions(each),
+        Step::Until(until) => need_companions(&until.steps),
+        _ => false,
     })
 }

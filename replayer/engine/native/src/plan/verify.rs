@@ -2,7 +2,7 @@
 
 use super::value::{Fault, Fields, Parsed, boolean};
 use crate::program::{
-    Call, Content, Dataset, EntryKind, Identity, Naming, PairCall, PathCall, Replays, Step,
+    Call, Content, Dataset, Each, EntryKind, Identity, Naming, PairCall, PathCall, Replays, Step,
     Transaction,
 };
 use crate::verify::is_empty;
@@ -58,14 +58,19 @@ impl Names {
                 Step::Choose { branches, .. } => {
                     branches.iter().for_each(|steps| self.look(steps));
                 }
-                Step::Each(each) => {
-                    for steps in [&each.file, &each.directory, &each.link] {
-                        self.look(steps);
-                    }
+                Step::Each(each) => self.each(each),
+                Step::Pipeline(pipeline) => {
+                    pipeline.stages.iter().for_each(|each| self.each(each));
                 }
                 Step::Until(until) => self.look(&until.steps),
                 _ => {}
             }
+        }
+    }
+
+    fn each(&mut self, each: &Each) {
+        for steps in [&each.file, &each.directory, &each.link] {
+            self.look(steps);
         }
     }
 

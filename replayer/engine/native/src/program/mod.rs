@@ -11,7 +11,7 @@ pub(crate) use identity::{Identity, Naming, SALT, file_of};
 pub(crate) use replay::{NamedTrace, ReplayPace, Replays};
 pub(crate) use step::{
     Await, Call, DataCall, Each, Expect, FileCall, LinkTarget, LockKind, Mode, Owner, PairCall,
-    Part, PathCall, Replay, ReplayPart, Step, Timed, Until,
+    Part, PathCall, Pipeline, Replay, ReplayPart, STAGES, Step, Timed, Until,
 };
 
 use crate::rng::{Stream, scale};

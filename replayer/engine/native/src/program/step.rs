@@ -32,6 +32,7 @@ pub(crate) enum Step {
         branches: Box<[Steps]>,
     },
     Each(Box<Each>),
+    Pipeline(Arc<Pipeline>),
     Think(Draw),
     Call(Box<Timed>),
     Replay(Box<Replay>),
@@ -86,6 +87,16 @@ pub(crate) struct Each {
     pub(crate) file: Steps,
     pub(crate) directory: Steps,
     pub(crate) link: Steps,
+}
+
+/// A pipeline has at most so many stages.
+pub(crate) const STAGES: u64 = 8;
+
+/// Stages that go through the same entries in the same order, side by side: each begins with an entry once the one before it has done
+/// with that.
+#[derive(Debug)]
+pub(crate) struct Pipeline {
+    pub(crate) stages: Box<[Each]>,
 }
 
 #[derive(Debug)]

@@ -1,39 +1,35 @@
 //! The threads of a user that play the lanes of its performances: its own, and companions that wait between performances.
 
-use super::companion::{Inbox, Living, Task, live};
+use super::companion::{Companion, Duty, Task};
 use super::files::{Fault, Site, lay_out, remove};
+use super::gathering::Gathering;
+use super::lane::Role;
+use super::line::{Line, Post};
 use super::log::open_log;
 use super::player::{Player, Seat, Tools};
 use super::stage::{Cast, Stage, Tempo};
 use crate::clock::{now_ns, since_ns};
 use crate::crowd::{NAG, interrupt};
 use crate::error::errno_of;
-use crate::interpreter::{Halt, Journal, Setting};
+use crate::interpreter::{Halt, Journal, Setting, Shift};
 use crate::ops::{Op, outcome_of_errno};
-use crate::program::{Replay, ReplayPace};
-use crate::pulse::{ABANDONED, Mate, Place, Pulse};
+use crate::program::{Pipeline, Replay, ReplayPace};
+use crate::pulse::{ABANDONED, CUT, Place, Pulse};
 use crate::record::event::Event;
 use crate::replay::names::Names;
 use crate::replay::reel::Reel;
+use crate::segment::Segment;
 use crate::sys::replayed::close;
 use crate::sys::{Folder, Places};
 use rustix::io::Errno;
-use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle, park_timeout};
+use std::thread::park_timeout;
 
-/// The stack of a companion: one vectored call takes 16 KiB (chosen: pages that are not touched cost nothing).
-const STACK: usize = 256 << 10;
 /// With recorded times, companions get so long to wake before the performance begins (chosen: a wake-up takes some tens of microseconds).
 const LEAD_NS: u64 = 200_000;
 /// A performance that was broken off has so long to remove its files (chosen: half of what a user gets before it is given up on).
 const TIDYING_NS: u64 = 1_000_000_000;
-
-struct Companion {
-    inbox: Arc<Inbox>,
-    thread: JoinHandle<()>,
-}
 
 /// The threads of one user, and what it remembers of its performances.
 pub(crate) struct Band {
@@ -93,7 +89,7 @@ impl Band {
         self.put_aside(journal, before_ns);
         let given = prepared?;
         let stage = &given.stage;
-        self.launch(&given, journal.began());
+        self.launch(&given, journal);
         let seat = Seat {
             setting: &self.setting,
             kernel,
@@ -105,8 +101,8 @@ impl Band {
             let _leaving = OwnLane(stage);
             Player::new(seat, stage, 0).play()
         };
-        self.wait_for_companions(stage);
-        let outcome = stage.outcome();
+        self.wait_for_companions(&stage.gathering);
+        let outcome = stage.gathering.outcome();
         let result = match (own, outcome.result) {
             (Err(Halt::Cut), _) | (_, Err(Halt::Cut)) if self.pulse.is_cut() => Err(Halt::Cut),
             (Ok(()), Ok(())) => Ok(()),
@@ -211,52 +207,96 @@ impl Band {
     /// Have so many companions.
     fn hire<K: Places>(&mut self, count: usize) -> Result<(), Errno> {
         while self.companions.len() < count {
-            let companion = self.start::<K>();
+            let lane = self.companions.len() + 1;
+            let companion = Companion::start::<K>(&self.setting, &self.pulse, lane);
             self.companions
                 .push(companion.map_err(|error| errno_of(&error))?);
         }
         Ok(())
     }
 
-    fn start<K: Places>(&self) -> io::Result<Companion> {
-        let lane = self.companions.len() + 1;
-        let user = self.pulse.user;
-        let number = u32::try_from(lane).unwrap_or(u32::MAX);
-        let pulse = Arc::new(Pulse::of_lane(user, number));
-        let inbox = Arc::new(Inbox::default());
-        let setting = Arc::clone(&self.setting);
-        let (of_thread, tasks) = (Arc::clone(&pulse), Arc::clone(&inbox));
-        let thread = Builder::new()
-            .name(format!("user-{user}-{lane}"))
-            .stack_size(STACK)
-            .spawn(move || {
-                let living = Living::new(&setting, &of_thread);
-                live::<K>(&living, &tasks);
-            })?;
-        self.pulse.add_mate(Mate {
-            pulse,
-            thread: thread.thread().clone(),
-        });
-        Ok(Companion { inbox, thread })
-    }
-
-    fn launch(&self, given: &Given, began: (u64, bool)) {
+    fn launch(&self, given: &Given, journal: &Journal) {
         let lanes = given.stage.lanes();
+        let place = (given.stage.cast.target, &given.folder);
         for (lane, companion) in (1..lanes).zip(&self.companions) {
-            companion.inbox.give(Task {
+            companion.give(Task::Lane(Role {
                 stage: Arc::clone(&given.stage),
-                lane,
-                folder: Arc::clone(&given.folder),
-                user: Arc::clone(&self.pulse),
-                began,
-            });
-            companion.thread.thread().unpark();
+                duty: self.duty(lane, place, journal),
+            }));
         }
     }
 
-    fn wait_for_companions(&self, stage: &Stage) {
-        while stage.remaining() > 0 {
-            if stage.is_halted() {
+    fn duty(&self, lane: usize, place: (u16, &Arc<Folder>), journal: &Journal) -> Duty {
+        Duty {
+            lane,
+            target: place.0,
+            folder: Arc::clone(place.1),
+            user: Arc::clone(&self.pulse),
+            transaction: journal.transaction(),
+            began: journal.began(),
+        }
+    }
+
+    /// Have companions do the stages of a pipeline, and wait for their end.
+    pub(crate) fn man<K: Places>(
+        &mut self,
+        journal: &mut Journal,
+        pipeline: &Arc<Pipeline>,
+        shift: Shift,
+        segment: &Segment,
+    ) -> Result<(), Halt> {
+        let before_ns = now_ns();
+        let hired = self
+            .hire::<K>(pipeline.stages.len())
+            .map_err(|errno| self.refuse(journal, Op::Clone, errno, b"thread of a stage".to_vec()));
+        self.put_aside(journal, before_ns);
+        hired?;
+        let Some((target, folder)) = &self.site else {
+            return Err(Halt::Failed);
+        };
+        let line = Arc::new(Line::new(pipeline));
+        for (number, companion) in self
+            .companions
+            .iter()
+            .take(pipeline.stages.len())
+            .enumerate()
+        {
+            companion.give(Task::Stage(Post {
+                line: Arc::clone(&line),
+                number,
+                duty: self.duty(number + 1, (*target, folder), journal),
+                shift,
+                segment: segment.clone(),
+            }));
+        }
+        self.wait_for_stages(&line.gathering);
+        let outcome = line.gathering.outcome();
+        journal.join(outcome.bytes, outcome.latest_ns, outcome.failed);
+        match outcome.result {
+            Err(_) if self.pulse.is_cut() => Err(Halt::Cut),
+            Err(_) => Err(Halt::Failed),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// The same; where one fails, the calls of the others are broken off.
+    fn wait_for_stages(&self, gathering: &Gathering) {
+        while gathering.remaining() > 0 && !gathering.is_halted() {
+            park_timeout(NAG);
+        }
+        if gathering.remaining() == 0 {
+            return;
+        }
+        self.pulse.each_mate(|mate| mate.pulse.raise(CUT));
+        self.wait_for_companions(gathering);
+        self.pulse.each_mate(|mate| mate.pulse.lower(CUT));
+        // Somebody else may have told the user so meanwhile, and with it them.
+        self.pulse.raise(self.pulse.flags() & CUT);
+    }
+
+    fn wait_for_companions(&self, gathering: &Gathering) {
+        while gathering.remaining() > 0 {
+            if gathering.is_halted() {
                 self.pulse
                     .each_mate(|mate| interrupt(&mate.pulse, &mate.thread));
             }
@@ -316,12 +356,11 @@ impl Drop for OwnLane<'_> {
 impl Drop for Band {
     fn drop(&mut self) {
         for companion in &self.companions {
-            companion.inbox.end();
-            companion.thread.thread().unpark();
+            companion.end();
         }
         for companion in self.companions.drain(..) {
             // It can only have ended by a panic of its own, which has been shown already.
-            let _ended = companion.thread.join();
+            let _ended = companion.join();
         }
     }
 }

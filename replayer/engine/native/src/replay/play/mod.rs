@@ -1,7 +1,7 @@
 //! Plays reels: a user's performance of a trace or of one request of it, on the user's own thread and on threads that belong to it.
 //!
-//! `band` and `companion` have the threads, `stage` what they share, `player` is one lane; `deeds*` are the calls, `results` and `check`
-//! judge what they returned, `ledger` counts it for the door.
+//! `band` and `companion` have the threads, `gathering` and `stage` what they share, `player` is one lane; `deeds*` are the calls, `results`
+//! and `check` judge what they returned, `ledger` counts it for the door. The same threads do the stages of pipelines: `line`.
 
 mod band;
 mod check;
@@ -13,7 +13,10 @@ mod deeds_file;
 mod deeds_path;
 mod feed;
 mod files;
+mod gathering;
+mod lane;
 mod ledger;
+mod line;
 mod log;
 mod pace;
 mod player;
@@ -26,4 +29,5 @@ mod tests;
 
 pub(crate) use band::Band;
 pub(crate) use ledger::{Example, Ledger};
+pub(crate) use line::Stage as LineStage;
 pub(crate) use pace::wait_until;

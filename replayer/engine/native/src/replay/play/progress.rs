@@ -114,6 +114,13 @@ impl Progress {
         }
     }
 
+    /// Whether the event of a row has ended.
+    #[inline]
+    pub(crate) fn has_done(&self, wait: Wait) -> bool {
+        let seat = self.seats.get(usize::from(wait.lane));
+        seat.is_none_or(|seat| seat.done.load(Ordering::Acquire) > wait.row)
+    }
+
     /// Wait until the event of a row has ended; false when the performance is over before.
     #[inline]
     pub(crate) fn wait(&self, wait: Wait, is_over: &impl Fn() -> bool) -> bool {

@@ -1,0 +1,89 @@
+//! Pipelines: each stage has an interpreter of its own, on a thread of its own.
+
+use super::{Halt, Interpreter, Journal};
+use crate::clock::now_ns;
+use crate::ops::{Op, outcome_of_errno};
+use crate::program::{Pipeline, STAGES};
+use crate::replay::play::LineStage;
+use crate::sys::Places;
+use rustix::io::Errno;
+use std::sync::Arc;
+
+/// What stages know of the user that they work for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shift {
+    /// The transaction's number in the segment.
+    seq: u64,
+    /// The pipeline's number among those of the user in the segment.
+    pipeline: u64,
+}
+
+impl<K: Places> Interpreter<'_, K> {
+    /// Have a pipeline done by companions.
+    pub(super) fn pipeline(&mut self, pipeline: &Arc<Pipeline>) -> Result<(), Halt> {
+        self.looked_ns = None; // time passes, also when it is broken off
+        let shift = Shift {
+            seq: self.seq,
+            pipeline: self.pipelines,
+        };
+        self.pipelines += 1;
+        let (Some(band), Some(segment)) = (self.band.as_deref_mut(), self.segment) else {
+            return Err(Halt::Failed);
+        };
+        self.journal.flush();
+        band.man::<K>(&mut self.journal, pipeline, shift, segment)
+    }
+
+    /// The same interpreter, for a stage: what it draws and writes depends on nothing but its numbers.
+    pub(crate) fn on_shift(mut self, shift: Shift, stage: usize) -> Self {
+        let stage = stage as u64;
+        self.seq = shift.seq;
+        self.stream = self.stream.of_stage(shift.pipeline, stage);
+        self.writes = (shift.pipeline * STAGES + stage + 1) << 32;
+        self
+    }
+
+    /// Do a stage of a pipeline: every entry, once the stage before has done with it.
+    pub(crate) fn stage(&mut self, stage: &LineStage<'_>) -> Result<(), Halt> {
+        let target = self.pulse.target();
+        if let Err(errno) = self.verify(target) {
+            return Err(self.refuse_stage(errno));
+        }
+        let gone = self.go_through(stage);
+        let closed = self.close_all();
+        self.forget();
+        self.verified_end();
+        gone.and(closed)
+    }
+
+    fn go_through(&mut self, stage: &LineStage<'_>) -> Result<(), Halt> {
+        let Some(each) = stage.each() else {
+            return Ok(());
+        };
+        for turn in 0..self.entries_of(each).len() {
+            let row = turn as u64;
+            if !stage.may_begin(row) {
+                self.looked_ns = None;
+                self.journal.flush();
+                stage.wait(row)?;
+            }
+            self.entry(each, turn)?;
+            stage.complete(row);
+        }
+        Ok(())
+    }
+
+    /// Its buffers cannot be mapped.
+    #[cold]
+    fn refuse_stage(&mut self, errno: Errno) -> Halt {
+        let outcome = outcome_of_errno(errno.raw_os_error());
+        let path = || b".".to_vec();
+        self.journal.report_error(Op::Mmap, outcome, now_ns(), path);
+        Halt::Failed
+    }
+
+    /// What is left of it when its work is done.
+    pub(crate) fn leave(self) -> (K, Journal) {
+        (self.kernel, self.journal)
+    }
+}

@@ -1,0 +1,71 @@
+//! A lane of a performance, played by a companion.
+
+use super::companion::{Confined, Duty, Living, confine};
+use super::gathering::{Leaving, Outcome};
+use super::log::open_log;
+use super::player::{Player, Seat, Tools};
+use super::stage::Stage;
+use crate::crowd::{NAG, interrupt};
+use crate::pulse::ABANDONED;
+use crate::sys::Places;
+use std::sync::Arc;
+use std::thread::park_timeout;
+
+/// A companion's part in a performance.
+pub(super) struct Role {
+    pub(super) stage: Arc<Stage>,
+    pub(super) duty: Duty,
+}
+
+/// Play a lane to its end.
+pub(super) fn play<K: Places>(
+    living: &Living,
+    role: &Role,
+    (confined, tools): (&mut Confined<K>, &mut Tools),
+) {
+    let stage = &role.stage;
+    let mut leaving = Leaving::new(&stage.gathering);
+    perform::<K>(living, role, (confined, tools), &mut leaving.outcome);
+    let failed = leaving.outcome.result.is_err();
+    drop(leaving);
+    if failed && stage.is_halted() {
+        // The user's own thread may be in a call that waits.
+        let user = &role.duty.user;
+        while stage.owner_plays() && user.flags() & ABANDONED == 0 {
+            interrupt(user, stage.gathering.owner());
+            park_timeout(NAG);
+        }
+    }
+}
+
+fn perform<K: Places>(
+    living: &Living,
+    role: &Role,
+    (confined, tools): (&mut Confined<K>, &mut Tools),
+    outcome: &mut Outcome,
+) {
+    let (setting, pulse, stage) = (&living.setting, &living.pulse, &role.stage);
+    pulse.set_names(&stage.names);
+    let is_over = || stage.is_over(pulse);
+    let kernel = match confine(living, &role.duty, confined.take(), is_over) {
+        Ok(found) => &confined.insert(found).1,
+        Err(halt) => {
+            outcome.result = Err(halt);
+            stage.halt();
+            return;
+        }
+    };
+    tools.log = open_log(setting, stage.cast, role.duty.lane);
+    let mut journal = living.journal(&role.duty);
+    let seat = Seat {
+        setting,
+        kernel,
+        pulse,
+        journal: &mut journal,
+        tools,
+    };
+    outcome.result = Player::new(seat, stage, role.duty.lane).play();
+    (outcome.bytes, outcome.latest_ns) = journal.part();
+    outcome.failed = journal.failed.take();
+    journal.flush();
+}

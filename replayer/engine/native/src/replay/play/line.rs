@@ -1,0 +1,138 @@
+//! A pipeline of a plan: stages that go through the entries of a dataset side by side, each on a companion.
+
+use super::companion::{Confined, Duty, Living, confine};
+use super::gathering::{Gathering, Leaving, Outcome};
+use super::progress::Progress;
+use crate::interpreter::{Halt, Interpreter, Shift};
+use crate::program::{Each, Pipeline};
+use crate::pulse::Pulse;
+use crate::replay::reel::Wait;
+use crate::segment::Segment;
+use crate::sys::Places;
+use std::sync::Arc;
+
+/// A pipeline under way.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pipeline: Arc<Pipeline>,
+    /// How far its stages are, in entries.
+    progress: Progress,
+    pub(super) gathering: Gathering,
+}
+
+impl Line {
+    /// To be made by the user's own thread.
+    pub(super) fn new(pipeline: &Arc<Pipeline>) -> Line {
+        let stages = pipeline.stages.len();
+        Line {
+            pipeline: Arc::clone(pipeline),
+            progress: Progress::new(stages),
+            gathering: Gathering::new(stages),
+        }
+    }
+
+    /// Whether a stage on the thread of this pulse shall do nothing more.
+    fn is_over(&self, pulse: &Pulse) -> bool {
+        self.gathering.is_halted() || pulse.is_cut()
+    }
+}
+
+/// A stage as its thread sees it: what it does, and when it may.
+pub(crate) struct Stage<'a> {
+    line: &'a Line,
+    number: usize,
+    pulse: &'a Pulse,
+}
+
+impl Stage<'_> {
+    pub(crate) fn each(&self) -> Option<&Each> {
+        self.line.pipeline.stages.get(self.number)
+    }
+
+    /// Whether the stage before has done with an entry.
+    #[inline]
+    pub(crate) fn may_begin(&self, turn: u64) -> bool {
+        match self.before() {
+            Some(lane) => self.line.progress.has_done(Wait { lane, row: turn }),
+            None => true,
+        }
+    }
+
+    /// Wait for that.
+    ///
+    /// # Errors
+    /// The pipeline is over before.
+    pub(crate) fn wait(&self, turn: u64) -> Result<(), Halt> {
+        let is_over = || self.line.is_over(self.pulse);
+        let done = self.before().is_none_or(|lane| {
+            let wait = Wait { lane, row: turn };
+            self.line.progress.wait(wait, &is_over)
+        });
+        // A stage that fails lets nobody pass by ending.
+        if done && !is_over() {
+            return Ok(());
+        }
+        Err(Halt::Cut)
+    }
+
+    /// It has done with an entry.
+    #[inline]
+    pub(crate) fn complete(&self, turn: u64) {
+        self.line.progress.complete(self.number, turn);
+    }
+
+    fn before(&self) -> Option<u16> {
+        let before = self.number.checked_sub(1)?;
+        u16::try_from(before).ok()
+    }
+}
+
+/// A companion's place in a line.
+pub(super) struct Post {
+    pub(super) line: Arc<Line>,
+    pub(super) number: usize,
+    pub(super) duty: Duty,
+    pub(super) shift: Shift,
+    pub(super) segment: Segment,
+}
+
+/// Do a stage to its end.
+pub(super) fn man<K: Places>(living: &Living, post: &Post, confined: &mut Confined<K>) {
+    let gathering = &post.line.gathering;
+    let mut leaving = Leaving::new(gathering);
+    if let Err(halt) = work(living, post, confined, &mut leaving.outcome) {
+        leaving.outcome.result = Err(halt);
+        gathering.halt();
+    } else {
+        leaving.outcome.result = Ok(());
+    }
+}
+
+fn work<K: Places>(
+    living: &Living,
+    post: &Post,
+    confined: &mut Confined<K>,
+    outcome: &mut Outcome,
+) -> Result<(), Halt> {
+    let (line, pulse) = (&*post.line, &*living.pulse);
+    let is_over = || line.is_over(pulse);
+    let (target, kernel) = confine(living, &post.duty, confined.take(), is_over)?;
+    let journal = living.journal(&post.duty);
+    let round = post.segment.round;
+    let interpreter = Interpreter::new(&living.setting, pulse, kernel, journal, round);
+    let mut interpreter = interpreter
+        .in_segment(&post.segment)
+        .on_shift(post.shift, post.number);
+    let stage = Stage {
+        line,
+        number: post.number,
+        pulse,
+    };
+    let result = interpreter.stage(&stage);
+    let (kernel, mut journal) = interpreter.leave();
+    (outcome.bytes, outcome.latest_ns) = journal.part();
+    outcome.failed = journal.failed.take();
+    journal.flush();
+    *confined = Some((target, kernel));
+    result
+}

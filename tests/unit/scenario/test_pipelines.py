@@ -1,0 +1,101 @@
+"""Pipelines: what they compile to, and what is refused."""
+
+from typing import Any
+
+import pytest
+
+from replayer.plan import compile_plan, describe_plan
+from replayer.scenario import ScenarioError, parse_scenario
+
+HEAD = """\
+name: stages
+users: {count: 1}
+iterations: 1
+datasets:
+  source: {files: 3, sizes: 10KiB}
+  other: {files: 3, sizes: 1KiB}
+  copy: {directory: true}
+mix: {copy: 1}
+"""
+BODY = """\
+transactions:
+  copy:
+    - open: {in: copy, name: log, as: log, flags: [wronly, create]}
+    - pipeline:
+        - each: {of: source, as: entry, file: [{open: entry}, {read: {file: entry, size: 64KiB}}]}
+        - each:
+            of: source
+            as: entry
+            file:
+              - open: {in: copy, name: "{entry}", flags: [wronly, create]}
+              - write: {size: {size_of: entry}, block: 4KiB}
+              - close
+    - fsync: log
+"""
+
+
+def compiled(body: str = BODY) -> list[dict[str, Any]]:
+    steps: list[dict[str, Any]] = compile_plan(parse_scenario(HEAD + body, "s.yaml")).body[
+        "transactions"
+    ][0]["steps"]
+    return steps
+
+
+def test_a_pipeline_holds_its_stages_in_order() -> None:
+    (pipeline,) = [step for step in compiled() if step["do"] == "pipeline"]
+    assert [stage["do"] for stage in pipeline["steps"]] == ["each", "each"]
+    reading, writing = ([step["op"] for step in s["f"] if "op" in step] for s in pipeline["steps"])
+    assert reading == ["open", "read"]
+    assert writing == ["open", "write", "close"]
+
+
+def test_its_calls_are_counted_and_the_closing_of_what_a_stage_leaves_open() -> None:
+    plan = compile_plan(parse_scenario(HEAD + BODY, "s.yaml"))
+    (copy,) = describe_plan(plan).transactions
+    wanted = {"open": 7, "read": 3, "write": 9, "close": 7, "fsync": 1}
+    assert {op: copy.ops[op] for op in wanted} == wanted
+
+
+EACH = "each: {of: source, as: entry, file: [lstat: entry]}"
+REVERSED = "each: {of: source, as: entry, reverse: true, file: [lstat: entry]}"
+OTHER = "each: {of: other, as: entry, file: [lstat: entry]}"
+INNER = "each: {of: source, as: entry, file: [pipeline: [each: {of: other}, each: {of: other}]]}"
+AGAIN = "each: {of: source, as: entry, file: [use: inner]}"
+FOREIGN = "each: {of: source, as: entry, file: [fsync: log]}"
+UNKNOWN = 'each: {of: source, as: entry, file: [lstat: {in: copy, name: "{first}"}]}'
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        (f"[{EACH}]", "must have at least 2"),
+        (f"[{', '.join([EACH] * 9)}]", "must have at most 8"),
+        (f"[{EACH}, think: 1ms]", "nothing but each: steps, got think"),
+        (f"[{EACH}, {REVERSED}]", "one dataset in one order"),
+        (f"[{EACH}, {OTHER}]", "one dataset in one order"),
+        (f"[{EACH}, {INNER}]", "has a pipeline: step inside a stage of a pipeline:"),
+        (f"[{EACH}, {AGAIN}]", "has a pipeline: step inside a stage of a pipeline:"),
+        (f"[{EACH}, {FOREIGN}]", "uses the file log before an open step has opened it"),
+        (f"[{EACH}, {UNKNOWN}]", "uses the name first, which no step before it has bound"),
+    ],
+)
+def test_a_wrong_pipeline_is_refused_with_its_place(stages: str, message: str) -> None:
+    text = f"""\
+{HEAD}\
+sequences:
+  inner: [pipeline: [{OTHER}, {OTHER}]]
+transactions:
+  copy:
+    - open: {{in: copy, name: log, as: log, flags: [wronly, create]}}
+    - each: {{of: source, as: first, file: [lstat: first]}}
+    - pipeline: {stages}
+"""
+    with pytest.raises(ScenarioError, match=message) as refusal:
+        parse_scenario(text, "s.yaml")
+    assert str(refusal.value).startswith("s.yaml:")
+
+
+def test_what_a_stage_binds_is_not_known_behind_the_pipeline() -> None:
+    behind = BODY.replace("    - fsync: log\n", '    - stat: {in: copy, name: "{entry}"}\n')
+    with pytest.raises(ScenarioError, match="uses the name entry"):
+        parse_scenario(HEAD + behind, "s.yaml")
