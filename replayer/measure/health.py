@@ -84,7 +84,8 @@ class Health(Frozen):
     in_call_ns: int
     """Time that users spent in calls."""
     outside_ns: int = 0
-    """Time that users worked for replays outside of calls: in pauses, and on files of theirs."""
+    """Time that users worked outside of calls as planned: computing, in pauses of replays, on the
+    files of replays."""
     outside_cpu_share: float = 0.0
     """The part of ``client_cpu_share`` that this was, at most: load that was asked for."""
     stood_still_ns: int = 0
@@ -103,7 +104,7 @@ class Health(Frozen):
 
     @property
     def waiting_share(self) -> float:
-        """Time waiting for a CPU as a share of time in calls and of replays outside of calls.
+        """Time waiting for a CPU as a share of time in calls and of work outside of them.
 
         0 when there were none, or when it is not known.
         """
@@ -123,13 +124,13 @@ class Health(Frozen):
 
     @property
     def own_cpu_share(self) -> float:
-        """CPU time of our process without that of replays outside of calls, as a share."""
+        """CPU time of our process without that of planned work outside of calls, as a share."""
         return max(self.client_cpu_share - self.outside_cpu_share, 0.0)
 
     @property
     def worked_in(self) -> str:
         """What ``waiting_share`` is a share of, in words."""
-        return "calls and replays" if self.outside_ns else "calls"
+        return "calls and other work" if self.outside_ns else "calls"
 
 
 class RunWarning(Frozen):

@@ -179,9 +179,9 @@ def _harness(document: Document) -> str:
     if health is None:
         return ""
     own = "" if health.overhead_ns is None else f", {health.overhead_ns:.0f} ns own cost an op"
-    pauses = f" ({format_share(health.outside_cpu_share)} of replays outside of calls)"
+    pauses = f" ({format_share(health.outside_cpu_share)} outside of calls, as planned)"
     paused = pauses if health.outside_ns else ""
-    worked = "call and replay" if health.outside_ns else "call"
+    worked = "working" if health.outside_ns else "call"
     waited = f"{format_share(health.waiting_share)} of {worked} time waiting for a CPU"
     if health.run_queue_delay_ns is None:
         calls = format_time_ns(health.in_call_ns)

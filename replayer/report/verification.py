@@ -22,7 +22,7 @@ def describe_verification(found: Verification) -> str:
     return (
         f"{format_count(found.reads)} reads: {format_bytes(found.verified_bytes)} checked, "
         f"{format_bytes(found.unverified_bytes)} not{mixed}; wrong blocks: {bad}; "
-        f"{format_time_ns(found.time_ns)} of all users{price}, in no latency{blind}"
+        f"{format_time_ns(found.time_ns)} of all users{price}, in no call's time{blind}"
         f"{_last(found)}"
     )
 

@@ -66,8 +66,13 @@ def documents(draw: st.DrawFn) -> Document:
     makers = [make, *draw(st.lists(st.just(rewrite), min_size=1, max_size=3))]
     stages = [
         {
-            "do": "each", "dataset": 0, "slot": ENTRY, "reverse": reverse,
-            "f": maker(draw(DRAW)), "d": [], "l": [],
+            "do": "each",
+            "dataset": 0,
+            "slot": ENTRY,
+            "reverse": reverse,
+            "f": maker(draw(DRAW)),
+            "d": [],
+            "l": [],
         }
         for reverse in [draw(st.booleans())]
         for maker in makers

@@ -68,11 +68,7 @@ impl Stage<'_> {
             let wait = Wait { lane, row: turn };
             self.line.progress.wait(wait, &is_over)
         });
-        // A stage that fails lets nobody pass by ending.
-        if done && !is_over() {
-            return Ok(());
-        }
-        Err(Halt::Cut)
+        if done { Ok(()) } else { Err(Halt::Cut) }
     }
 
     /// It has done with an entry.
