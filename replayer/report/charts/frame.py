@@ -29,6 +29,8 @@ __all__ = [
 WIDTH, HEIGHT = 480, 260
 LEFT, RIGHT, TOP, BOTTOM = 56, 462, 12, 218
 """The plot's own part of the picture: chosen, room for ``100 ms`` on the left and names below."""
+_CHARACTER = 6.4
+"""The width of one of a tick's text: chosen, digits of usual fonts at the style sheet's size."""
 COLOURS = 8  # of the style sheet; further lines are dashed
 
 
@@ -89,10 +91,16 @@ def polyline(points: Sequence[tuple[float, float]], classes: str) -> Markup:
 
 def _across(axis: Axis) -> list[Markup]:
     marks = [tag("line", x1=LEFT, y1=BOTTOM, x2=RIGHT, y2=BOTTOM, class_="axis")]
+    free = 0.0
     for tick in axis.places():
-        x = axis.scale.place(tick)
+        x, text = axis.scale.place(tick), axis.show(tick)
         marks.append(tag("line", x1=x, y1=TOP, x2=x, y2=BOTTOM, class_="grid"))
-        marks.append(tag("text", axis.show(tick), x=x, y=BOTTOM + 16, class_="tick middle"))
+        half = _CHARACTER * len(text) / 2
+        middle = min(x, WIDTH - half)
+        if middle - half < free:
+            continue  # it would lie on the one before
+        free = middle + half + _CHARACTER / 2
+        marks.append(tag("text", text, x=middle, y=BOTTOM + 16, class_="tick middle"))
     middle = (LEFT + RIGHT) / 2
     return [*marks, tag("text", axis.title, x=middle, y=HEIGHT - 8, class_="name middle")]
 

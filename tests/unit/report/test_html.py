@@ -1,6 +1,7 @@
 """The HTML page: its structure, not its looks."""
 
 import html
+import itertools
 import re
 from collections import Counter
 from html.parser import HTMLParser
@@ -13,6 +14,7 @@ from replayer import measure, report
 from replayer.cli import main
 from replayer.measure import Histogram, by_size, find_sweeps
 from replayer.report.charts import draw_percentiles, tag
+from replayer.report.charts.frame import WIDTH
 from replayer.report.charts.scale import Linear, Log
 from replayer.scenario import load_scenario
 from tests.unit.analysis.found import noisy
@@ -270,6 +272,19 @@ def test_no_percentile_of_many_samples_is_called_the_hundredth(samples: int) -> 
     assert drawn is not None
     assert "p99.9999<" in drawn
     assert "p100" not in drawn
+
+
+def test_names_of_percentiles_lie_beside_each_other_and_inside_the_picture() -> None:
+    layout = Histogram.from_v2(encode([1])).layout
+    found = Histogram(layout, np.arange(1000, 1003), np.array([2_000_000_000, 10, 1]))
+    drawn = draw_percentiles("page", {"disk": found})
+    assert drawn is not None
+    ticks = re.findall(r'<text[^>]* x="([\d.]+)"[^>]*>(p[\d.]+)</text>', drawn)
+    places = [(float(x), 6.0 * len(name) / 2) for x, name in ticks]  # at least so wide
+    assert len(places) > 5
+    for (x, half), (next_x, next_half) in itertools.pairwise(places):
+        assert x + half < next_x - next_half
+    assert all(x + half <= WIDTH for x, half in places)
 
 
 def test_the_slowest_sample_is_on_the_percentile_line_however_few_there_are() -> None:
