@@ -1,10 +1,11 @@
 //! The threads of a user that play the lanes of its performances: its own, and companions that wait between performances.
 
-use super::companion::{Companion, Duty, Task};
+use super::companion::{Companion, Task};
 use super::files::{Fault, Site, lay_out, remove};
 use super::gathering::Gathering;
 use super::lane::Role;
 use super::line::{Line, Post};
+use super::living::Duty;
 use super::log::open_log;
 use super::player::{Player, Seat, Tools};
 use super::stage::{Cast, Stage, Tempo};

@@ -1,16 +1,13 @@
-//! A thread that works for a user beside the user's own: prepared, confined, watched and counted as that is.
+//! Companions: threads that wait for tasks of their user.
 
 use super::lane::{self, Role};
 use super::line::{self, Post};
+use super::living::Living;
 use super::player::Tools;
-use crate::clock::now_ns;
-use crate::interpreter::{Halt, Journal, Setting};
+use crate::interpreter::Setting;
 use crate::lock::hold;
-use crate::ops::Op;
-use crate::pulse::{Mate, Place, Pulse};
-use crate::record::event::Event;
-use crate::sys::{Folder, Places, own_folder_state, prepare_thread, thread_id};
-use rustix::io::Errno;
+use crate::pulse::{Mate, Pulse};
+use crate::sys::Places;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,18 +19,6 @@ pub(super) enum Task {
     Lane(Role),
     /// A stage of a pipeline.
     Stage(Post),
-}
-
-/// For whom, and where.
-pub(super) struct Duty {
-    /// Which of the user's threads it is on.
-    pub(super) lane: usize,
-    pub(super) target: u16,
-    pub(super) folder: Arc<Folder>,
-    pub(super) user: Arc<Pulse>,
-    pub(super) transaction: u16,
-    /// When the transaction began, and whether it came by a schedule.
-    pub(super) began: (u64, bool),
 }
 
 /// The stack of a companion: one vectored call takes 16 KiB (chosen: pages that are not touched cost nothing).
@@ -118,58 +103,6 @@ impl Inbox {
     }
 }
 
-/// A companion's thread, from its begin to its end.
-pub(super) struct Living {
-    pub(super) setting: Arc<Setting>,
-    pub(super) pulse: Arc<Pulse>,
-}
-
-impl Living {
-    fn new(setting: &Arc<Setting>, pulse: &Arc<Pulse>) -> Living {
-        prepare_thread();
-        // As for a user's own thread.
-        own_folder_state();
-        let thread = thread_id();
-        if let Some(waiting) = setting.run_queue.enter(thread) {
-            pulse.set_waiting(waiting);
-        }
-        pulse.set_thread(thread);
-        Living {
-            setting: Arc::clone(setting),
-            pulse: Arc::clone(pulse),
-        }
-    }
-
-    /// What is recorded of a task.
-    pub(super) fn journal(&self, duty: &Duty) -> Journal {
-        let recorder = &self.setting.recorder;
-        let lane = u32::try_from(duty.lane).unwrap_or(0);
-        let journal = Journal::new(
-            Arc::clone(recorder),
-            recorder.shard(self.pulse.user.wrapping_add(lane)),
-            Arc::clone(&self.pulse),
-            duty.target,
-            self.setting.begin_ns,
-        );
-        let (start_ns, scheduled) = duty.began;
-        let mut journal = journal.on_schedule(scheduled);
-        journal.begin(duty.transaction, start_ns, start_ns);
-        journal
-    }
-}
-
-impl Drop for Living {
-    fn drop(&mut self) {
-        self.pulse.clear_thread();
-        if let Some(waiting) = self.pulse.waiting() {
-            self.setting.run_queue.leave(waiting);
-        }
-    }
-}
-
-/// Where a companion is confined to: a target, and the calls that may be made there.
-pub(super) type Confined<K> = Option<(u16, K)>;
-
 /// Do what comes, until nothing comes any more.
 fn live<K: Places>(living: &Living, inbox: &Inbox) {
     let mut tools = Tools::default();
@@ -178,32 +111,6 @@ fn live<K: Places>(living: &Living, inbox: &Inbox) {
         match task {
             Task::Lane(role) => lane::play::<K>(living, &role, (&mut confined, &mut tools)),
             Task::Stage(post) => line::man::<K>(living, &post, &mut confined),
-        }
-    }
-}
-
-/// Confine this thread to where its task is done, unless it is; a failure is told.
-pub(super) fn confine<K: Places>(
-    living: &Living,
-    duty: &Duty,
-    confined: Confined<K>,
-    is_over: impl Fn() -> bool,
-) -> Result<(u16, K), Halt> {
-    living.pulse.set_target(duty.target);
-    if let Some(confined) = confined.filter(|(target, _)| *target == duty.target) {
-        return Ok(confined);
-    }
-    let enter = || K::enter(&duty.folder);
-    match living.pulse.show(Op::Chdir, Place::FOLDER, enter) {
-        Ok(kernel) => Ok((duty.target, kernel)),
-        Err(Errno::INTR) if is_over() => Err(Halt::Cut),
-        Err(errno) => {
-            living.setting.recorder.log(&Event::Broken {
-                t_ns: now_ns().saturating_sub(living.setting.begin_ns),
-                user: living.pulse.user,
-                message: format!("lane {} cannot enter the run's folder: {errno}", duty.lane),
-            });
-            Err(Halt::Failed)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A lane of a performance, played by a companion.
 
-use super::companion::{Confined, Duty, Living, confine};
 use super::gathering::{Leaving, Outcome};
+use super::living::{Confined, Duty, Living, confine};
 use super::log::open_log;
 use super::player::{Player, Seat, Tools};
 use super::stage::Stage;

@@ -1,7 +1,7 @@
 //! A pipeline of a plan: stages that go through the entries of a dataset side by side, each on a companion.
 
-use super::companion::{Confined, Duty, Living, confine};
 use super::gathering::{Gathering, Leaving, Outcome};
+use super::living::{Confined, Duty, Living, confine};
 use super::progress::Progress;
 use crate::interpreter::{Halt, Interpreter, Shift};
 use crate::program::{Each, Pipeline};

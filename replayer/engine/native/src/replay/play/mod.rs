@@ -1,6 +1,6 @@
 //! Plays reels: a user's performance of a trace or of one request of it, on the user's own thread and on threads that belong to it.
 //!
-//! `band` and `companion` have the threads, `gathering` and `stage` what they share, `player` is one lane; `deeds*` are the calls, `results`
+//! `band`, `companion` and `living` have the threads, `gathering` and `stage` what they share, `player` is one lane; `deeds*` are the calls, `results`
 //! and `check` judge what they returned, `ledger` counts it for the door. The same threads do the stages of pipelines: `line`.
 
 mod band;
@@ -17,6 +17,7 @@ mod gathering;
 mod lane;
 mod ledger;
 mod line;
+mod living;
 mod log;
 mod pace;
 mod player;
