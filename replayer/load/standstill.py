@@ -137,7 +137,7 @@ class _Busy:
 
 def _waited_ns(thread: int) -> int:
     """Return for how long a thread has waited for a CPU: proc_pid_schedstat(5)."""
-    # Three calls; a text file of Python's makes nine, which machines with slow calls feel.
+    # A text file of Python's makes nine calls, which machines with slow calls feel.
     file = os.open(f"/proc/self/task/{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
     try:
         return int(os.read(file, 100).split()[1])

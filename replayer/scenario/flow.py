@@ -1,7 +1,7 @@
 """Judges the steps of a transaction in order: names are bound and files open before their use."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from replayer.scenario.document import Key
 from replayer.scenario.model import Scenario
@@ -53,7 +53,8 @@ class _State:
 @dataclass
 class _Judge:
     scenario: Scenario
-    depth: int = field(default=0)
+    in_stage: bool = False
+    """Whether the steps are those of a stage: its thread has no others to give work to."""
 
     def block(self, steps: Sequence[StepPart], key: Key, state: _State) -> _State:
         for index, step in enumerate(steps):
@@ -67,6 +68,9 @@ class _Judge:
                 return self.block(self.scenario.sequences[name], ("sequences", name), state)
             case Script():
                 return self.script(step, key, state)
+            case Pipeline() | Replay() if self.in_stage:
+                message = f"has a {step.do}: step inside a stage of a pipeline:"
+                raise refuse(self.scenario, key, message)
             case Pipeline():
                 return self.pipeline(step, key, state)
             case Repeat() | Choose() | Each() | For() | Until():
@@ -92,28 +96,11 @@ class _Judge:
 
     def pipeline(self, step: Pipeline, key: Key, state: _State) -> _State:
         """Judge stages, each of which knows what it binds and opens itself, and nothing else."""
+        self.in_stage = True
         for index, stage in enumerate(step.stages):
-            stage_key = (*key, "pipeline", index)
-            for inner_key, inner in self.inside(stage, stage_key):
-                if isinstance(inner, Pipeline | Replay):
-                    message = f"has a {inner.do}: step inside a stage of a pipeline:"
-                    raise refuse(self.scenario, inner_key, message)
-            self.step(stage, stage_key, _State())
+            self.step(stage, (*key, "pipeline", index), _State())
+        self.in_stage = False
         return state
-
-    def inside(self, step: StepPart, key: Key) -> Iterator[tuple[Key, StepPart]]:
-        """Yield what a step holds, in its sequences too."""
-        for block_key, steps in blocks_of(step, key):
-            yield from self.every(steps, block_key)
-
-    def every(self, steps: Sequence[StepPart], key: Key) -> Iterator[tuple[Key, StepPart]]:
-        for inner_key, inner in walk_steps(steps, key):
-            yield inner_key, inner
-            names = [inner.sequence] if isinstance(inner, Use) else []
-            if isinstance(inner, Script):
-                names = list({line.sequence: None for line in inner.lines})
-            for name in names:
-                yield from self.every(self.scenario.sequences[name], ("sequences", name))
 
     def script(self, step: Script, key: Key, state: _State) -> _State:
         for line in step.lines:

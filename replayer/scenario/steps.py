@@ -239,14 +239,15 @@ class Pipeline(StepPart):
 
     @model_validator(mode="after")
     def _same_entries(self) -> Self:
-        first = self.stages[0]
+        ways = set()
         for stage in self.stages:
-            if not isinstance(stage, Each) or not isinstance(first, Each):
+            if not isinstance(stage, Each):
                 message = "must hold nothing but each: steps, got {word}"
                 raise PydanticCustomError("stage", message, {"word": stage.do})
-            if (stage.of, stage.reverse) != (first.of, first.reverse):
-                message = "must go through one dataset in one order in all its stages"
-                raise PydanticCustomError("stage", message)
+            ways.add((stage.of, stage.reverse))
+        if len(ways) > 1:
+            message = "must go through one dataset in one order in all its stages"
+            raise PydanticCustomError("stage", message)
         return self
 
 

@@ -96,11 +96,11 @@ def _across(axis: Axis) -> list[Markup]:
         x, text = axis.scale.place(tick), axis.show(tick)
         marks.append(tag("line", x1=x, y1=TOP, x2=x, y2=BOTTOM, class_="grid"))
         half = _CHARACTER * len(text) / 2
-        middle = min(x, WIDTH - half)
-        if middle - half < free:
+        centre = min(x, WIDTH - half)
+        if centre - half < free:
             continue  # it would lie on the one before
-        free = middle + half + _CHARACTER / 2
-        marks.append(tag("text", text, x=middle, y=BOTTOM + 16, class_="tick middle"))
+        free = centre + half + _CHARACTER / 2
+        marks.append(tag("text", text, x=centre, y=BOTTOM + 16, class_="tick middle"))
     middle = (LEFT + RIGHT) / 2
     return [*marks, tag("text", axis.title, x=middle, y=HEIGHT - 8, class_="name middle")]
 

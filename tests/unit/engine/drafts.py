@@ -1,6 +1,7 @@
 """Plan documents with one dataset and one transaction, and the types of the fixtures."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -9,6 +10,14 @@ from replayer.engine import Engine, Plan, Row, Sandbox
 Run = Callable[[Plan], dict[tuple[str, str, bool], Row]]
 Until = Callable[[Callable[[], object]], None]
 Step = dict[str, Any]
+
+
+def outcomes(engine: Engine, op: str) -> dict[str, int]:
+    """Count the outcomes of an op over everything that an engine has recorded."""
+    counts: Counter[str] = Counter()
+    for row in engine.totals():
+        counts[row.outcome] += row.histogram.count * (row.op == op)
+    return dict(+counts)
 
 
 class Drafts:

@@ -1,13 +1,12 @@
 """Stages of a pipeline: side by side, an entry after the other, and together when one fails."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from replayer.engine import Engine, Plan, Sandbox
-from tests.unit.engine.drafts import Drafts, Make, Until
+from tests.unit.engine.drafts import Drafts, Make, Until, outcomes
 
 Step = dict[str, Any]
 
@@ -29,17 +28,9 @@ def pipeline(*stages: Step) -> Step:
 
 
 def plan_of(drafts: Drafts, entries: list[list[Any]], *steps: Step, **changes: object) -> Plan:
-    document = drafts.document(list(steps), **changes)
-    document["datasets"][0]["entries"] = entries
-    document["pickers"] = []
-    return drafts.plan(list(steps), **{**document, **changes})
-
-
-def outcomes(engine: Engine, op: str) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for row in engine.totals():
-        counts[row.outcome] += row.histogram.count * (row.op == op)
-    return dict(+counts)
+    (files,) = drafts.document([])["datasets"]
+    datasets = [files | {"entries": entries}]
+    return drafts.plan(list(steps), datasets=datasets, pickers=[], **changes)
 
 
 def run(plan: Plan, make: Make, sandbox: Sandbox, until: Until) -> Engine:
@@ -137,7 +128,7 @@ def test_a_segment_that_ends_breaks_stages_off(
     assert outcomes(engine, "transaction") == {"cancelled": 1}
 
 
-def test_an_interpreter_without_companions_is_asked_for_again_in_the_next_transaction(
+def test_pipelines_follow_each_other_in_a_transaction_and_from_one_to_the_next(
     drafts: Drafts, make: Make, sandbox: Sandbox, until: Until
 ) -> None:
     stat = drafts.call("stat", path=ENTRY)

@@ -2,12 +2,11 @@
 
 import json
 import time
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from replayer.engine import Engine, Plan, Sandbox
-from tests.unit.engine.drafts import Drafts, Make, Until
+from tests.unit.engine.drafts import Drafts, Make, Until, outcomes
 
 Step = dict[str, Any]
 
@@ -39,13 +38,6 @@ def pair(drafts: Drafts, first: list[Step], second: list[Step], **changes: objec
         "roles": [[1, [1, 0]], [1, [0, 1]]],
     }
     return drafts.plan([], users=2, **{**roles, **changes})
-
-
-def outcomes(engine: Engine, op: str) -> dict[str, int]:
-    counts: Counter[str] = Counter()
-    for row in engine.totals():
-        counts[row.outcome] += row.histogram.count * (row.op == op)
-    return dict(+counts)
 
 
 def prepared(plan: Plan, make: Make, sandbox: Sandbox) -> Engine:

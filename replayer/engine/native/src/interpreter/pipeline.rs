@@ -2,11 +2,10 @@
 
 use super::{Halt, Interpreter, Journal};
 use crate::clock::now_ns;
-use crate::ops::{Op, outcome_of_errno};
+use crate::ops::Op;
 use crate::program::{Pipeline, STAGES};
 use crate::replay::play::LineStage;
 use crate::sys::Places;
-use rustix::io::Errno;
 use std::sync::Arc;
 
 /// What stages know of the user that they work for.
@@ -45,9 +44,11 @@ impl<K: Places> Interpreter<'_, K> {
 
     /// Do a stage of a pipeline: every entry, once the stage before has done with it.
     pub(crate) fn stage(&mut self, stage: &LineStage<'_>) -> Result<(), Halt> {
-        let target = self.pulse.target();
-        if let Err(errno) = self.verify(target) {
-            return Err(self.refuse_stage(errno));
+        let begin_ns = now_ns();
+        if let Err(errno) = self.verify(self.pulse.target()) {
+            // Buffers are mapped.
+            self.journal.record_refusal(Op::Mmap, errno, begin_ns);
+            return Err(Halt::Failed);
         }
         let gone = self.go_through(stage);
         let closed = self.close_all();
@@ -71,15 +72,6 @@ impl<K: Places> Interpreter<'_, K> {
             stage.complete(row);
         }
         Ok(())
-    }
-
-    /// Its buffers cannot be mapped.
-    #[cold]
-    fn refuse_stage(&mut self, errno: Errno) -> Halt {
-        let outcome = outcome_of_errno(errno.raw_os_error());
-        let path = || b".".to_vec();
-        self.journal.report_error(Op::Mmap, outcome, now_ns(), path);
-        Halt::Failed
     }
 
     /// What is left of it when its work is done.

@@ -142,7 +142,7 @@ fn each(fields: Fields, context: &mut Context, depth: usize) -> Parsed<Each> {
 
 fn pipeline(value: &Value, context: &mut Context, depth: usize) -> Parsed<Pipeline> {
     let stages = list(value, |value| match step(value, context, depth)? {
-        Step::Each(each) if holds_companions(&each) => Err(Fault::new(
+        stage @ Step::Each(_) if needs_companions(&stage) => Err(Fault::new(
             "a stage may hold neither replays nor other pipelines",
         )),
         Step::Each(each) => Ok(*each),
@@ -165,20 +165,9 @@ fn pipeline(value: &Value, context: &mut Context, depth: usize) -> Parsed<Pipeli
     })
 }
 
-/// Whether steps need other threads of their user. Nesting is bounded by the parser.
-fn holds_companions(each: &Each) -> bool {
-    [&each.file, &each.directory, &each.link]
-        .into_iter()
-        .any(|steps| need_companions(steps))
-}
-
-fn need_companions(steps: &[Step]) -> bool {
-    steps.iter().any(|step| match step {
-        Step::Replay(_) | Step::Pipeline(_) => true,
-        Step::Repeat { steps, .. } => need_companions(steps),
-        Step::Choose { branches, .. } => branches.iter().any(|steps| need_companions(steps)),
-        Step::Each(each) => holds_companions(each),
-        Step::Until(until) => need_companions(&until.steps),
-        _ => false,
-    })
+/// Whether a step needs other threads of its user. Nesting is bounded by the parser.
+fn needs_companions(step: &Step) -> bool {
+    let is_itself = matches!(step, Step::Replay(_) | Step::Pipeline(_));
+    let inside = step.blocks();
+    is_itself || inside.into_iter().flatten().any(needs_companions)
 }

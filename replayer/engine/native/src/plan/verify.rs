@@ -2,7 +2,7 @@
 
 use super::value::{Fault, Fields, Parsed, boolean};
 use crate::program::{
-    Call, Content, Dataset, Each, EntryKind, Identity, Naming, PairCall, PathCall, Replays, Step,
+    Call, Content, Dataset, EntryKind, Identity, Naming, PairCall, PathCall, Replays, Step,
     Transaction,
 };
 use crate::verify::is_empty;
@@ -52,25 +52,12 @@ impl Names {
     /// Nesting is bounded by the plan's parser.
     fn look(&mut self, steps: &[Step]) {
         for step in steps {
-            match step {
-                Step::Call(timed) => self.call(&timed.call),
-                Step::Repeat { steps, .. } => self.look(steps),
-                Step::Choose { branches, .. } => {
-                    branches.iter().for_each(|steps| self.look(steps));
-                }
-                Step::Each(each) => self.each(each),
-                Step::Pipeline(pipeline) => {
-                    pipeline.stages.iter().for_each(|each| self.each(each));
-                }
-                Step::Until(until) => self.look(&until.steps),
-                _ => {}
+            if let Step::Call(timed) = step {
+                self.call(&timed.call);
             }
-        }
-    }
-
-    fn each(&mut self, each: &Each) {
-        for steps in [&each.file, &each.directory, &each.link] {
-            self.look(steps);
+            for inner in step.blocks() {
+                self.look(inner);
+            }
         }
     }
 

@@ -89,6 +89,28 @@ pub(crate) struct Each {
     pub(crate) link: Steps,
 }
 
+impl Each {
+    fn blocks(&self) -> impl Iterator<Item = &[Step]> {
+        [&self.file, &self.directory, &self.link]
+            .into_iter()
+            .map(AsRef::as_ref)
+    }
+}
+
+impl Step {
+    /// The lists of steps inside it.
+    pub(crate) fn blocks(&self) -> Vec<&[Step]> {
+        match self {
+            Step::Repeat { steps, .. } => vec![steps],
+            Step::Choose { branches, .. } => branches.iter().map(AsRef::as_ref).collect(),
+            Step::Each(each) => each.blocks().collect(),
+            Step::Pipeline(pipeline) => pipeline.stages.iter().flat_map(Each::blocks).collect(),
+            Step::Until(until) => vec![&until.steps],
+            _ => Vec::new(),
+        }
+    }
+}
+
 /// A pipeline has at most so many stages.
 pub(crate) const STAGES: u64 = 8;
 

@@ -222,19 +222,9 @@ impl Band {
         for (lane, companion) in (1..lanes).zip(&self.companions) {
             companion.give(Task::Lane(Role {
                 stage: Arc::clone(&given.stage),
-                duty: self.duty(lane, place, journal),
+                user: Arc::clone(&self.pulse),
+                duty: duty(lane, place, journal),
             }));
-        }
-    }
-
-    fn duty(&self, lane: usize, place: (u16, &Arc<Folder>), journal: &Journal) -> Duty {
-        Duty {
-            lane,
-            target: place.0,
-            folder: Arc::clone(place.1),
-            user: Arc::clone(&self.pulse),
-            transaction: journal.transaction(),
-            began: journal.began(),
         }
     }
 
@@ -265,7 +255,7 @@ impl Band {
             companion.give(Task::Stage(Post {
                 line: Arc::clone(&line),
                 number,
-                duty: self.duty(number + 1, (*target, folder), journal),
+                duty: duty(number + 1, (*target, folder), journal),
                 shift,
                 segment: segment.clone(),
             }));
@@ -280,7 +270,7 @@ impl Band {
         }
     }
 
-    /// The same; where one fails, the calls of the others are broken off.
+    /// Wait until all stages have ended; where one fails, the calls of the others are broken off.
     fn wait_for_stages(&self, gathering: &Gathering) {
         while gathering.remaining() > 0 && !gathering.is_halted() {
             park_timeout(NAG);
@@ -339,6 +329,17 @@ impl Band {
             is_late || pulse.flags() & ABANDONED != 0
         };
         remove(site, &is_over)
+    }
+}
+
+/// What the thread of this lane does for the transaction under way.
+fn duty(lane: usize, (target, folder): (u16, &Arc<Folder>), journal: &Journal) -> Duty {
+    Duty {
+        lane,
+        target,
+        folder: Arc::clone(folder),
+        transaction: journal.transaction(),
+        began: journal.began(),
     }
 }
 

@@ -6,7 +6,7 @@ use super::log::open_log;
 use super::player::{Player, Seat, Tools};
 use super::stage::Stage;
 use crate::crowd::{NAG, interrupt};
-use crate::pulse::ABANDONED;
+use crate::pulse::{ABANDONED, Pulse};
 use crate::sys::Places;
 use std::sync::Arc;
 use std::thread::park_timeout;
@@ -14,6 +14,7 @@ use std::thread::park_timeout;
 /// A companion's part in a performance.
 pub(super) struct Role {
     pub(super) stage: Arc<Stage>,
+    pub(super) user: Arc<Pulse>,
     pub(super) duty: Duty,
 }
 
@@ -30,7 +31,7 @@ pub(super) fn play<K: Places>(
     drop(leaving);
     if failed && stage.is_halted() {
         // The user's own thread may be in a call that waits.
-        let user = &role.duty.user;
+        let user = &role.user;
         while stage.owner_plays() && user.flags() & ABANDONED == 0 {
             interrupt(user, stage.gathering.owner());
             park_timeout(NAG);

@@ -38,13 +38,13 @@ impl Line {
 }
 
 /// A stage as its thread sees it: what it does, and when it may.
-pub(crate) struct Stage<'a> {
+pub(crate) struct LineStage<'a> {
     line: &'a Line,
     number: usize,
     pulse: &'a Pulse,
 }
 
-impl Stage<'_> {
+impl LineStage<'_> {
     pub(crate) fn each(&self) -> Option<&Each> {
         self.line.pipeline.stages.get(self.number)
     }
@@ -96,12 +96,11 @@ pub(super) struct Post {
 pub(super) fn man<K: Places>(living: &Living, post: &Post, confined: &mut Confined<K>) {
     let gathering = &post.line.gathering;
     let mut leaving = Leaving::new(gathering);
-    if let Err(halt) = work(living, post, confined, &mut leaving.outcome) {
-        leaving.outcome.result = Err(halt);
+    let result = work(living, post, confined, &mut leaving.outcome);
+    if result.is_err() {
         gathering.halt();
-    } else {
-        leaving.outcome.result = Ok(());
     }
+    leaving.outcome.result = result;
 }
 
 fn work<K: Places>(
@@ -119,7 +118,7 @@ fn work<K: Places>(
     let mut interpreter = interpreter
         .in_segment(&post.segment)
         .on_shift(post.shift, post.number);
-    let stage = Stage {
+    let stage = LineStage {
         line,
         number: post.number,
         pulse,

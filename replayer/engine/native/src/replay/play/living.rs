@@ -15,7 +15,6 @@ pub(super) struct Duty {
     pub(super) lane: usize,
     pub(super) target: u16,
     pub(super) folder: Arc<Folder>,
-    pub(super) user: Arc<Pulse>,
     pub(super) transaction: u16,
     /// When the transaction began, and whether it came by a schedule.
     pub(super) began: (u64, bool),

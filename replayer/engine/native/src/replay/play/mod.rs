@@ -30,5 +30,5 @@ mod tests;
 
 pub(crate) use band::Band;
 pub(crate) use ledger::{Example, Ledger};
-pub(crate) use line::Stage as LineStage;
+pub(crate) use line::LineStage;
 pub(crate) use pace::wait_until;

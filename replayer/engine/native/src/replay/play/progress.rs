@@ -30,6 +30,7 @@ impl Seat {
         }
     }
 
+    #[inline]
     fn has_done(&self, row: u64) -> bool {
         self.done.load(Ordering::SeqCst) > row
     }
@@ -118,16 +119,14 @@ impl Progress {
     #[inline]
     pub(crate) fn has_done(&self, wait: Wait) -> bool {
         let seat = self.seats.get(usize::from(wait.lane));
-        seat.is_none_or(|seat| seat.done.load(Ordering::Acquire) > wait.row)
+        seat.is_none_or(|seat| seat.has_done(wait.row))
     }
 
     /// Wait until the event of a row has ended; false when the performance is over before.
     #[inline]
     pub(crate) fn wait(&self, wait: Wait, is_over: &impl Fn() -> bool) -> bool {
         match self.seats.get(usize::from(wait.lane)) {
-            Some(seat) if seat.done.load(Ordering::Acquire) <= wait.row => {
-                wait_long(seat, wait.row, is_over)
-            }
+            Some(seat) if !seat.has_done(wait.row) => wait_long(seat, wait.row, is_over),
             _ => true,
         }
     }
