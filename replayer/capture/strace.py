@@ -75,9 +75,11 @@ COMMON = (
     "256",
     "-e",
     f"signal={','.join(DEADLY)}",
-    "-e",
-    f"trace={','.join(CALLS)}",
 )
+TRACED = ("-e", f"trace={','.join(CALLS)}")
+TRACED_WITH_JOINS = ("-e", f"trace={','.join((*CALLS, '?futex'))}")
+"""Who joins a thread waits in a futex for it (pthread_join of glibc and musl). A server that runs
+joins hardly any, and may wait in futexes for locks too often to be stopped for each."""
 RAW = ("-e", f"raw={','.join(f'?{call}' for call in DATA_CALLS)}")
 FILTER = "--seccomp-bpf"
 
@@ -131,6 +133,7 @@ def launch_words(strace: Strace, log: Path, command: Sequence[str]) -> list[str]
         *strace.launch_flags,
         "-I4",
         *COMMON,
+        *TRACED_WITH_JOINS,
         *RAW,
         "-o",
         str(log),
@@ -157,7 +160,7 @@ def probe_words(strace: Strace, log: Path, what: Literal["command", "attached"])
 
 
 def _attached(strace: Strace, log: Path) -> list[str]:
-    return [strace.path, "-I2", *COMMON, "-o", str(log)]
+    return [strace.path, "-I2", *COMMON, *TRACED, "-o", str(log)]
 
 
 def try_strace(strace: Strace, folder: Path) -> Strace:

@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -57,6 +59,13 @@ def assert_all_is_as_recorded(done: Done) -> None:
     assert (order["threshold"], order["outcome"]) == ("order kept", "pass")
 
 
+def latency_ns(done: Done) -> int:
+    (target,) = done.document()["summary"]["targets"]
+    (transaction,) = target["overall"]["transactions"]
+    found: int = transaction["latency"]["mean_ns"]
+    return found
+
+
 @pytest.mark.parametrize("pace", ["asap", "closed", "timed"])
 def test_who_reads_from_a_pipe_comes_after_who_wrote(shell: Shell, pace: str) -> None:
     assert capture(shell, "sh", "-c", PIPELINE)["pipe"] >= 7
@@ -69,11 +78,19 @@ def test_pairs_of_sockets_are_followed_both_ways(shell: Shell) -> None:
     assert_all_is_as_recorded(replay(shell, "asap"))
 
 
+def test_who_joins_a_thread_comes_after_its_last_event(shell: Shell) -> None:
+    program = shell.home / "joins"
+    source = Path(__file__).with_name("joins.c")
+    words = ("cc", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, source)
+    subprocess.run(words, check=True)
+    # No path says that the folder from before goes after the thread's one was made.
+    assert capture(shell, str(program))["wait"] == 1
+    slow = replay(shell, "closed")
+    assert_all_is_as_recorded(slow)
+    assert latency_ns(slow) >= 250_000_000  # 300, less what the tracer may have added
+
+
 def test_what_one_process_sleeps_the_others_wait(shell: Shell) -> None:
     capture(shell, "sh", "-c", "touch a; (sleep 0.4; touch b; echo) | cat; touch c")
-    (transaction,) = replay(shell, "closed").document()["summary"]["targets"][0]["overall"][
-        "transactions"
-    ]
-    assert (
-        transaction["latency"]["mean_ns"] >= 350_000_000
-    )  # 400, less what the tracer may have added
+    # 400, less what the tracer may have added
+    assert latency_ns(replay(shell, "closed")) >= 350_000_000

@@ -67,6 +67,50 @@ fn who_waits_for_a_process_goes_on_after_its_last_event() {
     assert_eq!(thinks(&trace, 2), (390, Some(500)));
 }
 
+/// A task that opens `/r/a` for 10 ms and makes a thread.
+const THREADED: &str = "1 1700000100.000000 openat(AT_FDCWD, \"/r/a\", O_RDONLY) = 3 <0.010000>\n\
+     1 1700000100.200000 clone3({flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_THREAD|CLONE_CHILD_CLEARTID, exit_signal=0} => \
+     {parent_tid=[2]}, 88) = 2 <0.000100>\n";
+
+#[test]
+fn who_joins_a_thread_goes_on_after_its_last_event_whether_its_end_is_told_before_or_later() {
+    let waits_for = |thread: &str| {
+        format!(
+            "1 1700000100.300000 futex(0x7f01, FUTEX_WAIT_BITSET|FUTEX_CLOCK_REALTIME, {thread}, NULL, FUTEX_BITSET_MATCH_ANY <unfinished ...>\n"
+        )
+    };
+    let events = "2 1700000101.000000 access(\"/r/b\", F_OK) = 0 <0.500000>\n\
+         2 1700000101.800000 exit(0) = ?\n";
+    let end = "2 1700000101.900000 +++ exited with 0 +++\n";
+    let goes_on = "1 1700000101.900000 <... futex resumed>) = 0 <1.600000>\n";
+    let then = "1 1700000102.000000 access(\"/r/c\", F_OK) = 0 <0.000010>\n";
+    let joined = |parts: [&str; 3]| {
+        let log = format!(
+            "{THREADED}{}{events}{}{then}",
+            waits_for("2"),
+            parts.concat()
+        );
+        asked(log).cwd("/r").import()
+    };
+    for trace in [joined([end, goes_on, ""]), joined([goes_on, end, ""])] {
+        assert!(waits(&trace, 2, 1));
+        assert_eq!(thinks(&trace, 2), (390, Some(500)));
+    }
+    // A value that is no number of a thread of its own, and a wait that was over before that had ended.
+    let apart = THREADED.replace("CLONE_FILES|CLONE_THREAD|", "");
+    let over = "1 1700000101.900000 <... futex resumed>) = -1 ETIMEDOUT (Connection timed out) <1.600000>\n";
+    for (before, value, after) in [
+        (apart.as_str(), "2", goes_on),
+        (THREADED, "1", goes_on),
+        (THREADED, "2", over),
+    ] {
+        let log = format!("{before}{}{events}{after}{end}{then}", waits_for(value));
+        let trace = asked(log).cwd("/r").import();
+        assert!(!waits(&trace, 2, 1));
+        assert_eq!(thinks(&trace, 2).1, None);
+    }
+}
+
 #[test]
 fn what_is_no_event_of_another_is_waited_for_as_long_as_it_took() {
     let silent = "1 1700000100.300000 read(4 <unfinished ...>\n\

@@ -1,6 +1,6 @@
 //! How tasks wait for each other: what of the time before an event was no computing, and for whom.
 
-use super::Task;
+use super::{Task, Tasks};
 use crate::call::Call;
 use crate::cause::{Cause, Reason};
 
@@ -35,6 +35,30 @@ impl Awaited {
         Self {
             ns: call.duration_ns.unwrap_or(0),
             calls: u64::from(call.meanwhile),
+        }
+    }
+}
+
+impl Tasks {
+    /// A task has waited until a thread of its process let its number go, which threads do last: a log tells of their end soon
+    /// afterwards, or before. Returns whether that thread had events, or waited for some.
+    pub(crate) fn join(&mut self, number: u64, thread: u64) -> bool {
+        let Some(files) = self.living.get(number).map(|task| task.files) else {
+            return false;
+        };
+        let left = match self.living.get(thread) {
+            Some(other) if thread != number && other.files == files => {
+                other.behind.leave(other.cause(Reason::Wait))
+            }
+            Some(_) => None,
+            None => self.ended.remove(&thread),
+        };
+        match (self.get_mut(number), left) {
+            (Some(task), Some(left)) => {
+                task.behind.reap(number, left);
+                true
+            }
+            _ => false,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Calls by which tasks wait for each other: what is behind an event beside the files that it uses.
 
-use crate::call::{Call, OnExec};
+use crate::call::{Call, Kind, OnExec};
 use crate::cause::Reason;
 use crate::op::Op;
 use crate::pipes::{End, Room};
@@ -99,9 +99,12 @@ impl Tracker {
         }
     }
 
-    /// A task has waited for another that had ended.
-    pub(crate) fn reaped(&mut self, call: &Call<'_>, child: u64) {
-        let had_events = self.tasks.reap(call.task, child);
+    /// A task has waited for another that had ended, or for a thread of its own that was about to.
+    pub(crate) fn reaped(&mut self, call: &Call<'_>, ended: u64) {
+        let had_events = match call.kind {
+            Kind::Joined(_) => self.tasks.join(call.task, ended),
+            _ => self.tasks.reap(call.task, ended),
+        };
         if let Some(task) = self.tasks.get_mut(call.task).filter(|_| had_events) {
             task.has_waited(call);
             task.learn([]); // what is behind it was learned from what the child has left

@@ -159,12 +159,12 @@ impl Tracker {
             }
             Kind::Spawn(shares) => self.spawned(call, *shares)?,
             Kind::Exec { path } => return self.exec(call, path.as_ref()),
-            Kind::Reaped => {
-                if let Some(child) = value
+            Kind::Reaped | Kind::Joined(_) => {
+                if let Some(ended) = value
                     .and_then(|value| u64::try_from(value).ok())
                     .filter(|&pid| pid > 0)
                 {
-                    self.reaped(call, child);
+                    self.reaped(call, ended);
                 }
             }
             Kind::Accept => self.accepted(call),

@@ -33,13 +33,11 @@ impl Numbers {
             (Some(value), None) => value,
         };
         match (kind, result.strace_number) {
-            (Kind::Spawn(shares), Some(own)) => {
-                // Nobody waits for a thread.
-                if !shares.process {
-                    self.remember((value, task), own);
-                }
+            (Kind::Spawn(_), Some(own)) => {
+                self.remember((value, task), own);
                 Outcome::Value(own)
             }
+            (Kind::Joined(told), _) => Outcome::Value(self.take(task, *told)),
             (Kind::Reaped, None) => Outcome::Value(self.take(task, value)),
             (_, own) => Outcome::Value(own.unwrap_or(value)),
         }
@@ -113,13 +111,15 @@ mod tests {
     }
 
     #[test]
-    fn of_many_children_the_oldest_are_forgotten_and_threads_are_none() {
+    fn of_many_children_the_oldest_are_forgotten_and_threads_are_told_by_who_joins_them() {
         let mut numbers = Numbers::default();
         let thread = Kind::Spawn(Shares {
             process: true,
             ..Shares::default()
         });
         numbers.outcome(10, &thread, &result(1, Some(9)));
+        let joined = numbers.outcome(10, &Kind::Joined(1), &result(0, None));
+        assert_eq!(joined, Outcome::Value(9));
         let most = i64::try_from(MOST_REMEMBERED).unwrap();
         for value in 2..2 + most {
             numbers.outcome(10, &CHILD, &result(value, Some(value + most)));

@@ -70,7 +70,7 @@ const STATE: &[(&str, Decoder)] = &[
     ("inherited", inherited),
     ("clone", spawn), ("clone2", spawn), ("clone3", spawn), ("fork", fork), ("vfork", fork),
     ("execve", exec), ("execveat", exec_at),
-    ("wait4", reaped), ("waitpid", reaped), ("waitid", reaped_id),
+    ("wait4", reaped), ("waitpid", reaped), ("waitid", reaped_id), ("futex", joined),
     ("umask", umask),
     ("socket", foreign), ("epoll_create", foreign), ("epoll_create1", foreign), ("eventfd", foreign),
     ("eventfd2", foreign), ("inotify_init", foreign), ("inotify_init1", foreign), ("signalfd4", foreign),
@@ -186,6 +186,13 @@ fn reaped<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
 /// waitid returns 0: the task stands in its third argument, which `Kind::Reaped` does not carry.
 fn reaped_id<'a>(_: &Scanned<'a>) -> Option<Kind<'a>> {
     Some(Kind::Other)
+}
+
+/// Who joins a thread waits until its number, which stands in a futex meanwhile, is taken out: nobody else waits for such a value.
+fn joined<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
+    let waits = call.args.get(1).starts_with(b"FUTEX_WAIT");
+    let thread = waits.then(|| number(call.args.get(2)))?;
+    Some(thread.map_or(Kind::Other, Kind::Joined))
 }
 
 fn umask<'a>(call: &Scanned<'a>) -> Option<Kind<'a>> {
