@@ -83,8 +83,13 @@ def calls_of(trace: Path, top: str) -> list[Call]:
     return [
         parse_call(call["name"], call["operands"], call["result"], top)
         for call in found[first : last + 1]
-        if call["task"] == task and not reads_any_of(own, call)
+        if call["task"] == task and not (sleeps(call) or reads_any_of(own, call))
     ]
+
+
+def sleeps(call: re.Match[str]) -> bool:
+    """Tell a pause that is waited for; the program's own one is no call."""
+    return call["name"] == "futex"
 
 
 def reads_any_of(descriptors: list[str], call: re.Match[str]) -> bool:
