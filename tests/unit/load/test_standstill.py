@@ -68,5 +68,4 @@ def test_the_time_for_which_a_process_was_stopped_is_found() -> None:
 
 def test_an_interpreter_that_never_lets_go_is_no_standstill() -> None:
     hog = "import sys; sys.setswitchinterval(60)\nwhile time.monotonic() < end: pass"
-    # Of a machine that stops by itself meanwhile it is one, and rightly told of: that is seldom.
-    assert any(measured_ns(hog, stopped_s=0) == 0 for _ in range(3))
+    assert measured_ns(hog, stopped_s=0) == 0
