@@ -129,12 +129,17 @@ class Done:
         return json.loads(self.out)
 
 
+def compile_program(source: str, program: Path, *flags: str) -> Path:
+    """Make a program of a C file of this folder."""
+    strict = ("-O1", "-Wall", "-Wextra", "-Werror")
+    subprocess.run(("cc", *strict, *flags, "-o", program, HERE / source), check=True)
+    return program
+
+
 def forbidding(place: Path, call: str, error: str) -> Path:
     """Make a program that runs a command for which a system call ends with an error."""
     program = place / f"without-{call}"
-    words = ("cc", f"-DCALL=SYS_{call}", f"-DERROR={error}", "-o", program, HERE / "forbid.c")
-    subprocess.run(words, check=True)
-    return program
+    return compile_program("forbid.c", program, f"-DCALL=SYS_{call}", f"-DERROR={error}")
 
 
 def make_shell(home: Path) -> Shell:

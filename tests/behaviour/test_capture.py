@@ -16,7 +16,7 @@ import pytest
 
 from replayer.cli import main
 from replayer.measure import format_time_ns
-from tests.behaviour.shell import Done, Shell, forbidding
+from tests.behaviour.shell import Done, Shell, compile_program, forbidding
 from tests.behaviour.strace_lines import whole_lines
 
 HERE = Path(__file__).parent
@@ -62,11 +62,7 @@ def lines_between_markers(log: Path) -> dict[int, list[tuple[str, int]]]:
 
 @pytest.fixture(scope="module")
 def witness(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = tmp_path_factory.mktemp("witness") / "witness"
-    subprocess.run(
-        ["cc", "-O1", "-Wall", "-Wextra", "-Werror", "-o", program, HERE / "witness.c"], check=True
-    )
-    return program
+    return compile_program("witness.c", tmp_path_factory.mktemp("witness") / "witness")
 
 
 @pytest.fixture(scope="module")

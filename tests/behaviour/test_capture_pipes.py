@@ -2,13 +2,11 @@
 
 import json
 import shutil
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from tests.behaviour.shell import Done, Shell
+from tests.behaviour.shell import Done, Shell, compile_program
 
 pytestmark = pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 
@@ -79,10 +77,7 @@ def test_pairs_of_sockets_are_followed_both_ways(shell: Shell) -> None:
 
 
 def test_who_joins_a_thread_comes_after_its_last_event(shell: Shell) -> None:
-    program = shell.home / "joins"
-    source = Path(__file__).with_name("joins.c")
-    words = ("cc", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, source)
-    subprocess.run(words, check=True)
+    program = compile_program("joins.c", shell.home / "joins", "-pthread")
     # No path says that the folder from before goes after the thread's one was made.
     assert capture(shell, str(program))["wait"] == 1
     slow = replay(shell, "closed")

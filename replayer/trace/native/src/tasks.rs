@@ -353,6 +353,11 @@ impl Tasks {
             return false;
         }
         let left = self.ended.remove(&child);
+        self.take_on(number, left)
+    }
+
+    /// A task goes on after what another one has left, if that left anything: whether it did.
+    fn take_on(&mut self, number: u64, left: Option<Left>) -> bool {
         match (self.get_mut(number), left) {
             (Some(task), Some(left)) => {
                 task.behind.reap(number, left);

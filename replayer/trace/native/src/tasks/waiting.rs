@@ -43,23 +43,15 @@ impl Tasks {
     /// A task has waited until a thread of its process let its number go, which threads do last: a log tells of their end soon
     /// afterwards, or before. Returns whether that thread had events, or waited for some.
     pub(crate) fn join(&mut self, number: u64, thread: u64) -> bool {
-        let Some(files) = self.living.get(number).map(|task| task.files) else {
-            return false;
-        };
+        let files = self.living.get(number).map(|task| task.files);
         let left = match self.living.get(thread) {
-            Some(other) if thread != number && other.files == files => {
+            Some(other) if thread != number && Some(other.files) == files => {
                 other.behind.leave(other.cause(Reason::Wait))
             }
             Some(_) => None,
             None => self.ended.remove(&thread),
         };
-        match (self.get_mut(number), left) {
-            (Some(task), Some(left)) => {
-                task.behind.reap(number, left);
-                true
-            }
-            _ => false,
-        }
+        self.take_on(number, left)
     }
 }
 
