@@ -116,7 +116,7 @@ def _run_fio(options: argparse.Namespace) -> object:
 
 def _run_agree(options: argparse.Namespace) -> object:
     documents = []
-    print("\nengine and fio on the same patterns (ratios: best turns; quartiles of pairs)")
+    print("\nengine and fio on the same patterns (ratios: quartiles of pairs)")
     print(agreement.HEADER)
     for name in options.arena:
         with arena.ARENAS[name]() as folder:

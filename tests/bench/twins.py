@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,7 +20,17 @@ from replayer.plan.document import canonical_bytes
 from replayer.scenario import parse_scenario
 from tests.bench.contenders import start_all
 
-__all__ = ["PATTERNS", "Cost", "Native", "Pattern", "Reading", "fio_words", "own_costs", "run_fio"]
+__all__ = [
+    "PATTERNS",
+    "Cost",
+    "Native",
+    "Pattern",
+    "Reading",
+    "computing",
+    "fio_words",
+    "own_costs",
+    "run_fio",
+]
 
 SECONDS = 1.0
 """Of a measurement (chosen): hundreds of I/Os, and short enough to fall between disturbances."""
@@ -162,8 +172,10 @@ class Native:
         self._record = record
         body = compile_plan(parse_scenario(_scenario(pattern, computing_ns), pattern.name)).body
         if pattern.options["rw"] != "randread":
-            # fio writes all from one buffer, which then lies in the CPU's cache: so does the twin.
-            body = {**body, "pool_bytes": pattern.block_bytes + POOL_MARGIN}
+            # A thread of fio writes all from one buffer, which then lies in its CPU's cache: the
+            # twin's users have as many together as run at once.
+            buffers = min(pattern.users, len(os.sched_getaffinity(0)))
+            body = {**body, "pool_bytes": buffers * pattern.block_bytes + POOL_MARGIN}
         self._document = canonical_bytes(body)
         self._sandbox = engine.Sandbox.create(str(folder), f"bench-{pattern.name}", "{}")
 
@@ -265,38 +277,54 @@ def fio_words(pattern: Pattern, seconds: float) -> Iterator[str]:
     yield from (f"--runtime={round(seconds * 1000)}ms", f"--ramp_time={round(RAMP_S * 1000)}ms")
     yield from (f"--numjobs={pattern.users}", f"--size={pattern.size_bytes}")
     yield f"--bs={pattern.block_bytes}"
-    # Threads, as the engine's: each process of fio is a session of its own, and where sessions
-    # share the CPUs (sched_autogroup) sixteen of them get sixteen shares of a busy machine.
-    yield "--thread"
+    if pattern.users > 1:
+        # Threads, as the engine's: each process of fio is a session of its own, and where sessions
+        # share the CPUs (sched_autogroup) sixteen of them get sixteen shares of a busy machine.
+        # One stays a process: in threads the C library makes a call 20 ns longer (measured), as it
+        # can be cancelled there.
+        yield "--thread"
     # Nothing beside the I/O: no advice to the kernel, no fresh bytes in a block, no other thread.
     yield from ("--fallocate=none", "--invalidate=0", "--fadvise_hint=0", "--disk_util=0")
     yield "--scramble_buffers=0"
     # Its buffer begins a few bytes behind a page: a CPU may copy a MiB there at a quarter of its
     # speed.
     yield "--iomem_align=4096"
+    # Of the times only that of the call is compared: it does not take the others.
+    yield from ("--disable_lat=1", "--disable_slat=1")
     yield from (f"--{name}={value}" for name, value in pattern.options.items())
 
 
-def own_costs(pattern: Pattern, folder: Path, record: Path) -> tuple[Cost, Cost, int]:
-    """Measure what the engine and fio take for I/Os that do nothing.
-
-    Returns:
-        The engine's, fio's, and how long the twin has to compute after each I/O (ns) so that from
-        one to the next it takes what fio takes.
-    """
+def own_costs(pattern: Pattern, folder: Path, record: Path) -> tuple[Cost, Cost]:
+    """Measure what the engine and fio take for I/Os that do nothing."""
     words = [*fio_words(pattern, IDLE_S), "--ioengine=null", "--numjobs=1"]
     fio = _cost([_read_fio(_printed(words), pattern, 1) for _ in range(IDLE_TURNS)])
-    native = _idle(pattern, folder, record, 0)
-    computing_ns = max(round(fio.between_ns - native.between_ns), 0)
+    with Native(pattern, folder, record) as native:
+        return _cost([native.measure(IDLE_S, null=True) for _ in range(IDLE_TURNS)]), fio
+
+
+def computing(pattern: Pattern, folder: Path, record: Path) -> int:
+    """Find how long the twin has to compute after each I/O to be as busy as fio in between.
+
+    Looked for with one user, who waits for no CPU, and on real I/Os: what a tool does between them
+    takes longer than between those that do nothing, as the kernel has used the caches meanwhile.
+
+    Returns:
+        Nanoseconds.
+    """
+    alone = replace(pattern, users=1)
+    with Native(alone, folder, record) as native:
+        found = (run_fio(alone, native.files(), IDLE_S) for _ in range(IDLE_TURNS))
+        wanted_ns = min(each.between_ns for each in found)
+    computing_ns = max(round(wanted_ns - _between(alone, folder, record, 0)), 0)
     if computing_ns:  # to compute for a while takes longer than that: looking at the clock
-        more_ns = _idle(pattern, folder, record, computing_ns).between_ns - fio.between_ns
+        more_ns = _between(alone, folder, record, computing_ns) - wanted_ns
         computing_ns = max(computing_ns - round(more_ns), 1)
-    return native, fio, computing_ns
+    return computing_ns
 
 
-def _idle(pattern: Pattern, folder: Path, record: Path, computing_ns: int) -> Cost:
+def _between(pattern: Pattern, folder: Path, record: Path, computing_ns: int) -> float:
     with Native(pattern, folder, record, computing_ns) as native:
-        return _cost([native.measure(IDLE_S, null=True) for _ in range(IDLE_TURNS)])
+        return min(native.measure(IDLE_S).between_ns for _ in range(IDLE_TURNS))
 
 
 def _cost(found: list[Reading]) -> Cost:

@@ -226,6 +226,8 @@ impl Gauge {
         if let Some(computed) = asked.computed {
             costs.most_owed_ns = 0; // what is left of all gaps is known, so none makes up for another
             (offset_ns, costs.long_gap_ns) = self.offsets(computed, &known);
+            // Calls that are no events are among those that the offset was found from.
+            costs.gap_ns = costs.gap_ns.map(|ns| (ns + offset_ns).max(0));
         }
         costs.after_ns = vec![[None; 2]; OPS];
         for &(class, ns) in &known {

@@ -234,3 +234,25 @@ fn what_a_program_neither_computed_nor_waited_is_taken_off_long_gaps() {
         assert!(left_ns >= 49_000_000, "{left_ns}");
     }
 }
+
+#[test]
+fn calls_that_are_no_events_share_in_what_is_taken_off() {
+    let mut gauge = Gauge::new();
+    let read = Class::of_event(Op::Read, false);
+    let poll = gauge.class_of_other("poll");
+    for at in 0..1_000_i64 {
+        // Several processes: most of the time the tracer serves another one.
+        let busy_ns = at % 7 * 20_000;
+        gauge.after(read, 10_150 + busy_ns);
+        gauge.after(poll, 12_150 + busy_ns);
+    }
+    let user_ns = 2_000_000;
+    let costs = gauge.costs(&rehearsed(user_ns, 2_000, None));
+    let left_ns = |class: Class, cost_ns: i64| -> i64 {
+        let gaps = gauge.pools.get(class.0).unwrap().gaps.iter();
+        gaps.map(|gap| (gap - cost_ns).max(0)).sum()
+    };
+    let after_events_ns = left_ns(read, costs.after(Op::Read, false));
+    let off_ns = after_events_ns + left_ns(poll, costs.gap_ns.unwrap()) - user_ns;
+    assert!(off_ns.abs() <= 2_000, "{off_ns}");
+}
