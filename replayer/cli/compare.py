@@ -10,6 +10,7 @@ from replayer.report import (
     Comparison,
     Style,
     compare,
+    named_form,
     refuse_second_file,
     render_comparison_json,
     render_comparison_markdown,
@@ -65,7 +66,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--html", type=Path, metavar="FILE", help="write one HTML page with charts to a new file"
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="write to a new file instead of printing"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write to a new file instead of printing; without a format its name says which "
+        "(.json, .md, .html), or else it is a table",
     )
 
 
@@ -74,16 +80,18 @@ def run(arguments: argparse.Namespace) -> int:
     refuse_second_file(arguments.html, arguments.output)
     records = [load_run(path) for path in arguments.runs]
     comparison = compare(records, arguments.different_plans)
-    if arguments.html is not None:
-        write_new(arguments.html, render_html(records, arguments.different_plans))
-        return 0
-    if arguments.format in {None, "table"}:
-        style = Style() if arguments.output is not None else Style.of(sys.stdout)
+    output = arguments.html or arguments.output
+    form = "html" if arguments.html else arguments.format
+    form = form or named_form(output, ("html", *_FORMS)) or "table"
+    if form == "html":
+        text = render_html(records, arguments.different_plans)
+    elif form == "table":
+        style = Style.of(sys.stdout) if output is None else Style()
         text = render_comparison_table(comparison, style)
     else:
-        text = _FORMS[arguments.format](comparison)
-    if arguments.output is None:
+        text = _FORMS[form](comparison)
+    if output is None:
         print(text, end="")
     else:
-        write_new(arguments.output, text)
+        write_new(output, text)
     return 0

@@ -5,11 +5,12 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from replayer.measure import load_run
+from replayer.measure import RunRecord, load_run
 from replayer.report import (
     Document,
     Style,
     compose,
+    named_form,
     refuse_second_file,
     render_csv,
     render_html,
@@ -46,7 +47,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--json", dest="format", action="store_const", const="json", help="short for --format json"
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="write to a new file instead of printing"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write to a new file instead of printing; without a format its name says which "
+        "(.json, .md, .csv, .xml, .html), or else it is a table",
     )
     form.add_argument(
         "--html",
@@ -60,20 +66,20 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the reports; the exit code is about reading them, not about their verdicts."""
     refuse_second_file(arguments.html, arguments.output)
     records = [load_run(path) for path in arguments.runs]
-    if arguments.html is not None:
-        write_new(arguments.html, render_html(records))
-        return 0
-    documents = [compose(record) for record in records]
-    style = Style() if arguments.output is not None else Style.of(sys.stdout)
-    text = _text(documents, arguments.format or "table", style)
-    if arguments.output is None:
+    output = arguments.html or arguments.output
+    form = "html" if arguments.html else arguments.format
+    form = form or named_form(output, ("html", "junit", *_FORMS)) or "table"
+    style = Style.of(sys.stdout) if output is None else Style()
+    text = render_html(records) if form == "html" else _text(records, form, style)
+    if output is None:
         print(text, end="")
     else:
-        write_new(arguments.output, text)
+        write_new(output, text)
     return 0
 
 
-def _text(documents: list[Document], form: str, style: Style) -> str:
+def _text(records: list[RunRecord], form: str, style: Style) -> str:
+    documents = [compose(record) for record in records]
     if form == "table":
         return "\n".join(render_table(document, style) for document in documents)
     if form == "json" and len(documents) > 1:

@@ -1,15 +1,22 @@
 """Reports that go to files: new ones, for nobody's work is overwritten."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
-__all__ = ["ReportFiles", "refuse_second_file", "write_new"]
+__all__ = ["ReportFiles", "named_form", "refuse_second_file", "write_new"]
 
 _HINT = "name a file that does not exist yet"
+_FORM_OF_SUFFIX = {
+    ".csv": "csv",
+    ".html": "html",
+    ".json": "json",
+    ".md": "markdown",
+    ".xml": "junit",
+}
 
 
 class UnwritableError(ReplayerError):
@@ -67,6 +74,12 @@ def refuse_second_file(html: Path | None, output: Path | None) -> None:
     if html is not None and output is not None:
         message = f"-o {output} is without effect: --html {html} is written, and nothing else"
         raise ReplayerError(message, hint="ask for one of them at a time")
+
+
+def named_form(file: Path | None, forms: Collection[str]) -> str | None:
+    """Return the form that the name of a file asks for, if it is one of these."""
+    form = None if file is None else _FORM_OF_SUFFIX.get(file.suffix.lower())
+    return form if form in forms else None
 
 
 def write_new(path: Path, text: str) -> None:

@@ -49,6 +49,37 @@ def test_json_is_asked_for_as_of_every_other_command(shell: Shell) -> None:
         assert "not allowed with argument" in refused.err
 
 
+@pytest.mark.parametrize(
+    ("name", "begin"),
+    [
+        ("named.json", "{"),
+        ("named.MD", "#"),
+        ("named.csv", "run,"),
+        ("named.xml", "<?xml"),
+        ("named.html", "<!doctype html>"),
+        ("named.txt", "PASS"),
+    ],
+)
+def test_the_name_of_a_file_says_which_report_it_holds(shell: Shell, name: str, begin: str) -> None:
+    done = shell.run("report", "out", "-o", name)
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert (shell.home / name).read_text().startswith(begin)
+
+
+@pytest.mark.parametrize(
+    ("name", "begin"), [("two.json", "{"), ("two.md", "#"), ("two.html", "<!doctype html>")]
+)
+def test_the_name_of_a_file_says_which_comparison_it_holds(
+    shell: Shell, name: str, begin: str
+) -> None:
+    done = shell.run("compare", "out", "-o", name)
+    assert (done.code, done.out, done.err) == (0, "", "")
+    assert (shell.home / name).read_text().startswith(begin)
+    table = shell.run("compare", "out", "-o", f"table-{name}", "--format", "table")
+    assert table.code == 0
+    assert not (shell.home / f"table-{name}").read_text().startswith(begin)
+
+
 def test_the_page_holds_both_targets(shell: Shell) -> None:
     done = shell.run("report", "out", "--html", "page.html")
     assert done.code == 0, done.err

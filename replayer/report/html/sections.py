@@ -100,7 +100,7 @@ def charts(material: Material) -> Iterator[Markup]:
     sweeps = find_sweeps(material.transactions)
     swept = {name for sweep in sweeps for name in sweep.sizes}
     targets = [target.name for target in document.targets]
-    curves = [
+    candidates = (
         draw_percentiles(
             name,
             {
@@ -110,8 +110,8 @@ def charts(material: Material) -> Iterator[Markup]:
         )
         for name in material.transactions
         if name not in swept
-    ]
-    if curves:
+    )
+    if curves := [curve for curve in candidates if curve is not None]:
         yield tag("h3", "Latency by percentile")
         yield legend(targets)
         yield tag("div", *curves[:_MOST_CURVES], class_="charts")

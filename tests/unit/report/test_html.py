@@ -331,3 +331,14 @@ def test_elements_escape_what_is_text_and_keep_what_is_markup() -> None:
     )
     assert tag("line", x1=1.23456789) == '<line x1="1.23457"/>'
     assert tag("div") == "<div></div>"
+
+
+@pytest.mark.parametrize("transactions", [1, 2])
+def test_a_single_transaction_has_no_percentiles_to_draw_and_no_heading_for_them(
+    tmp_path: Path, transactions: int
+) -> None:
+    writer = RunWriter(tmp_path / "run")
+    writer.transaction("page", [1_000_000] * transactions, "0/0", (0, 1))
+    page = page_of(writer.write(make_run()))
+    assert ("Latency by percentile" in page.texts) is (transactions > 1)
+    assert "Latency over time" in page.texts
