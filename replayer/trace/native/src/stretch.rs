@@ -57,6 +57,8 @@ pub(crate) struct Costs {
     pub(crate) most_owed_ns: i64,
     /// What is to be taken off long gaps besides: those that are `LONG_NS` or more without all that.
     pub(crate) long_gap_ns: i64,
+    /// So much of `gap_ns` is beside the tracer's usual cost, so that no more is left of all gaps than the program did.
+    pub(crate) more_ns: i64,
     /// What the program did, where that is known.
     pub(crate) computed: Option<Computed>,
     /// Where the numbers come from, for people.
@@ -102,6 +104,9 @@ const SPREAD_SHARE: usize = 4;
 /// How much of gaps that are shorter than the tracer's usual time the next ones make up for
 /// (chosen: above what the noise of 100,000 gaps adds up to, 6 ms with a standard deviation of 20 µs).
 const MOST_OWED_NS: i64 = 10_000_000;
+/// So many gaps show what the tracer takes besides: of fewer, starts of processes are a large part (chosen; a shell's five commands
+/// have 600).
+const MANY_GAPS: usize = 1_000;
 /// Kinds of calls that are no events (chosen); the others share one.
 const MOST_NAMES: usize = 64;
 
@@ -226,8 +231,10 @@ impl Gauge {
         if let Some(computed) = asked.computed {
             costs.most_owed_ns = 0; // what is left of all gaps is known, so none makes up for another
             (offset_ns, costs.long_gap_ns) = self.offsets(computed, &known);
-            // Calls that are no events are among those that the offset was found from.
-            costs.gap_ns = costs.gap_ns.map(|ns| (ns + offset_ns).max(0));
+            if count >= MANY_GAPS {
+                costs.more_ns = offset_ns.max(0);
+                costs.gap_ns = costs.gap_ns.map(|ns| ns + costs.more_ns);
+            }
         }
         costs.after_ns = vec![[None; 2]; OPS];
         for &(class, ns) in &known {

@@ -236,23 +236,16 @@ fn what_a_program_neither_computed_nor_waited_is_taken_off_long_gaps() {
 }
 
 #[test]
-fn calls_that_are_no_events_share_in_what_is_taken_off() {
-    let mut gauge = Gauge::new();
-    let read = Class::of_event(Op::Read, false);
-    let poll = gauge.class_of_other("poll");
-    for at in 0..1_000_i64 {
-        // Several processes: most of the time the tracer serves another one.
-        let busy_ns = at % 7 * 20_000;
-        gauge.after(read, 10_150 + busy_ns);
-        gauge.after(poll, 12_150 + busy_ns);
-    }
-    let user_ns = 2_000_000;
-    let costs = gauge.costs(&rehearsed(user_ns, 2_000, None));
-    let left_ns = |class: Class, cost_ns: i64| -> i64 {
-        let gaps = gauge.pools.get(class.0).unwrap().gaps.iter();
-        gaps.map(|gap| (gap - cost_ns).max(0)).sum()
+fn what_is_taken_off_besides_is_told_apart() {
+    let more_ns = |user_ns| {
+        let asked = rehearsed(user_ns, 1_000, None);
+        kept_and_lost(0).costs(&asked).more_ns
     };
-    let after_events_ns = left_ns(read, costs.after(Op::Read, false));
-    let off_ns = after_events_ns + left_ns(poll, costs.gap_ns.unwrap()) - user_ns;
-    assert!(off_ns.abs() <= 2_000, "{off_ns}");
+    assert!(
+        (4_000..8_000).contains(&more_ns(500_000)),
+        "{}",
+        more_ns(500_000)
+    );
+    assert_eq!(more_ns(20_000_000), 0); // it is less than what is usual: nothing more is taken off
+    assert_eq!(kept_and_lost(0).costs(&Stretch::unknown()).more_ns, 0);
 }

@@ -43,6 +43,10 @@ impl Ticks {
     }
 }
 
+/// So much of the time after an event of another thread is taken off at most besides the usual costs: more is a wait, and who waits
+/// is not kept by a tracer that serves others (chosen; measured for rsync: up to 11 ms).
+const MOST_MORE_NS: i64 = 10_000_000;
+
 /// Think times as they follow from the times of a thread's events and from what the tracing added.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Gaps {
@@ -156,11 +160,16 @@ impl Gaps {
 
     /// What is left of a time without what the tracing added.
     pub(crate) fn left(&self, after: After) -> i64 {
-        let each_ns = self.costs.gap_ns.unwrap_or(0);
+        let each_ns = self.costs.gap_ns.unwrap_or(0) - self.costs.more_ns;
         let call_ns = self.costs.call_ns.unwrap_or(0);
         let others_ns = i64::from(after.others).saturating_mul(each_ns.saturating_add(call_ns));
         let left_ns = after.gap_ns.saturating_sub(each_ns);
-        left_ns.saturating_sub(others_ns).max(0)
+        let gaps = i64::from(after.others).saturating_add(1);
+        let more_ns = gaps.saturating_mul(self.costs.more_ns).min(MOST_MORE_NS);
+        left_ns
+            .saturating_sub(others_ns)
+            .saturating_sub(more_ns)
+            .max(0)
     }
 
     /// The think time before a thread's last event was said: what was owed before is not any more.
@@ -254,6 +263,31 @@ mod tests {
             assert_eq!(gaps.follow(seen(0, 10_000, 0, 0)).own_ns, own_ns);
             gaps.settle(0);
         }
+    }
+
+    #[test]
+    fn what_is_taken_off_gaps_is_taken_off_those_after_others_events_but_for_waits() {
+        let gaps = Gaps::new(Costs {
+            gap_ns: Some(51_000),
+            more_ns: 50_000,
+            ..costs()
+        });
+        let left = |gap_ns, others| {
+            gaps.left(After {
+                row: 0,
+                gap_ns,
+                others,
+            })
+        };
+        assert_eq!(left(51_000, 0), 0);
+        assert_eq!(left(70_000, 0), 19_000);
+        assert_eq!(left(160_000, 2), 160_000 - 3 * 51_000 - 2 * 100);
+        let others_ns = 101_000 + 100 * 100;
+        let more_ns = 101 * 50_000;
+        assert_eq!(left(400_000_000, 100), 400_000_000 - others_ns - more_ns);
+        let others_ns = 1_001_000 + 1_000 * 100;
+        let most_ns = others_ns + MOST_MORE_NS;
+        assert_eq!(left(400_000_000, 1_000), 400_000_000 - most_ns);
     }
 
     #[test]
