@@ -1,22 +1,18 @@
 """``replayer compare RUN RUN…``: targets of runs beside each other, with how sure each ratio is."""
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from replayer.measure import load_run
 from replayer.report import (
     Comparison,
-    Style,
+    Destination,
     compare,
-    named_form,
-    refuse_second_file,
     render_comparison_json,
     render_comparison_markdown,
     render_comparison_table,
     render_html,
-    write_new,
 )
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
@@ -77,21 +73,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, and print; the exit code is about reading the runs, not about who is faster."""
-    refuse_second_file(arguments.html, arguments.output)
+    to = Destination.of(arguments.html, arguments.output, arguments.format, _FORMS)
     records = [load_run(path) for path in arguments.runs]
     comparison = compare(records, arguments.different_plans)
-    output = arguments.html or arguments.output
-    form = "html" if arguments.html else arguments.format
-    form = form or named_form(output, ("html", *_FORMS)) or "table"
-    if form == "html":
-        text = render_html(records, arguments.different_plans)
-    elif form == "table":
-        style = Style.of(sys.stdout) if output is None else Style()
-        text = render_comparison_table(comparison, style)
+    if to.form == "html":
+        to.put(render_html(records, arguments.different_plans))
+    elif to.form == "table":
+        to.put(render_comparison_table(comparison, to.style))
     else:
-        text = _FORMS[form](comparison)
-    if output is None:
-        print(text, end="")
-    else:
-        write_new(output, text)
+        to.put(_FORMS[to.form](comparison))
     return 0

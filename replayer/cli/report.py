@@ -1,24 +1,21 @@
 """``replayer report RUN…``: print the report of runs again, from their folders alone."""
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from replayer.measure import RunRecord, load_run
 from replayer.report import (
+    Destination,
     Document,
     Style,
     compose,
-    named_form,
-    refuse_second_file,
     render_csv,
     render_html,
     render_json,
     render_junit,
     render_markdown,
     render_table,
-    write_new,
 )
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
@@ -64,17 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the reports; the exit code is about reading them, not about their verdicts."""
-    refuse_second_file(arguments.html, arguments.output)
+    forms = ("junit", *_FORMS)
+    to = Destination.of(arguments.html, arguments.output, arguments.format, forms)
     records = [load_run(path) for path in arguments.runs]
-    output = arguments.html or arguments.output
-    form = "html" if arguments.html else arguments.format
-    form = form or named_form(output, ("html", "junit", *_FORMS)) or "table"
-    style = Style.of(sys.stdout) if output is None else Style()
-    text = render_html(records) if form == "html" else _text(records, form, style)
-    if output is None:
-        print(text, end="")
+    if to.form == "html":
+        to.put(render_html(records))
     else:
-        write_new(output, text)
+        to.put(_text(records, to.form, to.style))
     return 0
 
 

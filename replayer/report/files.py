@@ -1,13 +1,16 @@
 """Reports that go to files: new ones, for nobody's work is overwritten."""
 
 import os
+import sys
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.report.style import Style
 
-__all__ = ["ReportFiles", "named_form", "refuse_second_file", "write_new"]
+__all__ = ["Destination", "ReportFiles", "write_new"]
 
 _HINT = "name a file that does not exist yet"
 _FORM_OF_SUFFIX = {
@@ -65,21 +68,57 @@ def _refused(path: Path | None, render: Callable[[], str]) -> Iterator[ReplayerE
             yield error
 
 
-def refuse_second_file(html: Path | None, output: Path | None) -> None:
-    """Refuse a file for what is not printed where a page is written instead.
+@dataclass(frozen=True)
+class Destination:
+    """Where one report goes, and in which form.
 
-    Raises:
-        ReplayerError: Both are named.
+    Attributes:
+        file: A new one; None: it is printed.
+        form: What it is written as.
     """
-    if html is not None and output is not None:
-        message = f"-o {output} is without effect: --html {html} is written, and nothing else"
-        raise ReplayerError(message, hint="ask for one of them at a time")
 
+    file: Path | None
+    form: str
 
-def named_form(file: Path | None, forms: Collection[str]) -> str | None:
-    """Return the form that the name of a file asks for, if it is one of these."""
-    form = None if file is None else _FORM_OF_SUFFIX.get(file.suffix.lower())
-    return form if form in forms else None
+    @classmethod
+    def of(
+        cls, html: Path | None, output: Path | None, form: str | None, forms: Collection[str]
+    ) -> Self:
+        """Choose from what was asked for.
+
+        Args:
+            html: A file for a page, instead of anything else.
+            output: A file for what would be printed; its name says the form if nothing else does.
+            form: The form that was asked for.
+            forms: Those that there are beside a table and a page.
+
+        Raises:
+            ReplayerError: Both files are named.
+        """
+        if html is not None and output is not None:
+            message = f"-o {output} is without effect: --html {html} is written, and nothing else"
+            raise ReplayerError(message, hint="ask for one of them at a time")
+        if html is not None:
+            return cls(html, "html")
+        named = None if output is None else _FORM_OF_SUFFIX.get(output.suffix.lower())
+        return cls(output, form or (named if named in {"html", *forms} else None) or "table")
+
+    @property
+    def style(self) -> Style:
+        """How a table looks there."""
+        return Style.of(sys.stdout) if self.file is None else Style()
+
+    def put(self, text: str) -> None:
+        """Print the report, or write it.
+
+        Raises:
+            ReplayerError: The file exists, or its folder does not.
+            UnwritableError: It cannot be made, or not be written.
+        """
+        if self.file is None:
+            sys.stdout.write(text)
+        else:
+            write_new(self.file, text)
 
 
 def write_new(path: Path, text: str) -> None:

@@ -248,4 +248,14 @@ fn what_is_taken_off_besides_is_told_apart() {
     );
     assert_eq!(more_ns(20_000_000), 0); // it is less than what is usual: nothing more is taken off
     assert_eq!(kept_and_lost(0).costs(&Stretch::unknown()).more_ns, 0);
+    let mut small = Gauge::new();
+    for at in 0..900_i64 {
+        small.after(Class::of_event(Op::Read, false), 10_150 + at % 7 * 2_000);
+    }
+    let costs = small.costs(&rehearsed(0, 900, None));
+    let cost_ns = costs.after(Op::Read, false);
+    assert_eq!(costs.more_ns, 0);
+    assert!(cost_ns > costs.gap_ns.unwrap(), "{cost_ns}");
+    let costs = kept_and_lost(0).costs(&rehearsed(0, 1_000, None));
+    assert_eq!(costs.gap_ns, Some(costs.after(Op::Read, false)));
 }

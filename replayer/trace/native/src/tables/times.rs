@@ -160,16 +160,16 @@ impl Gaps {
 
     /// What is left of a time without what the tracing added.
     pub(crate) fn left(&self, after: After) -> i64 {
-        let each_ns = self.costs.gap_ns.unwrap_or(0) - self.costs.more_ns;
-        let call_ns = self.costs.call_ns.unwrap_or(0);
-        let others_ns = i64::from(after.others).saturating_mul(each_ns.saturating_add(call_ns));
-        let left_ns = after.gap_ns.saturating_sub(each_ns);
-        let gaps = i64::from(after.others).saturating_add(1);
-        let more_ns = gaps.saturating_mul(self.costs.more_ns).min(MOST_MORE_NS);
-        left_ns
-            .saturating_sub(others_ns)
-            .saturating_sub(more_ns)
-            .max(0)
+        let others = i64::from(after.others);
+        let gaps = others.saturating_add(1);
+        let gaps_ns = gaps.saturating_mul(self.costs.gap_ns.unwrap_or(0));
+        let calls_ns = others.saturating_mul(self.costs.call_ns.unwrap_or(0));
+        let waited_ns = gaps.saturating_mul(self.costs.more_ns) - MOST_MORE_NS;
+        let left_ns = after
+            .gap_ns
+            .saturating_sub(gaps_ns)
+            .saturating_sub(calls_ns);
+        left_ns.saturating_add(waited_ns.max(0)).max(0)
     }
 
     /// The think time before a thread's last event was said: what was owed before is not any more.
