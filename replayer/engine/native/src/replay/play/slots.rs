@@ -177,14 +177,20 @@ impl Slots {
             return;
         }
         // Beside the uses that found nothing; if another lane was faster, that one stays.
-        let put = place
-            .word
-            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |word| {
-                file_of(word).is_none().then_some(word + number)
-            });
-        if put.is_err() {
-            hold(&self.late).push(file);
+        let mut word = place.word.load(Ordering::SeqCst);
+        while file_of(word).is_none() {
+            let put = place.word.compare_exchange_weak(
+                word,
+                word + number,
+                Ordering::SeqCst,
+                Ordering::SeqCst,
+            );
+            match put {
+                Ok(_) => return,
+                Err(now) => word = now,
+            }
         }
+        hold(&self.late).push(file);
     }
 
     #[cold]
