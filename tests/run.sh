@@ -8,6 +8,7 @@ readonly PACKAGES=(python3-venv gcc libc6-dev e2fsprogs fio strace openssl)
 readonly MOUNTS=(sshfs openssh-server openssh-client python3-fusepy faketime) # without them tests on mounts are skipped
 readonly BROWSER=chromium # of Debian; without it the tests of the web page in a browser are skipped
 readonly MINIMUM_RUST=88 # as in Cargo.toml
+readonly LATEST_RUST=95 # that the code was linted with: newer ones know more lints, and building alone does not mind
 
 say() { printf '\n== %s\n' "$*"; }
 
@@ -50,15 +51,18 @@ has_rust() {
     local minor
     command -v cargo >/dev/null && command -v rustc >/dev/null || return 1
     minor=$(rustc --version | sed -E 's/^rustc 1\.([0-9]+)\..*/\1/')
-    [ "$minor" -ge "$MINIMUM_RUST" ]
+    [ "$minor" -ge "$MINIMUM_RUST" ] && [ "$minor" -le "$LATEST_RUST" ]
 }
 
 # Rust as maturin would fetch it, in the user's cache; PATH and the rest come from what it prints.
 install_rust() {
     has_rust || {
         say "Rust"
-        eval "$(.venv/bin/python -m puccinialin | .venv/bin/python -c \
+        # What it installs prints lines before the environment; a JSON document begins with a brace.
+        eval "$(.venv/bin/python -m puccinialin | sed -n '/^{/,$p' | .venv/bin/python -c \
             'import json, shlex, sys; [print(f"export {k}={shlex.quote(v)}") for k, v in json.load(sys.stdin)["env"].items()]')"
+        export RUSTUP_TOOLCHAIN="1.$LATEST_RUST.0"
+        rustup toolchain install --profile minimal "$RUSTUP_TOOLCHAIN"
     }
     cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1 || rustup component add clippy rustfmt
 }
