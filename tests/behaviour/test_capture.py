@@ -103,6 +103,7 @@ def test_a_trace_holds_exactly_the_events_of_a_witness(
     expected += Counter(["chdir", "close_dup", "close_exit"])  # into the root; a child's descriptor
     expected -= Counter(["close"])  # of the duplicate: close_dup
     found = Counter(counts["ops"])
+    assert found.pop("exit") == len(told)
     assert found - Counter({"close_exit": found["close_exit"] - 1}) == expected
     assert counts["lines_not_understood"] == 0
     assert counts["calls_not_representable"] == {}

@@ -89,3 +89,9 @@ def test_what_one_process_sleeps_the_others_wait(shell: Shell) -> None:
     capture(shell, "sh", "-c", "touch a; (sleep 0.4; touch b; echo) | cat; touch c")
     # 400, less what the tracer may have added
     assert latency_ns(replay(shell, "closed")) >= 350_000_000
+
+
+def test_what_a_process_does_behind_its_last_event_takes_time_too(shell: Shell) -> None:
+    capture(shell, "sh", "-c", "echo > a; sleep 0.4")
+    assert latency_ns(replay(shell, "closed")) >= 350_000_000
+    assert latency_ns(replay(shell, "asap")) < 350_000_000

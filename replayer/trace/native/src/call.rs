@@ -331,6 +331,8 @@ pub(crate) enum OnExec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passing {
     Exited,
+    /// It must have ended, for its number is used again; the log does not say when.
+    Replaced,
     /// Another thread of its process executed a program and took its number.
     Superseded(u64),
 }

@@ -51,7 +51,7 @@ pub(crate) enum Class {
     Write,
     /// Changes attributes through a descriptor.
     Mark,
-    /// Ends a descriptor.
+    /// Ends a descriptor, or a thread.
     End,
 }
 
@@ -65,6 +65,7 @@ ops! {
     CloseDup "close_dup" Use,
     CloseExit "close_exit" End,
     CopyFileRange "copy_file_range" Write,
+    Exit "exit" End,
     Fadvise "fadvise" Use,
     Fallocate "fallocate" Write,
     Fchmod "fchmod" Mark,
@@ -136,7 +137,7 @@ impl Op {
     /// Whether it was put in by the importer: no call of the traced program.
     #[must_use]
     pub const fn is_synthetic(self) -> bool {
-        matches!(self, Self::Inherit | Self::CloseExit)
+        matches!(self, Self::Inherit | Self::CloseExit | Self::Exit)
     }
 
     /// Whether a symlink in the last place is followed.

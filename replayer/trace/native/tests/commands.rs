@@ -55,7 +55,7 @@ fn a_command_waits_for_those_that_its_shell_has_waited_for() {
              3 1700000001.5 mkdir(\"/r/b\", 0755) = 0\n"
         ))
         .import();
-        assert_eq!(waits(&trace, 3, 2), is_after, "{between}");
+        assert_eq!(waits(&trace, 4, 3), is_after, "{between}");
     }
 }
 

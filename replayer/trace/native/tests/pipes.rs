@@ -55,7 +55,7 @@ fn who_reads_from_a_pipe_goes_on_after_what_came_before_it_was_written() {
 }
 
 #[test]
-fn who_waits_for_a_process_goes_on_after_its_last_event() {
+fn who_waits_for_a_process_goes_on_after_its_end() {
     let trace = imported(
         "1 1700000100.300000 wait4(-1 <unfinished ...>\n\
          2 1700000101.000000 access(\"/r/b\", F_OK) = 0 <0.500000>\n\
@@ -63,8 +63,10 @@ fn who_waits_for_a_process_goes_on_after_its_last_event() {
          1 1700000101.900000 <... wait4 resumed>, [{WIFEXITED(s) && WEXITSTATUS(s) == 0}], 0, NULL) = 2 <1.600000>\n\
          1 1700000102.000000 access(\"/r/c\", F_OK) = 0 <0.000010>\n",
     );
-    assert!(waits(&trace, 2, 1));
-    assert_eq!(thinks(&trace, 2), (390, Some(500)));
+    assert_eq!(trace.lines()[2], "exit = 0");
+    assert_eq!(thinks(&trace, 2), (400, None));
+    assert!(waits(&trace, 3, 2));
+    assert_eq!(thinks(&trace, 3), (390, Some(100)));
 }
 
 /// A task that opens `/r/a` for 10 ms and makes a thread.
@@ -73,7 +75,7 @@ const THREADED: &str = "1 1700000100.000000 openat(AT_FDCWD, \"/r/a\", O_RDONLY)
      {parent_tid=[2]}, 88) = 2 <0.000100>\n";
 
 #[test]
-fn who_joins_a_thread_goes_on_after_its_last_event_whether_its_end_is_told_before_or_later() {
+fn who_joins_a_thread_goes_on_after_its_end_or_its_last_event_if_that_is_told_later() {
     let waits_for = |thread: &str| {
         format!(
             "1 1700000100.300000 futex(0x7f01, FUTEX_WAIT_BITSET|FUTEX_CLOCK_REALTIME, {thread}, NULL, FUTEX_BITSET_MATCH_ANY <unfinished ...>\n"
@@ -92,10 +94,12 @@ fn who_joins_a_thread_goes_on_after_its_last_event_whether_its_end_is_told_befor
         );
         asked(log).cwd("/r").import()
     };
-    for trace in [joined([end, goes_on, ""]), joined([goes_on, end, ""])] {
-        assert!(waits(&trace, 2, 1));
-        assert_eq!(thinks(&trace, 2), (390, Some(500)));
-    }
+    let told_before = joined([end, goes_on, ""]);
+    assert!(waits(&told_before, 3, 2));
+    assert_eq!(thinks(&told_before, 3), (390, Some(100)));
+    let told_later = joined([goes_on, end, ""]);
+    assert!(waits(&told_later, 3, 1));
+    assert_eq!(thinks(&told_later, 3), (390, Some(500)));
     // A value that is no number of a thread of its own, and a wait that was over before that had ended.
     let apart = THREADED.replace("CLONE_FILES|CLONE_THREAD|", "");
     let over = "1 1700000101.900000 <... futex resumed>) = -1 ETIMEDOUT (Connection timed out) <1.600000>\n";
@@ -106,8 +110,8 @@ fn who_joins_a_thread_goes_on_after_its_last_event_whether_its_end_is_told_befor
     ] {
         let log = format!("{before}{}{events}{after}{end}{then}", waits_for(value));
         let trace = asked(log).cwd("/r").import();
-        assert!(!waits(&trace, 2, 1));
-        assert_eq!(thinks(&trace, 2).1, None);
+        assert!(!waits(&trace, 3, 1) && !waits(&trace, 3, 2));
+        assert_eq!(thinks(&trace, 3).1, None);
     }
 }
 

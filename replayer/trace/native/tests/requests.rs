@@ -56,6 +56,18 @@ fn accept_cuts_a_server_and_the_table_of_the_user_names() {
 }
 
 #[test]
+fn the_end_of_a_worker_is_the_work_of_no_request() {
+    let trace = asked(format!(
+        "{SERVER}3996  1795222999.000000 +++ killed by SIGTERM +++\n"
+    ))
+    .import();
+    let last = trace.trace.requests().unwrap().pop().unwrap();
+    assert_eq!((last.last_event, last.end_ns), (2, 1_001_010_000));
+    assert_eq!(trace.lines()[3], "exit = 0");
+    assert_eq!(trace.events[3].gap_ns, 20_998_990_000);
+}
+
+#[test]
 fn requests_that_are_served_at_once_keep_their_workers_and_are_told_as_a_guess() {
     let mut log = String::new();
     for (task, at, name) in [

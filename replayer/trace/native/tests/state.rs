@@ -61,9 +61,11 @@ fn threads_share_their_descriptors_and_programs_lose_what_is_to_be_closed() {
             "open r/a #0 = 0",
             "open r/b #1 = 0",
             "read #0 = 0",
+            "exit = 0",
             "close_exit #0 = 0",
             "read #1 = 0",
-            "close_exit #1 = 0"
+            "close_exit #1 = 0",
+            "exit = 0"
         ]
     );
     assert_eq!(trace.count("/counts/calls_as_events"), 4);

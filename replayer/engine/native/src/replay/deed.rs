@@ -35,6 +35,8 @@ pub(crate) enum Deed {
     CloseSilently {
         slot: Slot,
     },
+    /// No call of the program: its thread has ended. What it did by itself before that is the pause before this deed.
+    End,
     Read {
         slot: Slot,
         size: u64,

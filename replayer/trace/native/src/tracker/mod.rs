@@ -194,8 +194,11 @@ impl Tracker {
             result,
         };
         self.events.push(&event, sample)?;
-        let times = (call.start_ns.unwrap_or(0), call.end_ns().unwrap_or(0));
-        self.requests.event(call.task, seat.thread, row, times);
+        // The end of a thread is the work of no request.
+        if op != Op::Exit {
+            let times = (call.start_ns.unwrap_or(0), call.end_ns().unwrap_or(0));
+            self.requests.event(call.task, seat.thread, row, times);
+        }
         if !self.order.ready.is_empty() {
             for edge in self.order.ready.drain(..) {
                 self.edges.push(edge)?;

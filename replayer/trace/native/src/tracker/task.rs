@@ -300,7 +300,7 @@ impl Tracker {
             .filter(|&pid| pid > 0);
         if let Some(child) = child.filter(|&child| self.tasks.was_told(child)) {
             // The number is used again: the log does not say that the task which had it has ended.
-            self.pass(child, Passing::Exited, call.start_ns)?;
+            self.pass(child, Passing::Replaced, call.start_ns)?;
         }
         for description in self.tasks.end_spawn(call.task, child, shares) {
             self.files.hold(description);
@@ -344,6 +344,15 @@ impl Tracker {
         Ok(Fate::Other)
     }
 
+    /// A thread that had events has ended: what it did since the last one took time, too.
+    fn exited(&mut self, call: &Call<'_>) -> Result<(), TraceError> {
+        let task = self.tasks.get(call.task);
+        if call.start_ns.is_some() && task.is_some_and(|task| task.last_event.is_some()) {
+            self.emit(call, Op::Exit, On::default(), &Args::default())?;
+        }
+        Ok(())
+    }
+
     /// Something happened to a task.
     pub(crate) fn pass(
         &mut self,
@@ -351,13 +360,16 @@ impl Tracker {
         passing: Passing,
         time_ns: Option<i64>,
     ) -> Result<(), TraceError> {
-        if self.tasks.get(task).is_none() && passing == Passing::Exited {
+        if self.tasks.get(task).is_none() && !matches!(passing, Passing::Superseded(_)) {
             return Ok(());
         }
         let call = Call::implied(task, "exit", time_ns);
         let held = self.tasks.leave(task);
         self.let_go(&call, held)?;
         self.requests.finish(task);
+        if passing == Passing::Exited {
+            self.exited(&call)?;
+        }
         self.tasks.end(task);
         if let Passing::Superseded(by) = passing {
             self.tasks.take_over(task, by);

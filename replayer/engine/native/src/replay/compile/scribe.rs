@@ -85,6 +85,7 @@ impl<'a> Scribe<'a> {
             _ if is_denied_change(event) => self.denied_change(seat, event),
             Op::Open | Op::Inherit => self.open(seat, event),
             Op::Close | Op::CloseExit | Op::CloseDup => self.close(seat, event),
+            Op::Exit => Ok(Deed::End),
             _ => match self.path_deed(seat, event) {
                 Ok(Some(deed)) => Ok(deed),
                 Ok(None) => self.file_deed(seat, event),

@@ -64,6 +64,10 @@ impl<'a, K: Places> Player<'a, K> {
                 self.pass(cue);
                 Ok(())
             }
+            Deed::End => {
+                self.end(cue);
+                Ok(())
+            }
             Deed::Omit { reason } => {
                 self.omit(cue, reason);
                 Ok(())

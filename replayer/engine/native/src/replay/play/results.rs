@@ -6,6 +6,7 @@ use super::player::{Act, Ended, Played, Player};
 use crate::clock::now_ns;
 use crate::interpreter::Halt;
 use crate::ops::{CANCELLED, DIVERGED, OK};
+use crate::program::ReplayPace;
 use crate::record::event::{Divergence, Event};
 use crate::replay::reel::{Cue, Recorded};
 use crate::sys::{Answer, Places};
@@ -167,6 +168,16 @@ impl<K: Places> Player<'_, K> {
         self.pause.begin(now_ns);
         if let Some(log) = &mut self.tools.log {
             log.write(cue.row, (now_ns, now_ns));
+        }
+    }
+
+    /// The thread has ended. What it did by itself since its last call is time of the transaction's, unless there are no pauses.
+    pub(super) fn end(&mut self, cue: &Cue) {
+        self.pass(cue);
+        if let Some(now_ns) = self.last_ns
+            && self.stage.tempo.pace != ReplayPace::Asap
+        {
+            self.journal.pass(now_ns);
         }
     }
 
