@@ -207,7 +207,8 @@ def _likenesses(options: argparse.Namespace, name: str) -> list[dict[str, object
         found = replay.likenesses(folder, scratch, options.turns)
     for each in found:
         times = f"untraced {each.untraced_s:.3f} s, replayed {each.closed_s:.3f} s"
-        print(f"{name:<6} {each.command:<10} {times} ({each.error:+.1%}),", end=" ")
+        errors = f"({each.error:+.1%}; without the program's start {each.error_without_start:+.1%})"
+        print(f"{name:<6} {each.command:<10} {times} {errors},", end=" ")
         print(f"without pauses {each.asap_s:.3f} s: {_passes(each)}", flush=True)
     return [each.document() for each in found]
 

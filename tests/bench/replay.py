@@ -119,6 +119,8 @@ class Likeness:
     Attributes:
         command: What was captured.
         untraced_s: Its time without a tracer, median.
+        start_s: Of it, what it takes the program to be there and to leave, median: it is asked for
+            its version. No trace of file accesses has that.
         closed_s: Time of its replay with the recorded pauses, median.
         asap_s: The same without pauses: what the file system alone takes.
         events: Events of the trace.
@@ -126,6 +128,7 @@ class Likeness:
 
     command: str
     untraced_s: float
+    start_s: float
     closed_s: float
     asap_s: float
     events: int
@@ -135,11 +138,17 @@ class Likeness:
         """How far the replay with pauses is off."""
         return self.closed_s / self.untraced_s - 1
 
+    @property
+    def error_without_start(self) -> float:
+        """The same beside the command's time without its start."""
+        return self.closed_s / (self.untraced_s - self.start_s) - 1
+
     def passes(self) -> bool:
         return abs(self.error) <= ERROR_LIMIT
 
     def document(self) -> dict[str, object]:
-        return {**asdict(self), "error": self.error, "passes": self.passes()}
+        errors = {"error": self.error, "error_without_start": self.error_without_start}
+        return {**asdict(self), **errors, "passes": self.passes()}
 
 
 @dataclass(frozen=True)
@@ -183,32 +192,33 @@ def likeness(tool: Tool, stage: Path, scratch: Path, turns: int) -> Likeness:
     capture = [sys.executable, "-m", "replayer", "capture", "-o", str(trace), "--root", str(stage)]
     capture += [f"--rehearse={REHEARSALS}", f"--prepare={tool.preparation}"]
     subprocess.run([*capture, "--", *tool.words], cwd=stage, check=True, capture_output=True)
-    times: dict[str, list[float]] = {"untraced": [], "closed": [], "asap": []}
+    times: dict[str, list[float]] = {"untraced": [], "start": [], "closed": [], "asap": []}
     events = 0
     for turn in range(turns):
-        times["untraced"].append(untraced(tool, stage))
+        tool.make_ready(stage)
+        times["untraced"].append(untraced(tool.words, stage))
+        times["start"].append(untraced((tool.words[0], "--version"), stage))
         for pace in ("closed", "asap"):
             output = scratch / f"{trace.name}-{pace}-{turn}"
             run = replay(Place(stage.parent, output), str(trace), f"--pace={pace}")
             times[pace].append(only_transaction(run)["latency"]["mean_ns"] / 1e9)
             events = run["replay"]["results"]["events"]
-    untraced_s, closed_s, asap_s = (median(found) for found in times.values())
-    return Likeness(tool.name, untraced_s, closed_s, asap_s, events)
+    untraced_s, start_s, closed_s, asap_s = (median(found) for found in times.values())
+    return Likeness(tool.name, untraced_s, start_s, closed_s, asap_s, events)
 
 
-def untraced(tool: Tool, stage: Path) -> float:
+def untraced(words: Sequence[str], stage: Path) -> float:
     """Run a command and return its wall time in seconds."""
-    tool.make_ready(stage)
-    program = shutil.which(tool.words[0]) or tool.words[0]
+    program = shutil.which(words[0]) or words[0]
     nowhere = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)]
     with contextlib.chdir(stage):
         os.sync()
         begin = time.monotonic()
-        process = os.posix_spawn(program, list(tool.words), os.environ, file_actions=nowhere)
+        process = os.posix_spawn(program, list(words), os.environ, file_actions=nowhere)
         _, status = os.waitpid(process, 0)
         took_s = time.monotonic() - begin
     if status:
-        message = f"{tool.name} failed: {status}"
+        message = f"{words[0]} failed: {status}"
         raise RuntimeError(message)
     return took_s
 

@@ -37,6 +37,8 @@ SECONDS = 1.0
 RAMP_S = 0.25
 GRACE_NS = 2_000_000_000
 THREADS = 2
+PASSES = 8
+"""Through a file that is written from its begin to its end, in a transaction (chosen)."""
 IDLE_S = 0.2
 IDLE_TURNS = 5  # chosen: one of them is undisturbed
 POOL_MARGIN = 4096  # of plan format 1: a plan's pool is so much larger than its largest write
@@ -55,8 +57,9 @@ class Pattern:
         options: Of fio.
         flags: With which the twin opens its file.
         step: One I/O of the twin.
-        times: How many make a transaction: a whole file where fio opens it anew after it. One that
-            is under way when the warm-up ends is measured whole, so it is short.
+        times: How many make a transaction, or a pass through a file that is written from its begin
+            to its end. A transaction that is under way when the warm-up ends is measured whole, so
+            it is short.
     """
 
     name: str
@@ -337,8 +340,9 @@ def _cost(found: list[Reading]) -> Cost:
 
 def _scenario(pattern: Pattern, computing_ns: int) -> str:
     think = f", think: {computing_ns}ns" if computing_ns else ""
-    # fio's engine "sync" goes to the begin of a file that it has opened.
-    goes = "\n    - lseek: {offset: 0B}" if pattern.options["ioengine"] == "sync" else ""
+    steps = f"repeat: {{times: {pattern.times}, steps: [{pattern.step}{think}]}}"
+    if pattern.options["ioengine"] == "sync":  # that goes back to the begin of the open file
+        steps = f"repeat: {{times: {PASSES}, steps: [lseek: {{offset: 0B}}, {steps}]}}"
     return f"""\
 name: twin
 about: What fio does with {pattern.name}.
@@ -349,7 +353,7 @@ datasets:
 mix: {{io: 1}}
 transactions:
   io:
-    - open: {{from: files, pick: own, flags: [{pattern.flags}]}}{goes}
-    - repeat: {{times: {pattern.times}, steps: [{pattern.step}{think}]}}
+    - open: {{from: files, pick: own, flags: [{pattern.flags}]}}
+    - {steps}
     - close
 """
