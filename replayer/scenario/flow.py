@@ -73,6 +73,9 @@ class _Judge:
                 raise refuse(self.scenario, key, message)
             case Pipeline():
                 return self.pipeline(step, key, state)
+            case Each() if step.batch != 1 and key[-2:-1] != ("pipeline",):
+                message = "is for stages of a pipeline, and this each: is none"
+                raise refuse(self.scenario, (*key, "each", "batch"), message)
             case Repeat() | Choose() | Each() | For() | Until():
                 return self.nested(step, key, state)
             case _:

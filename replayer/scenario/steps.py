@@ -211,13 +211,21 @@ LOOKS = frozenset(
 """What ``until`` may repeat: looking, and what succeeds once, such as taking a lock."""
 
 
+MAX_BATCH = 1_000_000
+"""Of a stage of a pipeline: chosen, more entries than a buffer between two programs holds."""
+
+
 class Each(StepPart):
-    """Do steps for every entry of a dataset, in the order of its entries."""
+    """Do steps for every entry of a dataset, in the order of its entries.
+
+    A stage of a pipeline hands entries on to the next stage ``batch`` at a time.
+    """
 
     do: Literal["each"]
     of: Name
     as_: SlotName = Field("entry", alias="as")
     reverse: bool = False
+    batch: Annotated[int, Field(ge=1, le=MAX_BATCH)] = 1
     file: "Steps" = ()
     directory: "Steps" = ()
     link: "Steps" = ()
@@ -230,7 +238,8 @@ MAX_STAGES = 8
 class Pipeline(StepPart):
     """Go through a dataset in stages that work side by side, on a thread each.
 
-    A stage begins with an entry once the stage before it has done with that entry.
+    A stage begins with an entry once the stage before it has done with that entry, and with the
+    others of its batch.
     """
 
     SHORT: ClassVar[str] = "stages"
@@ -248,7 +257,15 @@ class Pipeline(StepPart):
         if len(ways) > 1:
             message = "must go through one dataset in one order in all its stages"
             raise PydanticCustomError("stage", message)
+        if self.batches[-1] != 1:
+            message = "has a batch in its last stage, which hands entries on to nobody"
+            raise PydanticCustomError("stage", message)
         return self
+
+    @property
+    def batches(self) -> list[int]:
+        """How many entries each stage hands on at a time."""
+        return [stage.batch for stage in self.stages if isinstance(stage, Each)]
 
 
 class For(StepPart):

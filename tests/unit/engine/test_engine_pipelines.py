@@ -79,6 +79,25 @@ def test_stages_work_side_by_side(
     assert outcomes(engine, "transaction") == {"ok": 1}
 
 
+IN_BATCHES = [
+    *(["1", "d", 0, 0o755, ""], ["1x", "f", 100, 0o644, ""], ["1y", "f", 100, 0o644, ""]),
+    *(["2", "d", 0, 0o755, ""], ["2y", "f", 100, 0o644, ""]),
+]
+
+
+def test_entries_are_handed_on_in_batches_and_the_last_ones_at_the_end(
+    drafts: Drafts, make: Make, sandbox: Sandbox, until: Until
+) -> None:
+    slow = {"do": "think", "time": {"const": SECOND // 50}}
+    makes = [slow, named(drafts, 1, ".a"), drafts.open_new(1), drafts.call("close", file=1)]
+    # What the first stage makes of a batch's last entry is there when the second begins with it.
+    looks = [named(drafts, 1, "y.a"), drafts.call("stat", path=1)]
+    batches = {**pipeline(stage(makes), stage([], looks)), "batches": [3]}
+    engine = run(plan_of(drafts, IN_BATCHES, batches), make, sandbox, until)
+    assert outcomes(engine, "stat") == {"ok": 2}
+    assert outcomes(engine, "transaction") == {"ok": 1}
+
+
 def test_the_slots_of_the_transaction_are_its_own(
     drafts: Drafts, make: Make, sandbox: Sandbox, until: Until
 ) -> None:
@@ -159,3 +178,17 @@ OTHER_ORDER = {**stage([]), "reverse": True}
 def test_a_wrong_pipeline_is_no_plan(drafts: Drafts, stages: list[Step], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         drafts.plan([pipeline(*stages)])
+
+
+@pytest.mark.parametrize(
+    ("batches", "message"),
+    [
+        ([0], "must be an integer from 1 to 1000000, got 0"),
+        ([1_000_001], "must be an integer from 1 to 1000000, got 1000001"),
+        ([1, 1], "every stage but the last must have a batch"),
+        ([], "every stage but the last must have a batch"),
+    ],
+)
+def test_wrong_batches_are_no_plan(drafts: Drafts, batches: list[int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        drafts.plan([{**pipeline(stage([]), stage([])), "batches": batches}])

@@ -56,12 +56,22 @@ def test_its_calls_are_counted_and_the_closing_of_what_a_stage_leaves_open() -> 
     assert {op: copy.ops[op] for op in wanted} == wanted
 
 
+def test_only_stages_that_hand_on_more_than_one_entry_have_batches() -> None:
+    in_batches = BODY.replace("of: source, as: entry, file", "of: source, batch: 7, file", 1)
+    found = [compiled(body) for body in (BODY, in_batches)]
+    pipelines = [step for steps in found for step in steps if step["do"] == "pipeline"]
+    assert [pipeline.get("batches") for pipeline in pipelines] == [None, [7]]
+
+
 EACH = "each: {of: source, as: entry, file: [lstat: entry]}"
 REVERSED = "each: {of: source, as: entry, reverse: true, file: [lstat: entry]}"
 OTHER = "each: {of: other, as: entry, file: [lstat: entry]}"
 INNER = "each: {of: source, as: entry, file: [pipeline: [each: {of: other}, each: {of: other}]]}"
 AGAIN = "each: {of: source, as: entry, file: [use: inner]}"
 FOREIGN = "each: {of: source, as: entry, file: [fsync: log]}"
+BATCH = "each: {of: source, batch: 2, file: [lstat: entry]}"
+ZERO = "each: {of: source, batch: 0, file: [lstat: entry]}"
+NESTED = "each: {of: source, file: [each: {of: other, batch: 2, file: [lstat: entry]}]}"
 UNKNOWN = 'each: {of: source, as: entry, file: [lstat: {in: copy, name: "{first}"}]}'
 
 
@@ -76,6 +86,9 @@ UNKNOWN = 'each: {of: source, as: entry, file: [lstat: {in: copy, name: "{first}
         (f"[{EACH}, {INNER}]", "has a pipeline: step inside a stage of a pipeline:"),
         (f"[{EACH}, {AGAIN}]", "has a pipeline: step inside a stage of a pipeline:"),
         (f"[{EACH}, {FOREIGN}]", "uses the file log before an open step has opened it"),
+        (f"[{EACH}, {BATCH}]", "in its last stage, which hands entries on to nobody"),
+        (f"[{ZERO}, {EACH}]", "batch"),
+        (f"[{NESTED}, {EACH}]", "is for stages of a pipeline, and this each: is none"),
         (f"[{EACH}, {UNKNOWN}]", "uses the name first, which no step before it has bound"),
     ],
 )

@@ -61,12 +61,14 @@ impl<K: Places> Interpreter<'_, K> {
         let Some(each) = stage.each() else {
             return Ok(());
         };
-        for turn in 0..self.entries_of(each).len() {
+        let entries = self.entries_of(each).len();
+        for turn in 0..entries {
             let row = turn as u64;
-            if !stage.may_begin(row) {
+            let awaited = stage.last_of_batch(row, entries as u64);
+            if !stage.may_begin(awaited) {
                 self.looked_ns = None;
                 self.journal.flush();
-                stage.wait(row)?;
+                stage.wait(awaited)?;
             }
             self.entry(each, turn)?;
             stage.complete(row);

@@ -12,6 +12,8 @@ use std::sync::Arc;
 
 /// Steps nest at most so deep: bounds the stack of a user's thread.
 const DEPTH: usize = 16;
+/// Of a stage's entries (chosen: more than a buffer between two programs holds).
+const MOST_BATCH: u64 = 1_000_000;
 
 pub(super) fn steps(value: &Value, context: &mut Context, depth: usize) -> Parsed<Steps> {
     if depth >= DEPTH {
@@ -65,9 +67,7 @@ fn step(value: &Value, context: &mut Context, depth: usize) -> Parsed<Step> {
         }
         Kind::Each => each(fields, context, depth).map(|each| Step::Each(Box::new(each))),
         Kind::Pipeline => {
-            let fields = fields.only(&["do", "steps"])?;
-            let pipeline = fields.take("steps", |value| pipeline(value, context, depth + 1))?;
-            Ok(Step::Pipeline(Arc::new(pipeline)))
+            pipeline(fields, context, depth).map(|line| Step::Pipeline(Arc::new(line)))
         }
         Kind::Think => {
             let fields = fields.only(&["do", "time"])?;
@@ -140,7 +140,25 @@ fn each(fields: Fields, context: &mut Context, depth: usize) -> Parsed<Each> {
     })
 }
 
-fn pipeline(value: &Value, context: &mut Context, depth: usize) -> Parsed<Pipeline> {
+fn pipeline(fields: Fields, context: &mut Context, depth: usize) -> Parsed<Pipeline> {
+    let fields = fields.only(&["do", "steps", "batches"])?;
+    let stages = fields.take("steps", |value| stages(value, context, depth + 1))?;
+    let mut batches = Vec::new();
+    if fields.has("batches") {
+        batches = fields.take("batches", |value| {
+            list(value, |value| integer(value, 1, MOST_BATCH))
+        })?;
+        if batches.len() + 1 != stages.len() {
+            return Err(Fault::new("every stage but the last must have a batch"));
+        }
+    }
+    Ok(Pipeline {
+        stages: stages.into_boxed_slice(),
+        batches: batches.into_boxed_slice(),
+    })
+}
+
+fn stages(value: &Value, context: &mut Context, depth: usize) -> Parsed<Vec<Each>> {
     let stages = list(value, |value| match step(value, context, depth)? {
         stage @ Step::Each(_) if needs_companions(&stage) => Err(Fault::new(
             "a stage may hold neither replays nor other pipelines",
@@ -160,9 +178,7 @@ fn pipeline(value: &Value, context: &mut Context, depth: usize) -> Parsed<Pipeli
         let message = "stages must go through one dataset in one order";
         return Err(Fault::new(message));
     }
-    Ok(Pipeline {
-        stages: stages.into_boxed_slice(),
-    })
+    Ok(stages)
 }
 
 /// Whether a step needs other threads of its user. Nesting is bounded by the parser.

@@ -119,6 +119,8 @@ pub(crate) const STAGES: u64 = 8;
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     pub(crate) stages: Box<[Each]>,
+    /// How many entries each stage but the last hands on at a time; none: one.
+    pub(crate) batches: Box<[u64]>,
 }
 
 #[derive(Debug)]
