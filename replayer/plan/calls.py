@@ -137,17 +137,12 @@ def _compile_block(
         case s.Each():
             compiled = _each(scope, step, key)
         case s.Pipeline():
-            compiled = _pipeline(scope, step, key)
+            stages = compile_steps(scope, step.stages, key)
+            compiled = {"do": "pipeline", "steps": stages, "batches": step.batches[:-1]}
         case s.Until():
             compiled = _until(scope, step, key)
     scope.forget()
     return compiled
-
-
-def _pipeline(scope: Scope, step: s.Pipeline, key: Key) -> PlanStep:
-    compiled: PlanStep = {"do": "pipeline", "steps": compile_steps(scope, step.stages, key)}
-    batches = step.batches[:-1]
-    return {**compiled, "batches": batches} if any(batch > 1 for batch in batches) else compiled
 
 
 def _branches(scope: Scope, step: s.Choose, key: Key) -> list[list[Any]]:

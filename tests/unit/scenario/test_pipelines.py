@@ -56,11 +56,11 @@ def test_its_calls_are_counted_and_the_closing_of_what_a_stage_leaves_open() -> 
     assert {op: copy.ops[op] for op in wanted} == wanted
 
 
-def test_only_stages_that_hand_on_more_than_one_entry_have_batches() -> None:
+def test_every_stage_but_the_last_hands_on_in_batches_of_one_unless_it_says_so() -> None:
     in_batches = BODY.replace("of: source, as: entry, file", "of: source, batch: 7, file", 1)
     found = [compiled(body) for body in (BODY, in_batches)]
     pipelines = [step for steps in found for step in steps if step["do"] == "pipeline"]
-    assert [pipeline.get("batches") for pipeline in pipelines] == [None, [7]]
+    assert [pipeline["batches"] for pipeline in pipelines] == [[1], [7]]
 
 
 EACH = "each: {of: source, as: entry, file: [lstat: entry]}"

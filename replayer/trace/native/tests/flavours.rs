@@ -214,7 +214,12 @@ fn stacks_dumps_and_summaries_are_notices_and_no_stamps() {
     let trace = asked.import();
     assert_eq!(
         trace.lines(),
-        ["open r/a #0 = 0", "read #0 = 10", "close_exit #0 = 0"]
+        [
+            "open r/a #0 = 0",
+            "read #0 = 10",
+            "close_exit #0 = 0",
+            "exit = 0"
+        ]
     );
     assert_eq!(trace.document["clock"]["kind"], "none");
     assert_eq!(trace.count("/counts/lines"), 9);

@@ -253,7 +253,7 @@ fn events_wait_for_what_they_need_and_for_nothing_that_follows() {
             "open r/d/f #0 = 0 <- mkdir r/d = 0",
             "open r/d/f #1 = 0 <- open r/d/f #0 = 0",
             "pread #1 = 50 <- write #0 = 100",
-            "rename r/d r/e = 0 <- close_exit #0 = 0"
+            "rename r/d r/e = 0 <- exit = 0"
         ]
     );
     assert_eq!(trace.count("/counts/edges_by_reason/spawn"), 1);

@@ -295,7 +295,13 @@ fn a_number_that_is_used_again_is_born_when_its_own_parent_makes_it_without_stam
     let trace = imported(&[(10, &parent), (11, last)]);
     assert_eq!(
         trace.lines(),
-        ["chdir r/a = 0", "chdir r/b = 0", "unlink r/b/x = 0"]
+        [
+            "chdir r/a = 0",
+            "chdir r/b = 0",
+            "unlink r/b/x = 0",
+            "exit = 0",
+            "exit = 0"
+        ]
     );
     let trace = imported(&[(10, &parent), (11, &last.repeat(2))]);
     assert_eq!(
@@ -303,8 +309,11 @@ fn a_number_that_is_used_again_is_born_when_its_own_parent_makes_it_without_stam
         [
             "chdir r/a = 0",
             "unlink r/a/x = 0",
+            "exit = 0",
             "chdir r/b = 0",
-            "unlink r/b/x = 0"
+            "unlink r/b/x = 0",
+            "exit = 0",
+            "exit = 0"
         ]
     );
 }

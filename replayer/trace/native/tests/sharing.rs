@@ -95,7 +95,7 @@ fn a_child_in_a_namespace_of_processes_has_the_number_that_its_lines_bear() {
         .import();
         assert_eq!(
             trace.lines(),
-            ["open r/a #0 = 0", "read #0 = 1", "close #0 = 0"]
+            ["open r/a #0 = 0", "read #0 = 1", "exit = 0", "close #0 = 0"]
         );
         assert_eq!(trace.count("/counts/edges_by_reason/wait"), 1);
     }
@@ -116,8 +116,9 @@ fn who_waits_for_a_child_of_a_namespace_may_be_another_thread_than_who_made_it()
          12 access(\"/r/next\", F_OK) = 0\n"
     ))
     .import();
-    assert!(waits(&trace, 3, 2), "{:?}", trace.lines());
-    assert!(!waits(&trace, 3, 1));
+    // Its own child's end, and not that of the other one.
+    assert!(waits(&trace, 5, 4), "{:?}", trace.lines());
+    assert!(!waits(&trace, 5, 2));
     assert_eq!(trace.count("/counts/edges_by_reason/wait"), 1);
 }
 

@@ -46,6 +46,7 @@ fn a_fifo_of_the_trace_is_made_renamed_and_removed_and_never_opened() {
             "open r/q #1 = 0",
             "write #1 = 1",
             "close_exit #1 = 0",
+            "exit = 0",
         ]
     );
     assert_eq!(trace.events[0].mode, Some(0o010_644));

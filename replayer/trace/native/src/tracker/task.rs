@@ -347,7 +347,7 @@ impl Tracker {
     /// A thread that had events has ended: what it did since the last one took time, too.
     fn exited(&mut self, call: &Call<'_>) -> Result<(), TraceError> {
         let task = self.tasks.get(call.task);
-        if call.start_ns.is_some() && task.is_some_and(|task| task.last_event.is_some()) {
+        if task.is_some_and(|task| task.last_event.is_some()) {
             self.emit(call, Op::Exit, On::default(), &Args::default())?;
         }
         Ok(())
