@@ -73,7 +73,7 @@ class _Judge:
                 raise refuse(self.scenario, key, message)
             case Pipeline():
                 return self.pipeline(step, key, state)
-            case Each() if step.batch != 1 and key[-2:-1] != ("pipeline",):
+            case Each() if step.batch != 1:
                 message = "is for stages of a pipeline, and this each: is none"
                 raise refuse(self.scenario, (*key, "each", "batch"), message)
             case Repeat() | Choose() | Each() | For() | Until():
@@ -101,7 +101,7 @@ class _Judge:
         """Judge stages, each of which knows what it binds and opens itself, and nothing else."""
         self.in_stage = True
         for index, stage in enumerate(step.stages):
-            self.step(stage, (*key, "pipeline", index), _State())
+            self.nested(stage, (*key, "pipeline", index), _State())
         self.in_stage = False
         return state
 

@@ -143,14 +143,15 @@ fn each(fields: Fields, context: &mut Context, depth: usize) -> Parsed<Each> {
 fn pipeline(fields: Fields, context: &mut Context, depth: usize) -> Parsed<Pipeline> {
     let fields = fields.only(&["do", "steps", "batches"])?;
     let stages = fields.take("steps", |value| stages(value, context, depth + 1))?;
-    let mut batches = Vec::new();
-    if fields.has("batches") {
-        batches = fields.take("batches", |value| {
+    let batches = if fields.has("batches") {
+        fields.take("batches", |value| {
             list(value, |value| integer(value, 1, MOST_BATCH))
-        })?;
-        if batches.len() + 1 != stages.len() {
-            return Err(Fault::new("every stage but the last must have a batch"));
-        }
+        })?
+    } else {
+        vec![1; stages.len() - 1]
+    };
+    if batches.len() + 1 != stages.len() {
+        return Err(Fault::new("every stage but the last must have a batch"));
     }
     Ok(Pipeline {
         stages: stages.into_boxed_slice(),

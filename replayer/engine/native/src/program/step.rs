@@ -119,7 +119,7 @@ pub(crate) const STAGES: u64 = 8;
 #[derive(Debug)]
 pub(crate) struct Pipeline {
     pub(crate) stages: Box<[Each]>,
-    /// How many entries each stage but the last hands on at a time; none: one.
+    /// How many entries each stage but the last hands on at a time, 1 or more.
     pub(crate) batches: Box<[u64]>,
 }
 

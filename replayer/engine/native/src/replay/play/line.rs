@@ -52,9 +52,9 @@ impl LineStage<'_> {
     /// The last one of the entries that the stage before hands on together with one.
     #[inline]
     pub(crate) fn last_of_batch(&self, turn: u64, entries: u64) -> u64 {
-        let before = self.number.checked_sub(1);
+        let before = self.before().map(usize::from);
         let batch = before.and_then(|before| self.line.pipeline.batches.get(before));
-        let batch = batch.copied().unwrap_or(1).max(1);
+        let batch = batch.copied().unwrap_or(1);
         let end = (turn / batch + 1).saturating_mul(batch);
         end.min(entries).saturating_sub(1)
     }
