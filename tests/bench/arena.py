@@ -7,12 +7,14 @@ for: its free blocks, its journal and its other users are measured too.
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 (TemporaryDirectory makes the names in it)
 EXT4_SIZE = "6G"
+BUSY_S = 5
 BLKIO = Path("/sys/fs/cgroup/blkio")
 _GP3_BYTES_S = 125 << 20
 GP3 = {
@@ -75,8 +77,17 @@ def _device() -> Iterator[str]:
 def _mounted(stack: ExitStack, device: str) -> Path:
     mount = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=SHARED_MEMORY)))
     _run("mount", "-o", "noatime", device, str(mount))
-    stack.callback(_run, "umount", str(mount))
+    stack.callback(_unmount, mount)
     return mount
+
+
+def _unmount(mount: Path) -> None:
+    """Unmount; what was written in the last moment keeps it busy for some milliseconds."""
+    begin = time.monotonic()
+    while subprocess.run(["umount", str(mount)], check=False, stderr=subprocess.DEVNULL).returncode:
+        if time.monotonic() - begin > BUSY_S:
+            _run("umount", str(mount))
+        time.sleep(BUSY_S / 100)
 
 
 @contextmanager

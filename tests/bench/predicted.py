@@ -1,13 +1,15 @@
 """What scenarios predict beside what the real programs need, on the same folder.
 
-``python -m tests.bench.predicted FOLDER [--turns N] [--only NAME]…`` runs each program and the
+``python -m tests.bench.predicted [FOLDER] [--turns N] [--only NAME]…`` runs each program and the
 scenario that stands for it in turns, and prints the time of both and their ratio: tar, cp, rsync,
 rm, and PHP with its sessions. In a turn the program runs before and after the scenario, and the
-mean counts, as machines get slower and faster. The second ratio is without what is no file call:
-what the engine itself costs as its run tells it (a look at the clock is a system call on some
-machines), and the start of the program's process. On NFS each turn prints, by operation, what the
+mean counts, as machines get slower and faster. The second ratio is without what the scenario leaves
+out and what is its own: what the engine itself costs as its run tells it (a look at the clock is a
+system call on some machines), the start of the program's process, and tar's reading of its archive
+(``tar -xO`` into nothing). On NFS each turn prints, by operation, what the
 two asked the server. What is not installed is left out. Take a folder on the mount that matters;
-nothing of it is run by the tests.
+without any, each run has an ext4 of its own, made anew in memory (root only): inodes that one run
+has freed slow down the next one's search for free ones. Nothing of it is run by the tests.
 """
 
 import argparse
@@ -19,13 +21,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from tests.bench import programs
-from tests.bench.arena import SHARED_MEMORY
+from tests.bench.arena import SHARED_MEMORY, ext4
 from tests.bench.programs import Measured
 from tests.bench.wire import Wire, load_asked, show_beside
 
@@ -102,7 +105,7 @@ def _in_figures(turns: Sequence[tuple[float, float, Measured, Predicted]]) -> st
     predicted = median(turn[1] for turn in turns)
     ratios = sorted(turn[1] / turn[0] for turn in turns)
     without = median(
-        (mine_s - mine.own_s) / (theirs_s - theirs.start_s)
+        (mine_s - mine.own_s) / (theirs_s - theirs.aside_s)
         for theirs_s, mine_s, theirs, mine in turns
     )
     own_us = median(mine.own_s / mine.calls for *_, mine in turns) * 1e6
@@ -112,7 +115,7 @@ def _in_figures(turns: Sequence[tuple[float, float, Measured, Predicted]]) -> st
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("folder", type=Path, metavar="FOLDER")
+    parser.add_argument("folder", type=Path, nargs="?", metavar="FOLDER")
     parser.add_argument("--turns", type=int, default=5, metavar="N")
     parser.add_argument("--only", action="append", choices=sorted(_pairs()), metavar="NAME")
     return parser.parse_args()
@@ -160,24 +163,37 @@ def _rsync_transaction() -> str:
     return "rsync_3_5" if newer else "rsync"
 
 
-def _turn(pair: Pair, folder: Path) -> Turn:
-    """Run both, and show what they asked a server."""
-    before = _run_program(pair, folder)
-    predicted = _run_scenario(pair, folder, before.words)
+def _turn(pair: Pair, asked: Path | None) -> Turn:
+    """Run both, and show what they asked a server.
+
+    Args:
+        pair: Both.
+        asked: The folder for them; None: a new file system for each.
+    """
+    before = _run_program(pair, asked)
+    with _place(asked) as folder:
+        predicted = _run_scenario(pair, folder, before.words)
     if before.wire is not None and predicted.wire is not None:
         print(*show_beside(before.wire, predicted.wire), sep="\n")
         print(
             f"  {'seconds in all':<14} {before.seconds:>8.3f} {predicted.seconds:>8.3f}", flush=True
         )
-    return before.mean_with(_run_program(pair, folder)), predicted
+    return before.mean_with(_run_program(pair, asked)), predicted
 
 
-def _run_program(pair: Pair, folder: Path) -> Measured:
-    with tempfile.TemporaryDirectory(dir=folder, prefix="predicted-") as place:
+def _run_program(pair: Pair, asked: Path | None) -> Measured:
+    with (
+        _place(asked) as folder,
+        tempfile.TemporaryDirectory(dir=folder, prefix="predicted-") as place,
+    ):
         os.sync()
         real = pair.measure(Path(place))
     os.sync()
     return real
+
+
+def _place(asked: Path | None) -> AbstractContextManager[Path]:
+    return ext4() if asked is None else nullcontext(asked)
 
 
 def _run_scenario(pair: Pair, folder: Path, more: tuple[str, ...]) -> Predicted:
