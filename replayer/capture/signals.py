@@ -6,7 +6,7 @@ halfway, and a Ctrl-C, which the terminal sends to the command as well, can be t
 
 import signal
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum
 from types import FrameType, TracebackType
@@ -64,6 +64,11 @@ class Inbox:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+
+    @property
+    def mask_before(self) -> Collection[int]:
+        """What was blocked before: the mask for a new process."""
+        return self._mask
 
     def release(self) -> None:
         """Give a new process the mask that we were started with, between fork and exec."""

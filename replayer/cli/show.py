@@ -153,6 +153,9 @@ def _trust(trace: Mapping[str, Any]) -> Iterator[str]:
     untraced = trace["calibration"].get("untraced")
     if untraced:
         yield _row("", _untraced(untraced))
+    fit = trace["calibration"].get("fit")
+    if fit:
+        yield _row("", _fit(fit))
 
 
 def _not_understood(counts: Mapping[str, Any]) -> str:
@@ -187,6 +190,14 @@ def _untraced(untraced: Mapping[str, int]) -> str:
     return (
         f"without the tracer the command took {elapsed} (median of {runs}), {computed} of it"
         " outside of the kernel"
+    )
+
+
+def _fit(fit: Mapping[str, Any]) -> str:
+    took, without = (format_time_ns(fit[name]) for name in ("closed_ns", "asap_ns"))
+    return (
+        f"pauses fitted on {fit['filesystem']}: {fit['pauses_percent']} % of those recorded; a"
+        f" closed replay took {took} there, one without pauses {without}"
     )
 
 

@@ -89,6 +89,7 @@ def describe_replay(plan: Plan) -> Replay | None:
                 threads=facts.threads,
                 span_ns=facts.span_ns,
                 untraced_ns=facts.untraced_ns,
+                pauses_percent=facts.pauses_percent,
                 blind_spots=counted(facts.blind_spots),
             )
             for facts in plan.traces

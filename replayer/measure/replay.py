@@ -42,6 +42,8 @@ class ReplayedTrace(Frozen):
     span_ns: int
     untraced_ns: int | None = None
     """How long its command took without the tracer; null where that was not measured."""
+    pauses_percent: int | None = None
+    """What its pauses were fitted to, as a share of those recorded; null: they were not."""
     blind_spots: tuple[Counted, ...]
     """What the recording could not show, and how often that was met."""
 

@@ -49,6 +49,8 @@ def describe_traces(replay: Replay) -> Iterator[tuple[str, str]]:
         if trace.untraced_ns is not None:
             took = format_time_ns(trace.untraced_ns)
             yield "  untraced", f"the recorded command took {took} without the tracer, where it ran"
+        if trace.pauses_percent is not None:
+            yield "  pauses", f"fitted to that time: {trace.pauses_percent} % of those recorded"
         yield "  blind spots", _counted(trace.blind_spots) or "none seen in the recording"
     requests = [each for each in replay.transactions if each.request is not None]
     if requests:

@@ -27,6 +27,8 @@ class TraceFacts:
         threads: Whose they are.
         span_ns: From the first event to the end of the last.
         untraced_ns: How long the command took without the tracer; None where nobody measured that.
+        pauses_percent: What the pauses were fitted to, as a share of those recorded; None: they
+            were not.
         requests: How often each label was recorded.
         blind_spots: What the log could not show, with counts.
         paths: How many paths have each label (``private``, ``shared mutable``…).
@@ -42,6 +44,7 @@ class TraceFacts:
     threads: int
     span_ns: int
     untraced_ns: int | None = None
+    pauses_percent: int | None = None
     requests: Mapping[str, int] = field(default_factory=dict)
     blind_spots: Mapping[str, int] = field(default_factory=dict)
     paths: Mapping[str, int] = field(default_factory=dict)
@@ -77,6 +80,7 @@ def load_facts(name: str, beside: Path) -> TraceFacts:
         threads=counts["threads"],
         span_ns=counts["span_ns"],
         untraced_ns=(trace["calibration"].get("untraced") or {}).get("elapsed_ns"),
+        pauses_percent=(trace["calibration"].get("fit") or {}).get("pauses_percent"),
         requests={each["label"]: each["count"] for each in trace["requests"]},
         blind_spots=trace["blind_spots"],
         paths={label: trace["labels"][label] for label in labels},

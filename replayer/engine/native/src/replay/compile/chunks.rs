@@ -55,7 +55,7 @@ impl<'a> Chunker<'a> {
         let lanes = usize::from(recipe.lanes.count);
         Self {
             scribe,
-            clock: Clock::new(recipe.begin_ns, recipe.call_ns),
+            clock: Clock::new(recipe.begin_ns, recipe.calibration.call_ns),
             waits: recipe.waits(),
             lanes: vec![Vec::new(); lanes],
             begun: vec![false; lanes],
@@ -102,7 +102,7 @@ impl<'a> Chunker<'a> {
         if let Some(end) = self.ends.get_mut(usize::from(lane)) {
             *end = Some(timed.end_ns);
         }
-        let recorded = self.recorded(event);
+        let (recorded, calibration) = (self.recorded(event), self.recipe.calibration);
         self.waits.plays((lane, row), timed.end_ns);
         self.put(
             lane,
@@ -110,8 +110,8 @@ impl<'a> Chunker<'a> {
                 row,
                 thread: event.thread,
                 start_ns: timed.start_ns,
-                gap_ns,
-                after_ns: waited.map_or(0, |kept| kept.after_ns),
+                gap_ns: calibration.pause(gap_ns),
+                after_ns: calibration.pause(waited.map_or(0, |kept| kept.after_ns)),
                 recorded,
                 waits,
                 deed,

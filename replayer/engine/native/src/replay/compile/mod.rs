@@ -2,6 +2,7 @@
 //! Nothing that a trace says is trusted: what cannot be, or may not be, becomes an omission or an error in words.
 
 mod atlas;
+mod calibration;
 mod chunks;
 mod clock;
 mod cook;
@@ -31,8 +32,8 @@ pub(crate) use laid::datasets;
 pub(crate) use requests::compile_requests;
 
 use super::reel::{Chunk, Reel, Script};
+use calibration::Calibration;
 use chunks::Needs;
-use clock::positive;
 use lanes::Lanes;
 use own::{Entries, numbered, own_of_tree, tops};
 use recipe::{Part, Recipe};
@@ -52,7 +53,7 @@ const KEPT_EVENTS: u64 = 2_000_000;
 pub(crate) struct Source {
     streams: Streams,
     pub(crate) atlas: Arc<Atlas>,
-    call_ns: u64,
+    calibration: Calibration,
     /// Users that share its directories.
     users: u32,
 }
@@ -81,7 +82,7 @@ impl Source {
         Ok(Source {
             streams,
             atlas: Arc::new(atlas),
-            call_ns: call_ns(trace.document()),
+            calibration: Calibration::of(trace.document()),
             users: 1,
         })
     }
@@ -105,20 +106,6 @@ impl Source {
     }
 }
 
-/// What the tracing added to each call, as far as that is known.
-fn call_ns(document: &str) -> u64 {
-    let document: serde_json::Value = serde_json::from_str(document).unwrap_or_default();
-    let cost = document.pointer("/calibration/call_ns");
-    let cost = cost.and_then(serde_json::Value::as_f64).unwrap_or(0.0);
-    // A conversion of floats saturates; nobody's tracing adds a second.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "saturates, and is bounded below"
-    )]
-    let cost = cost as i64;
-    positive(cost).min(1_000_000_000)
-}
-
 /// Make a reel of a whole trace. `laid_out`: users' first own entries are made by the layout.
 pub(crate) fn compile_whole(source: &Source, laid_out: bool) -> Result<Reel, String> {
     let survey = Survey::of(&source.streams)?;
@@ -132,7 +119,7 @@ pub(crate) fn compile_whole(source: &Source, laid_out: bool) -> Result<Reel, Str
         part: Part::Whole,
         rows: (0, survey.events.saturating_sub(1)),
         begin_ns: 0,
-        call_ns: source.call_ns,
+        calibration: source.calibration,
         users: source.users,
         inherited: Vec::new(),
     };

@@ -1,6 +1,7 @@
 //! A recipe: all that is needed to make a reel's chunks out of the trace's tables, as often as they are wanted.
 
 use super::atlas::Atlas;
+use super::calibration::Calibration;
 use super::clock::positive;
 use super::lanes::Lanes;
 use super::past::Inherited;
@@ -20,7 +21,7 @@ pub(crate) struct Recipe {
     pub(crate) rows: (u64, u64),
     /// When the reel begins, on the trace's clock.
     pub(crate) begin_ns: i64,
-    pub(crate) call_ns: u64,
+    pub(crate) calibration: Calibration,
     pub(crate) users: u32,
     /// Files that were open before.
     pub(crate) inherited: Vec<Inherited>,

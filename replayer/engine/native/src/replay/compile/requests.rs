@@ -106,7 +106,7 @@ fn prepared(source: &Source, wanted: &Wanted, before: Before) -> Result<Ready, S
         part: Part::Pieces(wanted.pieces.clone()),
         rows: wanted.rows(),
         begin_ns: wanted.begin_ns(),
-        call_ns: source.call_ns,
+        calibration: source.calibration,
         users: source.users,
         inherited: before.inherited,
         far: Arc::default(),

@@ -383,7 +383,7 @@ pub(super) fn whole(source: &Source) -> Recipe {
         part: Part::Whole,
         rows: (0, survey.events.saturating_sub(1)),
         begin_ns: 0,
-        call_ns: source.call_ns,
+        calibration: source.calibration,
         users: source.users,
         inherited: Vec::new(),
     }

@@ -1,0 +1,80 @@
+"""``replayer fit TRACE --target DIR``: pauses that make a replay as long as the command was."""
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+from replayer.load.fitting import FitOrder, fit_pauses
+from replayer.load.options import read_rounds
+from replayer.measure import format_time_ns
+from replayer.trace import find_trace, load_facts
+
+__all__ = ["HELP", "NAME", "add_arguments", "run"]
+
+NAME = "fit"
+HELP = "fit the pauses of a rehearsed trace, so that its replay takes as long as the command did"
+
+EXPLANATION = """\
+A recording tells how long file calls took and what CPU time the program had between them, but not
+how long its other calls take without the tracer. This replays the trace with shorter and longer
+pauses in a folder of the file system where it was recorded, until a replay with '--pace closed'
+takes as long as the command did in its rehearsals, and keeps that in the trace. Replays elsewhere
+then have the same pauses, and the file calls of their own target.
+
+example
+  replayer capture -o copy --root /srv/site --rehearse 20 --prepare 'rm -rf /srv/site/new' \\
+    -- cp -a /srv/site/html /srv/site/new
+  replayer fit copy --target /srv
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = EXPLANATION
+    parser.add_argument("trace", metavar="TRACE", help="a trace's folder")
+    parser.add_argument(
+        "--target",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="a folder on the file system where the command was recorded",
+    )
+    parser.add_argument(
+        "--rounds",
+        type=read_rounds,
+        default=7,
+        metavar="N",
+        help="how often each replay is made; medians count (default: %(default)s)",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    parser.add_argument("--quiet", action="store_true", help="say nothing of the steps")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Fit, and say how well."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # copies are removed then, too
+    folder = find_trace(arguments.trace, Path())
+    say = _ignore if arguments.quiet else _say
+    fit = fit_pauses(FitOrder(folder, arguments.target, arguments.rounds, say))
+    if arguments.json:
+        print(fit.model_dump_json(indent=2))
+        return 0
+    wanted_ns = load_facts(str(folder), Path()).untraced_ns or fit.closed_ns
+    print(
+        f"{arguments.trace}: pauses are now {fit.pauses_percent} % of those recorded. On "
+        f"{fit.filesystem} a closed replay takes {format_time_ns(fit.closed_ns)} "
+        f"({fit.closed_ns / wanted_ns:.2f} of the command's {format_time_ns(wanted_ns)}), "
+        f"one without pauses {format_time_ns(fit.asap_ns)} (medians of {fit.rounds})"
+    )
+    return 0
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"replayer: {text}\n")
+    sys.stderr.flush()
+
+
+def _ignore(text: str) -> None:
+    """Say nothing."""
