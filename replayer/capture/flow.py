@@ -313,4 +313,7 @@ def _summary(job: _Capture, done: _Done, document: dict[str, Any]) -> str:
         return f"warning: {job.target}: {message}\nhint: {hint}"
     events = format_count(counts["events"])
     size = format_bytes(done.log_bytes)
-    return f"{job.target}: {events} events from {size} of log; look at it with replayer show"
+    then = "look at it with replayer show"
+    if done.rehearsals is not None:
+        then += ", and fit its pauses with replayer fit"
+    return f"{job.target}: {events} events from {size} of log; {then}"

@@ -35,6 +35,7 @@ how true its pauses are
   --rehearse 20 runs the command without strace first, 20 times, and as much is left of all pauses
   as it had CPU time then. So the command must find the same state each time: --prepare makes it.
   If it worked on one CPU at a time, it is recorded on one, where strace disturbs it least.
+  'replayer fit' then makes the whole as long as the command was, by replays where it ran.
 
 what it does not see
   Files that are read or written through mmap, io_uring or libaio: a trace says so.
