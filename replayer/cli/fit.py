@@ -1,8 +1,10 @@
 """``replayer fit TRACE --target DIR``: pauses that make a replay as long as the command was."""
 
 import argparse
+import json
 import signal
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 from replayer.load.fitting import FitOrder, fit_pauses
@@ -59,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     say = _ignore if arguments.quiet else _say
     fit = fit_pauses(FitOrder(folder, arguments.target, arguments.rounds, say))
     if arguments.json:
-        print(fit.model_dump_json(indent=2))
+        print(json.dumps(asdict(fit), indent=2))
         return 0
     wanted_ns = load_facts(str(folder), Path()).untraced_ns or fit.closed_ns
     print(

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ def fit_pauses(order: FitOrder) -> Fit:
             keep_fit(copy, fit)
             order.say(f"closed: pauses at {percent} %, {order.rounds} rounds")
             took = _replay(order, copy, "closed")
-            tried[percent] = fit.model_copy(update={"closed_ns": took.ns})
+            tried[percent] = replace(fit, closed_ns=took.ns)
             return took.ns
 
         best = tried[solve(closed, asap.ns, wanted_ns)]

@@ -4,9 +4,9 @@ import hashlib
 import json
 import os
 import tempfile
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from replayer.measure.frozen import Frozen
 from replayer.trace.errors import TraceError
 from replayer.trace.opening import load_trace
 from replayer.trace.shipped import TRACE_JSON
@@ -18,7 +18,8 @@ MOST_PERCENT = 10_000
 _NO_CHECKSUM = "0" * 64
 
 
-class Fit(Frozen):
+@dataclass(frozen=True)
+class Fit:
     """How a trace's pauses were fitted: so that a ``closed`` replay takes as long as the command.
 
     Attributes:
@@ -47,7 +48,7 @@ def keep_fit(folder: Path, fit: Fit | None) -> None:
     document = load_trace(folder)
     document["calibration"].pop("fit", None)
     if fit is not None:
-        document["calibration"]["fit"] = fit.model_dump()
+        document["calibration"]["fit"] = asdict(fit)
     document["checksum"] = _NO_CHECKSUM
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     checksum = hashlib.sha256(text.encode()).hexdigest()
