@@ -100,19 +100,25 @@ fn a_layout_that_is_broken_off_ends_soon_and_leaves_nothing() {
         tape.entry(file, EntryKind::File, 0, "");
     }
     tape.tops = vec![top];
-    let (reel, pulse) = (tape.reel(), Arc::new(Pulse::new(0)));
+    let reel = tape.reel();
     let whole = ground.play(&reel);
     assert!(whole.is_clean());
-    let cut = std::thread::scope(|scope| {
-        let playing = scope.spawn(|| ground.show(&reel, ReplayPace::Asap, 1, &pulse));
-        eventually(|| pulse.doing().filter(|doing| doing.op == Op::Fchmod as u8));
-        pulse.raise(CUT);
-        playing.join().unwrap()
-    });
-    assert_eq!(cut.result, Err(Halt::Cut));
-    assert!(cut.failed.is_none());
-    assert!(cut.aside_ns < whole.aside_ns / 2, "{cut:?} {whole:?}");
-    assert_eq!(names(&ground.run()), ["t"]);
+    let cut_short = || {
+        let pulse = Arc::new(Pulse::new(0));
+        let cut = std::thread::scope(|scope| {
+            let playing = scope.spawn(|| ground.show(&reel, ReplayPace::Asap, 1, &pulse));
+            eventually(|| pulse.doing().filter(|doing| doing.op == Op::Fchmod as u8));
+            pulse.raise(CUT);
+            playing.join().unwrap()
+        });
+        assert_eq!(cut.result, Err(Halt::Cut));
+        assert!(cut.failed.is_none());
+        assert_eq!(names(&ground.run()), ["t"]);
+        cut.aside_ns
+    };
+    // One that goes on to its end is never so much shorter; a busy machine spoils some tries, not all.
+    let soonest_ns = (0..5).map(|_| cut_short()).min().unwrap();
+    assert!(soonest_ns < whole.aside_ns / 2, "{soonest_ns} {whole:?}");
 }
 
 #[test]
