@@ -1,4 +1,4 @@
-"""What a path leads to: answered, or refused in one line where the system gives no answer.
+"""What a path leads to: answered, refused where the system gives no answer, replaced as a whole.
 
 ``Path.is_file`` and its like raise where a folder on the way may not be looked into and where a
 name is too long (up to Python 3.13), or take both for "no" (from 3.14 on).
@@ -12,7 +12,15 @@ from pathlib import Path
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
-__all__ = ["ClosedPathError", "UnaskablePathError", "exists", "is_file", "is_folder", "is_link"]
+__all__ = [
+    "ClosedPathError",
+    "UnaskablePathError",
+    "exists",
+    "is_file",
+    "is_folder",
+    "is_link",
+    "replace_content",
+]
 
 NOTHING = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 """What the system says of a path that leads to nothing."""
@@ -80,3 +88,32 @@ def _mode(path: Path, ask: Callable[[Path], os.stat_result]) -> int | None:
         denied = error.errno in {errno.EACCES, errno.EPERM}
         hint = "check the owner and mode of the folders on its way" if denied else ""
         raise ClosedPathError(message, hint=hint) from error
+
+
+def replace_content(path: Path, content: bytes, mode: int | None = None) -> None:
+    """Put a new file in a place: a reader sees the old one or the new one, whole, see fsync(2).
+
+    Args:
+        path: The place; nothing needs to be there.
+        content: What is to be read there.
+        mode: Its permissions; None: those of a new file.
+
+    Raises:
+        OSError: It cannot be written; what was there before is still there.
+    """
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("wb") as file:
+            file.write(content)
+            file.flush()
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

@@ -3,14 +3,14 @@
 import argparse
 import json
 import signal
-import sys
 from dataclasses import asdict
 from pathlib import Path
 
+from replayer.capture.progress import say
 from replayer.load.fitting import FitOrder, fit_pauses
 from replayer.load.options import read_rounds
 from replayer.measure import format_time_ns
-from replayer.trace import find_trace, load_facts
+from replayer.trace import load_facts
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
@@ -57,13 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Fit, and say how well."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # copies are removed then, too
-    folder = find_trace(arguments.trace, Path())
-    say = _ignore if arguments.quiet else _say
-    fit = fit_pauses(FitOrder(folder, arguments.target, arguments.rounds, say))
+    trace = load_facts(arguments.trace, Path())
+    tell = _ignore if arguments.quiet else say
+    fit = fit_pauses(FitOrder(trace, arguments.target, arguments.rounds, tell))
     if arguments.json:
         print(json.dumps(asdict(fit), indent=2))
         return 0
-    wanted_ns = load_facts(str(folder), Path()).untraced_ns or fit.closed_ns
+    wanted_ns = trace.untraced_ns or fit.closed_ns
     print(
         f"{arguments.trace}: pauses are now {fit.pauses_percent} % of those recorded. On "
         f"{fit.filesystem} a closed replay takes {format_time_ns(fit.closed_ns)} "
@@ -73,10 +73,5 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _say(text: str) -> None:
-    sys.stderr.write(f"replayer: {text}\n")
-    sys.stderr.flush()
-
-
-def _ignore(text: str) -> None:
+def _ignore(_: str) -> None:
     """Say nothing."""

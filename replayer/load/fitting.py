@@ -8,22 +8,19 @@ pauses.
 """
 
 import json
-import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError
-from replayer.keeper import follow
+from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError
+from replayer.load.ourselves import start_ourselves
 from replayer.measure import format_time_ns
-from replayer.trace import Fit, TraceFacts, keep_fit, load_facts
+from replayer.trace import Fit, TraceFacts, keep_fit
 from replayer.trace.fit import MOST_PERCENT
 
 __all__ = ["FitOrder", "FitRefusedError", "fit_pauses", "solve"]
@@ -46,7 +43,7 @@ class FitRefusedError(ReplayerError):
 class ReplayFailedError(ReplayerError):
     """A replay that was to tell how long the trace takes did not, or could not be made."""
 
-    exit_code = 3
+    exit_code = EXIT_ENVIRONMENT
 
 
 @dataclass(frozen=True)
@@ -54,13 +51,13 @@ class FitOrder:
     """What was asked for.
 
     Attributes:
-        trace: The trace's folder.
+        trace: What is to be fitted.
         target: A folder on the file system where the command was recorded.
         rounds: How often each replay is made.
         say: Told what is being done.
     """
 
-    trace: Path
+    trace: TraceFacts
     target: Path
     rounds: int
     say: Callable[[str], None]
@@ -81,11 +78,10 @@ def fit_pauses(order: FitOrder) -> Fit:
         FitRefusedError: Nobody knows how long the command takes by itself, or no pauses fit that.
         ReplayerError: The trace or the target cannot be used; the trace is as it was.
     """
-    facts = load_facts(str(order.trace), Path())
-    wanted_ns = _wanted(facts)
+    wanted_ns = _wanted(order.trace)
     with tempfile.TemporaryDirectory(prefix="replayer-fit-") as scratch:
         copy = Path(scratch) / "trace"
-        _copy(facts.folder, copy)
+        _copy(order.trace.folder, copy)
         keep_fit(copy, None)
         order.say(f"asap: what the file calls take by themselves, {order.rounds} rounds")
         asap = _replay(order, copy, "asap")
@@ -107,7 +103,7 @@ def fit_pauses(order: FitOrder) -> Fit:
             return took.ns
 
         best = tried[solve(closed, asap.ns, wanted_ns)]
-    keep_fit(facts.folder, best)
+    keep_fit(order.trace.folder, best)
     return best
 
 
@@ -211,23 +207,14 @@ def _read(run: dict[str, Any]) -> _Took:
 
 def _run(words: Sequence[str]) -> str | None:
     """Run a command of this program; return what it said if it failed."""
-    process = subprocess.Popen(  # noqa: S603 - this very program
-        [sys.executable, "-m", "replayer", *words],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,  # Ctrl-C comes here first
-        preexec_fn=partial(follow, os.getpid(), signal.SIGTERM),  # noqa: PLW1509 - system calls only
-    )
+    process = start_ourselves(words, subprocess.PIPE)
     said = _ending(process)
     if process.returncode in {0, EXIT_INCONCLUSIVE}:  # few rounds, and a busy CPU
         return None
     return said.strip() or f"exit code {process.returncode}"
 
 
-def _ending(process: subprocess.Popen[str]) -> str:
+def _ending(process: subprocess.Popen[bytes]) -> str:
     """Wait for a process, hand on each Ctrl-C to it, and return what it said."""
     interrupt: KeyboardInterrupt | None = None
     while True:
@@ -240,4 +227,4 @@ def _ending(process: subprocess.Popen[str]) -> str:
             break
     if interrupt is not None:
         raise interrupt
-    return said
+    return said.decode(errors="replace")

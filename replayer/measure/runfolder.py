@@ -18,6 +18,7 @@ from pydantic import JsonValue
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.measure.clock import utc_stamp
 from replayer.measure.run import Run
+from replayer.paths import replace_content
 
 __all__ = ["PARENT", "RunFolder", "create_run_folder", "writing_to"]
 
@@ -50,7 +51,7 @@ class RunFolder:
             ReplayerError: There is no room, or the folder is gone.
         """
         with writing_to(self.path):
-            _replace(self.path / "plan.json", document)
+            replace_content(self.path / "plan.json", document)
 
     def write_run(self, run: Run) -> None:
         """Write run.json, atomically: a reader sees the old one or the new one, whole.
@@ -59,7 +60,7 @@ class RunFolder:
             ReplayerError: There is no room, or the folder is gone; the old one is still there.
         """
         with writing_to(self.path):
-            _replace(self.path / "run.json", run.model_dump_json(indent=2).encode() + b"\n")
+            replace_content(self.path / "run.json", run.model_dump_json(indent=2).encode() + b"\n")
 
     def write_end(self, run: Run) -> tuple[Run, ReplayerError | None]:
         """Write how a run ended.
@@ -155,21 +156,3 @@ def _write_over(path: Path, changes: Mapping[str, JsonValue]) -> None:
     if len(after) < len(before):
         with path.open("r+b") as file:
             file.write(after.ljust(len(before) - 1) + b"\n")
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file beside, flush it, put it in place and flush the directory, see fsync(2)."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-    directory = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(directory)
-    finally:
-        os.close(directory)

@@ -5,7 +5,6 @@ a step that ends badly takes no other with it.
 """
 
 import json
-import os
 import shlex
 import signal
 import subprocess
@@ -21,9 +20,9 @@ from replayer.baseline.direct import without_direct
 from replayer.baseline.jobs import load_jobs
 from replayer.engine.fio import check_values, find_fio
 from replayer.errors import EXIT_BUG, EXIT_INCONCLUSIVE, ReplayerError
-from replayer.keeper import follow
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
+from replayer.load.ourselves import start_ourselves
 from replayer.load.targets import check_place, parse_targets, refuse_aliases
 from replayer.measure import format_time_ns
 from replayer.study.budget import Share, quick_budget
@@ -194,7 +193,7 @@ def _attempt(
         return Attempt(folder=folder.name, done=True, says=lacking)
     terms = terms if share is None else replace(terms, seconds=share.seconds)
     terms, left_out = able(step, terms)
-    process = _start(step_words(step, terms, folder))
+    process = start_ourselves([*step_words(step, terms, folder), "--json"])
     cut = _wait(process, interruption, folder, None if share is None else share.limit_s)
     attempt = _judged(folder, process.returncode, interruption, left_out, cut=cut)
     left = find_left(folder, terms.targets)
@@ -203,17 +202,6 @@ def _attempt(
     remedy = f"left behind: remove it with: replayer clean {shlex.join(left)}"
     says = remedy if attempt.says is None else f"{attempt.says}; {remedy}"
     return attempt.model_copy(update={"says": says})
-
-
-def _start(words: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start a command of this program, which is asked to end when this process is killed."""
-    return subprocess.Popen(  # noqa: S603 - this very program
-        [sys.executable, "-m", "replayer", *words, "--json"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C comes here first
-        preexec_fn=partial(follow, os.getpid(), signal.SIGTERM),  # noqa: PLW1509 - system calls only
-    )
 
 
 def _judged(

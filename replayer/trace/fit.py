@@ -2,11 +2,11 @@
 
 import hashlib
 import json
-import os
-import tempfile
+import stat
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from replayer.paths import replace_content
 from replayer.trace.errors import TraceError
 from replayer.trace.opening import load_trace
 from replayer.trace.shipped import TRACE_JSON
@@ -40,8 +40,6 @@ class Fit:
 def keep_fit(folder: Path, fit: Fit | None) -> None:
     """Write a fit into a trace's trace.json, or take it out.
 
-    A reader sees the old file or the new one, whole.
-
     Raises:
         TraceError: The trace is damaged, or its folder cannot be written.
     """
@@ -52,22 +50,10 @@ def keep_fit(folder: Path, fit: Fit | None) -> None:
     document["checksum"] = _NO_CHECKSUM
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     checksum = hashlib.sha256(text.encode()).hexdigest()
+    content = text.replace(_NO_CHECKSUM, checksum, 1).encode()
+    path = folder / TRACE_JSON
     try:
-        _replace(folder / TRACE_JSON, text.replace(_NO_CHECKSUM, checksum, 1))
+        replace_content(path, content, stat.S_IMODE(path.stat().st_mode))
     except OSError as error:
         message = f"{folder}: its {TRACE_JSON} cannot be written: {error.strerror}"
         raise TraceError(message, hint="copy the trace to where you may write") from error
-
-
-def _replace(path: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
-        new = Path(file.name)
-        try:
-            file.write(text)
-            file.flush()
-            os.fchmod(file.fileno(), path.stat().st_mode)
-            os.fsync(file.fileno())
-            new.replace(path)
-        except BaseException:
-            new.unlink()
-            raise

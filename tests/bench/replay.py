@@ -26,6 +26,8 @@ RSS_LIMIT_BYTES = 500 << 20
 FRONT_PAGE = "wordpress/front-warm"
 REPLAYED = {0, 4}
 """Exit codes of a replay that was done: 4 says that one user without pauses keeps a CPU busy."""
+FITTED = {0, 2}
+"""Exit codes of a fit: 2 is a refusal, where the calls alone take longer than the command."""
 LONG_BLOCK_EVENTS = 10_000
 REHEARSALS = 20
 IN_A_ROW = 10
@@ -198,7 +200,9 @@ def likeness(tool: Tool, stage: Path, scratch: Path, turns: int) -> Likeness:
     subprocess.run([*capture, "--", *tool.words], cwd=stage, check=True, capture_output=True)
     fit = [sys.executable, "-m", "replayer", "fit", str(trace), f"--rounds={IN_A_ROW}"]
     fit += [f"--target={stage.parent}"]
-    subprocess.run(fit, check=False, capture_output=True)  # refused where calls alone take longer
+    if subprocess.run(fit, check=False, capture_output=True).returncode not in FITTED:
+        message = f"the pauses of {tool.name} could not be fitted"
+        raise RuntimeError(message)
     times: dict[str, list[float]] = {"untraced": [], "start": [], "closed": [], "asap": []}
     events = 0
     for turn in range(turns):

@@ -3,7 +3,7 @@
 use super::clock::positive;
 use serde_json::Value;
 
-/// No pause is made longer than so many per cent (as the reader of trace.json has it).
+/// No pause is made longer than so many per cent (as who fits them has it).
 const MOST_PERCENT: u64 = 10_000;
 /// Pauses as they were recorded.
 const AS_RECORDED: u64 = 100;
