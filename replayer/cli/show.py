@@ -103,6 +103,9 @@ def _files(trace: Mapping[str, Any]) -> Iterator[str]:
             f"manifest: {repairs['missing_in_manifest']} files were missing in it,"
             f" {repairs['not_there']} were not there, {repairs['corrected']} differed",
         )
+    unnamed = repairs.get("unnamed", 0)
+    if unnamed:
+        yield _row("", f"{format_many(unnamed, 'name')} made up, which only listings tell of")
     yield _row(
         "paths",
         f"{format_count(counts['paths'])}:"

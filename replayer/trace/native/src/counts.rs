@@ -183,6 +183,7 @@ impl Counts {
                 "not_there": repairs.not_there,
                 "corrected": repairs.corrected,
                 "unexplained": repairs.unexplained,
+                "unnamed": repairs.unnamed,
             },
         })
     }

@@ -1,5 +1,6 @@
 //! Open descriptions of files below the roots: what dup and fork share.
 
+use crate::listings::Listing;
 use crate::paths::PathId;
 use crate::tree::NodeId;
 
@@ -22,6 +23,8 @@ pub(crate) struct Description {
     /// Where the next read begins, as far as that is known.
     pub(crate) offset: Option<i64>,
     pub(crate) appends: bool,
+    /// The listing of it that is under way.
+    pub(crate) listing: Option<Listing>,
     /// It was opened without a name (`O_TMPFILE`): its path is that of a directory.
     pub(crate) nameless: bool,
     /// No event says that it was opened: it is one of a fifo, socket or device.
@@ -56,6 +59,7 @@ impl Files {
             node,
             offset: Some(0),
             appends: false,
+            listing: None,
             nameless: false,
             untold: false,
             locks: false,

@@ -98,6 +98,9 @@ pub(crate) fn write(
     for edge in std::mem::take(&mut tracker.order.ready) {
         tracker.edges.push(edge)?;
     }
+    tracker
+        .tree
+        .settle_names(&mut tracker.scope.paths, &mut tracker.counts.repairs);
     let needed = settle_paths(&mut tracker, origin.keep);
     let mut document = Map::new();
     document.insert("format".to_owned(), json!(FORMAT_VERSION));

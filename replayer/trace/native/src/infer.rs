@@ -17,6 +17,8 @@ pub(crate) struct Repairs {
     pub(crate) corrected: u64,
     /// A file was there, or was not, without an event that explains it.
     pub(crate) unexplained: u64,
+    /// Made up, for a listing of their directory proves that there were so many more.
+    pub(crate) unnamed: u64,
 }
 
 /// A file, and the name it was found by.
@@ -142,6 +144,7 @@ impl Tree {
                     .is_some_and(|node| node.declared && !node.confirmed);
                 if was_declared {
                     repairs.not_there += 1;
+                    self.count_names(directory, None, Some(Entry::Present(node)));
                     if let Some(node) = self.node_mut(node) {
                         node.origin = None;
                     }
@@ -151,6 +154,13 @@ impl Tree {
                 self.bind(directory, name, Entry::Absent);
             }
             _ => {}
+        }
+    }
+
+    /// A call that failed looked at what a path means: it may have failed for what is there.
+    pub(crate) fn looked_at(&mut self, paths: &Paths, path: PathId, follow: bool) {
+        if let Found::Node(node, _) = self.find(paths, path, follow) {
+            self.mark_walked(node);
         }
     }
 
@@ -238,6 +248,9 @@ impl Tree {
         let placed = self.saw(paths, path, false, kind, repairs)?;
         if let Some((directory, name)) = placed.1 {
             self.bind(directory, name, Entry::Absent);
+        }
+        if kind == FileKind::Directory {
+            self.was_empty(placed.0);
         }
         Some(placed)
     }

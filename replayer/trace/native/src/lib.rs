@@ -26,6 +26,7 @@ mod knowledge;
 mod labels;
 mod lines;
 mod links;
+mod listings;
 mod manifest;
 mod op;
 mod order;

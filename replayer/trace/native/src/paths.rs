@@ -46,6 +46,15 @@ impl Names {
         name
     }
 
+    /// The first text of a row of them that is not kept yet.
+    pub(crate) fn intern_new(
+        &mut self,
+        texts: &mut impl Iterator<Item = String>,
+    ) -> Option<NameId> {
+        let text = texts.find(|text| !self.known.contains_key(text.as_bytes()))?;
+        Some(self.intern(text.as_bytes()))
+    }
+
     pub(crate) fn text(&self, name: NameId) -> &[u8] {
         usize::try_from(name.0)
             .ok()

@@ -3,6 +3,7 @@
 //! What is not known is inferred from results: see `infer.rs`. Nothing here knows about calls.
 
 use crate::call::FileKind;
+use crate::listings::Names;
 use crate::paths::{NameId, PathId, Paths};
 use rustc_hash::FxHashMap;
 
@@ -56,6 +57,8 @@ pub(crate) struct Node {
     pub(crate) complete: bool,
     /// It was taken from a manifest.
     pub(crate) declared: bool,
+    /// How many names there are in a directory.
+    pub(crate) names: Names,
     /// Where a symlink leads: a place of the trace, and its text.
     pub(crate) link: Option<(PathId, Box<[u8]>)>,
 }
@@ -78,6 +81,7 @@ impl Node {
             listed: false,
             complete: false,
             declared: false,
+            names: Names::default(),
             link: None,
         }
     }
@@ -171,6 +175,7 @@ impl Tree {
     /// Let a name mean something from now on.
     pub(crate) fn bind(&mut self, directory: NodeId, name: NameId, entry: Entry) {
         let before = self.entries.insert((directory, name), entry);
+        self.count_names(directory, before, Some(entry));
         let moves = |entry: Option<Entry>| match entry {
             Some(Entry::Present(node)) => self.kind(node) != FileKind::Regular,
             Some(Entry::Absent) | None => false,
@@ -274,14 +279,7 @@ impl Tree {
         Ok(node)
     }
 
-    /// A call that failed looked at what a path means: it may have failed for what is there.
-    pub(crate) fn looked_at(&mut self, paths: &Paths, path: PathId, follow: bool) {
-        if let Found::Node(node, _) = self.find(paths, path, follow) {
-            self.mark_walked(node);
-        }
-    }
-
-    fn mark_walked(&mut self, id: NodeId) {
+    pub(crate) fn mark_walked(&mut self, id: NodeId) {
         if let Some(node) = self.node_mut(id) {
             node.walked = true;
         }
@@ -339,6 +337,7 @@ impl Tree {
             node.origin = known.then_some((directory, name));
         }
         self.bind(directory, name, Entry::Present(id));
+        self.count_names(directory, Some(Entry::Present(id)), None);
         id
     }
 

@@ -331,3 +331,9 @@ fn labels_tell_what_users_can_share() {
     assert_eq!(told["r/cache"], "shared mutable");
     assert_eq!(told.as_object().unwrap().len(), trace.paths.len());
 }
+
+#[test]
+fn a_link_that_leads_nobody_knows_where_is_one_all_the_same() {
+    let log = "lstat(\"/r/l\", {st_mode=S_IFLNK|0777, st_size=6, ...}) = 0\n";
+    assert_eq!(asked(log).import().tree(), ["r d 0", "r/l l 0 -> unknown"]);
+}

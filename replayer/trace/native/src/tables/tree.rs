@@ -23,6 +23,9 @@ pub(crate) const SPECS: [Spec; 6] = [
 /// Mode of a file of which only that is known (chosen: what programs that are installed have).
 const EXECUTABLE: u32 = 0o755;
 
+/// Target of a symlink that nothing was looked up through and that was not read.
+const LED_NOWHERE: &str = "unknown";
+
 /// What of a manifest is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
@@ -91,10 +94,11 @@ fn push(table: &mut TableWriter, node: &Node, row: u32) -> Result<(), TraceError
     } else {
         0
     };
-    let link = node
-        .link
-        .as_ref()
-        .map(|(_, text)| ByteArray::from(escaped(text).into_bytes()));
+    let link = match &node.link {
+        Some((_, text)) => Some(escaped(text)),
+        None if node.kind == FileKind::Symlink => Some(LED_NOWHERE.to_owned()),
+        None => None,
+    };
     let known_from = if node.declared { "manifest" } else { "events" };
     if let [path, kind, bytes, mode, target, known] = table.columns.as_mut_slice() {
         path.push(Some(i64::from(row)));
@@ -102,7 +106,7 @@ fn push(table: &mut TableWriter, node: &Node, row: u32) -> Result<(), TraceError
         bytes.push(Some(size));
         let told = node.mode.or(node.executable.then_some(EXECUTABLE));
         mode.push(told.map(i64::from));
-        target.push_text(link);
+        target.push_text(link.map(|text| ByteArray::from(text.into_bytes())));
         known.push_text(Some(ByteArray::from(known_from)));
     }
     table.end_row()

@@ -14,6 +14,7 @@ use crate::tasks::Held;
 use crate::tracker::path::mark_now;
 use crate::tracker::resolve::SPECIAL;
 use crate::tracker::{Fate, On, Tracker};
+use crate::tree::NodeId;
 
 /// ioctls that ask a file something and can be asked again anywhere.
 const KNOWN_IOCTLS: [&[u8]; 8] = [
@@ -82,7 +83,7 @@ impl Tracker {
             _ => {}
         }
         if let Outcome::Value(value) = call.outcome {
-            self.learn_use(op, id, used, args, value);
+            self.learn_use(op, id, used, &written, value);
         }
         Ok(Fate::Event)
     }
@@ -140,6 +141,7 @@ impl Tracker {
                 if let Some(node) = self.tree.node_mut(node) {
                     node.listed = true;
                 }
+                self.learn_entries(id, node, args.entries);
             }
             Op::Fstat => {
                 let kind = args.seen.map_or(FileKind::Unknown, |seen| seen.kind);
@@ -263,6 +265,23 @@ impl Tracker {
     fn seek(&mut self, id: u32, offset: i64) {
         if let Some(description) = self.files.get_mut(id) {
             description.offset = Some(offset);
+            description.listing = None;
+        }
+    }
+
+    /// Learn from what a call of a listing returned: its end tells how many names there are.
+    fn learn_entries(&mut self, id: u32, node: NodeId, entries: Option<i64>) {
+        let Some(description) = self.files.get_mut(id) else {
+            return;
+        };
+        // Where it goes on only the directory knows.
+        let offset = description.offset.take();
+        let begun = description.listing.take();
+        let begun = begun.or_else(|| (offset == Some(0)).then(|| self.tree.begin_listing(node)));
+        match (begun, entries) {
+            (Some(listing), Some(0)) => self.tree.was_listed(node, listing),
+            (Some(listing), Some(more)) => description.listing = Some(listing.plus(more)),
+            _ => {}
         }
     }
 }
