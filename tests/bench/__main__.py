@@ -207,7 +207,7 @@ def _likenesses(options: argparse.Namespace, name: str) -> list[dict[str, object
         found = replay.likenesses(folder, scratch, options.turns)
     for each in found:
         times = f"untraced {each.untraced_s:.3f} s, replayed {each.closed_s:.3f} s"
-        errors = f"({each.error:+.1%}; without the program's start {each.error_without_start:+.1%})"
+        errors = f"({each.error:+.1%}, turns {each.errors[0]:+.1%} to {each.errors[-1]:+.1%})"
         print(f"{name:<6} {each.command:<10} {times} {errors},", end=" ")
         print(f"without pauses {each.asap_s:.3f} s: {_passes(each)}", flush=True)
     return [each.document() for each in found]
