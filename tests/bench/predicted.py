@@ -1,15 +1,17 @@
 """What scenarios predict beside what the real programs need, on the same folder.
 
-``python -m tests.bench.predicted [FOLDER] [--turns N] [--only NAME]…`` runs each program and the
-scenario that stands for it in turns, and prints the time of both and their ratio: tar, cp, rsync,
-rm, and PHP with its sessions. In a turn the program runs before and after the scenario, and the
-mean counts, as machines get slower and faster. The second ratio is without what the scenario leaves
-out and what is its own: what the engine itself costs as its run tells it (a look at the clock is a
-system call on some machines), the start of the program's process, and tar's reading of its archive
-(``tar -xO`` into nothing). On NFS each turn prints, by operation, what the
-two asked the server. What is not installed is left out. Take a folder on the mount that matters;
-without any, each run has an ext4 of its own, made anew in memory (root only): inodes that one run
-has freed slow down the next one's search for free ones. Nothing of it is run by the tests.
+``python -m tests.bench.predicted [FOLDER] [--turns N] [--part PERCENT] [--only NAME]…`` runs each
+program and the scenario that stands for it in turns, and prints the time of both and their ratio:
+tar, cp, rsync, rm, and PHP with its sessions. tar and rm get a part of a kernel's tree, the others
+one of WordPress; where each file takes milliseconds, take less of them. In a turn the program runs
+before and after the scenario, and the mean counts, as machines get slower and faster. The second
+ratio is without what the scenario leaves out and what is its own: what the engine itself costs as
+its run tells it (a look at the clock is a system call on some machines), the start of the program's
+process, and tar's reading of its archive (``tar -xO`` into nothing). On NFS each turn prints, by
+operation, what the two asked the server. What is not installed is left out. Take a folder on the
+mount that matters; without any, each run has an ext4 of its own, made anew in memory (root only):
+inodes that one run has freed slow down the next one's search for free ones. Nothing of it is run by
+the tests.
 """
 
 import argparse
@@ -32,6 +34,9 @@ from tests.bench.arena import SHARED_MEMORY, ext4
 from tests.bench.programs import Measured
 from tests.bench.wire import Wire, load_asked, show_beside
 
+PART = 25
+"""Per cent of the trees' directories (chosen: a second or less on a local file system)."""
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -39,13 +44,13 @@ class Pair:
 
     Attributes:
         program: What must be installed.
-        measure: Runs the program in a folder.
+        measure: Runs the program in a folder, with so many per cent of its tree.
         scenario: Its name.
         words: More words for ``replayer run``.
     """
 
     program: str
-    measure: Callable[[Path], Measured]
+    measure: Callable[[Path, int], Measured]
     scenario: str
     words: tuple[str, ...]
 
@@ -77,13 +82,13 @@ def main() -> None:
     asked = _arguments()
     heads = f"{'program s':>10} {'scenario s':>10} {'ratio':>6} {'lowest':>7} {'highest':>7}"
     print(f"{'program':<10} {'scenario':<18} {heads} {'own us':>7} {'without':>7}")
-    for name, pair in _pairs().items():
+    for name, pair in _pairs(asked.part).items():
         if asked.only and name not in asked.only:
             continue
         if shutil.which(pair.program) is None:
             print(f"{name:<10} {pair.program} is not installed")
             continue
-        turns = [_turn(pair, asked.folder) for _ in range(asked.turns)]
+        turns = [_turn(pair, asked) for _ in range(asked.turns)]
         both = [(theirs.seconds, mine.seconds, theirs, mine) for theirs, mine in turns]
         print(f"{name:<10} {pair.scenario:<18} {_in_figures(both)}", flush=True)
         known = [
@@ -117,19 +122,23 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, nargs="?", metavar="FOLDER")
     parser.add_argument("--turns", type=int, default=5, metavar="N")
-    parser.add_argument("--only", action="append", choices=sorted(_pairs()), metavar="NAME")
+    parser.add_argument("--only", action="append", choices=sorted(_pairs(PART)), metavar="NAME")
+    parser.add_argument("--part", type=int, default=PART, metavar="PERCENT", help=f"({PART})")
     return parser.parse_args()
 
 
-def _pairs() -> Mapping[str, Pair]:
+def _pairs(part: int) -> Mapping[str, Pair]:
+    linux = _only("untar", *_tree("linux", programs.KERNEL, part))
+    docroot = _only("copy", *_tree("docroot", programs.DOCROOT, part), "iterations=1")
+    removed = _only("remove", *_tree("tree", programs.KERNEL, part))
     return {
-        "tar": Pair("tar", programs.tar, "kernel-untar", _only("untar", *_tree("linux"))),
-        "cp": Pair("cp", programs.cp, "wordpress-deploy", _deployer("cp")),
-        "rsync": Pair("rsync", programs.rsync, "wordpress-deploy", _deployer(_rsync_transaction())),
-        "rm": Pair("rm", programs.rm, "rm-rf", _only("remove", *_tree("tree", 100))),
-        "copy": Pair(
-            "cp", programs.copy, "docroot-copy", _only("copy", *_tree("docroot"), "iterations=1")
+        "tar": Pair("tar", programs.tar, "kernel-untar", linux),
+        "cp": Pair("cp", programs.cp, "wordpress-deploy", _deployer("cp", part)),
+        "rsync": Pair(
+            "rsync", programs.rsync, "wordpress-deploy", _deployer(_rsync_transaction(), part)
         ),
+        "rm": Pair("rm", programs.rm, "rm-rf", removed),
+        "copy": Pair("cp", programs.copy, "docroot-copy", docroot),
         "php": Pair(
             "php",
             programs.php,
@@ -143,13 +152,13 @@ def _only(transaction: str, *settings: str) -> tuple[str, ...]:
     return tuple(f"--set={text}" for text in (f"mix={{{transaction}: 1}}", *settings))
 
 
-def _tree(dataset: str, part: int = programs.PART) -> tuple[str, str]:
-    return f"{dataset}.manifest=wordpress-6.1.9", f"{dataset}.part={part}%"
+def _tree(dataset: str, manifest: str, part: int) -> tuple[str, str]:
+    return f"{dataset}.manifest={manifest}", f"{dataset}.part={part}%"
 
 
-def _deployer(transaction: str) -> tuple[str, ...]:
+def _deployer(transaction: str, part: int) -> tuple[str, ...]:
     role = f"roles.deployer.mix={{{transaction}: 1}}"
-    parts = (f"--set={name}.part={programs.PART}%" for name in ("release", "site"))
+    parts = (f"--set={name}.part={part}%" for name in ("release", "site"))
     return ("--set", role, "--set", "iterations=1", "--set", "users.think_time=0s", *parts)
 
 
@@ -163,15 +172,10 @@ def _rsync_transaction() -> str:
     return "rsync_3_5" if newer else "rsync"
 
 
-def _turn(pair: Pair, asked: Path | None) -> Turn:
-    """Run both, and show what they asked a server.
-
-    Args:
-        pair: Both.
-        asked: The folder for them; None: a new file system for each.
-    """
+def _turn(pair: Pair, asked: argparse.Namespace) -> Turn:
+    """Run both, and show what they asked a server."""
     before = _run_program(pair, asked)
-    with _place(asked) as folder:
+    with _place(asked.folder) as folder:
         predicted = _run_scenario(pair, folder, before.words)
     if before.wire is not None and predicted.wire is not None:
         print(*show_beside(before.wire, predicted.wire), sep="\n")
@@ -181,13 +185,13 @@ def _turn(pair: Pair, asked: Path | None) -> Turn:
     return before.mean_with(_run_program(pair, asked)), predicted
 
 
-def _run_program(pair: Pair, asked: Path | None) -> Measured:
+def _run_program(pair: Pair, asked: argparse.Namespace) -> Measured:
     with (
-        _place(asked) as folder,
+        _place(asked.folder) as folder,
         tempfile.TemporaryDirectory(dir=folder, prefix="predicted-") as place,
     ):
         os.sync()
-        real = pair.measure(Path(place))
+        real = pair.measure(Path(place), asked.part)
     os.sync()
     return real
 

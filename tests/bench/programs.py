@@ -18,13 +18,12 @@ from replayer.scenario.manifests import load_manifest, part_of
 from tests.bench.arena import SHARED_MEMORY
 from tests.bench.wire import Wire, asked_on, asked_since
 
-__all__ = ["PART", "REQUESTS", "Measured", "copy", "cp", "php", "rm", "rsync", "tar"]
+__all__ = ["DOCROOT", "KERNEL", "REQUESTS", "Measured", "copy", "cp", "php", "rm", "rsync", "tar"]
 
 MANIFESTS = Path(replayer.__file__).parent / "scenarios/manifests"
-DOCROOT = MANIFESTS / "wordpress-6.1.9.tsv.xz"
+DOCROOT = "wordpress-6.1.9"
+KERNEL = "linux-4.7.2-like"
 POOL = random.Random(1).randbytes(1 << 22)  # noqa: S311 (content, not a secret)
-PART = 25
-"""Per cent of the document root's directories (chosen: seconds on a mount that syncs each file)."""
 REQUESTS = 200
 STARTS = 3
 VISITORS = 2
@@ -86,19 +85,19 @@ class Measured:
         )
 
 
-def tar(place: Path) -> Measured:
+def tar(place: Path, part: int) -> Measured:
     """Unpack from memory."""
     with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as memory:
-        _lay_out(Path(memory) / "tree")
+        _lay_out(Path(memory) / "tree", KERNEL, part)
         tarball = f"{memory}/tree.tar"
         subprocess.run(["tar", "-cf", tarball, "-C", f"{memory}/tree", "."], check=True)
         unpacked = _timed(["tar", "-xf", tarball, "-C", str(place)], place)
         return replace(unpacked, aside_s=_shortest(["tar", "-xOf", tarball]))
 
 
-def cp(place: Path) -> Measured:
+def cp(place: Path, part: int) -> Measured:
     """Copy within the mount."""
-    _lay_out(place / "source")
+    _lay_out(place / "source", DOCROOT, part)
     found = _timed(["cp", "-a", str(place / "source"), str(place / "copy")], place)
     return found if _has_access_lists(place) else replace(found, words=WITHOUT_LISTS)
 
@@ -118,29 +117,29 @@ def _has_access_lists(place: Path) -> bool:
     return True
 
 
-def copy(place: Path) -> Measured:
+def copy(place: Path, part: int) -> Measured:
     """Copy from another file system, as docroot-copy does."""
     with tempfile.TemporaryDirectory(dir=SHARED_MEMORY) as memory:
         source = Path(memory) / "source"
-        _lay_out(source)
+        _lay_out(source, DOCROOT, part)
         for path in (source, *source.rglob("*")):
             os.chown(path, *SOMEBODY)  # whoever copies sets the owner then
         return _timed(["cp", "-a", str(source), str(place / "copy")], place)
 
 
-def rsync(place: Path) -> Measured:
+def rsync(place: Path, part: int) -> Measured:
     """Copy within the mount."""
-    _lay_out(place / "source")
+    _lay_out(place / "source", DOCROOT, part)
     return _timed(["rsync", "-a", f"{place}/source/", f"{place}/copy"], place)
 
 
-def rm(place: Path) -> Measured:
-    """Remove a whole document root: a part of it is gone before a program has well begun."""
-    _lay_out(place / "tree", part=100)
+def rm(place: Path, part: int) -> Measured:
+    """Remove a part of a kernel's tree."""
+    _lay_out(place / "tree", KERNEL, part)
     return _timed(["rm", "-rf", str(place / "tree")], place)
 
 
-def php(place: Path) -> Measured:
+def php(place: Path, _: int) -> Measured:
     """Serve requests with sessions."""
     _php(place, VISITORS)
     before = asked_on(place)
@@ -185,11 +184,13 @@ def _shortest(words: Sequence[str]) -> float:
     return min(once() for _ in range(STARTS))
 
 
-def _lay_out(top: Path, part: int = PART) -> None:
-    """Make so many per cent of the document root that the scenarios know, with random content."""
+def _lay_out(top: Path, manifest: str, part: int) -> None:
+    """Make so many per cent of a tree that the scenarios know, with random content."""
     top.mkdir()
-    for entry in part_of(load_manifest(DOCROOT), part):
-        if entry.type == "d":
+    for entry in part_of(load_manifest(MANIFESTS / f"{manifest}.tsv.xz"), part):
+        if entry.type == "l":
+            (top / entry.path).symlink_to(entry.link)
+        elif entry.type == "d":
             (top / entry.path).mkdir(parents=True)
         else:
             (top / entry.path).write_bytes(POOL[: entry.size])
