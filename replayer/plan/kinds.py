@@ -13,7 +13,7 @@ PATH_OPS = frozenset(
 # Ops of traces, see replayer/trace/FORMAT.md.
 READING = frozenset({"read", "readv", "pread", "preadv", "sendfile"})
 WRITING = frozenset({"write", "writev", "pwrite", "pwritev", "copy_file_range"})
-UNTIMED = frozenset({"inherit", "close_exit", "exit"})
+UNTIMED = frozenset({"inherit", "meanwhile", "close_exit", "exit"})
 """No calls of the recorded program: made between the timed ones."""
 RECORDED_AS = {"close_dup": "close"}
 MAKING = frozenset({"open", "mkdir", "symlink", "link", "mknod"})

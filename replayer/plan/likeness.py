@@ -47,7 +47,7 @@ NOT_IN_PLANS = frozenset(
     (
         *("chdir", "fcntl", "ioctl", "fadvise", "readahead", "clone", "splice", "mmap", "mknod"),
         *("statfs", "fstatfs", "syncfs", "sync_file_range"),
-        *("inherit", "close_dup", "close_exit", "exit"),
+        *("inherit", "meanwhile", "close_dup", "close_exit", "exit"),
     )
 )
 """Ops of trace format 1 that plan format 1 has no word for: left out of the shares, and named."""

@@ -97,6 +97,7 @@ ops! {
     Lsetxattr "lsetxattr" Attribute,
     Lstat "lstat" Look,
     Lutimens "lutimens" Attribute,
+    Meanwhile "meanwhile" Use,
     Mkdir "mkdir" Alter,
     Mknod "mknod" Alter,
     Mmap "mmap" Read,
@@ -137,7 +138,10 @@ impl Op {
     /// Whether it was put in by the importer: no call of the traced program.
     #[must_use]
     pub const fn is_synthetic(self) -> bool {
-        matches!(self, Self::Inherit | Self::CloseExit | Self::Exit)
+        matches!(
+            self,
+            Self::Inherit | Self::CloseExit | Self::Exit | Self::Meanwhile
+        )
     }
 
     /// Whether a symlink in the last place is followed.

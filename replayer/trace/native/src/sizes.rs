@@ -25,6 +25,7 @@ impl Tree {
         let Some(node) = self.node_mut(id) else {
             return;
         };
+        node.size_is_seen = true;
         if node.changed {
             node.reaches(size);
             node.size = size;
@@ -80,6 +81,7 @@ impl Tree {
             node.size = end;
         }
         node.first_size_is_exact |= stops_here;
+        node.size_is_seen |= stops_here;
     }
 
     /// Bytes were written at an offset.
@@ -95,6 +97,20 @@ impl Tree {
         if let Some(node) = self.node_mut(id) {
             node.changed = true;
             node.resized = true;
+            node.size = size;
+        }
+    }
+
+    /// The size of a file, if an event has shown it.
+    pub(crate) fn seen_size(&self, id: NodeId) -> Option<i64> {
+        let node = self.node(id).filter(|node| node.size_is_seen);
+        node.map(|node| node.size)
+    }
+
+    /// Others made a file longer.
+    pub(crate) fn grew(&mut self, id: NodeId, size: i64) {
+        if let Some(node) = self.node_mut(id) {
+            node.changed = true;
             node.size = size;
         }
     }

@@ -43,6 +43,8 @@ pub(crate) struct Node {
     pub(crate) first_size_is_exact: bool,
     /// Size now, as far as it is known.
     pub(crate) size: i64,
+    /// That was the size when an event showed it last, and events have told of all changes since.
+    pub(crate) size_is_seen: bool,
     /// Its content was changed by the trace.
     pub(crate) changed: bool,
     /// It was given a size: what is there now says nothing of what was there before.
@@ -74,6 +76,7 @@ impl Node {
             first_size: 0,
             first_size_is_exact: false,
             size: 0,
+            size_is_seen: false,
             changed: false,
             resized: false,
             confirmed: false,

@@ -17,7 +17,7 @@ fn files_that_begin_after_midnight_come_behind_those_of_the_day_before() {
                   00:00:05.000000 vfork() = 12\n\
                   00:00:09.000000 close(3) = 0\n";
     let [one, other] = ["00:00:03", "00:00:06"]
-        .map(|time| format!("{time}.000000 read(3, \"x\", 10) = 1\n{time}.100000 close(3) = 0\n"));
+        .map(|time| format!("{time}.000000 read(3, \"x\", 1) = 1\n{time}.100000 close(3) = 0\n"));
     let trace = imported(&[(11, &one), (12, &other), (10, parent)]);
     let lines = [
         "open r/a #0 = 0",

@@ -285,6 +285,16 @@ pub(crate) enum Deed {
         on: Subject,
         size: u64,
     },
+    /// Others made a file longer: not timed.
+    Grow {
+        path: PathId,
+        size: u64,
+    },
+    /// The description stood there, wherever it stands now: not timed.
+    Stand {
+        slot: Slot,
+        offset: u64,
+    },
     /// What other descriptors of the process had locked goes with the deed: let go before it, not timed.
     LetGo(Box<LetGo>),
     /// An event that cannot be made again (a device, a fifo, an unknown ioctl): counted by `reason`, no call.

@@ -27,6 +27,10 @@ pub(super) struct Positions {
 
 impl Positions {
     pub(super) fn follow(&mut self, event: &Event) -> Wrote {
+        if let (Op::Meanwhile, Some(_), Some(size)) = (event.op, event.path, event.size) {
+            let end = size.max(0).unsigned_abs();
+            return Wrote::UpTo { end, bytes: end };
+        }
         let (Some(file), Ok(result)) = (event.file, u64::try_from(event.result)) else {
             return Wrote::Nothing;
         };

@@ -54,6 +54,10 @@ impl Tracker {
         let Some(used) = self.files.get(id).map(Used::of) else {
             return Ok(Fate::Other);
         };
+        self.tell_of_others(call, op, (id, used), args)?;
+        let Some(used) = self.files.get(id).map(Used::of) else {
+            return Ok(Fate::Other);
+        };
         if let (Op::Getdents, Some(node), true) = (op, used.node, call.outcome.is_ok()) {
             self.tree.was_entered(node, &mut self.counts.repairs);
         }
@@ -262,7 +266,7 @@ impl Tracker {
         }
     }
 
-    fn seek(&mut self, id: u32, offset: i64) {
+    pub(crate) fn seek(&mut self, id: u32, offset: i64) {
         if let Some(description) = self.files.get_mut(id) {
             description.offset = Some(offset);
             description.listing = None;

@@ -11,6 +11,7 @@ mod gone;
 mod held;
 mod naming;
 mod open;
+mod others;
 mod outside;
 pub(crate) mod overlap;
 mod pair;

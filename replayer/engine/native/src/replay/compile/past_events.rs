@@ -95,7 +95,7 @@ impl Past<'_> {
                 }
             }
             Op::Rename | Op::Link => self.moved(path, event),
-            Op::Truncate => {
+            Op::Truncate | Op::Meanwhile => {
                 if let Some(id) = self.find(path) {
                     self.set_size(id, positive(event.size.unwrap_or(0)));
                 }
@@ -153,6 +153,10 @@ impl Past<'_> {
         match event.op {
             Op::Read | Op::Readv => self.advance(event.file, moved),
             Op::Lseek => self.with(event.file, |held| held.offset = moved),
+            Op::Meanwhile => {
+                let offset = positive(event.offset.unwrap_or(0));
+                self.with(event.file, |held| held.offset = offset);
+            }
             Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev => self.written(event, moved),
             Op::Ftruncate => {
                 if let Some(held) = self.of(event.file) {

@@ -86,6 +86,7 @@ impl<'a> Scribe<'a> {
             Op::Open | Op::Inherit => self.open(seat, event),
             Op::Close | Op::CloseExit | Op::CloseDup => self.close(seat, event),
             Op::Exit => Ok(Deed::End),
+            Op::Meanwhile => self.meanwhile(seat, event),
             _ => match self.path_deed(seat, event) {
                 Ok(Some(deed)) => Ok(deed),
                 Ok(None) => self.file_deed(seat, event),
@@ -144,6 +145,21 @@ impl<'a> Scribe<'a> {
                 operands.permissions()
             },
             resolve: operands.resolve(),
+        })
+    }
+
+    /// What others than the recorded program did.
+    fn meanwhile(&mut self, seat: Seat, event: &Event) -> Result<Deed, Reason> {
+        let operands = Operands(event);
+        if event.path.is_some() {
+            return Ok(Deed::Grow {
+                path: self.place(seat, event.path, None)?.path,
+                size: operands.bytes()?,
+            });
+        }
+        Ok(Deed::Stand {
+            slot: self.slot(seat, event.file)?,
+            offset: operands.some_offset()?.unwrap_or(0),
         })
     }
 

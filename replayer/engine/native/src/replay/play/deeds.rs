@@ -53,15 +53,7 @@ impl<'a, K: Places> Player<'a, K> {
             } => self.inherit(cue, (*path, *slot), *flags, *offset),
             Deed::CloseDuplicate { slot } => self.close_duplicate(cue, *slot),
             Deed::CloseSilently { slot } => {
-                if let Taken::File(file, path) = self.stage.slots.take(*slot) {
-                    // No call of the program, so its result is none either.
-                    let act = Act {
-                        op: Op::Close,
-                        path,
-                    };
-                    let _closed = self.untimed(act, |_| close(file));
-                }
-                self.pass(cue);
+                self.close_silently(cue, *slot);
                 Ok(())
             }
             Deed::End => {
@@ -72,6 +64,8 @@ impl<'a, K: Places> Player<'a, K> {
                 self.omit(cue, reason);
                 Ok(())
             }
+            Deed::Grow { path, size } => self.grow(cue, *path, *size),
+            Deed::Stand { slot, offset } => self.stand(cue, *slot, *offset),
             Deed::LetGo(first) => {
                 self.let_go(first)?;
                 let deed = first.then.clone();
@@ -249,6 +243,18 @@ impl<'a, K: Places> Player<'a, K> {
     }
 
     /// Open what was open before.
+    fn close_silently(&mut self, cue: &Cue, slot: Slot) {
+        if let Taken::File(file, path) = self.stage.slots.take(slot) {
+            let act = Act {
+                op: Op::Close,
+                path,
+            };
+            // No call of the program, so its result is none either.
+            let _closed = self.untimed(act, |_| close(file));
+        }
+        self.pass(cue);
+    }
+
     fn inherit(
         &mut self,
         cue: &Cue,

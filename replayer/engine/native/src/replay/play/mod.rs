@@ -10,6 +10,7 @@ mod deeds;
 mod deeds_attribute;
 mod deeds_data;
 mod deeds_file;
+mod deeds_others;
 mod deeds_path;
 mod feed;
 mod files;

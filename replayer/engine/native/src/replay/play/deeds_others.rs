@@ -1,0 +1,48 @@
+//! What others than the recorded program did meanwhile: made between the timed calls.
+
+use super::player::{Act, Played, Player};
+use crate::interpreter::Halt;
+use crate::ops::Op;
+use crate::replay::reel::{Cue, PathId, Slot};
+use crate::sys::replayed::seek;
+use crate::sys::{Answer, Places};
+
+impl<K: Places> Player<'_, K> {
+    pub(super) fn grow(&mut self, cue: &Cue, path: PathId, size: u64) -> Played {
+        let act = Act {
+            op: Op::Truncate,
+            path,
+        };
+        let whole = self.stage.names.path(path);
+        let grown = self.untimed(act, |kernel| kernel.truncate(whole, size));
+        self.kernel.tidy();
+        self.done(cue, &grown, "file that others made longer is not there")
+    }
+
+    pub(super) fn stand(&mut self, cue: &Cue, slot: Slot, offset: u64) -> Played {
+        let Some(held) = self.stage.slots.hold(slot) else {
+            self.omit(cue, "file that was never open is to be positioned");
+            return Ok(());
+        };
+        let act = Act {
+            op: Op::Lseek,
+            path: held.path(),
+        };
+        let (file, offset) = (held.file, i64::try_from(offset).unwrap_or(i64::MAX));
+        let stands = self.untimed(act, |_| seek(file, offset, 0));
+        drop(held);
+        self.done(cue, &stands, "open file cannot be positioned")
+    }
+
+    fn done<V>(&mut self, cue: &Cue, answer: &Answer<V>, reason: &'static str) -> Played {
+        if self.is_broken_off(answer) {
+            return Err(Halt::Cut);
+        }
+        if answer.is_ok() {
+            self.pass(cue);
+        } else {
+            self.omit(cue, reason);
+        }
+        Ok(())
+    }
+}

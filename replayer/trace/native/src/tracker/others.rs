@@ -1,0 +1,116 @@
+//! What others than the traced program did to its files meanwhile, as far as results show it.
+//!
+//! A log that others append to is longer each time that it is looked at, and a description that was open before stands somewhere. No call
+//! says so, and later results depend on it: an event tells.
+
+use crate::access::Access;
+use crate::call::{Args, Call, FileKind};
+use crate::error::TraceError;
+use crate::op::Op;
+use crate::tracker::file::Used;
+use crate::tracker::{On, Tracker};
+use crate::tree::{Found, NodeId};
+
+impl Tracker {
+    /// Tell what a call on a descriptor, which went well, shows to have happened before it.
+    pub(crate) fn tell_of_others(
+        &mut self,
+        call: &Call<'_>,
+        op: Op,
+        (id, used): (u32, Used),
+        args: &Args<'_>,
+    ) -> Result<(), TraceError> {
+        let (Some(node), Some(got)) = (used.node, call.outcome.value()) else {
+            return Ok(());
+        };
+        let reached = match op {
+            Op::Fstat => args.seen.and_then(|seen| seen.size),
+            Op::Read | Op::Readv => {
+                let offset = match used.offset {
+                    None => self.tell_position(call, (id, used.slot), node, (args.size, got))?,
+                    known => known,
+                };
+                ended(offset, got)
+            }
+            Op::Pread | Op::Preadv => ended(args.offset, got),
+            _ => None,
+        };
+        match reached {
+            Some(size) => self.tell_growth(call, id, node, size),
+            None => Ok(()),
+        }
+    }
+
+    /// A read that stopped at the end of a file whose size is known tells where the description stood.
+    fn tell_position(
+        &mut self,
+        call: &Call<'_>,
+        (id, slot): (u32, u32),
+        node: NodeId,
+        (asked, got): (Option<i64>, i64),
+    ) -> Result<Option<i64>, TraceError> {
+        let size = self.tree.seen_size(node).unwrap_or(-1);
+        let offset = size.saturating_sub(got);
+        if offset < 0 || asked.is_none_or(|asked| got >= asked) {
+            return Ok(None);
+        }
+        let on = On {
+            file: Some(slot),
+            ..On::default()
+        };
+        let args = Args {
+            offset: Some(offset),
+            ..Args::default()
+        };
+        self.emit(&implied(call), Op::Meanwhile, on, &args)?;
+        self.order.file(slot, Access::Write);
+        self.seek(id, offset);
+        Ok(Some(offset))
+    }
+
+    /// A file is longer than it was when its end was last seen, and no event has made it so.
+    fn tell_growth(
+        &mut self,
+        call: &Call<'_>,
+        id: u32,
+        node: NodeId,
+        size: i64,
+    ) -> Result<(), TraceError> {
+        let (Some(known), Some(place)) = (
+            self.tree.seen_size(node),
+            self.files.get(id).map(|description| description.place),
+        ) else {
+            return Ok(());
+        };
+        let found = self.tree.find(&self.scope.paths, place, true);
+        let has_name = matches!(found, Found::Node(found, _) if found == node);
+        let is_regular = matches!(self.tree.kind(node), FileKind::Regular | FileKind::Unknown);
+        if size <= known || !has_name || !is_regular {
+            return Ok(());
+        }
+        let on = On {
+            path: Some(place),
+            ..On::default()
+        };
+        let args = Args {
+            size: Some(size),
+            ..Args::default()
+        };
+        self.emit(&implied(call), Op::Meanwhile, on, &args)?;
+        self.order.data(node, (known, i64::MAX), Access::Write);
+        self.usage.changed(place);
+        self.tree.grew(node, size);
+        Ok(())
+    }
+}
+
+fn implied<'a>(call: &Call<'_>) -> Call<'a> {
+    Call::implied(call.task, "meanwhile", call.start_ns)
+}
+
+/// Where a read ended that returned something.
+fn ended(offset: Option<i64>, got: i64) -> Option<i64> {
+    offset
+        .filter(|_| got > 0)
+        .map(|offset| offset.saturating_add(got))
+}
