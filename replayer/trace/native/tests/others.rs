@@ -50,6 +50,16 @@ fn a_file_that_others_append_to_grows_when_that_shows() {
 }
 
 #[test]
+fn a_file_that_others_append_to_grows_when_it_is_looked_up() {
+    let log = "stat(\"/r/log\", {st_mode=S_IFREG|0644, st_size=7, ...}) = 0\n\
+               lstat(\"/r/log\", {st_mode=S_IFREG|0644, st_size=9, ...}) = 0\n\
+               stat(\"/r/log\", {st_mode=S_IFREG|0644, st_size=9, ...}) = 0\n";
+    let trace = asked(log).import();
+    assert_eq!(trace.ops(), [Op::Stat, Op::Meanwhile, Op::Lstat, Op::Stat]);
+    assert_eq!(trace.tree(), ["r d 0", "r/log f 7"]);
+}
+
+#[test]
 fn what_the_trace_wrote_itself_is_no_growth_by_others() {
     let log = "openat(AT_FDCWD, \"/r/log\", O_RDWR|O_APPEND) = 3\n\
                fstat(3, {st_mode=S_IFREG|0644, st_size=10, ...}) = 0\n\

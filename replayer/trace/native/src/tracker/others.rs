@@ -7,6 +7,7 @@ use crate::access::Access;
 use crate::call::{Args, Call, FileKind};
 use crate::error::TraceError;
 use crate::op::Op;
+use crate::paths::PathId;
 use crate::tracker::file::Used;
 use crate::tracker::{On, Tracker};
 use crate::tree::{Found, NodeId};
@@ -35,9 +36,27 @@ impl Tracker {
             Op::Pread | Op::Preadv => ended(args.offset, got),
             _ => None,
         };
-        match reached {
-            Some(size) => self.tell_growth(call, id, node, size),
-            None => Ok(()),
+        match (reached, self.files.get(id)) {
+            (Some(size), Some(open)) => self.tell_growth(call, open.place, node, size),
+            _ => Ok(()),
+        }
+    }
+
+    /// Tell what a look-up that went well shows to have happened before it.
+    pub(crate) fn tell_of_others_at(
+        &mut self,
+        call: &Call<'_>,
+        op: Op,
+        place: PathId,
+        args: &Args<'_>,
+    ) -> Result<(), TraceError> {
+        let size = args.seen.and_then(|seen| seen.size);
+        let (Op::Stat | Op::Lstat, Some(size)) = (op, size) else {
+            return Ok(());
+        };
+        match self.tree.find(&self.scope.paths, place, op.follows()) {
+            Found::Node(node, _) => self.tell_growth(call, place, node, size),
+            _ => Ok(()),
         }
     }
 
@@ -72,14 +91,11 @@ impl Tracker {
     fn tell_growth(
         &mut self,
         call: &Call<'_>,
-        id: u32,
+        place: PathId,
         node: NodeId,
         size: i64,
     ) -> Result<(), TraceError> {
-        let (Some(known), Some(place)) = (
-            self.tree.seen_size(node),
-            self.files.get(id).map(|description| description.place),
-        ) else {
+        let Some(known) = self.tree.seen_size(node) else {
             return Ok(());
         };
         let found = self.tree.find(&self.scope.paths, place, true);

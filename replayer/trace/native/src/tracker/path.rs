@@ -43,6 +43,9 @@ impl Tracker {
         if fails_for_ending(op, path, call.outcome, false) {
             return Ok(self.leave_out(call, FOR_ITS_ENDING));
         }
+        if call.outcome.is_ok() {
+            self.tell_of_others_at(call, op, place, args)?;
+        }
         let on = On {
             path: Some(place),
             to_file: slot,
