@@ -242,7 +242,6 @@ impl<'a, K: Places> Player<'a, K> {
         }
     }
 
-    /// Open what was open before.
     fn close_silently(&mut self, cue: &Cue, slot: Slot) {
         if let Taken::File(file, path) = self.stage.slots.take(slot) {
             let act = Act {
@@ -255,6 +254,7 @@ impl<'a, K: Places> Player<'a, K> {
         self.pass(cue);
     }
 
+    /// Open what was open before.
     fn inherit(
         &mut self,
         cue: &Cue,
