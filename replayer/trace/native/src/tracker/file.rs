@@ -54,10 +54,7 @@ impl Tracker {
         let Some(used) = self.files.get(id).map(Used::of) else {
             return Ok(Fate::Other);
         };
-        self.tell_of_others(call, op, (id, used), args)?;
-        let Some(used) = self.files.get(id).map(Used::of) else {
-            return Ok(Fate::Other);
-        };
+        let used = self.tell_of_others(call, op, (id, used), args)?;
         if let (Op::Getdents, Some(node), true) = (op, used.node, call.outcome.is_ok()) {
             self.tree.was_entered(node, &mut self.counts.repairs);
         }

@@ -13,33 +13,33 @@ use crate::tracker::{On, Tracker};
 use crate::tree::{Found, NodeId};
 
 impl Tracker {
-    /// Tell what a call on a descriptor, which went well, shows to have happened before it.
+    /// Tell what a call on a descriptor, if it went well, shows to have happened before it. Returns what is known of the description now.
     pub(crate) fn tell_of_others(
         &mut self,
         call: &Call<'_>,
         op: Op,
-        (id, used): (u32, Used),
+        (id, mut used): (u32, Used),
         args: &Args<'_>,
-    ) -> Result<(), TraceError> {
+    ) -> Result<Used, TraceError> {
         let (Some(node), Some(got)) = (used.node, call.outcome.value()) else {
-            return Ok(());
+            return Ok(used);
         };
         let reached = match op {
             Op::Fstat => args.seen.and_then(|seen| seen.size),
             Op::Read | Op::Readv => {
-                let offset = match used.offset {
-                    None => self.tell_position(call, (id, used.slot), node, (args.size, got))?,
-                    known => known,
-                };
-                ended(offset, got)
+                if used.offset.is_none() {
+                    used.offset =
+                        self.tell_position(call, (id, used.slot), node, (args.size, got))?;
+                }
+                ended(used.offset, got)
             }
             Op::Pread | Op::Preadv => ended(args.offset, got),
             _ => None,
         };
-        match (reached, self.files.get(id)) {
-            (Some(size), Some(open)) => self.tell_growth(call, open.place, node, size),
-            _ => Ok(()),
+        if let (Some(size), Some(open)) = (reached, self.files.get(id)) {
+            self.tell_growth(call, open.place, node, size)?;
         }
+        Ok(used)
     }
 
     /// Tell what a look-up that went well shows to have happened before it.
@@ -81,7 +81,7 @@ impl Tracker {
             offset: Some(offset),
             ..Args::default()
         };
-        self.emit(&implied(call), Op::Meanwhile, on, &args)?;
+        self.tell(call, on, &args)?;
         self.order.file(slot, Access::Write);
         self.seek(id, offset);
         Ok(Some(offset))
@@ -95,14 +95,14 @@ impl Tracker {
         node: NodeId,
         size: i64,
     ) -> Result<(), TraceError> {
-        let Some(known) = self.tree.seen_size(node) else {
+        let known = self.tree.seen_size(node).filter(|&known| known < size);
+        let is_regular = matches!(self.tree.kind(node), FileKind::Regular | FileKind::Unknown);
+        let (Some(known), true) = (known, is_regular) else {
             return Ok(());
         };
         let found = self.tree.find(&self.scope.paths, place, true);
-        let has_name = matches!(found, Found::Node(found, _) if found == node);
-        let is_regular = matches!(self.tree.kind(node), FileKind::Regular | FileKind::Unknown);
-        if size <= known || !has_name || !is_regular {
-            return Ok(());
+        if !matches!(found, Found::Node(found, _) if found == node) {
+            return Ok(()); // It has no name any more, or another one.
         }
         let on = On {
             path: Some(place),
@@ -112,16 +112,18 @@ impl Tracker {
             size: Some(size),
             ..Args::default()
         };
-        self.emit(&implied(call), Op::Meanwhile, on, &args)?;
+        self.tell(call, on, &args)?;
         self.order.data(node, (known, i64::MAX), Access::Write);
         self.usage.changed(place);
         self.tree.grew(node, size);
         Ok(())
     }
-}
 
-fn implied<'a>(call: &Call<'_>) -> Call<'a> {
-    Call::implied(call.task, "meanwhile", call.start_ns)
+    fn tell(&mut self, call: &Call<'_>, on: On, args: &Args<'_>) -> Result<(), TraceError> {
+        let before = Call::implied(call.task, "meanwhile", call.start_ns);
+        self.emit(&before, Op::Meanwhile, on, args)?;
+        Ok(())
+    }
 }
 
 /// Where a read ended that returned something.
