@@ -265,7 +265,11 @@ impl<'a, K: Places> Player<'a, K> {
             let last_ns = self.last_ns.unwrap_or_else(first);
             let gap_ns = scaled(cue.gap_ns, tempo.speed_percent);
             let after_ns = scaled(cue.after_ns, tempo.speed_percent);
-            self.pause.plan(last_ns, gap_ns, after_ns)
+            let due_ns = self.pause.plan(last_ns, gap_ns, after_ns);
+            if due_ns <= last_ns {
+                return Ok(());
+            }
+            due_ns
         };
         let journal = &mut *self.journal;
         let idle = |left_ns| {
