@@ -25,7 +25,7 @@ from replayer.capture.processes import ProcessState, read_own_state, read_state
 from replayer.capture.progress import Progress, make_progress, say
 from replayer.capture.recording import Recording, Watch, record_attached, record_command
 from replayer.capture.refusal import NothingRecordedError
-from replayer.capture.rehearsal import Rehearsals, on_one_cpu, rehearse
+from replayer.capture.rehearsal import Preparation, Rehearsals, on_one_cpu, rehearse
 from replayer.capture.roots import Root, check_roots, doubts_of
 from replayer.capture.sidecar import RootState, Sidecar, StraceState, TimeState, read_time
 from replayer.capture.signals import Inbox
@@ -137,7 +137,8 @@ def _launch(job: _Capture, what: Launch, log: Log) -> _Done:
 def _rehearse(job: _Capture, what: Launch) -> Rehearsals | None:
     if not what.rehearsals:
         return None
-    return rehearse(what.command, what.preparation, what.rehearsals, job.progress)
+    preparation = Preparation(what.preparation, [root.absolute for root in job.roots])
+    return rehearse(what.command, preparation, what.rehearsals, job.progress)
 
 
 def _attach(job: _Capture, what: Attach, log: Log) -> _Done:

@@ -10,6 +10,8 @@ import signal
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
 from statistics import mean, median
 from typing import BinaryIO
 
@@ -20,7 +22,7 @@ from replayer.errors import ReplayerError
 from replayer.measure.clock import monotonic_ns
 from replayer.measure.frozen import Frozen
 
-__all__ = ["Rehearsals", "on_one_cpu", "rehearse"]
+__all__ = ["Preparation", "Rehearsals", "on_one_cpu", "rehearse"]
 
 ALONE = 1.05
 """A command with more CPU time than this share of its time works on several CPUs (chosen)."""
@@ -66,14 +68,28 @@ class Rehearsals(Frozen):
         return sum(self.user_ns) + sum(self.system_ns) <= ALONE * sum(self.elapsed_ns)
 
 
+@dataclass(frozen=True)
+class Preparation:
+    """What brings the files into the state that a command is to find.
+
+    Attributes:
+        command: What a shell runs for that; None: nothing.
+        roots: Directories whose file systems write out afterwards what it left in memory: else
+            that would go on beside the command, and take from its time.
+    """
+
+    command: str | None
+    roots: Sequence[Path]
+
+
 def rehearse(
-    command: Sequence[str], preparation: str | None, times: int, progress: Progress
+    command: Sequence[str], preparation: Preparation, times: int, progress: Progress
 ) -> Rehearsals:
     """Run a command so many times, without input, and without its output.
 
     Args:
         command: Its words.
-        preparation: What a shell runs before each time, and once more at the end.
+        preparation: What is done before each time, and once more at the end.
         times: At least 1.
         progress: Told which one it is.
 
@@ -94,9 +110,13 @@ def rehearse(
     return Rehearsals(elapsed_ns=elapsed, user_ns=user, system_ns=system)
 
 
-def _prepare(preparation: str | None, inbox: Inbox) -> None:
-    if preparation is not None:
-        _time(("/bin/sh", "-c", preparation), f"--prepare '{preparation}'", inbox)
+def _prepare(preparation: Preparation, inbox: Inbox) -> None:
+    shell = preparation.command
+    if shell is None:
+        return
+    _time(("/bin/sh", "-c", shell), f"--prepare '{shell}'", inbox)
+    roots = [str(root) for root in preparation.roots]
+    _time(("sync", "-f", "--", *roots), "sync after --prepare", inbox)
 
 
 @contextmanager

@@ -102,7 +102,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prepare",
         metavar="COMMAND",
-        help="with --rehearse: a shell runs this before each time, and before the recording",
+        help="with --rehearse: a shell runs this before each time, and before the recording; then "
+        "the roots' file systems write out what it left in memory (sync -f)",
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
     parser.add_argument("words", nargs="*", metavar="COMMAND", help="what to run, behind --")

@@ -190,7 +190,9 @@ def _replay(order: FitOrder, trace: Path, pace: str) -> _Took:
     with tempfile.TemporaryDirectory(prefix="replayer-fit-") as scratch:
         run = Path(scratch) / "run"
         words = ["replay", str(trace), f"--pace={pace}", f"--rounds={order.rounds}", "--quiet"]
-        words += [f"--target={order.target}", f"--output={run}", "--threshold=errors == 0"]
+        # Rehearsals too found their files in the page cache and written out.
+        words += ["--cache=warm", f"--target={order.target}"]
+        words += [f"--output={run}", "--threshold=errors == 0"]
         said = _run(words)
         if said is not None:
             told, _, hint = said.removeprefix("replayer: ").partition("\nhint: ")

@@ -214,7 +214,7 @@ def likeness(tool: Tool, stage: Path, scratch: Path, turns: int) -> Likeness:
         times["untraced"].append(median(as_rehearsed(tool, stage)))
         for pace in ("closed", "asap"):
             output = scratch / f"{trace.name}-{pace}-{turn}"
-            words = (f"--pace={pace}", f"--rounds={IN_A_ROW}")
+            words = (f"--pace={pace}", f"--rounds={IN_A_ROW}", "--cache=warm")
             run = replay(Place(stage.parent, output), str(trace), *words)
             times[pace].append(only_transaction(run)["latency"]["p50_ns"] / 1e9)
             events = run["replay"]["results"]["events"] // IN_A_ROW

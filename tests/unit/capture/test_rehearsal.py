@@ -8,7 +8,7 @@ import pytest
 
 from replayer.capture.order import Telling
 from replayer.capture.progress import make_progress
-from replayer.capture.rehearsal import Rehearsals, on_one_cpu, rehearse
+from replayer.capture.rehearsal import Preparation, Rehearsals, on_one_cpu, rehearse
 from replayer.errors import ReplayerError
 
 QUIET = make_progress(Telling.QUIET, sys.stderr)
@@ -18,6 +18,7 @@ end = time.monotonic() + 0.3
 while time.monotonic() < end:
     sum(range(10_000))
 """
+NOTHING = Preparation(None, [])
 WAITS = "import time\ntime.sleep(0.3)"
 
 
@@ -27,7 +28,7 @@ def found(user_ns: int, system_ns: int, elapsed_ns: int = 1000) -> Rehearsals:
 
 def test_who_computes_and_who_waits_is_told_apart() -> None:
     computes, waits = (
-        rehearse((sys.executable, "-S", "-c", program), None, 2, QUIET)
+        rehearse((sys.executable, "-S", "-c", program), NOTHING, 2, QUIET)
         for program in (COMPUTES, WAITS)
     )
     assert (computes.count, waits.count) == (2, 2)
@@ -38,17 +39,19 @@ def test_who_computes_and_who_waits_is_told_apart() -> None:
 
 def test_each_run_begins_as_prepared(tmp_path: Path) -> None:
     folder, log = tmp_path / "new", tmp_path / "log"
-    preparation = f"rm -rf {folder} && echo prepared >> {log}"
-    rehearse(("mkdir", str(folder)), preparation, 3, QUIET)
+    shell = f"rm -rf {folder} && echo prepared >> {log}"
+    rehearse(("mkdir", str(folder)), Preparation(shell, [tmp_path]), 3, QUIET)
     assert log.read_text() == "prepared\n" * 4  # the recording begins so, too
     assert not folder.exists()
 
 
 def test_one_that_fails_says_so_with_its_last_words(tmp_path: Path) -> None:
     with pytest.raises(ReplayerError, match="rehearsal 2 of 3 ended with exit status 1: mkdir: "):
-        rehearse(("mkdir", str(tmp_path / "new")), None, 3, QUIET)
+        rehearse(("mkdir", str(tmp_path / "new")), NOTHING, 3, QUIET)
     with pytest.raises(ReplayerError, match=r"--prepare 'exit 3' ended with exit status 3$"):
-        rehearse(("true",), "exit 3", 1, QUIET)
+        rehearse(("true",), Preparation("exit 3", [tmp_path]), 1, QUIET)
+    with pytest.raises(ReplayerError, match=r"sync after --prepare ended with .*: sync: .*gone"):
+        rehearse(("true",), Preparation("true", [tmp_path / "gone"]), 1, QUIET)
 
 
 def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
@@ -56,7 +59,7 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
     script.write_text("true\n")
     script.chmod(0o755)
     with pytest.raises(ReplayerError, match="script: cannot be run: Exec format error"):
-        rehearse((str(script),), None, 1, QUIET)
+        rehearse((str(script),), NOTHING, 1, QUIET)
 
 
 def test_what_works_on_several_cpus_is_not_bound_to_one() -> None:
