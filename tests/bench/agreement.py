@@ -8,11 +8,13 @@ work of its own between two I/Os, and a twin of a program takes its time as well
 
 import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median, quantiles
 
+from tests.bench.arena import apart
 from tests.bench.twins import (
     PATTERNS,
     Cost,
@@ -110,18 +112,21 @@ def agreements(arena: str, folder: Path, record: Path, turns: int) -> Iterator[A
         place.mkdir()
         costs = own_costs(pattern, place, record)
         computing_ns = computing(pattern, place, record)
-        with Native(pattern, place, record, computing_ns) as native:
-            pairs = [_pair(native, pattern, turn) for turn in range(turns)]
+        with (
+            apart() if pattern.waits and arena != "tmpfs" else nullcontext() as cpu,
+            Native(pattern, place, record, computing_ns) as native,
+        ):
+            pairs = [_pair(native, pattern, turn, cpu) for turn in range(turns)]
         shutil.rmtree(place)
         yield _agreement((arena, pattern.name), pairs, costs, computing_ns)
 
 
-def _pair(native: Native, pattern: Pattern, turn: int) -> tuple[Reading, Reading]:
-    """Let both measure, each of them first in every second turn."""
+def _pair(native: Native, pattern: Pattern, turn: int, cpu: int | None) -> tuple[Reading, Reading]:
+    """Let both measure, each of them first in every second turn, on a CPU of their own or any."""
     if turn % 2:
-        theirs = run_fio(pattern, native.files())
-        return native.measure(), theirs
-    return native.measure(), run_fio(pattern, native.files())
+        theirs = run_fio(pattern, native.files(), cpu=cpu)
+        return native.measure(cpu=cpu), theirs
+    return native.measure(cpu=cpu), run_fio(pattern, native.files(), cpu=cpu)
 
 
 def _agreement(

@@ -77,6 +77,11 @@ class Pattern:
         """What fio calls the op."""
         return "read" if "read" in self.op else "write"
 
+    @property
+    def waits(self) -> bool:
+        """Whether an I/O is over only when the device has it, where there is one."""
+        return not self.options.keys().isdisjoint({"sync", "direct"})
+
 
 _KIB = 1 << 10
 _MIB = 1 << 20
@@ -195,17 +200,22 @@ class Native:
         found = (path for path in Path(self._sandbox.path).rglob("*") if path.is_file())
         return sorted(path for path in found if path.stat().st_size == self._pattern.size_bytes)
 
-    def measure(self, seconds: float = SECONDS, *, null: bool = False) -> Reading:
+    def measure(
+        self, seconds: float = SECONDS, *, null: bool = False, cpu: int | None = None
+    ) -> Reading:
         """Let the users work, and read what they recorded.
 
         Args:
             seconds: How long.
             null: Make no calls, for the engine's own cost.
+            cpu: Where the users' threads are to stay; the engine's others go where they like.
         """
         with tempfile.TemporaryDirectory(dir=self._record) as record:
             machine = engine.Engine(self._ready, [[self._sandbox]], record=record, null=null)
             users = 1 if null else self._pattern.users
             start_all(machine, users)
+            if cpu is not None:
+                _keep_users_on(cpu)
             machine.begin_segment(0, 0, round(RAMP_S * 1e9))
             begin = time.monotonic_ns() + round(RAMP_S * 1e9)
             time.sleep(RAMP_S + seconds)
@@ -214,6 +224,12 @@ class Native:
             found = _histograms(machine)
             machine.close()
         return _read_native(found, self._pattern.op, (users, elapsed_ns))
+
+
+def _keep_users_on(cpu: int) -> None:
+    for task in Path("/proc/self/task").iterdir():
+        if (task / "comm").read_text().startswith("user"):
+            os.sched_setaffinity(int(task.name), {cpu})
 
 
 def _histograms(machine: engine.Engine) -> dict[str, engine.Histogram]:
@@ -244,12 +260,19 @@ def _read_native(
     )
 
 
-def run_fio(pattern: Pattern, files: list[Path], seconds: float = SECONDS) -> Reading:
-    """Run fio for as long on the twin's own files, under names that it makes of its jobs'."""
+def run_fio(
+    pattern: Pattern, files: list[Path], seconds: float = SECONDS, cpu: int | None = None
+) -> Reading:
+    """Run fio for as long on the twin's own files, under names that it makes of its jobs'.
+
+    On a CPU of its own it is a thread, as the engine's user: a process of fio is a session of its
+    own and gets another share of the CPUs beside the kernel's threads (4 % of a write of a MiB).
+    """
     with tempfile.TemporaryDirectory(dir=files[0].parent) as folder:
         for number, file in enumerate(files):
             os.link(file, Path(folder, f"{pattern.name}.{number}.0"))
         words = [*fio_words(pattern, seconds), f"--directory={folder}"]
+        words += [] if cpu is None else ["--thread", f"--cpus_allowed={cpu}"]
         return _read_fio(_printed(words), pattern, pattern.users)
 
 
