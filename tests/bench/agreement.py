@@ -9,7 +9,7 @@ work of its own between two I/Os, and a twin of a program takes its time as well
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from statistics import median, quantiles
@@ -107,13 +107,14 @@ HEADER = (
 
 def agreements(arena: str, folder: Path, record: Path, turns: int) -> Iterator[Agreement]:
     """Measure every pattern in turns, and yield what came out of each."""
-    for pattern in PATTERNS:
+    for each in PATTERNS:
+        pattern = replace(each, has_device=arena != "tmpfs")
         place = folder / pattern.name
         place.mkdir()
         costs = own_costs(pattern, place, record)
         computing_ns = computing(pattern, place, record)
         with (
-            apart() if pattern.waits and arena != "tmpfs" else nullcontext() as cpu,
+            apart() if pattern.users == 1 else nullcontext() as cpu,
             Native(pattern, place, record, computing_ns) as native,
         ):
             pairs = [_pair(native, pattern, turn, cpu) for turn in range(turns)]

@@ -60,6 +60,7 @@ class Pattern:
         times: How many make a transaction, or a pass through a file that is written from its begin
             to its end. A transaction that is under way when the warm-up ends is measured whole, so
             it is short.
+        has_device: Whether its files lie on one, and not in memory.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Pattern:
     flags: str
     step: str
     times: int
+    has_device: bool = True
 
     @property
     def way(self) -> str:
@@ -78,9 +80,17 @@ class Pattern:
         return "read" if "read" in self.op else "write"
 
     @property
-    def waits(self) -> bool:
-        """Whether an I/O is over only when the device has it, where there is one."""
-        return not self.options.keys().isdisjoint({"sync", "direct"})
+    def threads(self) -> bool:
+        """Whether fio's jobs are threads, as the engine's users.
+
+        Each process of fio is a session of its own, and where sessions share the CPUs
+        (sched_autogroup) sixteen of them get sixteen shares of a busy machine, and one that waits
+        for a device gets another one beside the kernel's threads (4 % of a write of a MiB). One
+        that only copies stays a process: in threads the C library makes a call 20 ns longer
+        (measured), as it can be cancelled there.
+        """
+        waits = self.has_device and not self.options.keys().isdisjoint({"sync", "direct"})
+        return self.users > 1 or waits
 
 
 _KIB = 1 << 10
@@ -263,16 +273,12 @@ def _read_native(
 def run_fio(
     pattern: Pattern, files: list[Path], seconds: float = SECONDS, cpu: int | None = None
 ) -> Reading:
-    """Run fio for as long on the twin's own files, under names that it makes of its jobs'.
-
-    On a CPU of its own it is a thread, as the engine's user: a process of fio is a session of its
-    own and gets another share of the CPUs beside the kernel's threads (4 % of a write of a MiB).
-    """
+    """Run fio for as long on the twin's own files, under names that it makes of its jobs'."""
     with tempfile.TemporaryDirectory(dir=files[0].parent) as folder:
         for number, file in enumerate(files):
             os.link(file, Path(folder, f"{pattern.name}.{number}.0"))
         words = [*fio_words(pattern, seconds), f"--directory={folder}"]
-        words += [] if cpu is None else ["--thread", f"--cpus_allowed={cpu}"]
+        words += [] if cpu is None else [f"--cpus_allowed={cpu}"]
         return _read_fio(_printed(words), pattern, pattern.users)
 
 
@@ -303,11 +309,7 @@ def fio_words(pattern: Pattern, seconds: float) -> Iterator[str]:
     yield from (f"--runtime={round(seconds * 1000)}ms", f"--ramp_time={round(RAMP_S * 1000)}ms")
     yield from (f"--numjobs={pattern.users}", f"--size={pattern.size_bytes}")
     yield f"--bs={pattern.block_bytes}"
-    if pattern.users > 1:
-        # Threads, as the engine's: each process of fio is a session of its own, and where sessions
-        # share the CPUs (sched_autogroup) sixteen of them get sixteen shares of a busy machine.
-        # One stays a process: in threads the C library makes a call 20 ns longer (measured), as it
-        # can be cancelled there.
+    if pattern.threads:
         yield "--thread"
     # Nothing beside the I/O: no advice to the kernel, no fresh bytes in a block, no other thread.
     yield from ("--fallocate=none", "--invalidate=0", "--fadvise_hint=0", "--disk_util=0")
