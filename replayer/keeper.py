@@ -69,6 +69,7 @@ def keep(work: Callable[[], int]) -> int:
     follow(keeper, signal.SIGKILL)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, interrupt)
+        sys.unraisablehook = _keep_quiet_of_interrupts
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     _word.append((keeper, writing, os.getpid()))
     atexit.register(_leave_if_hung)  # the first to be registered is the last to be done
@@ -95,10 +96,21 @@ def interrupt(number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
 
+def _keep_quiet_of_interrupts(swallowed: "sys.UnraisableHookArgs") -> None:
+    """Print what a callback raised into code that cannot pass it on, but for a Ctrl-C.
+
+    Pydantic asks back while it looks at a scenario: a Ctrl-C there is swallowed with a traceback on
+    the terminal, and heard all the same (``take_interrupt``).
+    """
+    if swallowed.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(swallowed)
+
+
 def take_interrupt() -> bool:
     """Whether ``interrupt`` has raised since this was asked last.
 
-    In a callback of gevent's loop that goes unheard. It counts once: another run begins anew.
+    In a callback of gevent's loop, or of pydantic's, that goes unheard. It counts once: another run
+    begins anew.
     """
     was_raised, _raised[0] = _raised[0], False
     return was_raised

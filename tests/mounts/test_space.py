@@ -18,7 +18,7 @@ from tests.mounts.zfs import limited_zfs
 pytestmark = pytest.mark.mounts
 
 MiB = 1 << 20
-ROOM = 48 * MiB
+ROOM = 160 * MiB
 SAVES = "users.think_time=0s"
 
 
@@ -51,7 +51,7 @@ def kind_of(scene: Scene) -> str:
 def test_space_that_ends_while_laying_out_ends_the_run_and_what_was_made_is_removed(
     scene: Scene,
 ) -> None:
-    scene.begin("look.yaml", "--set", "files.files=8000", "--set", "files.sizes=4KiB")
+    scene.begin("look.yaml", "--set", "files.files=32000", "--set", "files.sizes=4KiB")
     scene.wait_until_laying_out()
     with scene.held():
         fill(scene.mount / "filler")

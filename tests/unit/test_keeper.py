@@ -57,6 +57,26 @@ def test_the_work_is_done_in_a_child_and_its_exit_code_is_the_keepers(start: Sta
     assert process.wait(10) == 7
 
 
+def test_a_swallowed_interrupt_is_heard_without_a_traceback(start: Start) -> None:
+    process = start("""sys.stderr = sys.stdout
+class Swallows:
+    def __init__(self, act):
+        self.act = act
+    def __del__(self):
+        self.act()
+        for _ in range(10):
+            pass
+def fail():
+    raise ValueError("something else")
+Swallows(lambda: signal.raise_signal(signal.SIGINT))
+print(keeper.take_interrupt())
+Swallows(fail)""")
+    said, _ = process.communicate(timeout=10)
+    assert said.splitlines()[1] == "True"
+    assert said.endswith("ValueError: something else\n")
+    assert "KeyboardInterrupt" not in said
+
+
 def test_what_comes_again_at_once_is_an_echo(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keeper, "_heard_s", {})
     now_s = 5.0
