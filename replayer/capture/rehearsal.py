@@ -115,8 +115,13 @@ def _prepare(preparation: Preparation, inbox: Inbox) -> None:
     if shell is None:
         return
     _time(("/bin/sh", "-c", shell), f"--prepare '{shell}'", inbox)
-    roots = [str(root) for root in preparation.roots]
-    _time(("sync", "-f", "--", *roots), "sync after --prepare", inbox)
+    there = [str(_nearest(root)) for root in preparation.roots]
+    _time(("sync", "-f", "--", *there), "sync after --prepare", inbox)
+
+
+def _nearest(root: Path) -> Path:
+    """Return a root, or what is there above it on its file system if the preparation removed it."""
+    return next(place for place in (root, *root.parents) if place.exists())
 
 
 @contextmanager

@@ -45,13 +45,26 @@ def test_each_run_begins_as_prepared(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_one_that_fails_says_so_with_its_last_words(tmp_path: Path) -> None:
+def test_a_preparation_may_remove_the_root_that_the_command_makes(tmp_path: Path) -> None:
+    root = tmp_path / "new" / "site"
+    preparation = Preparation(f"rm -rf {root.parent}", [root])
+    assert rehearse(("mkdir", "-p", str(root)), preparation, 2, QUIET).count == 2
+    assert not root.exists()
+
+
+def test_one_that_fails_says_so_with_its_last_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ReplayerError, match="rehearsal 2 of 3 ended with exit status 1: mkdir: "):
         rehearse(("mkdir", str(tmp_path / "new")), NOTHING, 3, QUIET)
     with pytest.raises(ReplayerError, match=r"--prepare 'exit 3' ended with exit status 3$"):
         rehearse(("true",), Preparation("exit 3", [tmp_path]), 1, QUIET)
+    refusing = tmp_path / "sync"
+    refusing.write_text("#!/bin/sh\necho sync: error syncing $3 >&2\nexit 1\n")
+    refusing.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     with pytest.raises(ReplayerError, match=r"sync after --prepare ended with .*: sync: .*gone"):
-        rehearse(("true",), Preparation("true", [tmp_path / "gone"]), 1, QUIET)
+        rehearse(("true",), Preparation(f"mkdir {tmp_path}/gone", [tmp_path / "gone"]), 1, QUIET)
 
 
 def test_what_cannot_be_run_is_refused(tmp_path: Path) -> None:
