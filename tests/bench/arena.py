@@ -103,16 +103,23 @@ def apart() -> Iterator[int | None]:
     """
     cpus = os.sched_getaffinity(0)
     own = max(cpus)
-    others = sum(1 << cpu for cpu in cpus - {own})
+    others = cpus - {own}
     before = WORKERS.read_text() if WORKERS.exists() else ""
     if not others or not os.access(WORKERS, os.W_OK):
         yield None
         return
-    WORKERS.write_text(f"{others:x}")
+    WORKERS.write_text(_mask(others))
     try:
         yield own
     finally:
         WORKERS.write_text(before)
+
+
+def _mask(cpus: set[int]) -> str:
+    """Write CPUs as sysfs reads them: words of 32 bits, the highest first."""
+    bits = sum(1 << cpu for cpu in cpus)
+    words = [f"{bits >> low & 0xFFFFFFFF:08x}" for low in range(0, bits.bit_length(), 32)]
+    return ",".join(reversed(words))
 
 
 @contextmanager
