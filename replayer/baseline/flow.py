@@ -98,6 +98,7 @@ class _Baseline:
             gauge=self.gauge,
             interruption=self.interruption,
             show=telling.show,
+            lay_out=telling.lay_out,
             say=telling.say,
             stop_timeout_s=self.stop_timeout_s,
         )

@@ -5,9 +5,8 @@ import resource
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from pathlib import Path
 
-from replayer.engine.fio import Gain, children_of
+from replayer.engine.fio import Gain, children_of, tasks_of
 from replayer.measure import Health
 
 __all__ = ["Gauge"]
@@ -26,7 +25,7 @@ class Gauge:
         self._cpu_s = 0.0
         self._delay_ns = 0.0
         self._in_call_ns = 0.0
-        self._delays: dict[Path, int] = {}
+        self._delays: dict[str, int] = {}
         self._jobs: dict[str, tuple[float, float]] = {}
         self._scale = 1.0
         self._begin = (0.0, 0.0)
@@ -46,14 +45,14 @@ class Gauge:
         tasks = [
             task
             for process in (pid, *children_of(pid))
-            for task in _tasks(process)
+            for task in tasks_of(process)
             if task.name != str(pid)
         ]
         self._scale = max(len(tasks) / MOST_TASKS, 1.0)
         for task in tasks[:MOST_TASKS]:
             # proc_pid_schedstat: time on a CPU, time waiting for one, turns.
             with suppress(OSError, ValueError, IndexError):
-                self._delays[task] = int((task / "schedstat").read_text().split()[1])
+                self._delays[task.name] = int((task / "schedstat").read_text().split()[1])
 
     def add(self, gains: list[Gain], processes: Mapping[str, int]) -> None:
         """Count the time that I/Os took, and the time in which a job's processes ran."""
@@ -92,10 +91,3 @@ class Gauge:
 def _cpu_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
-
-
-def _tasks(pid: int) -> list[Path]:
-    try:
-        return sorted(Path(f"/proc/{pid}/task").iterdir())
-    except OSError:
-        return []

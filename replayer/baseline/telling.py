@@ -34,7 +34,12 @@ class Telling:
         """A turn begins."""
         self._phase, self._target = phase, target
         self._users = processes_at_once(file)
-        self.show([], None)
+        self._ledger.begin_turn()
+        self.lay_out(0)
+
+    def lay_out(self, size_bytes: int) -> None:
+        """Show that files are laid out, and how much was written of them."""
+        self._tick(None, size_bytes)
 
     def show(self, gains: list[Gain], left_s: float | None) -> None:
         """Show what has come."""
@@ -46,7 +51,7 @@ class Telling:
                     gain.span.end_s - gain.span.start_s,
                 )
                 self._ledger.take(place, gain.histogram, seconds, expected=key.expected)
-        self._progress.tick(Tick(self._phase, self._users, left_s, self._ledger, self._targets))
+        self._tick(left_s, None)
 
     def say(self, text: str) -> None:
         """Say what a person must know at once."""
@@ -55,3 +60,14 @@ class Telling:
     def close(self) -> None:
         """End the display."""
         self._progress.close()
+
+    def _tick(self, left_s: float | None, laid_out_bytes: int | None) -> None:
+        tick = Tick(
+            phase=self._phase,
+            users=self._users,
+            left_s=left_s,
+            ledger=self._ledger,
+            targets=self._targets,
+            laid_out_bytes=laid_out_bytes,
+        )
+        self._progress.tick(tick)

@@ -79,6 +79,7 @@ class Watch:
         gauge: Measures what it costs.
         interruption: May end it.
         show: Is told what came, and the seconds left, if known.
+        lay_out: Is told how many bytes fio has written of the files that it lays out first.
         say: Is told what a person must know at once.
         stop_timeout_s: How long fio may take to end after it was asked to: jobs finish the I/Os
             under way, and end_fsync.
@@ -88,6 +89,7 @@ class Watch:
     gauge: Gauge
     interruption: Interruption
     show: Callable[[list[Gain], float | None], None]
+    lay_out: Callable[[int], None]
     say: Callable[[str], None]
     stop_timeout_s: float
 
@@ -98,18 +100,27 @@ class Patience:
     def __init__(self, file: JobFile, seconds: float | None) -> None:
         self._begin = self._moved = time.monotonic()
         self._seconds = seconds
-        # Until the first snapshot fio lays its files out.
+        # Until its jobs begin fio lays their files out.
         self._layout_s = bytes_needed(file) / SLOWEST_BYTES_PER_S + LATE_S
+        self._by_jobs = any(each.value("create_serialize") == "0" for each in file.sections)
         self._started: float | None = None
         self._said = -math.inf
 
+    @property
+    def lays_out(self) -> bool:
+        """Whether files are being laid out."""
+        return self._started is None
+
+    def begin(self) -> None:
+        """The jobs have begun; with create_serialize=0 they lay out their files themselves."""
+        if self._started is None and not self._by_jobs:
+            self._started = time.monotonic()
+
     def note(self, gains: list[Gain]) -> None:
         """Something came from fio."""
-        now = time.monotonic()
-        if self._started is None:
-            self._started = now
         if any(gain.histogram.count for gain in gains):
-            self._moved = now
+            self._moved = time.monotonic()
+            self._started = self._started or self._moved
 
     @property
     def left_s(self) -> float | None:
@@ -184,6 +195,8 @@ class _Turn:
         asked_at: float | None = None
         presses = 0
         while self.process.ended() is None:
+            if self.patience.lays_out:
+                self._look_on()
             for text in self.process.documents():
                 self._take(text)
             complaint = self.patience.complaint()
@@ -199,6 +212,13 @@ class _Turn:
                 asked_at, presses = time.monotonic(), interruption.presses
                 self.process.stop()
             time.sleep(POLL_S)
+
+    def _look_on(self) -> None:
+        """Show how far files are laid out, until the jobs have begun."""
+        if self.process.is_at_work():
+            self.patience.begin()
+        if self.patience.lays_out:
+            self._watch.lay_out(self.process.written_bytes())
 
     def end(self) -> bool:
         """Kill fio unless it has ended; return whether it is gone."""
@@ -228,7 +248,8 @@ class _Turn:
         gains = self._watch.recorder.take(self._parsed(text))
         self.patience.note(gains)
         self._watch.gauge.look(self.process.pid)
-        self._tell(gains, self.patience.left_s)
+        if gains or not self.patience.lays_out:
+            self._tell(gains, self.patience.left_s)
 
     def _parsed(self, text: str) -> Snapshot:
         try:

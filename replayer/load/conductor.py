@@ -129,6 +129,7 @@ class Conductor:
     def _play(self, segment: Segment) -> None:
         self._band.prepare(segment)
         ramped = self._ramps_under_load()
+        self._band.ledger.begin_turn()
         self._calls_before = self._band.ledger.calls
         if not ramped:
             self._wait_for_users(segment)

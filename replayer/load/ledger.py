@@ -70,6 +70,10 @@ class Ledger:
         default_factory=lambda: deque(maxlen=RECENT_INTERVALS)
     )
 
+    def begin_turn(self) -> None:
+        """Another target's turn, or another round's, begins: rates are of what comes now."""
+        self._recent.clear()
+
     def add(self, interval: MeasuredInterval) -> None:
         """Add what one interval holds."""
         done = 0

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from replayer.errors import in_one_line
 from replayer.load.ledger import Ledger, Line
-from replayer.measure import format_many, format_time_ns
+from replayer.measure import format_many, format_number, format_time_ns
 
 __all__ = [
     "Hang",
@@ -68,6 +68,7 @@ class Tick:
         targets: Names by index.
         hanging: Calls that do not come back.
         done_share: How much of a segment that ends by itself is done, where it is known.
+        laid_out_bytes: How much is written of the files that a job lays out before it begins.
     """
 
     phase: str
@@ -77,6 +78,7 @@ class Tick:
     targets: tuple[str, ...]
     hanging: tuple[Hang, ...] = ()
     done_share: float | None = None
+    laid_out_bytes: int | None = None
 
 
 class Progress(Protocol):
@@ -269,9 +271,11 @@ def _time(line: Line, percent: float) -> str:
 
 
 def _headline(tick: Tick) -> str:
+    if tick.laid_out_bytes is not None:
+        return f"{tick.phase}, laying out files: {_megabytes(tick.laid_out_bytes)}"
     ledger = tick.ledger
     errors = sum(line.errors for line in ledger.lines.values())
-    rate = [] if ledger.rate is None else [f"{ledger.rate:,.0f} transactions/s"]
+    rate = [] if ledger.rate is None else [f"{format_number(ledger.rate)} transactions/s"]
     parts = [tick.phase, format_many(tick.users, "user"), *rate, format_many(errors, "error")]
     if tick.left_s is not None:
         parts.append(f"{max(tick.left_s, 0):.0f} s left")
@@ -290,5 +294,9 @@ def _rows(tick: Tick) -> list[tuple[str, Line]]:
 
 def _amount(done: int, total: int, size_bytes: int) -> str:
     of = f" of {total:,}" if total else ""
-    size = f", {size_bytes / 1e6:,.1f} MB" if size_bytes else ""
+    size = f", {_megabytes(size_bytes)}" if size_bytes else ""
     return f"{done:,}{of} entries{size}"
+
+
+def _megabytes(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:,.1f} MB"

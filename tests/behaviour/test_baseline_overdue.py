@@ -66,7 +66,7 @@ def test_a_job_that_is_late_and_ends_when_it_is_asked_to_is_told_of_and_judged(
     shell: Shell,
 ) -> None:
     (shell.home / "own.fio").write_text(JOBS.replace("runtime=2\ntime_based", "rate=10k,10k"))
-    text = IMPATIENT.replace("LATE_S = 1.0", "SILENT_S = -1.0")
+    text = IMPATIENT.replace("LATE_S = 1.0", "SILENT_S = 0.5")
     words = ("baseline", "own.fio", "--target", shell.target(), "--json")
     done = shell.run(*words, program=("-c", text))
     assert done.code in {0, 4}, done.err
@@ -102,8 +102,9 @@ def test_fio_ends_where_the_run_folder_takes_no_more(shell: Shell, small: Path) 
     with suppress(OSError), (small / "fill").open("wb", buffering=0) as filling:
         while True:
             filling.write(b"\0" * 4096)
+    gauge, nobody = Gauge(), Interruption()
     watch = turn.Watch(
-        recorder, Gauge(), Interruption(), lambda *_: None, lambda _: None, stop_timeout_s=1.0
+        recorder, gauge, nobody, lambda *_: None, lambda _: None, lambda _: None, stop_timeout_s=1.0
     )
     launch = fio.Launch(fio.find_fio(), jobs, mount)
     with pytest.raises(ReplayerError, match="the run folder cannot be written: No space left"):

@@ -39,7 +39,7 @@ def test_uploads_write_and_never_read_and_what_they_wrote_is_judged(shell: Shell
     assert judged(document) == "pass"
     assert done.code in {0, 4}, done.err  # 4: a busy machine was the bottleneck
     assert document["verification"]["reads"] == 0
-    # A rename is not certain while another name of its group of names changes: one file of 10,000 here.
+    # A rename is uncertain while another name of its group changes: here one file of 10,000.
     assert last["unclear_files"] <= 1
     assert 0 < last["files"] <= 40 - last["unclear_files"]
     assert last["verified_bytes"] >= last["files"] * 299_000

@@ -111,13 +111,11 @@ def agreements(arena: str, folder: Path, record: Path, turns: int) -> Iterator[A
         pattern = replace(each, has_device=arena != "tmpfs")
         place = folder / pattern.name
         place.mkdir()
-        costs = own_costs(pattern, place, record)
-        computing_ns = computing(pattern, place, record)
-        with (
-            apart() if pattern.users == 1 else nullcontext() as cpu,
-            Native(pattern, place, record, computing_ns) as native,
-        ):
-            pairs = [_pair(native, pattern, turn, cpu) for turn in range(turns)]
+        with apart() if pattern.users == 1 else nullcontext() as cpu:
+            costs = own_costs(pattern, place, record, cpu)
+            computing_ns = computing(pattern, place, record, cpu)
+            with Native(pattern, place, record, computing_ns) as native:
+                pairs = [_pair(native, pattern, turn, cpu) for turn in range(turns)]
         shutil.rmtree(place)
         yield _agreement((arena, pattern.name), pairs, costs, computing_ns)
 

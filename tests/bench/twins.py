@@ -277,9 +277,12 @@ def run_fio(
     with tempfile.TemporaryDirectory(dir=files[0].parent) as folder:
         for number, file in enumerate(files):
             os.link(file, Path(folder, f"{pattern.name}.{number}.0"))
-        words = [*fio_words(pattern, seconds), f"--directory={folder}"]
-        words += [] if cpu is None else [f"--cpus_allowed={cpu}"]
+        words = [*fio_words(pattern, seconds), *_on(cpu), f"--directory={folder}"]
         return _read_fio(_printed(words), pattern, pattern.users)
+
+
+def _on(cpu: int | None) -> list[str]:
+    return [] if cpu is None else [f"--cpus_allowed={cpu}"]
 
 
 def _printed(words: list[str]) -> Any:  # noqa: ANN401 - JSON
@@ -322,15 +325,18 @@ def fio_words(pattern: Pattern, seconds: float) -> Iterator[str]:
     yield from (f"--{name}={value}" for name, value in pattern.options.items())
 
 
-def own_costs(pattern: Pattern, folder: Path, record: Path) -> tuple[Cost, Cost]:
-    """Measure what the engine and fio take for I/Os that do nothing."""
-    words = [*fio_words(pattern, IDLE_S), "--ioengine=null", "--numjobs=1"]
+def own_costs(
+    pattern: Pattern, folder: Path, record: Path, cpu: int | None = None
+) -> tuple[Cost, Cost]:
+    """Measure what the engine and fio take for I/Os that do nothing, on a CPU or on any."""
+    words = [*fio_words(pattern, IDLE_S), *_on(cpu), "--ioengine=null", "--numjobs=1"]
     fio = _cost([_read_fio(_printed(words), pattern, 1) for _ in range(IDLE_TURNS)])
     with Native(pattern, folder, record) as native:
-        return _cost([native.measure(IDLE_S, null=True) for _ in range(IDLE_TURNS)]), fio
+        costs = [native.measure(IDLE_S, null=True, cpu=cpu) for _ in range(IDLE_TURNS)]
+    return _cost(costs), fio
 
 
-def computing(pattern: Pattern, folder: Path, record: Path) -> int:
+def computing(pattern: Pattern, folder: Path, record: Path, cpu: int | None = None) -> int:
     """Find how long the twin has to compute after each I/O to be as busy as fio in between.
 
     Looked for with one user, who waits for no CPU, and on real I/Os: what a tool does between them
@@ -341,18 +347,18 @@ def computing(pattern: Pattern, folder: Path, record: Path) -> int:
     """
     alone = replace(pattern, users=1)
     with Native(alone, folder, record) as native:
-        found = (run_fio(alone, native.files(), IDLE_S) for _ in range(IDLE_TURNS))
+        found = (run_fio(alone, native.files(), IDLE_S, cpu) for _ in range(IDLE_TURNS))
         wanted_ns = min(each.between_ns for each in found)
-    computing_ns = max(round(wanted_ns - _between(alone, folder, record, 0)), 0)
+
+    def between(computing_ns: int) -> float:
+        with Native(alone, folder, record, computing_ns) as native:
+            return min(native.measure(IDLE_S, cpu=cpu).between_ns for _ in range(IDLE_TURNS))
+
+    computing_ns = max(round(wanted_ns - between(0)), 0)
     if computing_ns:  # to compute for a while takes longer than that: looking at the clock
-        more_ns = _between(alone, folder, record, computing_ns) - wanted_ns
+        more_ns = between(computing_ns) - wanted_ns
         computing_ns = max(computing_ns - round(more_ns), 1)
     return computing_ns
-
-
-def _between(pattern: Pattern, folder: Path, record: Path, computing_ns: int) -> float:
-    with Native(pattern, folder, record, computing_ns) as native:
-        return min(native.measure(IDLE_S).between_ns for _ in range(IDLE_TURNS))
 
 
 def _cost(found: list[Reading]) -> Cost:

@@ -16,7 +16,7 @@ from replayer.engine.fio.clock import verifies_after
 from replayer.engine.fio.fence import find_confinement
 from replayer.engine.fio.jobfile import JobFile, JobFileError, Section, parse_job_file
 from replayer.engine.fio.options import FILE_CALLS
-from replayer.engine.fio.process import FioProcess, Launch, children_of
+from replayer.engine.fio.process import FioProcess, Launch, children_of, tasks_of
 from replayer.engine.fio.program import FioError, Program, find_fio
 from replayer.engine.fio.recorder import Gain, Recorder
 from replayer.engine.fio.snapshot import WAYS, JobState, Share, Snapshot, parse_snapshot
@@ -54,6 +54,7 @@ __all__ = [
     "render_job_file",
     "scaled",
     "seconds_needed",
+    "tasks_of",
     "verifies_after",
 ]
 

@@ -20,10 +20,11 @@ from replayer.engine.fio.fence import Fence, fence_around
 from replayer.engine.fio.program import FioError, Program
 from replayer.keeper import follow
 
-__all__ = ["FioProcess", "Launch", "children_of"]
+__all__ = ["FioProcess", "Launch", "children_of", "tasks_of"]
 
 MOST_DOCUMENTS = 64  # waiting: one a second comes, twenty a second are taken
 MOST_MESSAGES = 200  # chosen: what a person may want to read
+OWN_THREADS = 2
 MOST_LINES = 4_000_000  # of one document: 4,096 jobs of about 1,000 lines
 
 
@@ -89,6 +90,21 @@ class FioProcess:
         if code is None or any(thread.is_alive() for thread in self._threads):
             return None
         return code
+
+    def is_at_work(self) -> bool:
+        """Whether its jobs have begun: before that it lays their files out itself.
+
+        Jobs are its processes, or threads beside its first one and the one that prints
+        (run_threads() of fio's backend.c).
+        """
+        return bool(children_of(self.pid)) or len(tasks_of(self.pid)) > OWN_THREADS
+
+    def written_bytes(self) -> int:
+        """Return how much it has written itself, without its jobs, see proc_pid_io(5)."""
+        with suppress(OSError, StopIteration, ValueError):
+            lines = Path(f"/proc/{self.pid}/io").read_text().splitlines()
+            return int(next(line for line in lines if line.startswith("wchar:")).split()[1])
+        return 0
 
     def stop(self) -> None:
         """Ask it to end its jobs and print what they did, as Ctrl-C would."""
@@ -159,6 +175,14 @@ def _start_within(launch: Launch, fence: Fence) -> subprocess.Popen[str]:
         restore_signals=False,
         preexec_fn=begin,  # noqa: PLW1509 - it makes a few system calls and nothing else
     )
+
+
+def tasks_of(pid: int) -> list[Path]:
+    """Return the folders of a process's threads, see proc_pid_task(5)."""
+    try:
+        return sorted(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return []
 
 
 def children_of(pid: int) -> tuple[int, ...]:

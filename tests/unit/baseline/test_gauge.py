@@ -25,7 +25,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / "schedstat").write_text(f"5 {waited_ns} 3\n")
     room = "replayer.baseline.gauge"
     monkeypatch.setattr(f"{room}.children_of", lambda pid: (JOB,) if pid == FIO else ())
-    monkeypatch.setattr(f"{room}._tasks", lambda pid: sorted((tmp_path / str(pid)).iterdir()))
+    monkeypatch.setattr(f"{room}.tasks_of", lambda pid: sorted((tmp_path / str(pid)).iterdir()))
     return tmp_path
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from replayer import measure
 from replayer.baseline import turn
-from replayer.engine import fio
+from replayer.engine import Histogram, fio
 
 
 class Clock:
@@ -28,9 +29,17 @@ def patience(text: str) -> turn.Patience:
     return turn.Patience(file, fio.seconds_needed(file))
 
 
+def a_gain() -> fio.Gain:
+    """An I/O of 1 ms that has ended."""
+    histogram = Histogram()
+    histogram.record(1_000_000, 1)
+    key = measure.Key(measure.Segment(0, 0, "measured"), "a", "read", "ok", expected=True)
+    return fio.Gain(key, measure.Span(0.0, 1.0), 4096, histogram)
+
+
 def test_a_job_with_a_run_time_is_over_two_minutes_after_it(clock: Clock) -> None:
     waiting = patience("[a]\nruntime=10\nsize=1m\n")
-    waiting.note([])
+    waiting.begin()
     clock.now += 10 + turn.LATE_S
     assert not waiting.is_over()
     clock.now += 1
@@ -38,16 +47,31 @@ def test_a_job_with_a_run_time_is_over_two_minutes_after_it(clock: Clock) -> Non
 
 
 def test_laying_out_may_take_as_long_as_a_slow_mount_needs(clock: Clock) -> None:
-    waiting = patience("[a]\nruntime=10\nsize=100m\n")
-    clock.now += 100
+    waiting = patience("[a]\nruntime=10\nsize=1g\n")
+    clock.now += 1000  # fio prints each second all the same
+    waiting.note([])
+    assert waiting.lays_out
     assert not waiting.is_over()
-    clock.now += turn.LATE_S + 6
+    assert waiting.left_s == 10
+    clock.now += turn.LATE_S + 80
+    assert waiting.is_over()
+
+
+def test_files_that_jobs_lay_out_themselves_take_their_time_too(clock: Clock) -> None:
+    waiting = patience("[a]\nruntime=10\nsize=1g\ncreate_serialize=0\n")
+    waiting.begin()
+    clock.now += 1000
+    assert not waiting.is_over()
+    waiting.note([a_gain()])
+    clock.now += 10 + turn.LATE_S
+    assert not waiting.is_over()
+    clock.now += 1
     assert waiting.is_over()
 
 
 def test_a_job_without_a_run_time_is_over_when_nothing_ends_any_more(clock: Clock) -> None:
     waiting = patience("[a]\nsize=1m\n")
-    waiting.note([])
+    waiting.begin()
     clock.now += turn.SILENT_S
     assert not waiting.is_over()
     clock.now += 1
@@ -58,7 +82,7 @@ def test_that_no_io_ends_is_said_after_five_seconds_and_again_now_and_then(clock
     waiting = patience("[a]\nruntime=60\nsize=1m\n")
     clock.now += 30  # it lays out
     assert waiting.complaint() is None
-    waiting.note([])
+    waiting.begin()
     clock.now += turn.STUCK_S - 0.1
     assert waiting.complaint() is None
     clock.now += 0.2

@@ -71,6 +71,19 @@ def test_a_rate_is_told_once_it_rests_on_more_than_a_first_slice() -> None:
     assert ledger.rate == pytest.approx(2 / 1.05)
 
 
+def test_a_turn_begins_without_the_rate_of_the_one_before() -> None:
+    state = tick()
+    assert state.ledger.rate == pytest.approx(21)
+    state.ledger.begin_turn()
+    assert state.ledger.rate is None
+    assert state.ledger.count == 21
+    rows = [_row("look", "ok", [1000])]
+    state.ledger.add(MadeInterval(1_000_000_000, 5_000_000_000, 1, rows))
+    said = io.StringIO()
+    LineProgress(said).tick(state)
+    assert "measured, 1 user, 0.25 transactions/s" in said.getvalue()
+
+
 def test_all_that_ended_is_counted() -> None:
     assert tick().ledger.count == 21
 
