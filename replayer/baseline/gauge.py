@@ -5,6 +5,7 @@ import resource
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 
 from replayer.engine.fio import Gain, children_of, tasks_of
 from replayer.measure import Health
@@ -36,6 +37,11 @@ class Gauge:
         self._delays.clear()
         self._jobs.clear()
 
+    def begin(self, pid: int) -> None:
+        """Its jobs begin: what it took to lay their files out is no cost of theirs."""
+        spent_ns = sum(_schedule_of(task)[0] for task in tasks_of(pid))
+        self._begin = (time.monotonic(), _cpu_s() + spent_ns / 1e9)
+
     def look(self, pid: int) -> None:
         """Read how long its jobs have waited for a CPU: their files are gone at the end.
 
@@ -50,9 +56,8 @@ class Gauge:
         ]
         self._scale = max(len(tasks) / MOST_TASKS, 1.0)
         for task in tasks[:MOST_TASKS]:
-            # proc_pid_schedstat: time on a CPU, time waiting for one, turns.
-            with suppress(OSError, ValueError, IndexError):
-                self._delays[task.name] = int((task / "schedstat").read_text().split()[1])
+            if delay_ns := _schedule_of(task)[1]:
+                self._delays[task.name] = delay_ns
 
     def add(self, gains: list[Gain], processes: Mapping[str, int]) -> None:
         """Count the time that I/Os took, and the time in which a job's processes ran."""
@@ -86,6 +91,17 @@ class Gauge:
             overhead_ns=None,
             users_given_up=given_up,
         )
+
+
+def _schedule_of(task: Path) -> tuple[int, int]:
+    """Return a thread's time on a CPU and its time waiting for one, in ns; zeros once it is gone.
+
+    Source: the kernel's Documentation/scheduler/sched-stats.rst, /proc/<pid>/schedstat.
+    """
+    with suppress(OSError, ValueError):
+        ran_ns, waited_ns, _ = map(int, (task / "schedstat").read_text().split())
+        return ran_ns, waited_ns
+    return 0, 0
 
 
 def _cpu_s() -> float:

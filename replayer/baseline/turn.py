@@ -219,6 +219,8 @@ class _Turn:
             self.patience.begin()
         if self.patience.lays_out:
             self._watch.lay_out(self.process.written_bytes())
+        else:
+            self._watch.gauge.begin(self.process.pid)
 
     def end(self) -> bool:
         """Kill fio unless it has ended; return whether it is gone."""

@@ -22,7 +22,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ):
         folder = tmp_path / str(process) / str(task)
         folder.mkdir(parents=True)
-        (folder / "schedstat").write_text(f"5 {waited_ns} 3\n")
+        (folder / "schedstat").write_text(f"500000000 {waited_ns} 3\n")
     room = "replayer.baseline.gauge"
     monkeypatch.setattr(f"{room}.children_of", lambda pid: (JOB,) if pid == FIO else ())
     monkeypatch.setattr(f"{room}.tasks_of", lambda pid: sorted((tmp_path / str(pid)).iterdir()))
@@ -49,6 +49,20 @@ def waited_ns(in_call_ns: int) -> int | None:
 @pytest.mark.usefixtures("tasks")
 def test_the_start_of_fio_is_no_waiting_of_its_jobs() -> None:
     assert waited_ns(2 * LEAST_NS) == 3 * 10**6
+
+
+@pytest.mark.usefixtures("tasks")
+def test_the_cpu_time_of_laying_out_is_no_cost_of_the_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    room = "replayer.baseline.gauge"
+    now_s, reaped_s = iter((0.0, 100.0, 110.0)), iter((0.0, 0.0, 6.0))
+    monkeypatch.setattr("time.monotonic", lambda: next(now_s))
+    monkeypatch.setattr(f"{room}._cpu_s", lambda: next(reaped_s))
+    monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0})
+    gauge = Gauge()
+    gauge.open()
+    gauge.begin(FIO)  # after 100 s, with 1 s on a CPU
+    gauge.close()
+    assert gauge.health(0).client_cpu_share == pytest.approx((6 - 1) / 10)
 
 
 @pytest.mark.usefixtures("tasks")
