@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from replayer.errors import in_one_line
 from replayer.report.style import Style, text_width
 
-__all__ = ["Column", "Grid", "lay_out_grid"]
+__all__ = ["Column", "Grid", "lay_out_grid", "no_room_for"]
 
 _GAP = 2
 _NARROWEST = 80  # below this a table is cut by the terminal, not by us
@@ -63,6 +63,11 @@ def lay_out_grid(columns: Sequence[Column], rows: Sequence[Sequence[str]], style
         (style.paint(lines[0], "faint"), *lines[1:]),
         tuple(title for place, title in enumerate(titles) if place not in kept),
     )
+
+
+def no_room_for(titles: Sequence[str]) -> str:
+    """Say which columns were left out, and how to see them."""
+    return f"no room for {', '.join(titles)}: use a wider terminal (in a pipe: COLUMNS) or --json"
 
 
 def _fitting(columns: Sequence[Column], widths: Sequence[int], room: int) -> list[int]:

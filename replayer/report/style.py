@@ -39,7 +39,7 @@ class Style:
     """What a text may look like.
 
     Attributes:
-        width: Columns, at least 80 are used.
+        width: Columns, at least 80 are used; in a pipe what COLUMNS asks for.
         codes: Escape codes by role; empty: no colour.
         encoding: What the stream can hold.
     """
@@ -53,7 +53,7 @@ class Style:
         """Return the style that suits a stream: colour on a terminal only, see https://no-color.org."""
         encoding = stream.encoding or "ascii"
         if not stream.isatty():
-            return cls(encoding=encoding)
+            return cls(width=_asked_width() or _PIPE_WIDTH, encoding=encoding)
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
         width = shutil.get_terminal_size((80, 24)).columns
         return cls(width=width, codes={} if plain else _ANSI, encoding=encoding)
@@ -75,6 +75,12 @@ class Style:
         except (UnicodeEncodeError, LookupError):
             return text.translate(_ASCII).encode("ascii", errors="replace").decode()
         return text
+
+
+def _asked_width() -> int:
+    """Return what COLUMNS asks for, as on a terminal; 0: nothing."""
+    text = os.environ.get("COLUMNS", "")
+    return int(text) if text.isascii() and text.isdecimal() else 0
 
 
 PLAIN = Style()

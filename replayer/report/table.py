@@ -15,7 +15,7 @@ from replayer.report.description import (
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
 from replayer.report.findings import acknowledgements, nothing_found, sentences
-from replayer.report.grid import Column, lay_out_grid
+from replayer.report.grid import Column, lay_out_grid, no_room_for
 from replayer.report.replay import (
     DIVERGENCE_TITLES,
     describe_agreement,
@@ -126,7 +126,7 @@ def _figures(document: Document, style: Style) -> Iterator[str]:
     for remark in footnotes(document):
         yield from note(remark, style)
     if left_out:
-        yield from note(f"no room for {', '.join(left_out)}: use a wider terminal or --json", style)
+        yield from note(no_room_for(left_out), style)
 
 
 def _errors(document: Document, style: Style) -> Iterator[str]:

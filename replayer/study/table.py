@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from replayer.measure import by_size, format_count, format_number, format_time_ns
 from replayer.report import PLAIN, Style
 from replayer.report.claims import CLAIM_ROUNDS
-from replayer.report.grid import Column, lay_out_grid
+from replayer.report.grid import Column, lay_out_grid, no_room_for
 from replayer.study.journal import Journal
 from replayer.study.measured import StandOut, StepVerdict
 from replayer.study.model import Study
@@ -110,9 +110,7 @@ def _rows(table: Filled, style: Style) -> Iterator[str]:
     if len(_yours(table)) > 1:
         yield from _wrapped(_among_yours(table), style)
     if grid.left_out:
-        yield from _wrapped(
-            f"no room for {', '.join(grid.left_out)}: use a wider terminal or --json", style
-        )
+        yield from _wrapped(no_room_for(grid.left_out), style)
 
 
 def _values(table: Filled, row: Row) -> Iterator[str]:

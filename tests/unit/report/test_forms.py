@@ -158,6 +158,14 @@ def test_a_pipe_gets_no_colour() -> None:
     assert Style.of(io.StringIO()).codes == {}
 
 
+@pytest.mark.parametrize(("asked", "width"), [("200", 200), ("", 120), ("0", 120), ("wide", 120)])
+def test_a_pipe_is_as_wide_as_columns_asks_for(
+    monkeypatch: pytest.MonkeyPatch, asked: str, width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", asked)
+    assert Style.of(io.StringIO()).width == width
+
+
 def test_control_characters_never_reach_the_terminal(document: report.Document) -> None:
     text = report.render_table(document)
     assert "\x1b" not in text
