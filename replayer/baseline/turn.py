@@ -22,6 +22,7 @@ from replayer.engine.fio import (
     JobFile,
     Launch,
     Recorder,
+    Section,
     Snapshot,
     bytes_needed,
     parse_snapshot,
@@ -100,9 +101,10 @@ class Patience:
     def __init__(self, file: JobFile, seconds: float | None) -> None:
         self._begin = self._moved = time.monotonic()
         self._seconds = seconds
-        # Until its jobs begin fio lays their files out.
-        self._layout_s = bytes_needed(file) / SLOWEST_BYTES_PER_S + LATE_S
-        self._by_jobs = any(each.value("create_serialize") == "0" for each in file.sections)
+        # Until its jobs begin fio lays their files out; in a ramp_time no I/O tells that they have.
+        working_s = SILENT_S if seconds is None else seconds
+        self._layout_s = bytes_needed(file) / SLOWEST_BYTES_PER_S + working_s + LATE_S
+        self._tells_late = any(_tells_late(section) for section in file.sections)
         self._started: float | None = None
         self._said = -math.inf
 
@@ -112,8 +114,8 @@ class Patience:
         return self._started is None
 
     def begin(self) -> None:
-        """The jobs have begun; with create_serialize=0 they lay out their files themselves."""
-        if self._started is None and not self._by_jobs:
+        """The jobs seem to have begun; of some only their first I/O tells it."""
+        if self._started is None and not self._tells_late:
             self._started = time.monotonic()
 
     def note(self, gains: list[Gain]) -> None:
@@ -264,6 +266,11 @@ class _Turn:
     def _tell(self, gains: list[Gain], left_s: float | None) -> None:
         self._watch.gauge.add(gains, self._processes)
         self._watch.show(gains, left_s)
+
+
+def _tells_late(section: Section) -> bool:
+    """Whether a job lays out its files itself, or fio keeps a clock in a thread like a job's."""
+    return section.value("create_serialize") == "0" or section.value("gtod_cpu") is not None
 
 
 def _ending(turn: _Turn, final: Snapshot | None, *, hung: bool) -> Ending:

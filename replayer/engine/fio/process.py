@@ -24,7 +24,7 @@ __all__ = ["FioProcess", "Launch", "children_of", "tasks_of"]
 
 MOST_DOCUMENTS = 64  # waiting: one a second comes, twenty a second are taken
 MOST_MESSAGES = 200  # chosen: what a person may want to read
-OWN_THREADS = 2
+OWN_THREADS = 2  # its first one, and the one that prints
 MOST_LINES = 4_000_000  # of one document: 4,096 jobs of about 1,000 lines
 
 
@@ -94,8 +94,7 @@ class FioProcess:
     def is_at_work(self) -> bool:
         """Whether its jobs have begun: before that it lays their files out itself.
 
-        Jobs are its processes, or threads beside its first one and the one that prints
-        (run_threads() of fio's backend.c).
+        Jobs are its processes, or further threads (run_threads() of fio's backend.c).
         """
         return bool(children_of(self.pid)) or len(tasks_of(self.pid)) > OWN_THREADS
 

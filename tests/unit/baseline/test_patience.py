@@ -53,12 +53,15 @@ def test_laying_out_may_take_as_long_as_a_slow_mount_needs(clock: Clock) -> None
     assert waiting.lays_out
     assert not waiting.is_over()
     assert waiting.left_s == 10
-    clock.now += turn.LATE_S + 80
+    clock.now += turn.LATE_S + 90
     assert waiting.is_over()
 
 
-def test_files_that_jobs_lay_out_themselves_take_their_time_too(clock: Clock) -> None:
-    waiting = patience("[a]\nruntime=10\nsize=1g\ncreate_serialize=0\n")
+@pytest.mark.parametrize("option", ["create_serialize=0", "gtod_cpu=0"])
+def test_jobs_of_which_their_first_io_tells_that_they_have_begun_are_waited_for(
+    clock: Clock, option: str
+) -> None:
+    waiting = patience(f"[a]\nruntime=10\nsize=1g\n{option}\n")
     waiting.begin()
     clock.now += 1000
     assert not waiting.is_over()
