@@ -52,10 +52,11 @@ class Style:
     def of(cls, stream: TextIO) -> Self:
         """Return the style that suits a stream: colour on a terminal only, see https://no-color.org."""
         encoding = stream.encoding or "ascii"
-        if not stream.isatty():
-            return cls(width=_asked_width() or _PIPE_WIDTH, encoding=encoding)
+        is_terminal = stream.isatty()
+        width = shutil.get_terminal_size((80 if is_terminal else _PIPE_WIDTH, 24)).columns
+        if not is_terminal:
+            return cls(width=width, encoding=encoding)
         plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
-        width = shutil.get_terminal_size((80, 24)).columns
         return cls(width=width, codes={} if plain else _ANSI, encoding=encoding)
 
     @classmethod
@@ -75,12 +76,6 @@ class Style:
         except (UnicodeEncodeError, LookupError):
             return text.translate(_ASCII).encode("ascii", errors="replace").decode()
         return text
-
-
-def _asked_width() -> int:
-    """Return what COLUMNS asks for, as on a terminal; 0: nothing."""
-    text = os.environ.get("COLUMNS", "")
-    return int(text) if text.isascii() and text.isdecimal() else 0
 
 
 PLAIN = Style()
