@@ -8,7 +8,15 @@ import subprocess
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
-from tests.mounts.machine import CannotError, call, need_root, needs, unmount, wait_for
+from tests.mounts.machine import (
+    CannotError,
+    call,
+    need_root,
+    needs,
+    processes_with,
+    unmount,
+    wait_for,
+)
 
 __all__ = ["bricks", "gluster"]
 
@@ -70,8 +78,7 @@ def gluster(stack: ExitStack, home: Path) -> tuple[Path, ...]:
 
 def bricks(home: Path) -> list[int]:
     """The processes that hold a volume's files."""
-    listed = call("ps", "-wweo", "pid=,args=").splitlines()
-    return [int(line.split()[0]) for line in listed if "glusterfsd" in line and f"{home}/" in line]
+    return [each.pid for each in processes_with("glusterfsd", f"{home}/")]
 
 
 def _is_online(command: tuple[str, ...]) -> bool:

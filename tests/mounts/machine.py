@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+import psutil
+
 __all__ = [
     "CannotError",
     "bound",
@@ -17,6 +19,7 @@ __all__ = [
     "mounted",
     "need_root",
     "needs",
+    "processes_with",
     "wait_for",
 ]
 
@@ -62,6 +65,16 @@ def needs(program: str, package: str) -> None:
         call("apt-get", "install", "-y", "-qq", "--no-install-recommends", package)
     except (CannotError, OSError) as error:
         raise CannotError(f"{program} is not here, nor can {package} be installed") from error
+
+
+def processes_with(*parts: str) -> list[psutil.Process]:
+    """List the processes whose command line holds all these parts."""
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        line = " ".join(process.info["cmdline"] or ())
+        if all(part in line for part in parts):
+            found.append(process)
+    return found
 
 
 def installed(program: str) -> bool:

@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.behaviour.parts import free_port
-from tests.mounts.machine import CannotError, call, need_root, needs, unmount, wait_for
+from tests.mounts.machine import (
+    CannotError,
+    call,
+    need_root,
+    needs,
+    processes_with,
+    unmount,
+    wait_for,
+)
 
 __all__ = ["Server", "send_to", "serve", "sshfs"]
 
@@ -49,16 +57,13 @@ class Server:
 
     def workers(self) -> list[int]:
         """The server's processes that answer file calls: those in its own session but the first."""
-        listed = call("ps", "-wweo", "pid=,args=")
-        ours = str(self.home / "sshd_config")
-        top = [int(line.split()[0]) for line in listed.splitlines() if f"{SSHD} -f {ours}" in line]
-        return [pid for pid in _below(set(top)) if pid not in top]
+        tops = processes_with(f"{SSHD} -f {self.home / 'sshd_config'}")
+        below = {each.pid for top in tops for each in top.children(recursive=True)}
+        return sorted(below - {top.pid for top in tops})
 
     def clients(self) -> list[int]:
         """The processes that hand calls of this machine on to the server."""
-        listed = call("ps", "-wweo", "pid=,args=").splitlines()
-        ours = f"sshfs root@127.0.0.1:{self.export} "
-        return [int(line.split()[0]) for line in listed if ours in line]
+        return [each.pid for each in processes_with(f"sshfs root@127.0.0.1:{self.export} ")]
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal to every process that answers file calls."""
@@ -70,15 +75,6 @@ def send_to(pids: Iterable[int], number: signal.Signals) -> None:
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
-
-
-def _below(parents: set[int]) -> list[int]:
-    """Every process that descends from some."""
-    listed = [tuple(map(int, row.split())) for row in call("ps", "-eo", "pid=,ppid=").splitlines()]
-    found = set(parents)
-    for _ in range(4):  # listener, connection, its privileged part, sftp
-        found |= {pid for pid, parent in listed if parent in found}
-    return sorted(found)
 
 
 def serve(stack: ExitStack, home: Path, inside: tuple[str, ...] = ()) -> Server:

@@ -75,6 +75,19 @@ def test_the_job_is_one_that_kubernetes_takes() -> None:
         kubernetes_validate.validate(document, "1.31", strict=True)
 
 
+def test_no_example_installs_a_package_of_our_name_from_the_index() -> None:
+    root = PIPELINES.parents[1]
+    documents = [*PIPELINES.iterdir(), *root.glob("*.md"), root / "Dockerfile"]
+    installs = [
+        line
+        for path in documents
+        for line in path.read_text().splitlines()
+        if "pip install" in line
+    ]
+    assert any("./vendor/replayer" in line for line in installs)
+    assert [line for line in installs if re.search(r"pip install.*\sreplayer\b", line)] == []
+
+
 @pytest.mark.parametrize("path", [GITHUB, GITLAB, KUBERNETES], ids=lambda path: path.stem)
 def test_every_command_line_is_one_that_the_program_takes(path: Path) -> None:
     lines = lines_of(path)
