@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.behaviour.warmed import ForkedProcess
+
 TINY = """\
 name: tiny
 about: A few files that are read, and some that are written.
@@ -50,7 +52,7 @@ transactions:
 
 HERE = Path(__file__).parent
 
-Process = subprocess.Popen[str]
+Process = subprocess.Popen[str] | ForkedProcess
 Until = Callable[[Callable[[], object]], None]
 
 
@@ -64,6 +66,7 @@ ORDINARY = (
 needs_setpriv = pytest.mark.skipif(
     IS_ROOT and shutil.which("setpriv") is None, reason="setpriv (util-linux) is missing"
 )
+COMMAND = ("-m", "replayer")
 PIPE_BYTES = 1 << 20
 """Room for what a page prints of all its runs: nobody reads it before the end; it would wait."""
 
@@ -77,10 +80,13 @@ class Shell:
     def start(
         self,
         *words: str | Path,
-        program: tuple[str, ...] = ("-m", "replayer"),
+        program: tuple[str, ...] = COMMAND,
         within: tuple[str, ...] = (),
     ) -> Process:
-        """Start the program, by another one if it is to be within something."""
+        """Start the program; for real where it is another one or has one in front of it."""
+        env = {**os.environ, "COLUMNS": "120", "PYTHONFAULTHANDLER": "1"}
+        if program == COMMAND and not within:
+            return ForkedProcess([*map(str, words)], self.home, env, PIPE_BYTES)
         return subprocess.Popen(
             [*within, sys.executable, *program, *map(str, words)],
             cwd=self.home,
@@ -89,10 +95,10 @@ class Shell:
             stdin=subprocess.DEVNULL,
             pipesize=PIPE_BYTES,
             text=True,
-            env={**os.environ, "COLUMNS": "120", "PYTHONFAULTHANDLER": "1"},
+            env=env,
         )
 
-    def run(self, *words: str | Path, program: tuple[str, ...] = ("-m", "replayer")) -> "Done":
+    def run(self, *words: str | Path, program: tuple[str, ...] = COMMAND) -> "Done":
         """Run the program to its end."""
         process = self.start(*words, program=program)
         try:
