@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from replayer import engine
-from replayer.engine import reference
+from tests import oracle
 
 Document = dict[str, Any]
 
@@ -37,7 +37,7 @@ class Observed:
     ops: dict[tuple[str, str, str, bool], int]
     bytes: dict[tuple[str, str], int]
     transactions: dict[tuple[str, str], int]
-    tree: dict[str, reference.EntryState]
+    tree: dict[str, oracle.EntryState]
     traits: dict[str, tuple[Any, ...]]
 
 
@@ -52,14 +52,14 @@ def native_plan(document: Document) -> engine.Plan:
     return engine.Plan(json.dumps(document, ensure_ascii=False).encode())
 
 
-def run_reference(document: Document, folder: Path, round_number: int) -> reference.ReferenceRun:
+def run_reference(document: Document, folder: Path, round_number: int) -> oracle.ReferenceRun:
     """Lay the plan out and run all users, one after the other."""
-    reference.lay_out(document, folder)
-    turns = reference.in_turns(range(document["users"]), document["stop"]["transactions"])
-    return reference.run_plan(document, folder, turns=turns, round_number=round_number)
+    oracle.lay_out(document, folder)
+    turns = oracle.in_turns(range(document["users"]), document["stop"]["transactions"])
+    return oracle.run_plan(document, folder, turns=turns, round_number=round_number)
 
 
-def seen_by_reference(run: reference.ReferenceRun, folder: Path) -> Observed:
+def seen_by_reference(run: oracle.ReferenceRun, folder: Path) -> Observed:
     ops = Counter((s.transaction, s.op, s.outcome, s.expected) for s in run.samples)
     finished = {(name, "ok"): count - run.failed[name] for name, count in run.finished.items()}
     failed = {(name, "failed"): count for name, count in run.failed.items()}
@@ -117,10 +117,10 @@ def counted(
 
 def left_behind(
     folder: Path,
-) -> tuple[dict[str, reference.EntryState], dict[str, tuple[Any, ...]]]:
+) -> tuple[dict[str, oracle.EntryState], dict[str, tuple[Any, ...]]]:
     """Describe the tree, and what else can be seen, also where plans took all permissions away."""
     modes = made_readable(folder)
-    tree = reference.tree(folder)
+    tree = oracle.tree(folder)
     for path, state in tree.items():
         mode = modes.get((folder / path).lstat().st_ino, state.mode)
         tree[path] = state._replace(mode=mode)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer import engine
-from replayer.engine import reference
+from tests import oracle
 from tests.property.datasets import DIRECTORIES, SIZES, datasets
 from tests.property.observation import Document, fresh_folder, native_plan
 
@@ -65,8 +65,8 @@ def laid_out(document: Document, parent: Path) -> tuple[engine.Sandbox, engine.P
 def test_the_native_layout_is_the_reference_layout(mount: Path, document: Document) -> None:
     with fresh_folder(mount) as here, fresh_folder(mount) as there:
         sandbox, plan = laid_out(document, here)
-        reference.lay_out(document, there)
-        assert reference.tree(Path(sandbox.path)) == reference.tree(there)
+        oracle.lay_out(document, there)
+        assert oracle.tree(Path(sandbox.path)) == oracle.tree(there)
         assert sandbox.verify(plan, 2).result().mismatches == 0
 
 
@@ -82,8 +82,8 @@ def test_files_of_many_chunks_have_the_reference_content(
     document = document_of(sets, 7, 2, pool_bytes)
     with fresh_folder(memory) as here, fresh_folder(memory) as there:
         sandbox, _plan = laid_out(document, here)
-        reference.lay_out(document, there)
-        assert reference.tree(Path(sandbox.path)) == reference.tree(there)
+        oracle.lay_out(document, there)
+        assert oracle.tree(Path(sandbox.path)) == oracle.tree(there)
 
 
 @given(document=LAYOUTS)
@@ -97,8 +97,8 @@ def test_a_layout_never_overwrites(mount: Path, document: Document) -> None:
         assert files_of(Path(sandbox.path)) == before
 
 
-def files_of(folder: Path) -> dict[str, reference.EntryState]:
-    return {path: state for path, state in reference.tree(folder).items() if state.type == "f"}
+def files_of(folder: Path) -> dict[str, oracle.EntryState]:
+    return {path: state for path, state in oracle.tree(folder).items() if state.type == "f"}
 
 
 def add_entry(place: Path) -> None:
@@ -163,7 +163,7 @@ def test_verify_finds_any_single_change(
     with fresh_folder(mount) as here:
         sandbox, plan = laid_out(document, here)
         folder = Path(sandbox.path)
-        inside = [path for path in reference.tree(folder) if is_inside(path)]
+        inside = [path for path in oracle.tree(folder) if is_inside(path)]
         if inside:
             mutate(folder / where.choice(inside))
         else:
@@ -183,19 +183,19 @@ def test_wiping_and_removing_touch_nothing_outside(
 ) -> None:
     with fresh_folder(mount) as here:
         sentinel = here / "sentinel"
-        reference.lay_out(document, sentinel_folder(sentinel))
-        before = reference.tree(sentinel)
+        oracle.lay_out(document, sentinel_folder(sentinel))
+        before = oracle.tree(sentinel)
         sandbox, _plan = laid_out(document, here)
         folder = Path(sandbox.path)
         plant(folder, sentinel, planted)
         sandbox.wipe(2).result()
-        assert reference.tree(folder) == {}
+        assert oracle.tree(folder) == {}
         assert engine.Sandbox.open(str(folder)).note == sandbox.note
-        assert reference.tree(sentinel) == before
+        assert oracle.tree(sentinel) == before
         plant(folder, sentinel, planted)
         sandbox.remove(2).result()
         assert [path.name for path in here.iterdir()] == ["sentinel"]
-        assert reference.tree(sentinel) == before
+        assert oracle.tree(sentinel) == before
 
 
 def sentinel_folder(sentinel: Path) -> Path:
@@ -206,8 +206,8 @@ def sentinel_folder(sentinel: Path) -> Path:
 
 def plant(folder: Path, sentinel: Path, numbers: list[int]) -> None:
     """Plant links to what must survive: absolute, relative, over links, hard ones."""
-    targets = [sentinel, *(sentinel / path for path in reference.tree(sentinel))]
-    places = [folder, *(folder / p for p, s in reference.tree(folder).items() if s.type == "d")]
+    targets = [sentinel, *(sentinel / path for path in oracle.tree(sentinel))]
+    places = [folder, *(folder / p for p, s in oracle.tree(folder).items() if s.type == "d")]
     places = [place for place in places if os.access(place, os.W_OK | os.X_OK)]
     for index, number in enumerate(numbers):
         target, place = targets[number % len(targets)], places[number // 7 % len(places)]

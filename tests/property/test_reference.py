@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from replayer.engine import reference
+from tests import oracle
 from tests.property.ops import call
 from tests.property.steps import bind_name
 
@@ -46,8 +46,8 @@ def plan(steps: list[Any], entries: list[list[Any]] | None = None, **other: Any)
 
 def run(document: dict[str, Any], folder: Path) -> list[tuple[str, str, int]]:
     """Run a plan and list its ops: name, outcome, bytes."""
-    reference.lay_out(document, folder)
-    done = reference.run_plan(document, folder, turns=[0])
+    oracle.lay_out(document, folder)
+    done = oracle.run_plan(document, folder, turns=[0])
     return [(sample.op, sample.outcome, sample.bytes) for sample in done.samples]
 
 
@@ -66,7 +66,7 @@ def writing(total: int, block: int) -> dict[str, Any]:
 
 def test_streams_are_splitmix64() -> None:
     # The vector that accompanies Vigna's splitmix64.c, state 0.
-    stream = reference.Stream(0)
+    stream = oracle.Stream(0)
     drawn = [stream.draw() for _ in range(3)]
     assert drawn == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
 
@@ -74,14 +74,14 @@ def test_streams_are_splitmix64() -> None:
 def test_streams_and_shuffles_yield_the_golden_values() -> None:
     golden = json.loads((GOLDEN / "streams.json").read_text())
     for case in golden["streams"]:
-        stream = reference.ops_stream(case["seed"], case["round"], case["user"])
+        stream = oracle.ops_stream(case["seed"], case["round"], case["user"])
         assert [stream.draw() for _ in case["ops"]] == case["ops"]
     for case in golden["stages"]:
-        ops = reference.ops_stream(case["seed"], case["round"], case["user"])
-        stream = reference.stage_stream(ops, case["pipeline"], case["stage"])
+        ops = oracle.ops_stream(case["seed"], case["round"], case["user"])
+        stream = oracle.stage_stream(ops, case["pipeline"], case["stage"])
         assert [stream.draw() for _ in case["ops"]] == case["ops"]
     shuffle = golden["shuffle"]
-    assert reference.shuffled(len(shuffle["order"]), shuffle["seed"]) == shuffle["order"]
+    assert oracle.shuffled(len(shuffle["order"]), shuffle["seed"]) == shuffle["order"]
 
 
 def vectorised_pool(seed: int, pool_bytes: int) -> bytes:
@@ -99,11 +99,11 @@ def vectorised_pool(seed: int, pool_bytes: int) -> bytes:
 
 @pytest.mark.parametrize("seed", [0, 1, 2**64 - 1])
 def test_the_pool_is_what_the_formula_says(seed: int) -> None:
-    assert reference.make_pool(seed, 80_000) == vectorised_pool(seed, 80_000)
+    assert oracle.make_pool(seed, 80_000) == vectorised_pool(seed, 80_000)
 
 
 def test_compressible_data_begin_every_block_with_zeros() -> None:
-    data = reference.thinned(b"\xff" * 10_000, 30)
+    data = oracle.thinned(b"\xff" * 10_000, 30)
     zeros = 4096 * 30 // 100
     assert data[:zeros] == bytes(zeros)
     assert data[zeros:4096] == b"\xff" * (4096 - zeros)
@@ -120,9 +120,9 @@ def test_written_bytes_are_slices_of_the_pool(tmp_path: Path) -> None:
     assert second >= 0
     assert first % 8 == second % 8 == 0
     # mix64(mix64(u + G) + w), scaled to (8192 - size)/8 + 1 places of 8 bytes
-    base = reference.mix64(0x9E3779B97F4A7C15)
-    assert first == 8 * (reference.mix64(base) * ((8192 - 3000) // 8 + 1) >> 64)
-    assert second == 8 * (reference.mix64(base + 1) * ((8192 - 2000) // 8 + 1) >> 64)
+    base = oracle.mix64(0x9E3779B97F4A7C15)
+    assert first == 8 * (oracle.mix64(base) * ((8192 - 3000) // 8 + 1) >> 64)
+    assert second == 8 * (oracle.mix64(base + 1) * ((8192 - 2000) // 8 + 1) >> 64)
 
 
 def test_a_first_piece_may_have_another_length_than_the_others(tmp_path: Path) -> None:
@@ -145,10 +145,10 @@ def test_layout_gives_types_modes_links_and_unlisted_directories(tmp_path: Path)
     ]
     umask = os.umask(0o077)
     try:
-        reference.lay_out(plan([], entries), tmp_path)
+        oracle.lay_out(plan([], entries), tmp_path)
     finally:
         os.umask(umask)
-    seen = {path: state[:4] for path, state in reference.tree(tmp_path).items()}
+    seen = {path: state[:4] for path, state in oracle.tree(tmp_path).items()}
     assert seen == {
         "tree": ("d", 0, 0o755, ""),
         "tree/d": ("d", 0, 0o2711, ""),
@@ -218,8 +218,8 @@ def test_an_unexpected_outcome_skips_the_rest_and_closes_in_slot_order(tmp_path:
         call("stat", path=1),
     ]
     document = plan(steps)
-    reference.lay_out(document, tmp_path)
-    done = reference.run_plan(document, tmp_path, turns=[0])
+    oracle.lay_out(document, tmp_path)
+    done = oracle.run_plan(document, tmp_path, turns=[0])
     assert [(s.op, s.path, s.outcome) for s in done.samples] == [
         ("open", "tree/a", "ok"),
         ("open", "tree/b", "ok"),
@@ -236,9 +236,9 @@ def test_draws_of_a_step_come_before_anything_else(tmp_path: Path) -> None:
     named = bind_name(0, 0, {"hex": 5}, "-", {"draw": {"uniform": [3, 3]}}, "-", {"next": True})
     steps = [closed, named, call("mkdir", path=0, mode=0o700)]
     run(plan(steps), tmp_path)
-    stream = reference.ops_stream(1, 0, 0)
+    stream = oracle.ops_stream(1, 0, 0)
     hexadecimal = [f"{stream.draw():016x}" for _ in range(4)][3]  # mix, size, offset, hex
-    assert list(reference.tree(tmp_path)) == ["tree", f"tree/{hexadecimal[:5]}-3-1"]
+    assert list(oracle.tree(tmp_path)) == ["tree", f"tree/{hexadecimal[:5]}-3-1"]
 
 
 def test_pickers_choose_as_the_format_says(tmp_path: Path) -> None:
@@ -255,12 +255,12 @@ def test_pickers_choose_as_the_format_says(tmp_path: Path) -> None:
         for step in ({"do": "bind", "slot": index, "pick": index}, call("stat", path=index))
     ]
     document = plan(bound, entries, pickers=pickers, users=3)
-    reference.lay_out(document, tmp_path)
-    done = reference.run_plan(document, tmp_path, turns=[2], round_number=5)
-    stream = reference.ops_stream(1, 5, 2)
+    oracle.lay_out(document, tmp_path)
+    done = oracle.run_plan(document, tmp_path, turns=[2], round_number=5)
+    stream = oracle.ops_stream(1, 5, 2)
     stream.draw()  # the mix
     stream.draw()  # the segment: only the second one has a weight
-    ranked = reference.shuffled(7, 9)[3 + (stream.draw() * 4 >> 64)]
+    ranked = oracle.shuffled(7, 9)[3 + (stream.draw() * 4 >> 64)]
     own = [2, 5][stream.draw() * 2 >> 64]
     names = [f"tree/f{i}" for i in (ranked, 2 * 7 // 3, 2 * 7 // 3 + 1, own)]
     assert [sample.path for sample in done.samples] == names
@@ -295,7 +295,7 @@ def test_modes_are_exact_and_directories_are_listed_to_the_end(tmp_path: Path) -
         assert os.umask(umask) == 0o077
     assert [op[:2] for op in ops[1:4]] == [("open", "ok"), ("getdents", "ok"), ("getdents", "ok")]
     assert ops[4] == ("mmap_read", "ENODEV", 0)
-    assert reference.tree(tmp_path)["tree/d"].mode == 0o777
+    assert oracle.tree(tmp_path)["tree/d"].mode == 0o777
 
 
 def test_appending_goes_to_the_end_whatever_the_offset(tmp_path: Path) -> None:
@@ -316,8 +316,8 @@ def test_roles_and_interleavings_are_followed(tmp_path: Path) -> None:
     ]
     document = plan([], users=3, mix=[0, 1], roles=[[1, [1, 0]]])
     document["transactions"] = [{"name": f"t{i}", "steps": steps} for i, steps in enumerate(marks)]
-    reference.lay_out(document, tmp_path)
-    done = reference.run_plan(document, tmp_path, turns=[2, 0, 1, 0])
+    oracle.lay_out(document, tmp_path)
+    done = oracle.run_plan(document, tmp_path, turns=[2, 0, 1, 0])
     assert [s.path for s in done.samples] == ["tree/y2", "tree/x0", "tree/y1", "tree/x0"]
     assert done.samples[3].outcome == "EEXIST"
     assert done.finished == {"t0": 2, "t1": 2}

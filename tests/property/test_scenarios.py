@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from replayer.engine import reference
 from replayer.plan.compile import compile_plan
 from replayer.scenario import load_scenario, parse_scenario, shipped_scenarios
+from tests import oracle
 from tests.property.observation import Document, fresh_folder, run_reference
 from tests.property.test_agreement import agree
 
@@ -107,7 +107,7 @@ def test_nothing_is_unexpected_in_transactions_that_have_to_be_asked_for(
 
 def alone(
     document: Document, memory: Path, elsewhere: set[str]
-) -> Iterator[tuple[str, list[reference.Sample]]]:
+) -> Iterator[tuple[str, list[oracle.Sample]]]:
     """Run every transaction that nothing runs by itself: in a round, or a folder, of its own."""
     entries = sum(len(dataset["entries"]) for dataset in document["datasets"])
     wanted = [
@@ -117,21 +117,21 @@ def alone(
     ]
     if entries > FEW:
         with fresh_folder(memory) as folder:
-            reference.lay_out(document, folder)
+            oracle.lay_out(document, folder)
             for number in wanted:
                 yield one_of(document, number, folder)
         return
     for number in wanted:
         with fresh_folder(memory) as folder:
-            reference.lay_out(document, folder)
+            oracle.lay_out(document, folder)
             yield one_of(document, number, folder)
 
 
-def one_of(document: Document, number: int, folder: Path) -> tuple[str, list[reference.Sample]]:
+def one_of(document: Document, number: int, folder: Path) -> tuple[str, list[oracle.Sample]]:
     name = document["transactions"][number]["name"]
     mix = [int(other == number) for other in range(len(document["mix"]))]
     turns = [0] * (1 if name in ONCE else document["stop"]["transactions"])
-    run = reference.run_plan({**document, "mix": mix}, folder, turns=turns, round_number=number)
+    run = oracle.run_plan({**document, "mix": mix}, folder, turns=turns, round_number=number)
     return name, run.samples
 
 
@@ -178,10 +178,10 @@ def test_a_length_that_is_not_the_last_one_closed_is_a_violation(memory: Path) -
     for row in document["transactions"]:
         row["steps"] = [step for step in row["steps"] if step["do"] != "await"]  # for nobody
     with fresh_folder(memory) as folder:
-        reference.lay_out(document, folder)
+        oracle.lay_out(document, folder)
         page = folder / "shared" / "page0"
         for size, outcomes in ((64 * 1024, {"ok"}), (1024, {"ok", "SHORT"})):
             page.write_bytes(bytes(size))
-            run = reference.run_plan({**document, "mix": checks}, folder, turns=[0])
+            run = oracle.run_plan({**document, "mix": checks}, folder, turns=[0])
             assert {sample.outcome for sample in run.samples} == outcomes
             assert sum(run.failed.values()) == (outcomes != {"ok"})

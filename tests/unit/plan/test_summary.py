@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from replayer.engine.reference import in_turns, lay_out, run_plan
 from replayer.plan import Plan, compile_plan, describe_plan
 from replayer.plan.summary import TransactionSummary
 from replayer.scenario import load_scenario, parse_scenario
+from tests.oracle import in_turns, lay_out, run_plan
 from tests.unit.scenario.texts import SMALL
 
 MEASURED = {

@@ -23,7 +23,7 @@ fn data(pool_bytes: u64, place: (u32, u32, u32), size: u64, content: Content) ->
     sum
 }
 
-// The golden values are those of the reference engine (replayer/engine/reference/content.py).
+// The golden values are those of the reference engine (tests/oracle/content.py).
 
 #[test]
 fn pools_are_the_golden_ones() {

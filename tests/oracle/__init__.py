@@ -5,17 +5,17 @@ pacing and without a clock. It never measures and nothing of the product runs on
 compare its samples and the tree that it leaves with the native engine's.
 """
 
-from replayer.engine.reference.content import make_pool, thinned
-from replayer.engine.reference.layout import EntryState, lay_out, tree
-from replayer.engine.reference.randomness import (
+from tests.oracle.content import make_pool, thinned
+from tests.oracle.layout import EntryState, lay_out, tree
+from tests.oracle.randomness import (
     Stream,
     mix64,
     ops_stream,
     shuffled,
     stage_stream,
 )
-from replayer.engine.reference.run import ReferenceRun, in_turns, run_plan
-from replayer.engine.reference.user import Sample
+from tests.oracle.run import ReferenceRun, in_turns, run_plan
+from tests.oracle.user import Sample
 
 __all__ = [
     "EntryState",

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from replayer.engine.reference.steps import run_transaction
-from replayer.engine.reference.user import Sample, User
+from tests.oracle.steps import run_transaction
+from tests.oracle.user import Sample, User
 
 
 @dataclass

@@ -6,7 +6,7 @@ import stat
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from replayer.engine.reference.content import laid_out
+from tests.oracle.content import laid_out
 
 MARKER = ".replayer-run"
 UNLISTED_MODE = 0o755

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from replayer.engine.reference.ops import run_call
-from replayer.engine.reference.user import Step, TransactionFailedError, UnmetError, User
+from tests.oracle.ops import run_call
+from tests.oracle.user import Step, TransactionFailedError, UnmetError, User
 
 
 def run_transaction(user: User) -> tuple[str, bool]:

@@ -9,10 +9,10 @@ import os
 import struct
 from collections.abc import Callable
 
-from replayer.engine.reference import calls
-from replayer.engine.reference.content import written, written_pool
-from replayer.engine.reference.slots import Slot, checked_target, descriptor_of, path_of
-from replayer.engine.reference.user import ShortError, Step, User
+from tests.oracle import calls
+from tests.oracle.content import written, written_pool
+from tests.oracle.slots import Slot, checked_target, descriptor_of, path_of
+from tests.oracle.user import ShortError, Step, User
 
 # The operands of each op that are Draws, in the order in which they are drawn.
 DRAWS = {

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Any
 
-from replayer.engine.reference.randomness import MASK, G, mix64, scaled
+from tests.oracle.randomness import MASK, G, mix64, scaled
 
 BLOCK_BYTES = 4096
 CHUNK_BYTES = 1 << 20

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from replayer.engine.reference.calls import errno_name
-from replayer.engine.reference.layout import home
-from replayer.engine.reference.randomness import ops_stream, shuffled, stage_stream
-from replayer.engine.reference.slots import SLOTS, Binding, DirectoryBinding, Slot
+from tests.oracle.calls import errno_name
+from tests.oracle.layout import home
+from tests.oracle.randomness import ops_stream, shuffled, stage_stream
+from tests.oracle.slots import SLOTS, Binding, DirectoryBinding, Slot
 
 Step = dict[str, Any]
 
