@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Look for known holes, and for licences and sources that do not fit: crates with cargo-deny, Python packages with pip-audit.
 # What is not installed, or cannot reach its database, is skipped with a word: a hole fails, a network does not.
-#   advisories.sh MANIFEST…     of the crates; deny.toml lies beside the first
+#   advisories.sh MANIFEST     of the crates; deny.toml lies beside it
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -29,14 +29,11 @@ audit() {
 }
 
 main() {
-    local config manifest
-    config=$(dirname "$1")/deny.toml
+    local deny=(cargo deny --manifest-path "$1" --locked --config "$(dirname "$1")/deny.toml" check)
     if command -v cargo-deny >/dev/null; then
-        for manifest in "$@"; do
-            # Licences, sources and bans need no database; advisories do.
-            audit "cargo-deny, $manifest" cargo deny --manifest-path "$manifest" --locked --config "$config" check bans licenses sources
-            audit "cargo-deny advisories, $manifest" cargo deny --manifest-path "$manifest" --locked --config "$config" check advisories
-        done
+        # Licences, sources and bans need no database; advisories do.
+        audit cargo-deny "${deny[@]}" bans licenses sources
+        audit 'cargo-deny advisories' "${deny[@]}" advisories
     else
         echo "cargo-deny is not installed: skipped"
     fi

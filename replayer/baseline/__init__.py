@@ -1,7 +1,7 @@
 """Baselines: fio's jobs on the user's targets, kept and ranked as runs of scenarios are.
 
 What the targets can do at the most, beside what an application gets of it. fio itself is the
-engine's (``replayer.engine.fio``); what is here leads it through jobs, targets and rounds.
+engine's (``replayer.fio``); what is here leads it through jobs, targets and rounds.
 """
 
 from replayer.baseline.flow import run_baseline

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replayer.engine.fio import find_confinement
+from replayer.fio import find_confinement
 from replayer.errors import ReplayerError
 from replayer.load.targets import MountError, TargetError, explain
 from replayer.measure import Guarantee, MountFacts, SpaceFacts

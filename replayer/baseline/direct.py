@@ -11,7 +11,7 @@ from contextlib import suppress
 from replayer.baseline.chronicle import marker_note
 from replayer.baseline.grounds import FolderGround
 from replayer.baseline.promises import is_direct
-from replayer.engine.fio import JobFile
+from replayer.fio import JobFile
 from replayer.errors import ReplayerError
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption

@@ -25,7 +25,7 @@ from replayer.baseline.order import Order
 from replayer.baseline.scaling import scale_jobs
 from replayer.baseline.telling import Telling
 from replayer.baseline.turn import Ending, Watch, play_turn
-from replayer.engine.fio import (
+from replayer.fio import (
     OPS,
     JobFile,
     Launch,

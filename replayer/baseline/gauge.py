@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from replayer.engine.fio import Gain, children_of, tasks_of
+from replayer.fio import Gain, children_of, tasks_of
 from replayer.measure import Health
 
 __all__ = ["Gauge"]

@@ -17,8 +17,8 @@ from typing import Protocol
 
 from replayer.baseline.devices import Device, claim_device, describe_device
 from replayer.baseline.promises import is_direct
-from replayer.engine import Sandbox, Task
-from replayer.engine.fio import JobFile, bytes_needed, find_confinement, folders_of
+from replayer._native import Sandbox, Task
+from replayer.fio import JobFile, bytes_needed, find_confinement, folders_of
 from replayer.errors import ReplayerError
 from replayer.load.asking import ANSWER_S, ask
 from replayer.load.interruption import Interruption

@@ -11,7 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from replayer.baseline.promises import writes, writing_of
-from replayer.engine.fio import (
+from replayer.fio import (
     JobFile,
     check_job_file,
     parse_job_file,

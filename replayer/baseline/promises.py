@@ -6,7 +6,7 @@ job writes goes into plan.json, from which reports and studies tell where its da
 
 from collections.abc import Iterator
 
-from replayer.engine.fio import FILE_CALLS, JobFile, Section
+from replayer.fio import FILE_CALLS, JobFile, Section
 from replayer.measure import RunWarning, Target, Writing, place_of
 
 __all__ = ["warnings_of", "writes", "writing_of"]

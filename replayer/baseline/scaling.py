@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from replayer.baseline.grounds import Ground
 from replayer.baseline.order import Order, Size
-from replayer.engine.fio import JobFile, Scale, processes, scaled
+from replayer.fio import JobFile, Scale, processes, scaled
 
 __all__ = ["scale_jobs"]
 

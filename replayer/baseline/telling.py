@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from replayer.engine.fio import Gain, JobFile, processes_at_once
+from replayer.fio import Gain, JobFile, processes_at_once
 from replayer.load.ledger import Ledger
 from replayer.load.progress import Tick, make_progress
 from replayer.measure import format_time_ns

@@ -15,7 +15,7 @@ from typing import Any
 
 from replayer.baseline.gauge import Gauge
 from replayer.baseline.grounds import NO_ROOM
-from replayer.engine.fio import (
+from replayer.fio import (
     FioError,
     FioProcess,
     Gain,

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from replayer.engine import Finding, Sandbox, Task
+from replayer._native import Finding, Sandbox, Task
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, in_one_line
 from replayer.keeper import hung_calls
 from replayer.load.asking import ask

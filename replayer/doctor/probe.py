@@ -11,7 +11,7 @@ from collections import Counter
 from functools import partial
 from pathlib import Path
 
-from replayer.engine import Engine, Histogram, Plan, Sandbox, Stuck
+from replayer._native import Engine, Histogram, Plan, Sandbox, Stuck
 from replayer.errors import ReplayerError
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level

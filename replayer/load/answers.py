@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from gevent.event import AsyncResult
 
-from replayer.engine import Engine, Outcome
+from replayer._native import Engine, Outcome
 
 __all__ = ["Mailbox"]
 

@@ -12,7 +12,7 @@ import gevent
 from locust.env import Environment
 from locust.runners import LocalRunner
 
-from replayer.engine import Stuck
+from replayer._native import Stuck
 from replayer.load.doorbell import Courier
 from replayer.load.gauge import Gauge
 from replayer.load.ledger import Ledger, is_transaction

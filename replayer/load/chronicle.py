@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from replayer.engine import confinement
+from replayer._native import confinement
 from replayer.errors import ReplayerError
 from replayer.load.caches import Procedure
 from replayer.load.replays import describe_replay

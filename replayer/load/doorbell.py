@@ -14,7 +14,7 @@ from gevent.event import Event
 from gevent.hub import get_hub
 from locust import User
 
-from replayer.engine import Engine, Transaction
+from replayer._native import Engine, Transaction
 from replayer.load.answers import Mailbox
 from replayer.load.locust_statistics import Statistics
 from replayer.load.measured import MeasuredInterval

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from gevent.hub import get_hub
 
-from replayer.engine import evict_machine_caches
+from replayer._native import evict_machine_caches
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 
 __all__ = ["MachineEviction", "may_evict_machine"]

@@ -15,7 +15,7 @@ from typing import Literal, Self
 
 from gevent import GreenletExit, getcurrent
 
-from replayer.engine import Outcome
+from replayer._native import Outcome
 from replayer.load.answers import Mailbox
 
 __all__ = ["File", "FileSystem", "LockKind"]

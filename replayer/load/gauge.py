@@ -8,7 +8,7 @@ import os
 import time
 from dataclasses import dataclass
 
-from replayer.engine import Engine, clock_ns
+from replayer._native import Engine, clock_ns
 from replayer.load.standstill import Standstill
 from replayer.measure.health import Health
 

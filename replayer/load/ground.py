@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import gevent
 
-from replayer.engine import Engine, Finding, Plan, Sandbox
+from replayer._native import Engine, Finding, Plan, Sandbox
 from replayer.errors import ReplayerError
 from replayer.load.eviction import MachineEviction
 from replayer.load.interruption import InterruptedRunError, Interruption

@@ -7,7 +7,7 @@ interval.
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-from replayer.engine import Histogram
+from replayer._native import Histogram
 from replayer.load.measured import MeasuredInterval, MeasuredRow
 
 __all__ = ["Ledger", "Line", "is_transaction"]

@@ -11,7 +11,7 @@ from typing import Any
 from locust import stats
 from locust.env import Environment
 
-from replayer.engine import Transaction
+from replayer._native import Transaction
 from replayer.load.ledger import is_transaction
 from replayer.load.locust_rates import Entry, MeasuredTime, Total
 from replayer.load.measured import MeasuredInterval, MeasuredRow

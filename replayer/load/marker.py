@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from replayer.engine import Sandbox
+from replayer._native import Sandbox
 from replayer.errors import ReplayerError
 from replayer.measure.clock import utc_text
 from replayer.measure.facts import collect_machine

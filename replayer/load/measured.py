@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from replayer.engine import Histogram
+from replayer._native import Histogram
 
 __all__ = ["MadeInterval", "MadeRow", "MeasuredInterval", "MeasuredRow", "Phase"]
 

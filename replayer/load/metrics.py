@@ -22,7 +22,7 @@ from prometheus_client.metrics_core import (
     Metric,
 )
 
-from replayer.engine import Histogram
+from replayer._native import Histogram
 from replayer.load.audience import Audience
 from replayer.load.ledger import CANCELLED, COUNTED
 from replayer.load.listening import UnusableAddressError, put_address

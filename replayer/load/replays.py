@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from replayer.engine import Engine
-from replayer.engine import Plan as EnginePlan
+from replayer._native import Engine
+from replayer._native import Plan as EnginePlan
 from replayer.errors import ReplayerError
 from replayer.load.causes import Circumstances, likely_cause
 from replayer.load.replay_options import ReplaySettings

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from replayer.engine import Engine
+from replayer._native import Engine
 from replayer.errors import ReplayerError
 from replayer.load.caches import Procedure, Remounted, choose_procedure
 from replayer.load.chronicle import Chronicle, Ending

@@ -5,7 +5,7 @@ from weakref import WeakKeyDictionary
 
 from locust.env import Environment
 
-from replayer.engine import Engine
+from replayer._native import Engine
 from replayer.errors import ReplayerError
 from replayer.load.answers import Mailbox
 from replayer.load.roster import Roster

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from replayer.engine import Engine
+from replayer._native import Engine
 from replayer.errors import ReplayerError
 from replayer.load.interruption import Interruption, Level
 from replayer.load.session import Session

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from replayer.engine import Sandbox
+from replayer._native import Sandbox
 from replayer.load.marker import MARKER
 
 __all__ = ["Identity", "Loss", "find_loss", "identify"]

@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from replayer.baseline.jobs import load_jobs
-from replayer.engine.fio import seconds_needed
+from replayer.fio import seconds_needed
 from replayer.errors import ReplayerError
 from replayer.load.schedule import default_rounds
 from replayer.load.targets import parse_targets

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from replayer.engine import _native
+from replayer import _native
 from replayer.trace.errors import TraceError
 
 __all__ = [

@@ -12,7 +12,7 @@ __all__ = ["check_order", "load_census", "load_history", "load_labels"]
 def load_census(folder: Path, request: str | None = None) -> dict[str, Any]:
     """Count what a trace, or the requests of one label in it, asks of a file system.
 
-    ``replayer/engine/_traces.pyi`` names the keys.
+    ``replayer/_native.pyi`` names the keys.
 
     Raises:
         TraceError: It is no trace, is damaged, or has no request of this label.

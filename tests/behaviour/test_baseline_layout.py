@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer.engine.fio import FioProcess, Launch, find_fio
+from replayer.fio import FioProcess, Launch, find_fio
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 

@@ -14,7 +14,7 @@ import pytest
 from replayer import measure
 from replayer.baseline import turn
 from replayer.baseline.gauge import Gauge
-from replayer.engine import fio
+from replayer._native import fio
 from replayer.errors import ReplayerError
 from replayer.load.interruption import Interruption
 from tests.behaviour.shell import Shell, Until

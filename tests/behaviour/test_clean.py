@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer.engine import Sandbox
+from replayer._native import Sandbox
 from tests.behaviour.shell import ORDINARY, Shell, Until, needs_setpriv
 
 NAMESPACE = ("unshare", "--pid", "--fork", "--mount-proc")

@@ -12,7 +12,7 @@ from statistics import median
 import gevent
 
 from replayer import engine
-from replayer.engine._native import Histogram, Row
+from replayer._native import Histogram, Row
 from tests.bench import contenders, plans
 
 NULL_OPS = 2_000_000

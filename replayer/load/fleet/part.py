@@ -12,7 +12,7 @@ from typing import Any, Literal
 from locust.env import Environment
 from locust.runners import WorkerRunner
 
-from replayer.engine import Engine
+from replayer._native import Engine
 from replayer.errors import ReplayerError
 from replayer.load.caches import Remounted, choose_procedure
 from replayer.load.chronicle import Chronicle, Ending, describe_targets

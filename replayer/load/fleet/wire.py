@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-from replayer.engine import Histogram
+from replayer._native import Histogram
 from replayer.errors import EXIT_BUG, ReplayerError
 from replayer.load.interruption import InterruptedRunError
 from replayer.load.measured import MadeInterval, MadeRow, MeasuredInterval

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from replayer.analysis.series import STUMP
-from replayer.engine import Histogram
+from replayer._native import Histogram
 from replayer.load.measured import MeasuredInterval, MeasuredRow
 from replayer.load.web.tally import Key, is_shown, supported
 

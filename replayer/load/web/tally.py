@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from replayer.engine import Histogram
+from replayer._native import Histogram
 from replayer.load.ledger import CANCELLED, COUNTED, RECENT_INTERVALS
 from replayer.load.measured import MeasuredInterval, MeasuredRow
 from replayer.measure.summary import PERCENTILE_SAMPLES

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from replayer.baseline.gauge import LEAST_NS, Gauge
-from replayer.engine._native import Histogram
-from replayer.engine.fio import Gain
+from replayer._native import Histogram
+from replayer.fio import Gain
 from replayer.measure import Key, Segment, Span
 
 FIO, JOB = 100, 101

@@ -4,7 +4,7 @@ import pytest
 
 from replayer import measure
 from replayer.baseline import turn
-from replayer.engine import Histogram, fio
+from replayer._native import Histogram, fio
 
 
 class Clock:

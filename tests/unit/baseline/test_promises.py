@@ -6,7 +6,7 @@ import pytest
 
 from replayer.baseline.jobs import document_of, load_jobs
 from replayer.baseline.promises import warnings_of
-from replayer.engine import fio
+from replayer._native import fio
 
 PLACES = {
     "cache": "buffered",

@@ -100,7 +100,7 @@ def test_a_share_of_the_free_space_is_divided_among_the_processes(home: Path) ->
     from replayer.baseline.jobs import load_jobs  # noqa: PLC0415
     from replayer.baseline.order import Order, Size  # noqa: PLC0415
     from replayer.baseline.scaling import scale_jobs  # noqa: PLC0415
-    from replayer.engine.fio import bytes_needed  # noqa: PLC0415
+    from replayer.fio import bytes_needed  # noqa: PLC0415
     from replayer.load.targets import Target  # noqa: PLC0415
 
     ground = FolderGround(Target("mount", (home / "mount",)))

@@ -10,7 +10,7 @@ import pytest
 from replayer import keeper
 from replayer.cli import clean, main
 from replayer.cli.clean import BEGUN, Found, look
-from replayer.engine import Sandbox
+from replayer._native import Sandbox
 from replayer.errors import ReplayerError
 from replayer.load import asking
 from replayer.load.marker import MARKER, marker_note

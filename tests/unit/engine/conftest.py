@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer.engine import Engine, Plan, Row, Sandbox
+from replayer._native import Engine, Plan, Row, Sandbox
 from tests.unit.engine.drafts import Drafts, Make, Run, Until
 
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from replayer.engine import Engine, Plan, Row, Sandbox
+from replayer._native import Engine, Plan, Row, Sandbox
 
 Run = Callable[[Plan], dict[tuple[str, str, bool], Row]]
 Until = Callable[[Callable[[], object]], None]

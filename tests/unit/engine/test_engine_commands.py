@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer.engine import Engine, Outcome, Sandbox
+from replayer._native import Engine, Outcome, Sandbox
 from tests.unit.engine.drafts import Drafts, Make, Until
 
 

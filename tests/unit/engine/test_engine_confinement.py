@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from replayer.engine import Sandbox, confinement
+from replayer._native import Sandbox, confinement
 from tests.unit.engine.drafts import Drafts, Run
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from replayer.engine import Engine, Sandbox
+from replayer._native import Engine, Sandbox
 from tests.unit.engine.drafts import Drafts, Make, Until
 
 FOREVER = {"duration_ns": None, "transactions": None}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer.engine import Sandbox
+from replayer._native import Sandbox
 from tests.unit.engine.drafts import Drafts, Make, Until
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from replayer.engine import Engine, Plan, Sandbox
-from replayer.engine._native import trace_check_order
+from replayer._native import Engine, Plan, Sandbox
+from replayer._native import trace_check_order
 from tests.unit.engine.drafts import Drafts, Until
 
 SESSIONS = Path(__file__).parents[3] / "traces" / "php" / "sessions"

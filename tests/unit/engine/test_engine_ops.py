@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from replayer.engine import OPS, Sandbox
+from replayer._native import OPS, Sandbox
 from tests.unit.engine.drafts import Drafts, Run
 
 MASK = (1 << 64) - 1

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from replayer.engine import Engine, Sandbox
+from replayer._native import Engine, Sandbox
 from tests.unit.engine.drafts import Drafts, Make
 
 MS = 1_000_000

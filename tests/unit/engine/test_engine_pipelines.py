@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from replayer.engine import Engine, Plan, Sandbox
+from replayer._native import Engine, Plan, Sandbox
 from tests.unit.engine.drafts import Drafts, Make, Until, outcomes
 
 Step = dict[str, Any]

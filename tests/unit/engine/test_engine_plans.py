@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from replayer.engine import Plan
+from replayer._native import Plan
 from tests.unit.engine.drafts import Drafts, Run
 
 Change = Callable[[dict[str, Any]], object]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from replayer.engine import confinement
+from replayer._native import confinement
 from tests.behaviour.shell import ORDINARY, needs_setpriv
 from tests.unit.engine.drafts import Drafts
 
@@ -20,7 +20,7 @@ pytestmark = [
 
 PREPARED = """
 import json, os, sys, time
-from replayer.engine import Engine, Plan, Sandbox
+from replayer._native import Engine, Plan, Sandbox
 
 home = sys.argv[2]
 sandboxes = [Sandbox.create(f"{home}/{name}", "test", "{}") for name in "ab"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from replayer.engine import Plan, Sandbox
+from replayer._native import Plan, Sandbox
 from tests.unit.engine.drafts import Drafts, Make, Until
 
 TRACES = Path(__file__).parents[3] / "traces"

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from replayer.engine import Engine, Plan, Sandbox
+from replayer._native import Engine, Plan, Sandbox
 from tests.unit.engine.drafts import Drafts, Make, Until, outcomes
 
 Step = dict[str, Any]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from replayer.engine.fio import JobState, Section, Share, parse_job_file, verifies_after
-from replayer.engine.fio.clock import Clock
+from replayer.fio import JobState, Section, Share, parse_job_file, verifies_after
+from replayer.fio.clock import Clock
 
 RAMP = "ramp_time=1\nruntime=3\n"
 

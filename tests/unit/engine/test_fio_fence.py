@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from replayer.engine.fio.fence import Fence, fence_around, find_confinement
-from replayer.engine.fio.process import FioProcess, Launch
-from replayer.engine.fio.program import Program
+from replayer.fio.fence import Fence, fence_around, find_confinement
+from replayer.fio.process import FioProcess, Launch
+from replayer.fio.program import Program
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from replayer.load.gauge import Gauge
 from replayer.load.standstill import Standstill
 
 if TYPE_CHECKING:
-    from replayer.engine import Engine
+    from replayer._native import Engine
 
 
 class Scaled:

@@ -15,7 +15,7 @@ from replayer.load.targets import Target
 from tests.unit.engine.drafts import Drafts
 
 if TYPE_CHECKING:
-    from replayer.engine import Sandbox
+    from replayer._native import Sandbox
 
 
 @pytest.mark.parametrize("stop_timeout_s", [0.0, 5.0])

@@ -9,7 +9,7 @@ import pytest
 from locust import stats
 from locust.env import Environment
 
-from replayer.engine import Histogram
+from replayer._native import Histogram
 from replayer.load.locust_digits import keep_digits
 from replayer.load.locust_statistics import Statistics
 from replayer.load.measured import MadeInterval, MadeRow

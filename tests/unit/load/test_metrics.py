@@ -1,6 +1,6 @@
 """What is served of several runs of one process, as a page has them."""
 
-from replayer.engine import Histogram
+from replayer._native import Histogram
 from replayer.load.ledger import Ledger
 from replayer.load.measured import MadeInterval, MadeRow
 from replayer.load.metrics import Meter, render_metrics

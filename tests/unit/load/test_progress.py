@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from replayer.engine import Histogram
+from replayer._native import Histogram
 from replayer.load.ledger import Ledger
 from replayer.load.measured import MadeInterval, MadeRow
 from replayer.load.progress import Hang, LineProgress, QuietProgress, Tick, _make_table

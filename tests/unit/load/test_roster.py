@@ -5,7 +5,7 @@ from pathlib import Path
 from locust import User
 from locust.env import Environment
 
-from replayer.engine import Engine, Plan, Sandbox
+from replayer._native import Engine, Plan, Sandbox
 from replayer.load.roster import Roster
 from replayer.plan import compile_plan
 from replayer.scenario import parse_scenario

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer.engine import Sandbox
+from replayer._native import Sandbox
 from replayer.load.whereabouts import Loss, find_loss, identify
 
 HERE = Path("/dev/shm")  # noqa: S108 - a file system of its own

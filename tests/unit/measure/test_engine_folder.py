@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from replayer import measure, report
-from replayer.engine import Engine, Histogram, Plan, Row, Sandbox
+from replayer._native import Engine, Histogram, Plan, Row, Sandbox
 from replayer.measure.hlog import read_log
 from replayer.measure.record import read_events
 from replayer.measure.timeline import read_timeline

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from replayer import measure
-from replayer.engine import fio
+from replayer._native import fio
 from replayer.errors import ReplayerError
 from replayer.measure.record import read_events
 from tests.unit.runs import RunWriter, make_run

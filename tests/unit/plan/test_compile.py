@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.engine import _native
+from replayer import _native
 from replayer.plan import Plan, PlanError, compile_plan
 from replayer.scenario import Scenario, load_scenario, parse_scenario, shipped_scenarios
 from replayer.scenario.model import MAX_USERS

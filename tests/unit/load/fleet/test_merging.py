@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer.engine import Histogram
+from replayer._native import Histogram
 from replayer.load.fleet.merging import Merger
 from replayer.load.fleet.wire import pack_interval, unpack_interval
 from replayer.load.measured import MadeInterval, MadeRow, MeasuredInterval

@@ -4,7 +4,7 @@ import time
 from types import SimpleNamespace
 from typing import Any, cast
 
-from replayer.engine import Histogram
+from replayer._native import Histogram
 from replayer.load.fleet.minutes import Minutes
 from replayer.load.fleet.wire import News, State
 from replayer.load.fleet.worker import Worker

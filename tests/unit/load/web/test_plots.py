@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 from typing import Any, cast
 
-from replayer.engine import Histogram
+from replayer._native import Histogram
 from replayer.load.measured import MadeInterval, MadeRow
 from replayer.load.progress import SilentProgress
 from replayer.load.targets import Target

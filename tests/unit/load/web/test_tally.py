@@ -1,6 +1,6 @@
 """File operations as the page adds them up."""
 
-from replayer.engine import Histogram
+from replayer._native import Histogram
 from replayer.load.measured import MadeInterval, MadeRow
 from replayer.load.metrics import Meter, render_metrics
 from replayer.load.web.tally import Tally

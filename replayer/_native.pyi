@@ -1,0 +1,525 @@
+"""The contract of the native module: types, units and failures of every call.
+
+Every time is in nanoseconds on CLOCK_MONOTONIC (or the counter behind it) unless its name says
+otherwise. Kernel errors are raised as OSError with errno and path. A ValueError means that an
+argument breaks the contract. All long calls release the GIL.
+
+``Engine.divergences`` returns JSON: counts ``performances``, ``events``, ``compared`` and
+``matched``; ``omitted`` and ``allowed`` by reason; ``diverged``, a list of ``target``,
+``transaction``, ``op``, ``recorded``, ``got`` and ``count``; ``drift_ns``: how much later than due
+the last event of a timed performance ended; ``examples``, 20 and the first of each target, with
+``target``, ``user``, ``performance``, ``trace``, ``row``, ``thread``, ``op``, ``path``,
+``recorded``, ``got``, ``result_recorded`` and ``result_got``; ``targets``, a list of the same
+counts by target.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, final
+
+__all__ = [
+    "BUILD_PROFILE",
+    "OPS",
+    "Engine",
+    "Finding",
+    "Histogram",
+    "Interval",
+    "Outcome",
+    "Plan",
+    "Row",
+    "Sandbox",
+    "Space",
+    "Stuck",
+    "Task",
+    "Transaction",
+    "clock_ns",
+    "confinement",
+    "evict_machine_caches",
+    "trace_census",
+    "trace_check_order",
+    "trace_formats",
+    "trace_history",
+    "trace_import",
+    "trace_is_applicable",
+    "trace_labels",
+    "trace_open",
+]
+
+BUILD_PROFILE: Final[str]
+"""``release`` or ``debug``; a debug engine may not measure."""
+
+OPS: Final[tuple[str, ...]]
+"""Every op an engine knows, as named in plan format 1."""
+
+def clock_ns() -> float:
+    """What a look at the engine's clock costs: the least of several.
+
+    The engine looks twice for each op where that is cheap; where it is dear (above 500 ns: a system
+    call) it looks once, and an op begins when the one before it has ended.
+    """
+
+def confinement() -> Literal["jailed", "guarded"]:
+    """How path calls are kept inside the run's folder in this process.
+
+    ``jailed``: each native thread has the run's folder as its root (needs CAP_SYS_CHROOT), one
+    system call per op. ``guarded``: each path is resolved with openat2(RESOLVE_BENEATH) first, two
+    to three system calls per op.
+    """
+
+def evict_machine_caches() -> bool:
+    """Sync and drop the machine's page, dentry and inode caches; False when not permitted."""
+
+@final
+class Histogram:
+    """An HDR histogram of nanoseconds, 3 significant digits, 1 ns to 24 h."""
+
+    def __new__(cls, v2: bytes | None = None) -> Histogram:
+        """An empty one, or one from its compressed V2 form (HdrHistogram V2 + zlib)."""
+    def record(self, value_ns: int, count: int = 1) -> None: ...
+    def add(self, other: Histogram) -> None: ...
+    def copy(self) -> Histogram: ...
+    def to_v2(self) -> bytes:
+        """The compressed V2 form."""
+    def percentile(self, percent: float) -> int:
+        """The highest value equivalent to the one at that percentile; 0 when empty."""
+    def buckets(self) -> list[tuple[int, int]]:
+        """(value, count) of every recorded bucket, ascending; values are highest equivalents."""
+    @property
+    def count(self) -> int: ...
+    @property
+    def min(self) -> int: ...
+    @property
+    def max(self) -> int: ...
+    @property
+    def mean(self) -> float: ...
+    @property
+    def stdev(self) -> float: ...
+
+@final
+class Row:
+    """What was measured of one key in one interval."""
+
+    @property
+    def target(self) -> int: ...
+    @property
+    def round(self) -> int: ...
+    @property
+    def phase(self) -> Literal["warm-up", "measured"]: ...
+    @property
+    def transaction(self) -> str: ...
+    @property
+    def op(self) -> str:
+        """An op of OPS, or a time of transactions.
+
+        ``transaction`` (latency: end - intended), ``transaction.service`` (end - start),
+        ``transaction.lag`` (start - intended).
+        """
+    @property
+    def outcome(self) -> str:
+        """``ok``, an errno name, ``SHORT``; of transactions also ``failed`` and ``cancelled``."""
+    @property
+    def expected(self) -> bool:
+        """False when it counts as an error."""
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def histogram(self) -> Histogram: ...
+
+@final
+class Interval:
+    """One second (or what is left of one at a boundary) of recordings."""
+
+    @property
+    def start_ns(self) -> int:
+        """Since the engine's begin."""
+    @property
+    def end_ns(self) -> int: ...
+    @property
+    def users(self) -> int:
+        """Users running at its end."""
+    @property
+    def rows(self) -> list[Row]: ...
+
+@final
+class Transaction:
+    """One finished transaction, for event listeners."""
+
+    @property
+    def user(self) -> int: ...
+    @property
+    def target(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def end_ns(self) -> int:
+        """Since the engine's begin."""
+    @property
+    def latency_ns(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def error(self) -> str | None:
+        """None, or 'op errno path' of the op that failed."""
+
+@final
+class Stuck:
+    """An op that has been in the kernel for longer than the limit."""
+
+    @property
+    def user(self) -> int: ...
+    @property
+    def target(self) -> int: ...
+    @property
+    def op(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+    @property
+    def age_ns(self) -> int: ...
+
+@final
+class Outcome:
+    """The answer to one submitted command of an interactive user."""
+
+    @property
+    def ticket(self) -> int: ...
+    @property
+    def value(self) -> int:
+        """What the call returned (bytes, offset; size for stat), 0 if it returns nothing."""
+    @property
+    def outcome(self) -> str:
+        """``ok``, an errno name or ``SHORT``."""
+    @property
+    def service_ns(self) -> int: ...
+
+@final
+class Engine:
+    """The users of one plan on one or more targets: native threads, recorded natively."""
+
+    def __new__(
+        cls,
+        plan: Plan,
+        targets: Sequence[Sequence[Sandbox]],
+        *,
+        record: str | None = None,
+        interval_ns: int = 1_000_000_000,
+        stuck_after_ns: int = 5_000_000_000,
+        null: bool = False,
+        event_log: str | None = None,
+        turn: tuple[int, int] = ...,
+    ) -> Engine:
+        """Make an engine; nothing runs yet.
+
+        Args:
+            plan: What to run.
+            targets: For each target the run's folder through each of its mount points; user u uses
+                number u % n.
+            record: An existing directory into which histograms.hlog, timeline.csv and events.jsonl
+                are written each interval.
+            interval_ns: Length of an interval, at least 1 ms.
+            stuck_after_ns: An op longer than this is reported while it hangs.
+            null: Make no system call at all: measures the engine's own cost.
+            event_log: An existing directory for the times of every replayed event.
+            turn: (i, n): of the schedule of arrivals this engine takes every n-th, from the i-th
+                (from 0) on, and other engines the others; (0, 1), all of them, by default.
+
+        Raises:
+            RuntimeError: This is a debug build.
+        """
+    @property
+    def doorbell(self) -> int:
+        """An eventfd (non-blocking), readable when anything waits to be drained.
+
+        So it is when a user has no more to do in the segment; ``drain_finished`` silences it.
+        """
+
+    @property
+    def begin_epoch_ns(self) -> int:
+        """Wall-clock time (for reports only) of the engine's begin."""
+    def now_ns(self) -> int:
+        """Monotonic nanoseconds since the engine's begin."""
+    def begin_segment(
+        self, target: int, round: int, warm_up_ns: int, measured_ns: int | None = None
+    ) -> None:
+        """Let the users run on a target; their streams restart at (seed, round, user).
+
+        Recorded as ``warm-up`` for that long, then as ``measured``. When that has lasted for
+        ``measured_ns``, no user begins a transaction any more; the segment stays open, for those
+        under way. Where transactions come by a schedule, those that began in the warm-up and ended
+        after it are not recorded.
+
+        Raises:
+            RuntimeError: A segment is open.
+        """
+    def measure(self) -> None:
+        """End the warm-up now (all users are there)."""
+    def end_segment(self, grace_ns: int) -> list[Stuck]:
+        """End the segment and return the users given up on, who take no further part.
+
+        Asks every user to finish its transaction, cancels those that have not after the grace, and
+        gives up on those still in the kernel 2 s later. Interactive users are not part of segments.
+        Idle when it returns. Cancelled transactions are recorded as ``cancelled``.
+        events.jsonl gets a line ``ending``: from when on no transaction began, and how many of the
+        schedule (``unbegun``) had been due before that never did.
+        """
+    def start_user(self, user: int) -> None:
+        """Start the native thread of a user; it runs as soon as a segment is open."""
+    def stop_user(self, user: int) -> None:
+        """Let it finish its transaction, then end its thread; unknown users are no error."""
+    def cancel_user(self, user: int) -> None:
+        """End it before its next op, and interrupt a waiting call (EINTR) with a signal."""
+    def running_users(self) -> int:
+        """Users whose thread has not ended, but for those that were given up on."""
+    def busy_users(self) -> int:
+        """Users with more to do in this segment; 0 when all used up ``stop.transactions``."""
+    def stuck(self) -> list[Stuck]:
+        """Ops in the kernel for longer than the limit, longest first, at most 100."""
+    def drain_transactions(self) -> tuple[list[Transaction], int]:
+        """Finished transactions since the last call, oldest first, and how many were dropped.
+
+        The queue holds 65,536; it is not filled unless ``watch_transactions``.
+        """
+    def watch_transactions(self, *, watched: bool) -> None:
+        """Queue finished transactions for ``drain_transactions`` or not (the default)."""
+    def drain_finished(self) -> list[int]:
+        """Users whose thread has ended, or that were given up on, since the last call."""
+    def drain_intervals(self) -> list[Interval]:
+        """Intervals since the last call, oldest first; beyond 600 the oldest are merged."""
+    def totals(self) -> list[Row]:
+        """Everything recorded since the engine's begin, per key."""
+    def record_error(self) -> tuple[str, int] | None:
+        """The file whose writing failed first and the errno; None while all is well."""
+    def divergences(self) -> str:
+        """What replays found so far, as JSON (see ``_replay.pyi``)."""
+    def verification(self) -> str | None:
+        """What verifying found so far, as JSON; None when the plan does not ask for it.
+
+        ``reads``, ``verified_bytes``, ``unverified_bytes``, ``mixed_bytes``, ``ns``, ``blocks`` (by
+        outcome: TORN, SWAPPED, LOST, STALE), ``blind``, and ``last``: null until ``read_back``,
+        then the same of what that read (but for ``ns``, which is 0), with ``files`` (read to their
+        end), ``unclear_files`` (nothing is certain of them), ``failed_files`` (not to be opened or
+        read), ``left_files`` (time was over), ``cached_bytes`` (still in the page cache when they
+        were read), ``unsynced_files`` (fsync failed), ``took_ns``, and ``wrong``, the first 20
+        files that were: ``target``, ``outcome`` (the worst) and ``path``.
+        """
+    def read_back(self, target: int, threads: int, *, budget_ns: int) -> Task:
+        """Read what users wrote on a target in its last segment, once, and judge it.
+
+        To be asked when no user works there any more. Each file is read through the mount point of
+        whoever wrote it last, after fsync and posix_fadvise(DONTNEED). When the time is over, or
+        the task is cancelled, the rest is left; ``verification`` tells what was found until then.
+
+        Raises:
+            RuntimeError: The plan does not ask for ``verify``.
+        """
+    def start_interactive(self, user: int, target: int) -> None:
+        """Start a user that does what ``submit`` says (for locustfiles in Python), nothing else."""
+    def submit(self, user: int, command: bytes) -> int:
+        """Queue a command (at most 1,024 wait) and return its ticket.
+
+        A command is JSON: ``{"begin": "checkout"}``, ``{"end": "checkout", "failed": false}``, or a
+        timed step of plan format 1 in which ``path`` and ``to`` are strings (relative, resolved
+        inside the sandbox) and ``file`` is the slot that an ``open`` with ``"slot": k`` filled;
+        draws are constants or plain numbers (that of ``lseek``'s ``offset`` may be below 0). Events
+        of calls on a slot have the path that it was opened by. Ops outside of a transaction are
+        recorded under the transaction ``-``. Transaction names are free (at most 256 different
+        ones).
+
+        Raises:
+            ValueError: It is no command; the message names the key and the bound.
+            RuntimeError: The user is not interactive, or its queue is full.
+        """
+    def drain_outcomes(self) -> list[Outcome]:
+        """Answers since the last call, oldest first."""
+    def overhead_ns(self, ops: int) -> float:
+        """Own mean cost of an op, measured now: null target, one thread, all recording on."""
+    def run_queue_delay_ns(self) -> int:
+        """Time that users were ready but had no CPU, since the begin (64 threads, scaled up)."""
+    def in_call_ns(self) -> int:
+        """Time that the users spent in calls since the begin, all users together."""
+    def outside_ns(self) -> int:
+        """Time in which users worked for replays outside of calls, all users together.
+
+        Looking at the clock in pauses, and making and removing the files of a performance.
+        """
+    def interrupt(self) -> None:
+        """Wake and cancel every user at once (second Ctrl-C)."""
+    def close(self) -> list[Stuck]:
+        """End all users (cancelling them), write the last interval, close the files. Idempotent."""
+
+@final
+class Plan:
+    """A plan of format 1 (see replayer/plan/FORMAT.md), checked and ready to run."""
+
+    def __new__(cls, document: bytes, traces: Sequence[str] = ()) -> Plan:
+        """Parse a JSON document; ValueError: with the place in it, the value and the bound.
+
+        ``traces``: the folders of its traces, in their order; their checksums are compared.
+        """
+    @property
+    def replay_lanes(self) -> int:
+        """Threads that one user needs at most for its replays, its own one included (0: none)."""
+    @property
+    def transactions(self) -> tuple[str, ...]: ...
+    @property
+    def datasets(self) -> tuple[str, ...]: ...
+
+@final
+class Space:
+    """What statfs says of a target."""
+
+    @property
+    def bytes_total(self) -> int: ...
+    @property
+    def bytes_free(self) -> int:
+        """Available to this user."""
+    @property
+    def inodes_total(self) -> int:
+        """0 where the file system does not count them."""
+    @property
+    def inodes_free(self) -> int: ...
+    @property
+    def block_bytes(self) -> int: ...
+    @property
+    def read_only(self) -> bool: ...
+    @property
+    def kind(self) -> int:
+        """The f_type magic number."""
+
+@final
+class Finding:
+    """The result of a task: what was done, and what did not fit."""
+
+    @property
+    def files(self) -> int: ...
+    @property
+    def directories(self) -> int: ...
+    @property
+    def links(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def mismatches(self) -> int:
+        """Entries that are missing or differ in type, size, mode or target (verify only)."""
+    @property
+    def first_mismatch(self) -> str | None:
+        """Path and reason, for a person."""
+    @property
+    def elapsed_ns(self) -> int: ...
+
+@final
+class Task:
+    """Work under way on native threads: poll it, cancel it, collect its result."""
+
+    @property
+    def done_entries(self) -> int: ...
+    @property
+    def total_entries(self) -> int:
+        """0 while not known yet (removal)."""
+    @property
+    def done_bytes(self) -> int: ...
+    @property
+    def total_bytes(self) -> int: ...
+    @property
+    def finished(self) -> bool: ...
+    def stuck(self, after_ns: int) -> list[tuple[str, str, int]]:
+        """Calls in the kernel for longer than that, longest first: op, path, age in ns."""
+    def cancel(self) -> None:
+        """Stop soon, between two entries; ``result`` then raises InterruptedError."""
+    def result(self) -> Finding:
+        """Wait, then return the finding or raise the first error (OSError with its path)."""
+
+@final
+class Sandbox:
+    """A run's own folder, PATH/replayer-RUN, seen through one mount point."""
+
+    @staticmethod
+    def create(parent: str, run: str, note: str) -> Sandbox:
+        """Create the folder (mode 0700) and its marker ``.replayer-run``, holding ``note`` (JSON).
+
+        Raises:
+            OSError: Parent missing, not a directory, not writable, folder exists.
+            ValueError: ``run`` is not ``[A-Za-z0-9_-]+``.
+        """
+    @staticmethod
+    def open(path: str) -> Sandbox:
+        """Open a folder made by ``create``; one without the marker is refused.
+
+        Raises:
+            OSError: ENOENT, ENOTDIR, ELOOP (a symlink).
+            ValueError: It has no marker, or the marker is not a regular file.
+        """
+    @property
+    def path(self) -> str: ...
+    @property
+    def note(self) -> str: ...
+    @property
+    def device(self) -> int:
+        """st_dev of the folder."""
+    def space(self) -> Space: ...
+    def lay_out(self, plan: Plan, threads: int) -> Task:
+        """Create every laid-out dataset, and the empty directories of the others.
+
+        Directories first, then files in parallel. Never overwrites: an existing file is the error
+        EEXIST. Files are created O_EXCL, filled, given their mode and closed.
+        """
+    def verify(self, plan: Plan, threads: int) -> Task:
+        """Compare what is there with the plan's datasets; extra entries are mismatches too."""
+    def warm(self, plan: Plan, threads: int) -> Task:
+        """Read every laid-out file once, and stat every entry."""
+    def evict(self, plan: Plan, threads: int) -> Task:
+        """Sync (fsync) and posix_fadvise(DONTNEED) every laid-out file."""
+    def wipe(self, threads: int) -> Task:
+        """Remove everything inside but the marker (used between rounds and before a new layout)."""
+    def remove(self, threads: int) -> Task:
+        """Remove everything inside, then marker and folder; crosses no symlink and no mount."""
+
+def trace_check_order(trace: str, log: str) -> str:
+    """Whether the performances of an event log (its directory) kept the order of their trace.
+
+    JSON: ``performances``, ``events``, ``edges``, ``violated`` and ``first``: null, or the first
+    violation. ValueError: it is no trace; OSError: the kernel.
+    """
+
+def trace_formats() -> list[str]:
+    """Names of the formats that logs can be imported from."""
+
+def trace_is_applicable(name: str, head: bytes) -> str:
+    """``yes``, ``no`` or ``need more`` of a format and a beginning; ValueError: (message, hint)."""
+
+def trace_import(
+    files: Sequence[str],
+    target: str,
+    roots: Sequence[bytes],
+    options: str,
+    progress: Callable[[int], None],
+) -> str:
+    """Import logs into a new trace folder, whole or not at all; the text of its trace.json.
+
+    ``options`` is JSON, see replayer/trace/importing.py. ``progress`` is told the number of lines
+    ten times a second; what it raises stops the import. OSError: the kernel; ValueError:
+    (message, hint).
+    """
+
+def trace_open(directory: str) -> str:
+    """The text of trace.json, after version and checksums are checked; errors as above."""
+
+def trace_census(folder: str, request: str | None) -> str:
+    """What a trace, or the requests of one label in it, asks of a file system, as JSON.
+
+    ``events``, ``threads``, ``requests``, ``span_ns``; ``ops``: by op ``count``, ``errors`` (by
+    name) and ``bytes``; ``errors``, ``failing_lookups`` (ENOENT), ``fsyncs``, ``locks`` (taken),
+    ``bytes`` (``read``, ``written``); distinct ``paths`` by label, and as ``files``,
+    ``directories``, ``links``, ``others`` and ``missing``; ``own``: ``entries`` and ``bytes`` that
+    each user of a replay has for itself of the tree before; ``labels``: by label the number of
+    ``requests``, their ``events`` and the ``mean`` of these per request. Errors as ``trace_open``.
+    """
+
+def trace_history(folder: str, row: int, limit: int) -> str:
+    """Which events led to one, newest first, at most ``limit``: a JSON list.
+
+    Each has ``row``, ``why`` (``path``, ``parent``: it changed a directory above, or
+    ``description``: the same open file), ``thread``, ``start_ns``, ``op``, ``path``, ``to_path``,
+    ``file``, ``to_file``, ``flags``, ``size``, ``offset``, ``result`` and ``error``.
+    """
+
+def trace_labels(folder: str) -> str:
+    """The label of each path of a trace, as a JSON object, by the names of FORMAT.md."""

@@ -1,0 +1,187 @@
+//! What an engine's parts share: the setting, the crowd, the queues that Python drains.
+
+use crate::crowd::Crowd;
+use crate::interpreter::{FailedOp, Finished, Setting};
+use crate::lock::hold;
+use crate::ops::{op_name, outcome_name};
+use crate::pulse::{Doing, Pulse};
+use crate::record::event::Hang;
+use crate::sys::{Doorbell, Folder};
+use crossbeam_queue::ArrayQueue;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// How users' calls are confined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Confinement {
+    Jailed,
+    Guarded,
+    Null,
+}
+
+/// A finished transaction, for event listeners.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the stub of the Python module says it")]
+pub struct TransactionData {
+    pub user: u32,
+    pub target: u16,
+    pub name: Arc<str>,
+    pub end_ns: u64,
+    pub latency_ns: u64,
+    pub bytes: u64,
+    pub error: Option<String>,
+}
+
+/// The answer to a command.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the stub of the Python module says it")]
+pub struct OutcomeData {
+    pub ticket: u64,
+    pub value: u64,
+    pub outcome: u8,
+    pub service_ns: u64,
+}
+
+/// An op that is in the kernel for long.
+#[derive(Clone, Debug)]
+#[allow(missing_docs, reason = "the stub of the Python module says it")]
+pub struct StuckData {
+    pub user: u32,
+    pub target: u16,
+    pub op: &'static str,
+    pub path: Vec<u8>,
+    pub age_ns: u64,
+}
+
+/// At most so many finished transactions wait to be drained.
+const TRANSACTIONS: usize = 65_536;
+/// At most so many answers wait to be drained.
+const OUTCOMES: usize = 65_536;
+
+pub(crate) struct Core {
+    pub(crate) setting: Arc<Setting>,
+    /// The names of the plan's transactions.
+    pub(crate) names: Vec<Arc<str>>,
+    pub(crate) targets: Vec<Vec<Arc<Folder>>>,
+    pub(crate) confinement: Confinement,
+    pub(crate) crowd: Crowd,
+    pub(crate) doorbell: Arc<Doorbell>,
+    pub(crate) watched: AtomicBool,
+    pub(crate) transactions: ArrayQueue<TransactionData>,
+    pub(crate) dropped: AtomicU64,
+    pub(crate) outcomes: ArrayQueue<OutcomeData>,
+    /// Users whose thread has ended; bounded by the number of users that were started since the last look.
+    finished: Mutex<Vec<u32>>,
+    /// Time in calls of users that have ended.
+    pub(crate) in_call_ns: AtomicU64,
+    /// Time of replays outside of calls of users that have ended.
+    pub(crate) outside_ns: AtomicU64,
+}
+
+impl Core {
+    pub(crate) fn new(
+        setting: Setting,
+        targets: Vec<Vec<Arc<Folder>>>,
+        confinement: Confinement,
+        doorbell: Arc<Doorbell>,
+    ) -> Core {
+        let names = &setting.program.transactions;
+        Core {
+            names: names
+                .iter()
+                .map(|transaction| Arc::from(transaction.name.as_str()))
+                .collect(),
+            setting: Arc::new(setting),
+            targets,
+            confinement,
+            crowd: Crowd::default(),
+            doorbell,
+            watched: AtomicBool::new(false),
+            transactions: ArrayQueue::new(TRANSACTIONS),
+            dropped: AtomicU64::new(0),
+            outcomes: ArrayQueue::new(OUTCOMES),
+            finished: Mutex::default(),
+            in_call_ns: AtomicU64::new(0),
+            outside_ns: AtomicU64::new(0),
+        }
+    }
+
+    /// Monotonic nanoseconds since the engine's begin.
+    pub(crate) fn since_begin(&self, time_ns: u64) -> u64 {
+        time_ns.saturating_sub(self.setting.begin_ns)
+    }
+
+    /// The folder of a user on a target: mount points are dealt round-robin.
+    pub(crate) fn folder(&self, target: u16, user: u32) -> Option<&Arc<Folder>> {
+        let mounts = self.targets.get(usize::from(target))?;
+        mounts.get(user as usize % mounts.len().max(1))
+    }
+
+    /// Hand a finished transaction to whoever listens.
+    pub(crate) fn publish(
+        &self,
+        user: u32,
+        target: u16,
+        name: &Arc<str>,
+        finished: Finished,
+        failed: Option<FailedOp>,
+    ) {
+        if !self.watched.load(Ordering::Relaxed) {
+            return;
+        }
+        let error = failed.map(|failed| {
+            let path = String::from_utf8_lossy(&failed.path).into_owned();
+            format!(
+                "{} {} {path}",
+                op_name(failed.op as u8),
+                outcome_name(failed.outcome)
+            )
+        });
+        let transaction = TransactionData {
+            user,
+            target,
+            name: Arc::clone(name),
+            end_ns: self.since_begin(finished.end_ns),
+            latency_ns: finished.latency_ns,
+            bytes: finished.bytes,
+            error,
+        };
+        if self.transactions.push(transaction).is_err() {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        self.doorbell.ring();
+    }
+
+    /// Users take no further part.
+    pub(crate) fn report_finished(&self, users: impl IntoIterator<Item = u32>) {
+        hold(&self.finished).extend(users);
+        self.doorbell.ring();
+    }
+
+    pub(crate) fn drain_finished(&self) -> Vec<u32> {
+        self.doorbell.answer();
+        std::mem::take(&mut *hold(&self.finished))
+    }
+
+    pub(crate) fn stuck(&self, pulse: &Pulse, doing: Doing, now_ns: u64) -> StuckData {
+        StuckData {
+            user: pulse.user,
+            target: pulse.target(),
+            op: doing.op_name(),
+            path: doing.place.path(&self.setting.program, pulse),
+            age_ns: now_ns.saturating_sub(doing.since_ns),
+        }
+    }
+
+    /// The same for the log.
+    pub(crate) fn hang(&self, stuck: &StuckData, op: u8, now_ns: u64) -> Hang {
+        Hang {
+            t_ns: self.since_begin(now_ns),
+            user: stuck.user,
+            target: stuck.target,
+            op,
+            age_ns: stuck.age_ns,
+            path: stuck.path.clone(),
+        }
+    }
+}

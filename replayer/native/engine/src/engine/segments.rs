@@ -1,0 +1,102 @@
+//! Segments of an engine: their begin, their end, and what is told of who was left behind.
+
+use super::{Engine, PATIENCE};
+use crate::clock::now_ns;
+use crate::core::StuckData;
+use crate::crowd::GivenUp;
+use crate::error::{Error, Result};
+use crate::pace::Arrivals;
+use crate::record::event::Event;
+use crate::segment::{Segment, Term};
+use std::time::Duration;
+
+impl Engine {
+    /// Begin a round of a target; with no warm-up its measured time begins at once.
+    ///
+    /// # Errors
+    /// The target is none, or a segment is open.
+    pub fn begin_segment(
+        &self,
+        (target, round): (u16, u16),
+        warm_up_ns: u64,
+        measured_ns: Option<u64>,
+    ) -> Result<()> {
+        self.check_target(target)?;
+        let term = Term {
+            target,
+            round,
+            measured_ns,
+            measured_since_ns: self.recorder().measured_since_ns(),
+        };
+        let program = &self.core.setting.program;
+        let verification = self.core.setting.verification.as_ref();
+        let opened = self.core.crowd.open(
+            || {
+                verification.inspect(|all| all.begin(target));
+                self.recorder().begin_segment(target, round, warm_up_ns);
+            },
+            term,
+            |begin_ns| Arrivals::new(&program.pace, program.seed, round, begin_ns, self.turn),
+        );
+        if !opened {
+            return Err(Error::state("a segment is open, or the engine is closed"));
+        }
+        Ok(())
+    }
+
+    /// Begin the measured time.
+    pub fn measure(&self) {
+        self.recorder().measure();
+    }
+
+    /// End the round; transactions have `grace_ns` to end, and what is still in the kernel is returned.
+    pub fn end_segment(&self, grace_ns: u64) -> Vec<StuckData> {
+        let crowd = &self.core.crowd;
+        let segment = crowd.segment();
+        // Who led the users has noticed later that they were done: no time in which they could have done more.
+        let rested_ns = crowd.rested_ns();
+        let given_up = crowd.stop(Duration::from_nanos(grace_ns), PATIENCE);
+        if let Some(segment) = segment {
+            self.log_ending(&segment, rested_ns);
+        }
+        self.recorder().end_segment(rested_ns);
+        self.report(given_up)
+    }
+
+    /// Log until when transactions began in a segment, and how many were due that did not.
+    fn log_ending(&self, segment: &Segment, rested_ns: Option<u64>) {
+        let end_ns = segment.end_ns().min(rested_ns.unwrap_or(u64::MAX));
+        self.recorder().log(&Event::Ending {
+            t_ns: self.core.since_begin(end_ns),
+            target: segment.target,
+            round: segment.round,
+            unbegun: segment.unbegun(&self.core.setting.program, end_ns),
+        });
+    }
+
+    /// Log users that were given up on; they count as finished.
+    pub(super) fn report(&self, given_up: Vec<GivenUp>) -> Vec<StuckData> {
+        let now_ns = now_ns();
+        let core = &self.core;
+        core.report_finished(given_up.iter().map(|given_up| given_up.pulse.user));
+        given_up
+            .into_iter()
+            .map(|GivenUp { pulse, doing }| {
+                let Some(doing) = doing else {
+                    return StuckData {
+                        user: pulse.user,
+                        target: pulse.target(),
+                        op: "-",
+                        path: Vec::new(),
+                        age_ns: 0,
+                    };
+                };
+                let stuck = core.stuck(&pulse, doing, now_ns);
+                core.setting
+                    .recorder
+                    .log(&Event::Abandoned(core.hang(&stuck, doing.op, now_ns)));
+                stuck
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,56 @@
+//! The engine: a plan's users as native threads that make file calls, timed and recorded.
+//!
+//! Everything outside of this crate uses what is exported here. Nothing in it knows Python.
+
+mod clock;
+mod content;
+mod core;
+mod crowd;
+mod dealer;
+mod engine;
+mod error;
+mod health;
+mod histogram;
+mod interactive;
+mod interpreter;
+mod layout;
+mod lock;
+mod ops;
+mod options;
+mod overhead;
+mod pace;
+mod path;
+mod plan;
+mod program;
+mod pulse;
+mod record;
+mod replay;
+mod rng;
+mod sandbox;
+mod segment;
+mod signals;
+mod sleep;
+mod space;
+mod stint;
+mod sys;
+mod user;
+mod verify;
+mod watch;
+mod written;
+
+pub use clock::{look_ns, prepare as prepare_clock};
+pub use core::{OutcomeData, StuckData, TransactionData};
+pub use engine::{Engine, confinement};
+pub use error::{Error, Result};
+pub use histogram::Histogram;
+pub use layout::{Bound, Fault, Finding, Task};
+pub use ops::{outcome_name, plan_ops};
+pub use options::Options;
+pub use overhead::overhead_ns;
+pub use pace::Turn;
+pub use program::Program;
+pub use record::{IntervalData, Phase, RowData};
+pub use replay::order::{Report, check_order};
+pub use sandbox::RunFolder;
+pub use space::Space;
+pub use sys::machine_caches_dropped;

@@ -1,0 +1,107 @@
+//! What an engine is made with, checked.
+
+use crate::core::Core;
+use crate::error::{Error, Result};
+use crate::pace::Turn;
+use crate::program::Program;
+use crate::record::RecorderConfig;
+use crate::sys::{Doorbell, Folder, open_directory};
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, OnceLock};
+
+/// What an engine is made with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The directory that recordings are written into.
+    pub record: Option<String>,
+    /// Length of an interval of the recording, 1 ms or more.
+    pub interval_ns: u64,
+    /// A call that lasts longer is reported, 1 ms or more.
+    pub stuck_after_ns: u64,
+    /// Make no call: what is measured is the engine itself.
+    pub null: bool,
+    /// A directory for the event logs of replays.
+    pub event_log: Option<String>,
+    /// Which users of the plan are this engine's.
+    pub turn: Turn,
+}
+
+type Parts<'a> = (&'a Arc<Doorbell>, &'a Arc<OnceLock<std::sync::Weak<Core>>>);
+
+impl Options {
+    pub(crate) fn check(&self, targets: &[Vec<Arc<Folder>>]) -> Result<()> {
+        if targets.is_empty()
+            || targets.iter().any(Vec::is_empty)
+            || targets.len() > usize::from(u16::MAX)
+        {
+            return Err(Error::value(
+                "targets must be at least one, each with at least one sandbox",
+            ));
+        }
+        for (what, value) in [
+            ("interval_ns", self.interval_ns),
+            ("stuck_after_ns", self.stuck_after_ns),
+        ] {
+            if value < 1_000_000 {
+                return Err(Error::value(format!(
+                    "{what} must be at least 1000000 (1 ms), got {value}"
+                )));
+            }
+        }
+        let Turn { first, of } = self.turn;
+        if first >= of {
+            return Err(Error::value(format!(
+                "turn must be (first, of) with first below of, got ({first}, {of})"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The directory for event logs, opened.
+    pub(crate) fn event_log(&self) -> Result<Option<OwnedFd>> {
+        match &self.event_log {
+            None => Ok(None),
+            Some(path) => {
+                let opened = open_directory(path);
+                opened.map(Some).map_err(|errno| Error::os(errno, path))
+            }
+        }
+    }
+
+    pub(crate) fn recorder_config(
+        &self,
+        program: &Program,
+        (begin_ns, begin_epoch_ns): (u64, u64),
+        (doorbell, core): Parts<'_>,
+    ) -> Result<RecorderConfig> {
+        let directory = match &self.record {
+            None => None,
+            Some(path) => Some(open_directory(path).map_err(|errno| Error::os(errno, path))?),
+        };
+        let (doorbell, core) = (Arc::clone(doorbell), Arc::clone(core));
+        let whole = Arc::clone(&core);
+        let rested = move || {
+            let core = whole.get().and_then(std::sync::Weak::upgrade);
+            core.and_then(|core| core.crowd.rested_ns())
+        };
+        let running = move || {
+            core.get()
+                .and_then(std::sync::Weak::upgrade)
+                .map_or(0, |core| core.crowd.running())
+        };
+        Ok(RecorderConfig {
+            transactions: program
+                .transactions
+                .iter()
+                .map(|transaction| transaction.name.clone())
+                .collect(),
+            interval_ns: self.interval_ns,
+            directory,
+            begin_epoch_ns,
+            begin_ns,
+            users: Box::new(move || u32::try_from(running()).unwrap_or(u32::MAX)),
+            rested: Box::new(rested),
+            doorbell: Box::new(move || doorbell.ring()),
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! A plan in the form that threads run: everything resolved, nothing left to look up by name.
+//! Made by `plan`; read by the interpreter, the pacers and the layout; never changed.
+
+mod dataset;
+mod identity;
+pub(crate) mod replay;
+mod step;
+
+pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Own, Scope};
+pub(crate) use identity::{Identity, Naming, SALT, file_of};
+pub(crate) use replay::{NamedTrace, ReplayPace, Replays};
+pub(crate) use step::{
+    Await, Call, DataCall, Each, Expect, FileCall, LinkTarget, LockKind, Mode, Owner, PairCall,
+    Part, PathCall, Pipeline, Replay, ReplayPart, STAGES, Step, Timed, Until,
+};
+
+use crate::error::Result;
+use crate::plan::parse_plan;
+use crate::rng::{Stream, scale};
+
+/// At most this many slots in a plan.
+pub(crate) const SLOTS: usize = 16;
+
+/// A plan of format 1, checked and ready to run.
+#[derive(Debug)]
+pub struct Program {
+    pub(crate) seed: u64,
+    pub(crate) users: u32,
+    pub(crate) written: Content,
+    pub(crate) pool_bytes: u64,
+    /// Data say whose they are, and reads are checked.
+    pub(crate) verify: Option<Identity>,
+    pub(crate) tables: Vec<Box<[u64]>>,
+    pub(crate) datasets: Vec<Dataset>,
+    pub(crate) replays: Replays,
+    pub(crate) pickers: Vec<Picker>,
+    pub(crate) transactions: Vec<Transaction>,
+    pub(crate) mix: Weights,
+    /// Mixes of the first users: (the first user number after the role, its mix), ascending.
+    pub(crate) roles: Vec<(u32, Weights)>,
+    pub(crate) pace: Pace,
+    /// A segment ends for a user after so many transactions.
+    pub(crate) transactions_per_user: Option<u64>,
+    /// The largest buffer that a reading op needs.
+    pub(crate) read_bytes: u64,
+}
+
+impl Program {
+    /// Read a plan, and open the traces that it replays.
+    ///
+    /// # Errors
+    /// It is no plan of format 1, or a trace does not fit it.
+    pub fn parse(document: &[u8], traces: &[String]) -> Result<Program> {
+        let mut program = parse_plan(document)?;
+        let audience = program.audience();
+        program.replays.open(traces, audience)?;
+        program.verify = program.verify.map(Identity::drawn);
+        Ok(program)
+    }
+
+    /// The names of its transactions.
+    #[must_use]
+    pub fn transaction_names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.transactions.iter().map(|each| each.name.as_str())
+    }
+
+    /// The names of its datasets.
+    #[must_use]
+    pub fn dataset_names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.datasets.iter().map(|each| each.name.as_str())
+    }
+
+    /// Threads that its replays need at the same time.
+    ///
+    /// # Errors
+    /// A trace cannot be replayed.
+    pub fn replay_lanes(&self) -> Result<u16> {
+        Ok(self.replays.needs()?.lanes)
+    }
+
+    /// The mix of a user.
+    pub(crate) fn mix_of(&self, user: u32) -> &Weights {
+        let role = self.roles.iter().find(|(end, _)| user < *end);
+        role.map_or(&self.mix, |(_, mix)| mix)
+    }
+}
+
+/// Append a number in decimal, without allocating.
+pub(crate) fn write_number(number: u64, text: &mut Vec<u8>) {
+    let first = text.len();
+    let mut rest = number;
+    loop {
+        text.push(b'0' + u8::try_from(rest % 10).unwrap_or(0));
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    if let Some(digits) = text.get_mut(first..) {
+        digits.reverse();
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Picker {
+    pub(crate) dataset: u16,
+    /// Indices of entries, in the order of ranks.
+    pub(crate) candidates: Box<[u32]>,
+    pub(crate) rule: PickRule,
+}
+
+impl Picker {
+    /// The rank at which a user starts when it takes the candidates in order.
+    pub(crate) fn first_of(&self, user: u32, users: u32) -> usize {
+        let (user, users) = (user as usize, users.max(1) as usize);
+        user % users * self.candidates.len() / users
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum PickRule {
+    Segments {
+        weights: Weights,
+        /// (first rank, count), one a weight.
+        spans: Box<[(u64, u64)]>,
+    },
+    Sequential,
+    Own,
+}
+
+#[derive(Debug)]
+pub(crate) struct Transaction {
+    pub(crate) name: String,
+    pub(crate) steps: Steps,
+}
+
+pub(crate) type Steps = Box<[Step]>;
+
+/// Cumulative weights.
+#[derive(Clone, Debug)]
+pub(crate) struct Weights(pub(crate) Box<[u64]>);
+
+impl Weights {
+    /// Draw an index: the first whose cumulative weight is above the draw.
+    #[inline]
+    pub(crate) fn pick(&self, stream: &mut Stream) -> usize {
+        let drawn = stream.below(self.0.last().copied().unwrap_or(0));
+        if self.0.len() == 1 {
+            return 0;
+        }
+        self.0.partition_point(|cumulative| *cumulative <= drawn)
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Draw {
+    Const(u64),
+    /// low, and how many values there are (0: all 2^64).
+    Uniform(u64, u64),
+    Table(u16),
+    SizeOf(u8),
+}
+
+impl Draw {
+    /// The value that a stream gives; `size_of` looks up the entry bound to a slot.
+    #[inline]
+    pub(crate) fn value(
+        self,
+        tables: &[Box<[u64]>],
+        stream: &mut Stream,
+        size_of: impl Fn(u8) -> u64,
+    ) -> u64 {
+        match self {
+            Draw::Const(value) => value,
+            Draw::Uniform(_, 0) => stream.next(),
+            Draw::Uniform(low, count) => low + stream.below(count),
+            Draw::Table(index) => {
+                let table = tables
+                    .get(usize::from(index))
+                    .map_or(&[][..], |table| table);
+                let rank = scale(stream.next(), table.len() as u64);
+                let rank = usize::try_from(rank).unwrap_or(0);
+                table.get(rank).copied().unwrap_or(0)
+            }
+            Draw::SizeOf(slot) => size_of(slot),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum Pace {
+    Closed(Draw),
+    Every(Draw),
+    Arrivals(Draw),
+}

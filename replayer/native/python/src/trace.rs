@@ -1,0 +1,234 @@
+//! Traces: imports, and questions to a trace.
+
+use crate::error::of_trace;
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use replayer_trace::{
+    Applicability, Computed, Keep, Probe, Request, Stretch, Trace, Untraced, Window, census,
+    format_names, history, import, is_applicable, labels,
+};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// Walks through hostile trees of links go deep.
+const STACK_BYTES: usize = 64 << 20;
+/// How often progress is told and signals are looked for.
+const TICK: Duration = Duration::from_millis(100);
+
+/// Names of the formats that can be imported.
+#[pyfunction]
+fn trace_formats() -> Vec<&'static str> {
+    format_names()
+}
+
+/// Whether a format's importer can read what begins with these bytes: `yes`, `no` or `need more`.
+#[pyfunction]
+fn trace_is_applicable(name: &str, head: &[u8]) -> PyResult<&'static str> {
+    is_applicable(name, head)
+        .map(Applicability::name)
+        .ok_or_else(|| PyValueError::new_err((format!("{name} is no format"), String::new())))
+}
+
+/// Import logs into a trace folder; `options` is JSON. Returns the text of its trace.json.
+#[pyfunction]
+fn trace_import(
+    py: Python<'_>,
+    files: Vec<PathBuf>,
+    target: PathBuf,
+    roots: Vec<Vec<u8>>,
+    options: &str,
+    progress: &Bound<'_, PyAny>,
+) -> PyResult<String> {
+    let request = request(files, target, roots, options)
+        .ok_or_else(|| PyValueError::new_err(("options of an import are wrong", "")))?;
+    let lines = AtomicU64::new(0);
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        let (request, lines, stop) = (&request, &lines, &stop);
+        let spawned = std::thread::Builder::new()
+            .stack_size(STACK_BYTES)
+            .spawn_scoped(scope, move || {
+                let result = import(request, &mut |count| {
+                    lines.store(count, Ordering::Relaxed);
+                    !stop.load(Ordering::Relaxed)
+                });
+                // The other end waits until it has this.
+                let _ = sender.send(result);
+            });
+        let worker = spawned.map_err(|error| PyOSError::new_err(error.to_string()))?;
+        let receiver = Mutex::new(receiver);
+        let wait = || match receiver.lock() {
+            Ok(receiver) => receiver.recv_timeout(TICK),
+            Err(_) => Err(RecvTimeoutError::Disconnected),
+        };
+        let mut signal = None;
+        let result = loop {
+            match py.detach(wait) {
+                Ok(result) => break result,
+                Err(RecvTimeoutError::Disconnected) => {
+                    // A panic of the worker ends here, and not this process.
+                    let _ = worker.join();
+                    return Err(PyValueError::new_err((
+                        "the import ended without a result",
+                        "",
+                    )));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            let told = py
+                .check_signals()
+                .and_then(|()| progress.call1((lines.load(Ordering::Relaxed),)).map(drop));
+            if let Err(error) = told {
+                stop.store(true, Ordering::Relaxed);
+                signal.get_or_insert(error);
+            }
+        };
+        match (signal, result) {
+            (Some(error), _) => Err(error),
+            (None, result) => result.map_err(of_trace),
+        }
+    })
+}
+
+/// The text of a trace's trace.json, after its version and the checksums of its tables have been checked.
+#[pyfunction]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "Python hands over what it converted"
+)]
+fn trace_open(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
+    py.detach(|| Trace::open(&directory).map(|trace| trace.document().to_owned()))
+        .map_err(of_trace)
+}
+
+/// Count what a trace asks of a file system, all of it or the requests of one label. Returns JSON.
+#[pyfunction]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "Python hands over what it converted"
+)]
+fn trace_census(py: Python<'_>, folder: PathBuf, request: Option<String>) -> PyResult<String> {
+    py.detach(|| census(&folder, request.as_deref()))
+        .map_err(of_trace)
+}
+
+/// Tell which events led to one, newest first, at most `limit`. Returns JSON.
+#[pyfunction]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "Python hands over what it converted"
+)]
+fn trace_history(py: Python<'_>, folder: PathBuf, row: u64, limit: usize) -> PyResult<String> {
+    py.detach(|| history(&folder, row, limit)).map_err(of_trace)
+}
+
+/// Tell the label of each path of a trace: a JSON object.
+#[pyfunction]
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "Python hands over what it converted"
+)]
+fn trace_labels(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
+    py.detach(|| labels(&folder)).map_err(of_trace)
+}
+
+/// Put the functions into a module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(trace_formats, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_is_applicable, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_import, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_census, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_history, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_labels, module)?)?;
+    module.add_function(wrap_pyfunction!(trace_open, module)?)
+}
+
+fn request(
+    files: Vec<PathBuf>,
+    target: PathBuf,
+    roots: Vec<Vec<u8>>,
+    options: &str,
+) -> Option<Request> {
+    let options: Value = serde_json::from_str(options).ok()?;
+    let text = |key: &str| options.get(key).and_then(Value::as_str);
+    let list = |key: &str| {
+        options
+            .get(key)
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+    };
+    let directories = list("directories").map(|pair| {
+        let directory = pair.get(1)?.as_str()?.as_bytes().to_vec();
+        Some((pair.get(0)?.as_u64(), directory))
+    });
+    let umasks = list("umasks").map(|pair| Some((pair.get(0)?.as_u64(), pair.get(1)?.as_i64()?)));
+    let aliases = list("aliases").map(|pair| {
+        let name = |at: usize| Some(pair.get(at)?.as_str()?.as_bytes().to_vec());
+        Some((name(0)?, name(1)?))
+    });
+    let windows = list("windows").map(|window| {
+        Some(Window {
+            start_ns: window.get(0)?.as_i64()?,
+            end_ns: window.get(1)?.as_i64()?,
+            label: window.get(2)?.as_str()?.to_owned(),
+        })
+    });
+    Some(Request {
+        files,
+        target,
+        roots,
+        aliases: aliases.collect::<Option<_>>()?,
+        format: text("format").map(str::to_owned),
+        manifest: text("manifest").map(PathBuf::from),
+        directories: directories.collect::<Option<_>>()?,
+        umasks: umasks.collect::<Option<_>>()?,
+        windows: windows.collect::<Option<_>>()?,
+        marker: text("marker").unwrap_or_default().as_bytes().to_vec(),
+        stretch: Stretch {
+            call_ns: options.get("call_ns").and_then(Value::as_i64),
+            gap_ns: options.get("gap_ns").and_then(Value::as_i64),
+            probed: options.get("probed").and_then(probe),
+            method: text("method").unwrap_or_default().to_owned(),
+            computed: options.get("computed").and_then(computed),
+        },
+        keep: match text("keep")? {
+            "needed" => Keep::Needed,
+            "all" => Keep::All,
+            _ => return None,
+        },
+        strict: options.get("strict").and_then(Value::as_bool)?,
+        note: text("note").unwrap_or_default().to_owned(),
+    })
+}
+
+fn computed(told: &Value) -> Option<Computed> {
+    let number = |name: &str| told.get(name)?.as_i64();
+    Some(Computed {
+        untraced: told.get("untraced").and_then(untraced),
+        ..Computed::while_recorded(number("user_ns")?, number("calls")?)
+    })
+}
+
+fn untraced(told: &Value) -> Option<Untraced> {
+    let number = |name: &str| told.get(name)?.as_i64();
+    Some(Untraced {
+        runs: number("runs")?,
+        elapsed_ns: number("elapsed_ns")?,
+        waited_ns: number("waited_ns"),
+    })
+}
+
+fn probe(told: &Value) -> Option<Probe> {
+    let number = |name: &str| told.get(name)?.as_i64();
+    Some(Probe {
+        call_ns: number("call_ns")?,
+        gap_ns: number("gap_ns")?,
+        spread: number("spread")?,
+    })
+}
