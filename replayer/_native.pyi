@@ -47,8 +47,19 @@ __all__ = [
 BUILD_PROFILE: Final[str]
 """``release`` or ``debug``; a debug engine may not measure."""
 
-OPS: Final[tuple[str, ...]]
-"""Every op an engine knows, as named in plan format 1."""
+OPS: Final[
+    tuple[
+        tuple[
+            str,
+            Literal["look", "alter", "attribute", "use", "read", "write", "mark", "end"],
+            Literal["none", "reads", "writes", "copies", "alters"],
+            str,
+            frozenset[str],
+        ],
+        ...,
+    ]
+]
+"""The table of ops: name, kind, contents, the op that does the same, flags (``replayer.ops``)."""
 
 def clock_ns() -> float:
     """What a look at the engine's clock costs: the least of several.

@@ -20,15 +20,10 @@ from replayer.measure import (
     format_number,
     place_of,
 )
+from replayer.ops import FLUSHING, STORING
 
 __all__ = ["find_acknowledged"]
 
-WRITES = (
-    "write", "writev", "pwrite", "pwritev", "append", "copy_file_range", "pwrite_random",
-    "ftruncate", "truncate",
-)  # fmt: skip
-FLUSHES = ("fsync", "fdatasync", "syncfs")
-"""Not sync_file_range(2): it writes no metadata, and empties no cache of a device."""
 O_DSYNC = 0o10000  # open(2) on x86-64; O_SYNC holds this bit too
 
 
@@ -38,7 +33,7 @@ def find_acknowledged(record: RunRecord, summary: Summary) -> Iterator[Acknowled
     for part in summary.targets:
         target = record.run.targets[part.index]
         for transaction in part.overall.transactions:
-            written = any(op.op in WRITES for op in transaction.ops)
+            written = any(op.op in STORING for op in transaction.ops)
             # What a job of fio does with its files is told by its options alone.
             known = transaction.name in writings or record.run.load.order == "together"
             if written and known:
@@ -56,7 +51,7 @@ def _acknowledged(
     counts = {op.op: op.count for op in transaction.ops}
     promise = target.guarantee
     write = promise.write if writing is None else place_of(promise, writing)
-    places = {**dict.fromkeys(WRITES, write), **dict.fromkeys(FLUSHES, promise.fsync)}
+    places = {**dict.fromkeys(STORING, write), **dict.fromkeys(FLUSHING, promise.fsync)}
     places["close"] = promise.fsync if writing == "synchronous" else promise.close
     ends, says = _end(target, transaction, writing, share)
     return Acknowledged(
@@ -85,7 +80,7 @@ def _end(
         unflushed = ", and no device is told to flush" if place.endswith("not flushed") else ""
         return place, f"{_SAYS[writing]}{unflushed}"
     good = {op.op: op.count - op.errors for op in transaction.ops}
-    flushes, ended = sum(good.get(op, 0) for op in FLUSHES), transaction.count - transaction.errors
+    flushes, ended = sum(good.get(op, 0) for op in FLUSHING), transaction.count - transaction.errors
     each = f"flushed {format_number(flushes / max(ended, 1))} times a transaction"
     files = good.get("close", 0) * (1.0 if share is None else share)
     if flushes >= max(ended, 1) and (good.get("syncfs", 0) >= ended or flushes >= files):

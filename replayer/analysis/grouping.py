@@ -6,17 +6,15 @@ the slow one.
 
 from collections.abc import Iterable, Iterator
 
-from replayer.analysis.acknowledgement import WRITES
 from replayer.analysis.finding import Modes
 from replayer.analysis.modes import Split, find_split
 from replayer.analysis.works import Work
+from replayer.ops import STORING, names_where
 
 __all__ = ["find_modes"]
 
 MEMORY_NS = 20_000  # chosen: a call that the client's memory answers takes at most that long
-CACHED_OPS = frozenset(
-    {"read", "pread", "mmap_read", "sendfile", "stat", "lstat", "access", "open", "getdents"}
-)
+CACHED_OPS = names_where(lambda op: "cached" in op.flags)
 BEHIND = {"server": "the server", "device": "the device", "daemon": "the daemon"}
 
 
@@ -44,7 +42,7 @@ def _reading(work: Work, split: Split) -> str | None:
     An open of a transaction that writes may make its file, which no cache answers.
     """
     behind = BEHIND.get(work.target.guarantee.fsync)
-    makes = work.subject == "open" and not work.beside.isdisjoint(WRITES)
+    makes = work.subject == "open" and not work.beside.isdisjoint(STORING)
     if behind is None or work.subject not in CACHED_OPS or work.kind == "transaction" or makes:
         return None
     if split.fast_ns <= MEMORY_NS < split.slow_ns:

@@ -7,8 +7,8 @@ from typing import Literal
 from replayer.baseline.jobs import document_of, fingerprint_of
 from replayer.baseline.order import Order
 from replayer.baseline.promises import warnings_of
-from replayer.fio import JobFile, Program, depth, processes_at_once, seconds_needed
 from replayer.errors import ReplayerError
+from replayer.fio import JobFile, Program, depth, processes_at_once, seconds_needed
 from replayer.load import marker
 from replayer.measure import (
     CacheFacts,

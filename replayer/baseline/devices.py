@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from replayer.fio import find_confinement
 from replayer.errors import ReplayerError
+from replayer.fio import find_confinement
 from replayer.load.targets import MountError, TargetError, explain
 from replayer.measure import Guarantee, MountFacts, SpaceFacts
 from replayer.measure import Target as TargetFacts

@@ -11,8 +11,8 @@ from contextlib import suppress
 from replayer.baseline.chronicle import marker_note
 from replayer.baseline.grounds import FolderGround
 from replayer.baseline.promises import is_direct
-from replayer.fio import JobFile
 from replayer.errors import ReplayerError
+from replayer.fio import JobFile
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption
 from replayer.load.targets import parse_targets

@@ -25,6 +25,7 @@ from replayer.baseline.order import Order
 from replayer.baseline.scaling import scale_jobs
 from replayer.baseline.telling import Telling
 from replayer.baseline.turn import Ending, Watch, play_turn
+from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError
 from replayer.fio import (
     OPS,
     JobFile,
@@ -37,7 +38,6 @@ from replayer.fio import (
     render_job_file,
     seconds_needed,
 )
-from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE, ReplayerError
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
 from replayer.load.results import Shown, say_interrupted, say_problems, show_results

@@ -15,11 +15,11 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from replayer._native import Sandbox, Task
 from replayer.baseline.devices import Device, claim_device, describe_device
 from replayer.baseline.promises import is_direct
-from replayer._native import Sandbox, Task
-from replayer.fio import JobFile, bytes_needed, find_confinement, folders_of
 from replayer.errors import ReplayerError
+from replayer.fio import JobFile, bytes_needed, find_confinement, folders_of
 from replayer.load.asking import ANSWER_S, ask
 from replayer.load.interruption import Interruption
 from replayer.load.patience import Patience

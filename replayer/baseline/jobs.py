@@ -11,6 +11,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from replayer.baseline.promises import writes, writing_of
+from replayer.errors import ReplayerError
 from replayer.fio import (
     JobFile,
     check_job_file,
@@ -18,7 +19,6 @@ from replayer.fio import (
     render_job_file,
     verifies_after,
 )
-from replayer.errors import ReplayerError
 from replayer.paths import is_file
 from replayer.scenario.shipped import shipped_folder
 

@@ -20,6 +20,7 @@ from replayer.capture.processes import (
     tracer_of,
 )
 from replayer.measure.clock import monotonic_ns
+from replayer.ops import names_where
 
 __all__ = ["Positions"]
 
@@ -27,7 +28,7 @@ ATTACHED_NS = 10**9  # chosen: attaching to hundreds of processes takes less
 POLL_S = 0.001
 LOOKS = 5  # chosen: one of them falls between two calls of a process that is not always in one
 NS_PER_S = 10**9
-MOVING = frozenset({"read", "readv", "write", "writev"})
+MOVING = names_where(lambda op: "moves" in op.flags and op.contents in {"reads", "writes"})
 """Calls that move a position by their result."""
 JUMPING = frozenset({"lseek", "getdents64", "sendfile", "copy_file_range", "splice"})
 """Calls that move it by something else."""

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from replayer.measure import Divergence
+from replayer.ops import names_where
 
 __all__ = ["Circumstances", "likely_cause"]
 
@@ -17,7 +18,7 @@ DENIED = frozenset({"EACCES", "EPERM"})
 BROKEN = frozenset({"ESTALE", "EIO", "ENOTCONN", "EHOSTDOWN", "ETIMEDOUT"})
 NAMES = frozenset({"ENOENT", "EEXIST", "ENOTEMPTY", "ENOTDIR", "EISDIR"})
 LOCKS = frozenset({"lock", "flock"})
-LENGTHS = frozenset({"read", "readv", "pread", "preadv", "getdents", "lseek"})
+LENGTHS = names_where(lambda op: "length" in op.flags)
 
 
 _OWN = re.compile(r"~\d+(\.\d+)?(/|$)")

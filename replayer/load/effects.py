@@ -6,18 +6,12 @@ Pure: read off the plan's document and the facts of its traces.
 from collections.abc import Mapping
 from typing import Any
 
+from replayer.ops import ALTERING
 from replayer.plan import Plan
 
 __all__ = ["changes_files"]
 
 WRITE_FLAGS = 0o1 | 0o2 | 0o100 | 0o1000  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC of Linux x86-64
-CHANGING_OPS = frozenset(
-    {
-        *("write", "append", "pwrite", "pwrite_random", "copy_file_range", "fallocate"),
-        *("ftruncate", "fchmod", "fchown", "futimens", "truncate", "chmod", "chown", "utimens"),
-        *("mkdir", "rmdir", "unlink", "rename", "link", "symlink", "setxattr", "removexattr"),
-    }
-)
 
 
 def changes_files(plan: Plan) -> bool:
@@ -30,4 +24,4 @@ def changes_files(plan: Plan) -> bool:
 def _changes(step: Mapping[str, Any]) -> bool:
     if step["op"] == "open":
         return bool(step["flags"] & WRITE_FLAGS)
-    return step["op"] in CHANGING_OPS
+    return step["op"] in ALTERING

@@ -24,6 +24,7 @@ from replayer.measure import (
     format_rate,
     format_time_ns,
 )
+from replayer.ops import names_where
 from replayer.report.claims import CLAIM_SAMPLES
 from replayer.report.prices import OTHERS, Prices, TargetPrices
 from replayer.report.style import text_width
@@ -35,9 +36,9 @@ COST_SCHEMA: Literal["replayer-cost-1"] = "replayer-cost-1"
 MONTH_S = 730 * 3600.0  # 730 hours: how cloud bills count a month
 GB = 1e9
 MILLION = 1e6
-READS = frozenset({"read", "readv", "pread", "preadv", "pread_random", "mmap_read", "sendfile"})
-WRITES = frozenset({"write", "writev", "pwrite", "pwritev", "pwrite_random", "append"})
-BOTH = frozenset({"copy_file_range", "splice"})
+READS = names_where(lambda op: op.contents == "reads")
+WRITES = names_where(lambda op: op.contents == "writes")
+BOTH = names_where(lambda op: op.contents == "copies")
 REPLAYED_BOTH = BOTH | {"sendfile"}
 """A scenario's sendfile sends to a socket; that of a trace may write a file as well."""
 

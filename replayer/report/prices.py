@@ -10,10 +10,10 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
+from replayer.ops import TIMED_OPS
 from replayer.scenario.document import load_text, parse_document
 from replayer.scenario.part import Part
 from replayer.scenario.problems import ScenarioError, nearest_hint
-from replayer.scenario.references import OPS
 from replayer.scenario.refusals import explain
 
 __all__ = ["OTHERS", "Prices", "TargetPrices", "load_prices"]
@@ -22,7 +22,7 @@ Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 OTHERS = "all"
 """Stands for every op that has no price of its own."""
-PRICED = frozenset({OTHERS, "trim", *OPS})  # trim: of fio's jobs
+PRICED = frozenset({OTHERS, "trim", *TIMED_OPS})  # trim: of fio's jobs
 
 
 def _refuse_unknown_ops(prices: dict[str, Amount]) -> dict[str, Amount]:

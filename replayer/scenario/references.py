@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from replayer.ops import TIMED_OPS
 from replayer.scenario.document import Key
 from replayer.scenario.draws import Draw
 from replayer.scenario.model import Content, Scenario, is_zeros
@@ -13,7 +14,7 @@ from replayer.scenario.replay_steps import Replay
 from replayer.scenario.steps import Await, Each, For, Script, Signal, StepPart, Until, Use
 from replayer.scenario.walk import walk_steps
 
-__all__ = ["OPS", "check_references", "refuse"]
+__all__ = ["check_references", "refuse"]
 
 _SUBJECT = re.compile(r"\s*(?:[^:<>=!\s]+:)?([A-Za-z0-9_-]+)(?:/[a-z_]+)?\.")
 MAX_SIGNALS = 16
@@ -199,7 +200,7 @@ def _visit(
 def _check_thresholds(scenario: Scenario) -> None:
     for index, threshold in enumerate(scenario.thresholds):
         match = _SUBJECT.match(threshold)
-        known = {*scenario.transactions, *OPS}
+        known = {*scenario.transactions, *TIMED_OPS}
         if match is not None and match[1] not in known and not _METRICS.fullmatch(match[1]):
             hint = nearest_hint(match[1], scenario.transactions, kind="transactions")
             message = f"({threshold}) names {match[1]}, a transaction which does not exist"
@@ -226,22 +227,3 @@ def _check_verified(scenario: Scenario) -> None:
                 f"{message}: {show_key((*key, step.do))}",
                 "run it without verify",
             )
-
-
-OPS = frozenset(
-    (
-        *("open", "close", "read", "pread", "pread_random", "write", "append", "pwrite"),
-        *("pwrite_random", "lseek", "fsync", "fdatasync", "fstat", "ftruncate", "fallocate"),
-        *("fchmod", "fchown", "futimens", "flock", "flock_unlock", "fcntl_lock", "fcntl_unlock"),
-        *("getdents", "copy_file_range", "sendfile", "mmap_read", "stat", "lstat", "access"),
-        *("mkdir", "rmdir", "unlink"),
-        *("rename", "link", "symlink", "readlink", "truncate", "chmod", "chown", "utimens"),
-        *("getxattr", "setxattr", "removexattr", "listxattr"),
-        # Those that only traces have.
-        *("readv", "writev", "preadv", "pwritev", "lock", "fcntl", "ioctl", "mmap", "clone"),
-        *("splice", "chdir", "mknod", "statfs", "fstatfs", "syncfs", "sync_file_range"),
-        *("fadvise", "readahead", "lchown", "lutimens"),
-        *(f"{on}{op}xattr" for on in "fl" for op in ("get", "set", "remove", "list")),
-    )
-)
-"""The ops of plan format 1 and of traces: thresholds may name them as well."""

@@ -6,8 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from replayer.baseline.jobs import load_jobs
-from replayer.fio import seconds_needed
 from replayer.errors import ReplayerError
+from replayer.fio import seconds_needed
 from replayer.load.schedule import default_rounds
 from replayer.load.targets import parse_targets
 from replayer.scenario import load_scenario, shipped_scenarios

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from replayer.baseline.direct import without_direct
 from replayer.baseline.jobs import load_jobs
-from replayer.fio import check_values, find_fio
 from replayer.errors import EXIT_BUG, EXIT_INCONCLUSIVE, ReplayerError
+from replayer.fio import check_values, find_fio
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption, Level
 from replayer.load.ourselves import start_ourselves

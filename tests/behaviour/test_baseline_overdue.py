@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from replayer import measure
+from replayer._native import fio
 from replayer.baseline import turn
 from replayer.baseline.gauge import Gauge
-from replayer._native import fio
 from replayer.errors import ReplayerError
 from replayer.load.interruption import Interruption
 from tests.behaviour.shell import Shell, Until

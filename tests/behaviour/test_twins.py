@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer import engine
+from replayer import _native as engine
 from tests.bench.twins import PATTERNS
 
 pytestmark = [

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer import engine
+from replayer import _native as engine
 from tests.bench import contenders, race
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from replayer import engine
+from replayer import _native as engine
 from tests.bench import plans
 
 SOURCE = Path(__file__).with_name("yardstick.c")

@@ -16,7 +16,7 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from replayer import engine
+from replayer import _native as engine
 from tests.bench import plans
 from tests.bench.contenders import start_all
 

@@ -11,7 +11,7 @@ from statistics import median
 
 import gevent
 
-from replayer import engine
+from replayer import _native as engine
 from replayer._native import Histogram, Row
 from tests.bench import contenders, plans
 

@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from replayer import engine
+from replayer import _native as engine
 
 BLOCK = 4096
 CREATED = os.O_WRONLY | os.O_CREAT | os.O_EXCL

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-from replayer import engine
+from replayer import _native as engine
 from replayer.plan import compile_plan
 from replayer.plan.document import canonical_bytes
 from replayer.scenario import parse_scenario

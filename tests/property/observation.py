@@ -12,7 +12,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from replayer import engine
+from replayer import _native as engine
+from replayer.ops import PLAN_OPS
 from tests import oracle
 
 Document = dict[str, Any]
@@ -109,7 +110,7 @@ def counted(
         count = row.histogram.count
         if row.op == "transaction":
             transactions[row.transaction, row.outcome] += count
-        elif row.op in engine.OPS or row.op in WAITS:
+        elif row.op in PLAN_OPS or row.op in WAITS:
             ops[row.transaction, row.op, row.outcome, row.expected] += count
             moved[row.transaction, row.op] += row.bytes
     return +ops, +moved, +transactions

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from replayer import engine
+from replayer import _native as engine
 from tests.property.observation import (
     Document,
     Observed,

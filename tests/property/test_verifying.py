@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from replayer import engine
+from replayer import _native as engine
 from tests.property.observation import (
     Document,
     Observed,

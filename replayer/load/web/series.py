@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from replayer.analysis.series import STUMP
 from replayer._native import Histogram
+from replayer.analysis.series import STUMP
 from replayer.load.measured import MeasuredInterval, MeasuredRow
 from replayer.load.web.tally import Key, is_shown, supported
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer.baseline.gauge import LEAST_NS, Gauge
 from replayer._native import Histogram
+from replayer.baseline.gauge import LEAST_NS, Gauge
 from replayer.fio import Gain
 from replayer.measure import Key, Segment, Span
 

@@ -3,8 +3,8 @@
 import pytest
 
 from replayer import measure
-from replayer.baseline import turn
 from replayer._native import Histogram, fio
+from replayer.baseline import turn
 
 
 class Clock:

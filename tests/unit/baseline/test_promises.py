@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from replayer._native import fio
 from replayer.baseline.jobs import document_of, load_jobs
 from replayer.baseline.promises import warnings_of
-from replayer._native import fio
 
 PLACES = {
     "cache": "buffered",

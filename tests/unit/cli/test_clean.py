@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from replayer import keeper
+from replayer._native import Sandbox
 from replayer.cli import clean, main
 from replayer.cli.clean import BEGUN, Found, look
-from replayer._native import Sandbox
 from replayer.errors import ReplayerError
 from replayer.load import asking
 from replayer.load.marker import MARKER, marker_note

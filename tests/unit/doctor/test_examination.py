@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from replayer._native import Histogram
 from replayer.cli import main
 from replayer.doctor import examine, render_examination, run_probe
 from replayer.doctor.probe import Probe, _probed
-from replayer._native import Histogram
 from replayer.errors import ReplayerError
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption

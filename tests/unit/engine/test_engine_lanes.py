@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from replayer._native import Engine, Plan, Sandbox
-from replayer._native import trace_check_order
+from replayer._native import Engine, Plan, Sandbox, trace_check_order
 from tests.unit.engine.drafts import Drafts, Until
 
 SESSIONS = Path(__file__).parents[3] / "traces" / "php" / "sessions"

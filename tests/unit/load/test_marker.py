@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer.cli.clean import open_folder, refuse_living
 from replayer._native import Sandbox
+from replayer.cli.clean import open_folder, refuse_living
 from replayer.errors import ReplayerError
 from replayer.load.marker import MARKER, Owner, hand_on, marker_note, owner_in, take_over
 from replayer.measure.run import Process, this_process

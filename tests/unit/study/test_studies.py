@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from replayer._native import fio
 from replayer.baseline import shipped_jobs
 from replayer.baseline.jobs import load_jobs
-from replayer._native import fio
 from replayer.errors import ReplayerError
 from replayer.measure import load_run, summarise
 from replayer.report import Style

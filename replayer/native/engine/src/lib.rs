@@ -44,7 +44,6 @@ pub use engine::{Engine, confinement};
 pub use error::{Error, Result};
 pub use histogram::Histogram;
 pub use layout::{Bound, Fault, Finding, Task};
-pub use ops::{outcome_name, plan_ops};
 pub use options::Options;
 pub use overhead::overhead_ns;
 pub use pace::Turn;

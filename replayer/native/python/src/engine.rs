@@ -8,8 +8,9 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use replayer_engine::{
     self as engine, Bound as Budget, Options, OutcomeData, RunFolder, StuckData, TransactionData,
-    Turn, check_order, look_ns, outcome_name, overhead_ns, prepare_clock,
+    Turn, check_order, look_ns, overhead_ns, prepare_clock,
 };
+use replayer_ops::outcome_name;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -4,12 +4,12 @@ mod engine;
 mod error;
 mod folder;
 mod histogram;
+mod ops;
 mod plan;
 mod record;
 mod trace;
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
 
 const BUILD_PROFILE: &str = if cfg!(debug_assertions) {
     "debug"
@@ -21,7 +21,7 @@ const BUILD_PROFILE: &str = if cfg!(debug_assertions) {
 #[pymodule]
 fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("BUILD_PROFILE", BUILD_PROFILE)?;
-    m.add("OPS", PyTuple::new(m.py(), replayer_engine::plan_ops())?)?;
+    m.add("OPS", ops::table(m.py())?)?;
     m.add_function(wrap_pyfunction!(engine::clock_ns, m)?)?;
     m.add_function(wrap_pyfunction!(engine::confinement, m)?)?;
     m.add_function(wrap_pyfunction!(engine::trace_check_order, m)?)?;

@@ -1,8 +1,8 @@
 //! What an import counted: the figures of trace.json and of the report.
 
-use crate::errno;
 use crate::infer::Repairs;
 use crate::op::Op;
+use replayer_ops::{Flag, errno_name};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -143,7 +143,7 @@ impl Counts {
 
     /// Calls of the traced program that became events.
     pub(crate) fn represented(&self) -> u64 {
-        let calls = self.ops.iter().filter(|(op, _)| !op.is_synthetic());
+        let calls = self.ops.iter().filter(|(op, _)| !op.is(Flag::untimed));
         calls.map(|(_, count)| count).sum()
     }
 
@@ -171,7 +171,7 @@ impl Counts {
             "time_went_back": self.time_went_back,
             "ops": self.ops.iter().map(|(op, count)| (op.name().to_owned(), json!(count))).collect::<Map<_, _>>(),
             "errors": self.errors.iter()
-                .map(|(&number, count)| (errno::name_of(number).to_owned(), json!(count))).collect::<Map<_, _>>(),
+                .map(|(&number, count)| (errno_name(number).to_owned(), json!(count))).collect::<Map<_, _>>(),
             "bytes_read": self.bytes_read,
             "bytes_written": self.bytes_written,
             "files_open_before": self.inherited,

@@ -210,7 +210,7 @@ fn event(group: &Group, row: usize, times: &mut Times) -> Option<Event> {
         group.int(column, row).map(u32::try_from).transpose()
     };
     let thread = number(0).ok()??;
-    let op = Op::from_name(group.text(4, row)?)?;
+    let op = Op::of_trace(group.text(4, row)?)?;
     let result = group.int(19, row)?;
     let told = Told {
         start: group.int(1, row)?,

@@ -1,11 +1,11 @@
 //! What led to an event: the events before it that had to do with the same places or the same open descriptions.
 
-use crate::errno;
 use crate::error::TraceError;
 use crate::events::Events;
 use crate::op::{Class, Op};
 use crate::reader::{NamedPath, Trace};
 use crate::tables::events::Event;
+use replayer_ops::errno_name;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -171,7 +171,7 @@ fn places(event: &Event, homes: &Homes) -> impl Iterator<Item = u32> + use<> {
 
 fn error_name(result: i64) -> Option<&'static str> {
     let number = u16::try_from(result.checked_neg()?).ok()?;
-    (number > 0).then(|| errno::name_of(number))
+    (number > 0).then(|| errno_name(number))
 }
 
 fn describe(event: &Event, row: u64, why: &str, paths: &[NamedPath]) -> Value {

@@ -16,7 +16,6 @@ mod census;
 mod computed;
 mod constants;
 mod counts;
-mod errno;
 mod error;
 mod events;
 mod files;

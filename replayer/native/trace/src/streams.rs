@@ -133,7 +133,7 @@ impl EventRows {
         if let Some(op) = self.ops.get(&place) {
             return Some(*op);
         }
-        let op = Op::from_name(std::str::from_utf8(name).ok()?)?;
+        let op = Op::of_trace(std::str::from_utf8(name).ok()?)?;
         self.ops.insert(place, op);
         Some(op)
     }

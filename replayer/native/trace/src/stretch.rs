@@ -8,6 +8,7 @@
 use crate::computed::{Computed, leaving};
 use crate::op::Op;
 use crate::pool::{LONG_NS, Pool, QUANTILE, low_quantile};
+use replayer_ops::Flag;
 use rustc_hash::FxHashMap;
 
 /// What a program whose calls are known showed of the tracer.
@@ -68,7 +69,7 @@ pub(crate) struct Costs {
 impl Costs {
     /// What it added to the time after an event.
     pub(crate) fn after(&self, op: Op, failed: bool) -> i64 {
-        if op.is_synthetic() {
+        if op.is(Flag::untimed) {
             return 0;
         }
         let of_op = self.after_ns.get(usize::from(op as u8));

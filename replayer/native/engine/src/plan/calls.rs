@@ -40,7 +40,7 @@ fn open_flags(value: &Value) -> Parsed<u32> {
 /// Read a timed step.
 pub(super) fn timed(operands: &mut Operands) -> Parsed<Timed> {
     let op = operands.fields.take("op", |value| {
-        let op = text(value).ok().and_then(Op::of_name);
+        let op = text(value).ok().and_then(Op::of_plan);
         op.map_or_else(|| refuse("a known op", value), Ok)
     })?;
     let call = call(op, operands)?;

@@ -1,9 +1,9 @@
 //! What events add up to.
 
 use crate::constants::{F_OFD_SETLK, F_OFD_SETLKW, F_SETLK, F_SETLKW, LOCK_UN};
-use crate::errno;
 use crate::op::{Class, Op};
 use crate::tables::events::Event;
+use replayer_ops::{errno_name, numbers};
 use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -52,7 +52,7 @@ impl Tally {
         if let Some(error) = error(event.result) {
             *tally.errors.entry(error).or_default() += 1;
             let looks = event.op.class() == Class::Look;
-            self.failing_lookups += u64::from(looks && error == errno::ENOENT);
+            self.failing_lookups += u64::from(looks && error == numbers::ENOENT);
         }
         self.fsyncs += u64::from(matches!(event.op, Op::Fsync | Op::Fdatasync | Op::Syncfs));
         self.locks += u64::from(takes_lock(event));
@@ -76,7 +76,7 @@ impl Tally {
     pub(super) fn json(&self) -> Value {
         let mut errors: BTreeMap<&str, u64> = BTreeMap::new();
         for (&number, count) in self.ops.values().flat_map(|tally| &tally.errors) {
-            *errors.entry(errno::name_of(number)).or_default() += count;
+            *errors.entry(errno_name(number)).or_default() += count;
         }
         json!({
             "events": self.events,
@@ -118,7 +118,7 @@ impl OpTally {
         let errors = self.errors.iter();
         json!({
             "count": self.count,
-            "errors": errors.map(|(&number, &count)| (errno::name_of(number).to_owned(), json!(count))).collect::<Map<_, _>>(),
+            "errors": errors.map(|(&number, &count)| (errno_name(number).to_owned(), json!(count))).collect::<Map<_, _>>(),
             "bytes": self.bytes,
         })
     }

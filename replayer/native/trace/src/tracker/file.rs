@@ -5,7 +5,6 @@ use crate::call::{Args, Call, FileArg, FileKind, Outcome};
 use crate::constants::{
     F_RDLCK, FALLOC_FL_KEEP_SIZE, LOCK_SH, RWF_APPEND, RWF_NOAPPEND, SEEK_DATA, SEEK_END, SEEK_HOLE,
 };
-use crate::errno::{EACCES, EAGAIN};
 use crate::error::TraceError;
 use crate::files::Description;
 use crate::op::{Class, Op};
@@ -15,6 +14,7 @@ use crate::tracker::path::mark_now;
 use crate::tracker::resolve::SPECIAL;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::NodeId;
+use replayer_ops::numbers::{EACCES, EAGAIN};
 
 /// ioctls that ask a file something and can be asked again anywhere.
 const KNOWN_IOCTLS: [&[u8]; 8] = [

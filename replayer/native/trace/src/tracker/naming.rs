@@ -3,7 +3,6 @@
 use crate::access::Access;
 use crate::call::{Args, At, Call, FileKind, Outcome, PathArg};
 use crate::constants::{AT_EMPTY_PATH, AT_SYMLINK_FOLLOW};
-use crate::errno::{EEXIST, ENOENT};
 use crate::error::TraceError;
 use crate::op::Op;
 use crate::paths::PathId;
@@ -13,6 +12,7 @@ use crate::tracker::resolve::{
     FAILED_OUTSIDE, FOR_ITS_ENDING, SPECIAL, fails_elsewhere, fails_for_ending,
 };
 use crate::tracker::{Fate, On, Tracker};
+use replayer_ops::numbers::{EEXIST, ENOENT};
 
 /// What a path that names a descriptor of a file below the roots is the source of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,13 +2,13 @@
 
 use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::{O_CREAT, O_EXCL, O_TMPFILE, RENAME_EXCHANGE, RENAME_NOREPLACE, SEEK_END};
-use crate::errno::{EEXIST, EISDIR, ENOENT, ENOTEMPTY};
 use crate::op::Op;
 use crate::paths::PathId;
 use crate::scope::Hit;
 use crate::tracker::Tracker;
 use crate::tracker::file::Used;
 use crate::tree::{Found, NodeId};
+use replayer_ops::numbers::{EEXIST, EISDIR, ENOENT, ENOTEMPTY};
 
 /// What must have been so when a call took effect.
 #[derive(Debug, Clone, Copy)]

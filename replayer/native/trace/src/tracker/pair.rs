@@ -135,7 +135,7 @@ impl Tracker {
     }
 
     fn learn_pair_failure(&mut self, source: PathId, target: PathId, number: u16) {
-        use crate::errno::{EEXIST, ENOENT, ENOTEMPTY, EXDEV};
+        use replayer_ops::numbers::{EEXIST, ENOENT, ENOTEMPTY, EXDEV};
         let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
         match number {

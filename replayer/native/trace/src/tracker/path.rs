@@ -186,7 +186,7 @@ impl Tracker {
 
     /// Learn from an error.
     pub(crate) fn learn_failure(&mut self, op: Op, path: PathId, number: u16, flags: i64) {
-        use crate::errno::{EEXIST, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY};
+        use replayer_ops::numbers::{EEXIST, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY};
         let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
         let makes = matches!(op, Op::Mkdir | Op::Symlink | Op::Mknod) || flags & O_CREAT != 0;

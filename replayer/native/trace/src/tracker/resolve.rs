@@ -2,13 +2,13 @@
 
 use crate::bytes::take_digits;
 use crate::call::{At, Call, Ending, FileArg, Kind, Outcome, PathArg};
-use crate::errno::{EEXIST, EISDIR, ENOENT, ENOTDIR};
 use crate::op::{Class, Op, follows_to_open};
 use crate::paths::{PathId, Paths};
 use crate::scope::{Hit, Spot};
 use crate::tasks::Held;
 use crate::tracker::{Fate, Tracker};
 use crate::tree::{Entry, Found};
+use replayer_ops::numbers::{EEXIST, EISDIR, ENOENT, ENOTDIR};
 use std::rc::Rc;
 
 /// Why a call is left out that asks for a directory by what its path ends with, and fails for it.
@@ -216,7 +216,7 @@ impl Tracker {
 ///
 /// A name that is taken is laid out; calls between file systems are left out when the trace is replayed.
 pub(crate) fn fails_elsewhere(outcome: Outcome) -> bool {
-    use crate::errno::{EEXIST, EXDEV};
+    use replayer_ops::numbers::{EEXIST, EXDEV};
     matches!(outcome, Outcome::Error(number) if !matches!(number, EEXIST | EXDEV))
 }
 

@@ -2,6 +2,7 @@
 
 use super::denied::is_denied_change;
 use crate::replay::reel::Recorded;
+use replayer_ops::Flag;
 use replayer_trace::{Event, Op};
 
 /// Errnos end here (errno.h of Linux, `MAX_ERRNO`).
@@ -9,7 +10,7 @@ const MOST_ERRNO: i64 = 4095;
 
 /// What the call returned, where a number is, and can be compared.
 pub(super) fn returned(event: &Event) -> Recorded {
-    if event.op.is_synthetic() {
+    if event.op.is(Flag::untimed) {
         return Recorded::Unknown;
     }
     if event.result < 0 {

@@ -5,7 +5,8 @@ use super::tests::{TWO_THREADS, cues, imported, imported_below, omitted, source_
 use super::*;
 use crate::replay::reel::Deed;
 use proptest::prelude::*;
-use replayer_trace::{Event, Op};
+use replayer_ops::{Flag, Op};
+use replayer_trace::Event;
 use std::collections::BTreeMap;
 
 fn odd() -> impl Strategy<Value = Option<i64>> {
@@ -31,7 +32,7 @@ fn some(most: u32) -> impl Strategy<Value = Option<u32>> {
 prop_compose! {
     fn event()(
         thread in 0..4_u32,
-        op in 0..Op::ALL.len(),
+        op in prop::sample::select(Op::with(Flag::trace).collect::<Vec<_>>()),
         ids in (some(6), some(6), some(6), some(6)),
         numbers in prop::collection::vec(odd(), 12),
         text in prop::option::of(prop::collection::vec(any::<u8>(), 0..40)),
@@ -43,7 +44,7 @@ prop_compose! {
             gap_ns: numbers[2].unwrap_or(0),
             after: numbers[3].and_then(|row| row.try_into().ok()),
             after_ns: numbers[4],
-            op: Op::ALL[op],
+            op,
             path: ids.0,
             to_path: ids.1,
             file: ids.2,

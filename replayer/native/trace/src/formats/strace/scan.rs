@@ -1,8 +1,8 @@
 //! The shape of a line: a call with its arguments and result, half of one, or something that passes by.
 
 use crate::bytes::{cut, from, skip_blanks, take_digits, take_number, take_seconds};
-use crate::errno;
 use crate::formats::strace::args::{ArgList, shown_length, split_args};
+use replayer_ops::errno_number;
 
 /// A line without its prefix.
 #[derive(Debug)]
@@ -186,7 +186,9 @@ fn take_errno(text: &[u8]) -> Option<u16> {
         .take_while(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || **byte == b'_')
         .count();
     if length > 0 {
-        return errno::number_of(cut(text, 0, length));
+        return std::str::from_utf8(cut(text, 0, length))
+            .ok()
+            .and_then(errno_number);
     }
     // A raw call prints "(errno 2)" where the number has no name.
     let (number, _) = take_digits(text.strip_prefix(b"(errno ")?)?;

@@ -1,0 +1,298 @@
+//! The table of ops: every call that a plan or a trace can ask for, with what it does.
+//!
+//! Other lists of ops, in Rust and in Python, are derived from this one. No call is made here.
+
+mod errno;
+mod outcome;
+
+pub use errno::{errno_name, errno_number, numbers};
+pub use outcome::{
+    CANCELLED, DIVERGED, FAILED, LAST_ERRNO, LOST, OK, SHORT, STALE, SWAPPED, TORN, UNKNOWN, UNMET,
+    is_violation, may_change, outcome_name, outcome_of_errno, outcome_of_name,
+};
+
+/// What an op does to the tree: what ordering, labels and inference ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Class {
+    /// Looks a name up.
+    Look,
+    /// Looks a name up, and changes what it means.
+    Alter,
+    /// Changes attributes of what a name means.
+    Attribute,
+    /// Uses a descriptor without changing the file.
+    Use,
+    /// Reads data.
+    Read,
+    /// Writes data.
+    Write,
+    /// Changes attributes through a descriptor.
+    Mark,
+    /// Ends a descriptor, or a thread.
+    End,
+}
+
+/// What an op does with the contents of files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Contents {
+    /// Nothing.
+    None,
+    /// Its bytes come from a file.
+    Reads,
+    /// Its bytes go into a file.
+    Writes,
+    /// Its bytes come from one file and go into another one.
+    Copies,
+    /// It changes contents, and moves no bytes through the client.
+    Alters,
+}
+
+/// A fact about an op that is so or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(non_camel_case_types, reason = "the words of the table")]
+pub enum Flag {
+    /// Steps of plans can have it (plan format 1).
+    plan,
+    /// Events of traces can have it (trace format 1).
+    trace,
+    /// No call: waiting for others.
+    wait,
+    /// No call of the recorded program: replays make it between the timed ones.
+    untimed,
+    /// A client can answer it from its caches.
+    cached,
+    /// What was written is stored when it returns.
+    flushes,
+    /// It makes what was not there. An open may.
+    makes,
+    /// It returns a length, or a place, that the file's contents decide.
+    length,
+    /// It moves the offset of its description.
+    moves,
+    /// A symlink in the last place is not followed.
+    nofollow,
+    /// It is about extended attributes: it fails when an attribute is not there.
+    xattr,
+}
+
+impl Flag {
+    /// Every flag.
+    pub const ALL: &'static [Flag] = &[
+        Flag::plan,
+        Flag::trace,
+        Flag::wait,
+        Flag::untimed,
+        Flag::cached,
+        Flag::flushes,
+        Flag::makes,
+        Flag::length,
+        Flag::moves,
+        Flag::nofollow,
+        Flag::xattr,
+    ];
+}
+
+macro_rules! ops {
+    ($($variant:ident $name:literal $class:ident $contents:ident [$($flag:ident)*] $(as $same:literal)?,)+) => {
+        /// A call; its number is its index in [`Op::ALL`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        #[allow(missing_docs, reason = "the name says it")]
+        pub enum Op { $($variant),+ }
+
+        impl Op {
+            /// Every op, in the order of its number.
+            pub const ALL: &'static [Op] = &[$(Op::$variant),+];
+
+            /// Its name in plans, tables and reports.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Op::$variant => $name),+ }
+            }
+
+            /// What it does to the tree.
+            #[must_use]
+            pub const fn class(self) -> Class {
+                match self { $(Op::$variant => Class::$class),+ }
+            }
+
+            /// What it does with contents.
+            #[must_use]
+            pub const fn contents(self) -> Contents {
+                match self { $(Op::$variant => Contents::$contents),+ }
+            }
+
+            /// The op that does the same to a mount, and by whose name both are compared: itself for most.
+            #[must_use]
+            pub const fn same_as(self) -> &'static str {
+                match self { $(Op::$variant => first_of(&[$($same,)? $name])),+ }
+            }
+
+            const fn flags(self) -> u16 {
+                match self { $(Op::$variant => 0 $(| 1 << Flag::$flag as u16)*),+ }
+            }
+        }
+    };
+}
+
+const fn first_of(names: &'static [&'static str]) -> &'static str {
+    match names {
+        [first, ..] => first,
+        [] => "",
+    }
+}
+
+// First what plans can have, then what only traces have, then what is no call of a program.
+#[rustfmt::skip]
+ops! {
+    Open "open" Look None [plan trace cached makes],
+    Close "close" End None [plan trace],
+    Read "read" Read Reads [plan trace cached moves length],
+    Pread "pread" Read Reads [plan trace cached length],
+    PreadRandom "pread_random" Read Reads [plan cached length] as "pread",
+    Write "write" Write Writes [plan trace moves],
+    Append "append" Write Writes [plan] as "write",
+    Pwrite "pwrite" Write Writes [plan trace],
+    PwriteRandom "pwrite_random" Write Writes [plan] as "pwrite",
+    Lseek "lseek" Use None [plan trace moves length],
+    Fsync "fsync" Use None [plan trace flushes],
+    Fdatasync "fdatasync" Use None [plan trace flushes],
+    Fstat "fstat" Use None [plan trace],
+    Ftruncate "ftruncate" Write Alters [plan trace],
+    Fallocate "fallocate" Write Alters [plan trace],
+    Fchmod "fchmod" Mark None [plan trace],
+    Fchown "fchown" Mark None [plan trace],
+    Futimens "futimens" Mark None [plan trace],
+    Flock "flock" Use None [plan trace],
+    FlockUnlock "flock_unlock" Use None [plan] as "flock",
+    FcntlLock "fcntl_lock" Use None [plan],
+    FcntlUnlock "fcntl_unlock" Use None [plan] as "fcntl_lock",
+    Getdents "getdents" Read None [plan trace cached moves length],
+    CopyFileRange "copy_file_range" Write Copies [plan trace],
+    Sendfile "sendfile" Read Reads [plan trace cached],
+    MmapRead "mmap_read" Read Reads [plan cached],
+    Stat "stat" Look None [plan trace cached],
+    Lstat "lstat" Look None [plan trace cached nofollow],
+    Access "access" Look None [plan trace cached],
+    Mkdir "mkdir" Alter None [plan trace makes nofollow],
+    Rmdir "rmdir" Alter None [plan trace nofollow],
+    Unlink "unlink" Alter None [plan trace nofollow],
+    Rename "rename" Alter None [plan trace nofollow],
+    Link "link" Alter None [plan trace makes nofollow],
+    Symlink "symlink" Alter None [plan trace makes nofollow],
+    Readlink "readlink" Look None [plan trace cached nofollow],
+    Truncate "truncate" Attribute Alters [plan trace],
+    Chmod "chmod" Attribute None [plan trace],
+    Chown "chown" Attribute None [plan trace],
+    Utimens "utimens" Attribute None [plan trace],
+    Getxattr "getxattr" Look None [plan trace cached xattr],
+    Setxattr "setxattr" Attribute None [plan trace xattr],
+    Removexattr "removexattr" Attribute None [plan trace xattr],
+    Listxattr "listxattr" Look None [plan trace cached xattr],
+    Readv "readv" Read Reads [trace cached moves length] as "read",
+    Writev "writev" Write Writes [trace moves] as "write",
+    Preadv "preadv" Read Reads [trace cached length] as "pread",
+    Pwritev "pwritev" Write Writes [trace] as "pwrite",
+    Fstatfs "fstatfs" Use None [trace],
+    Syncfs "syncfs" Use None [trace flushes],
+    SyncFileRange "sync_file_range" Use None [trace],
+    Fadvise "fadvise" Use None [trace],
+    Readahead "readahead" Use None [trace],
+    Fgetxattr "fgetxattr" Use None [trace xattr] as "getxattr",
+    Fsetxattr "fsetxattr" Mark None [trace xattr] as "setxattr",
+    Fremovexattr "fremovexattr" Mark None [trace xattr] as "removexattr",
+    Flistxattr "flistxattr" Use None [trace xattr] as "listxattr",
+    Lock "lock" Use None [trace] as "fcntl_lock",
+    Fcntl "fcntl" Use None [trace],
+    Ioctl "ioctl" Use None [trace],
+    Mmap "mmap" Read None [trace],
+    Clone "clone" Write Alters [trace],
+    Splice "splice" Read Copies [trace],
+    Chdir "chdir" Look None [trace],
+    Statfs "statfs" Look None [trace],
+    Mknod "mknod" Alter None [trace makes nofollow],
+    Lchown "lchown" Attribute None [trace nofollow] as "chown",
+    Lutimens "lutimens" Attribute None [trace nofollow] as "utimens",
+    Lgetxattr "lgetxattr" Look None [trace nofollow xattr cached] as "getxattr",
+    Lsetxattr "lsetxattr" Attribute None [trace nofollow xattr] as "setxattr",
+    Lremovexattr "lremovexattr" Attribute None [trace nofollow xattr] as "removexattr",
+    Llistxattr "llistxattr" Look None [trace nofollow xattr cached] as "listxattr",
+    Until "until" Use None [wait],
+    Await "await" Use None [wait],
+    CloseDup "close_dup" Use None [trace] as "close",
+    CloseExit "close_exit" End None [trace untimed],
+    Exit "exit" End None [trace untimed],
+    Inherit "inherit" Look None [trace untimed],
+    Meanwhile "meanwhile" Use None [trace untimed],
+}
+
+impl Op {
+    /// Whether a fact holds.
+    #[must_use]
+    pub const fn is(self, flag: Flag) -> bool {
+        self.flags() & (1 << flag as u16) != 0
+    }
+
+    /// Whether a symlink in the last place is followed.
+    #[must_use]
+    pub const fn follows(self) -> bool {
+        !self.is(Flag::nofollow)
+    }
+
+    /// Whether it moves the offset of its description.
+    #[must_use]
+    pub const fn moves(self) -> bool {
+        self.is(Flag::moves)
+    }
+
+    /// The op of a plan's step.
+    #[must_use]
+    pub fn of_plan(name: &str) -> Option<Op> {
+        Op::find(name, Flag::plan)
+    }
+
+    /// The op of a trace's event.
+    #[must_use]
+    pub fn of_trace(name: &str) -> Option<Op> {
+        Op::find(name, Flag::trace)
+    }
+
+    fn find(name: &str, flag: Flag) -> Option<Op> {
+        let mut with = Op::with(flag);
+        with.find(|op| op.name() == name)
+    }
+
+    /// The ops for which a fact holds.
+    pub fn with(flag: Flag) -> impl Iterator<Item = Op> {
+        Op::ALL.iter().copied().filter(move |op| op.is(flag))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_leads_back_to_its_op() {
+        for op in Op::with(Flag::plan) {
+            assert_eq!(Op::of_plan(op.name()), Some(op));
+        }
+        for op in Op::with(Flag::trace) {
+            assert_eq!(Op::of_trace(op.name()), Some(op));
+        }
+        assert_eq!(Op::of_trace("fork"), None);
+        assert_eq!(Op::of_plan("readv"), None);
+        assert_eq!(Op::of_trace("pread_random"), None);
+        assert_eq!(Op::with(Flag::plan).count(), 44);
+    }
+
+    #[test]
+    fn every_op_is_compared_by_the_name_of_an_op() {
+        for op in Op::ALL {
+            assert!(
+                Op::ALL.iter().any(|other| other.name() == op.same_as()),
+                "{op:?}"
+            );
+        }
+    }
+}
