@@ -21,7 +21,6 @@ from replayer.analysis import (
     Unfinished,
 )
 from replayer.measure import (
-    format_at_least_ns,
     format_bytes,
     format_count,
     format_duration,
@@ -138,7 +137,7 @@ def _unfinished(found: Unfinished) -> Sentence:
         others = ". Means and percentiles are of those that ended"
     told = (
         f"{format_count(found.count)} {found.subject} on {found.target} had not ended when the "
-        f"turn did, after {format_at_least_ns(found.oldest_ns)}"
+        f"turn did, after {format_time_ns(found.oldest_ns)}"
     )
     longest_ns = found.ended_max_ns or 0
     return Sentence(
