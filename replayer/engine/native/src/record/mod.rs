@@ -13,14 +13,13 @@ pub(crate) mod shard;
 pub(crate) mod slow;
 pub(crate) mod state;
 mod timeline;
+mod unfinished;
 
 pub(crate) use model::{IntervalData, Phase, RowData, Sample, Segment};
 pub(crate) use python::{Interval, Row};
 
 use crate::clock;
 use crate::lock::hold;
-use crate::ops::{CANCELLED, LAG, SERVICE, TRANSACTION};
-use crate::pulse::{Doing, Pulse};
 use event::{ErrorKind, Event, Journal, SlowSample};
 use files::Files;
 use names::Names;
@@ -175,44 +174,6 @@ impl Recorder {
             None,
             rested_ns,
         );
-    }
-
-    /// Record what a user does who is given up on: its call and its transaction are cut off, and have lasted until now at least.
-    pub(crate) fn record_unfinished(&self, pulse: &Pulse, doing: Option<Doing>, now_ns: u64) {
-        let open = pulse.transaction();
-        // Of a call that nobody times it is not known whether the transaction waits for it.
-        if doing.is_some_and(|doing| !doing.timed)
-            || open.scheduled && self.began_before_measured(open.began_ns)
-        {
-            return;
-        }
-        let call = doing.map(|doing| (doing.op, now_ns.saturating_sub(doing.since_ns)));
-        let whole = open.intended_ns.map(|intended_ns| {
-            let lag_ns = open.began_ns.saturating_sub(intended_ns);
-            let service_ns = now_ns
-                .saturating_sub(open.began_ns)
-                .saturating_sub(open.aside_ns);
-            let latency_ns = service_ns.saturating_add(lag_ns);
-            [
-                (TRANSACTION, latency_ns),
-                (SERVICE, service_ns),
-                (LAG, lag_ns),
-            ]
-        });
-        let times = call.into_iter().chain(whole.into_iter().flatten());
-        let mut samples = times
-            .map(|(op, ns)| Sample {
-                ns,
-                end_ns: now_ns,
-                bytes: 0,
-                transaction: open.transaction,
-                op,
-                outcome: CANCELLED,
-                expected: true,
-            })
-            .collect();
-        self.shard_on(pulse.target())
-            .flush_kept(&mut samples, |_| ());
     }
 
     /// Intervals since the last call, oldest first.

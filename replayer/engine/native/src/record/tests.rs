@@ -1,7 +1,6 @@
 use super::*;
 use crate::histogram;
 use crate::ops::{FAILED, Op, TRANSACTION};
-use crate::pulse::{Place, UnderWay};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -299,70 +298,4 @@ fn no_interval_ends_after_everybody_had_no_more_to_do() {
             .iter()
             .all(|found| found.end_ns <= rested_ns - begin_ns)
     );
-}
-
-/// What is recorded of a user that is given up on, as (op, outcome, longest) with the transaction's name.
-fn unfinished(open: UnderWay, doing: impl FnOnce(&Pulse)) -> Vec<(String, &'static str, u64)> {
-    let recorder = hour(None);
-    recorder.begin_segment(0, 0, 0);
-    let pulse = Pulse::new(7);
-    pulse.begin_transaction(open);
-    doing(&pulse);
-    recorder.record_unfinished(&pulse, pulse.doing(), 10_000);
-    recorder.end_segment(None);
-    let totals = recorder.totals();
-    let longest = |row: &RowData| histogram::unpack(&row.histogram).unwrap().max();
-    let told = |row: &RowData| {
-        (
-            format!("{}/{}", row.transaction, row.op),
-            row.outcome,
-            longest(row),
-        )
-    };
-    totals.iter().map(told).collect()
-}
-
-fn open(scheduled: bool) -> UnderWay {
-    UnderWay {
-        transaction: 1,
-        scheduled,
-        intended_ns: Some(8_500),
-        began_ns: 8_800,
-        aside_ns: 200,
-    }
-}
-
-#[test]
-fn what_hangs_is_recorded_as_old_as_it_is_without_what_was_put_aside() {
-    let found = unfinished(open(false), |pulse| {
-        pulse.enter(Op::Stat, Place::NOWHERE, 9_000)
-    });
-    let expected = [
-        ("login/stat", 1_000),
-        ("login/transaction", 1_300),
-        ("login/transaction.lag", 300),
-        ("login/transaction.service", 1_000),
-    ];
-    let mut found: Vec<_> = found
-        .iter()
-        .map(|(op, outcome, ns)| (op.as_str(), *outcome, *ns))
-        .collect();
-    found.sort_unstable();
-    assert_eq!(found, expected.map(|(op, ns)| (op, "cancelled", ns)));
-}
-
-#[test]
-fn of_calls_that_nobody_times_and_of_the_warm_up_nothing_is_recorded() {
-    let recorder = hour(None);
-    recorder.begin_segment(0, 0, 0);
-    let pulse = Pulse::new(7);
-    pulse.begin_transaction(open(false));
-    pulse.show(Op::Unlink, Place::NOWHERE, || {
-        recorder.record_unfinished(&pulse, pulse.doing(), 10_000);
-    });
-    recorder.end_segment(None);
-    assert!(recorder.totals().is_empty());
-    // It began before the measured phase did, by a schedule.
-    let early = |pulse: &Pulse| pulse.enter(Op::Stat, Place::NOWHERE, 9_000);
-    assert!(unfinished(open(true), early).is_empty());
 }
