@@ -155,6 +155,22 @@ def test_study_d_has_every_published_figure_of_niftys_added_disks() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("letter", "said"),
+    [
+        ("C", "726 MB, the files of the tree, in 33 s are the published 22"),
+        ("C", "762 MB is what untar wrote: in 33 s it would be 23"),
+        ("D", "one figure for reads and writes together"),
+        ("D", "ioscheduler=noop, which changes a device for all that use it: it is left out"),
+        ("E", "55 files, which are 1 to 10 files once. The source repeated that ten times"),
+    ],
+)
+def test_a_study_says_where_it_differs_from_its_source(letter: str, said: str) -> None:
+    study = load_study(letter)
+    text = " ".join(render_study(study, fill_tables(study, {}), None).split())
+    assert said in text
+
+
 def test_study_e_streams_one_gigabyte_and_may_take_as_long_as_the_published_slow_one() -> None:
     study = load_study("E")
     step = study.steps["stream-burst"]
