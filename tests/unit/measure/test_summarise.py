@@ -99,8 +99,8 @@ def test_the_maximum_is_at_least_as_long_as_what_never_ended_had_lasted(
     target = summarised(writer.write(make_run())).targets[0]
     for part in (target.overall, *target.rounds):
         latency = part.transactions[0].latency
-        assert latency.unfinished_ns == pytest.approx(lasted_ns, rel=0.001)
-        assert latency.unfinished_ns <= lasted_ns, "a lower bound is not rounded up"
+        assert latency.unfinished_ns is not None
+        assert lasted_ns * 0.999 <= latency.unfinished_ns <= lasted_ns, "it is not rounded up"
         assert latency.max_ns == pytest.approx(max(1000, lasted_ns), rel=0.001)
         assert (latency.count, latency.max_is_bound) == (3, is_bound)
 
