@@ -126,7 +126,7 @@ class Row:
         """
     @property
     def outcome(self) -> str:
-        """``ok``, an errno name, ``SHORT``; of transactions also ``failed`` and ``cancelled``."""
+        """``ok``, an errno name, ``SHORT``, ``cancelled``; of transactions also ``failed``."""
     @property
     def expected(self) -> bool:
         """False when it counts as an error."""
@@ -267,7 +267,8 @@ class Engine:
 
         Asks every user to finish its transaction, cancels those that have not after the grace, and
         gives up on those still in the kernel 2 s later. Interactive users are not part of segments.
-        Idle when it returns. Cancelled transactions are recorded as ``cancelled``.
+        Idle when it returns. Cancelled transactions are recorded as ``cancelled``, and so is what
+        those do who were given up on: each with the time that it had lasted.
         events.jsonl gets a line ``ending``: from when on no transaction began, and how many of the
         schedule (``unbegun``) had been due before that never did.
         """

@@ -21,6 +21,7 @@ from replayer.analysis.finding import (
     Step,
     Tail,
     TailOp,
+    Unfinished,
 )
 from replayer.analysis.modes import Split, find_split
 from replayer.analysis.resampling import (
@@ -65,6 +66,7 @@ __all__ = [
     "Subject",
     "Tail",
     "TailOp",
+    "Unfinished",
     "analyse",
     "chart_series",
     "cut_slots",

@@ -8,13 +8,19 @@ from replayer.analysis.attribution import find_outliers, find_tails
 from replayer.analysis.beginnings import find_first_touches
 from replayer.analysis.between import find_between
 from replayer.analysis.changes import find_changes, worth
-from replayer.analysis.finding import Analysis, Modes
+from replayer.analysis.finding import Analysis, Modes, Unfinished
 from replayer.analysis.grouping import find_modes
-from replayer.analysis.series import chart_series
+from replayer.analysis.series import CANCELLED, chart_series
 from replayer.analysis.shortage import find_shortages
 from replayer.analysis.silence import find_silences
 from replayer.analysis.works import find_works
-from replayer.measure import RunRecord, Summary
+from replayer.measure import (
+    Performance,
+    RunRecord,
+    Statistics,
+    Summary,
+    TransactionSummary,
+)
 
 __all__ = ["analyse"]
 
@@ -38,9 +44,37 @@ def analyse(record: RunRecord, summary: Summary) -> Analysis:
         outliers=_most(find_outliers(works)),
         tails=_most(find_tails(record, works)),
         between=_most(find_between(record, works)),
+        unfinished=_most(_find_unfinished(summary)),
         acknowledged=tuple(find_acknowledged(record, summary)),
         notes=tuple(find_shortages(record, series)),
     )
+
+
+def _find_unfinished(summary: Summary) -> Iterator[Unfinished]:
+    """Yield what had not ended with its turn and had lasted longer than the tail of what ended."""
+    for target in summary.targets:
+        for entry in target.overall.transactions:
+            yield from _outlasting(target.name, entry.name, entry.latency, entry)
+        for op in target.overall.outside:
+            yield from _outlasting(target.name, op.op, op.time, op)
+
+
+def _outlasting(
+    target: str, subject: str, times: Statistics, entry: TransactionSummary | Performance
+) -> Iterator[Unfinished]:
+    cut = [found for found in entry.outcomes if found.outcome == CANCELLED]
+    ended = (found for found in entry.outcomes if found.expected and found.count)
+    ended_max_ns = max((found.max_ns for found in ended if found not in cut), default=None)
+    tail_ns = times.p99_ns or ended_max_ns or 0
+    if times.unfinished_ns is not None and times.unfinished_ns > tail_ns:
+        yield Unfinished(
+            target=target,
+            subject=subject,
+            kind="transaction" if isinstance(entry, TransactionSummary) else "op",
+            count=sum(found.count for found in cut),
+            oldest_ns=times.unfinished_ns,
+            ended_max_ns=ended_max_ns,
+        )
 
 
 def _names(found: Modes) -> Iterator[tuple[str, str]]:

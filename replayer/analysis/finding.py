@@ -21,6 +21,7 @@ __all__ = [
     "Step",
     "Tail",
     "TailOp",
+    "Unfinished",
 ]
 
 Kind = Literal["transaction", "op"]
@@ -176,6 +177,19 @@ class Between(Frozen):
     """More than its calls can have taken: each op's longest, as often as one makes it."""
 
 
+class Unfinished(Frozen):
+    """What had not ended when its turn did, and had lasted longer than the tail of what ended."""
+
+    target: str
+    subject: str
+    kind: Kind
+    count: int
+    oldest_ns: int
+    """How long the oldest had lasted by then: it takes at least that."""
+    ended_max_ns: int | None
+    """The longest of those that succeeded; null: none did."""
+
+
 class Promise(Frozen):
     """Where data is when one op has returned."""
 
@@ -205,6 +219,7 @@ class Analysis(Frozen):
     outliers: tuple[Outliers, ...]
     tails: tuple[Tail, ...]
     between: tuple[Between, ...] = ()
+    unfinished: tuple[Unfinished, ...] = ()
     acknowledged: tuple[Acknowledged, ...]
     notes: tuple[str, ...]
     """What could not be looked for, and why."""

@@ -6,10 +6,30 @@ Pure: figures of a summary in, shares and sentences out. Verdicts and reports sa
 from collections.abc import Iterator
 
 from replayer.measure.health import LoadFacts, RunWarning
-from replayer.measure.summary import RoundSummary, Summary, TargetSummary, TransactionSummary
-from replayer.measure.units import format_count, format_seconds, format_share, format_time_ns
+from replayer.measure.summary import (
+    RoundSummary,
+    Statistics,
+    Summary,
+    TargetSummary,
+    TransactionSummary,
+)
+from replayer.measure.units import (
+    format_count,
+    format_many,
+    format_seconds,
+    format_share,
+    format_time_ns,
+)
 
-__all__ = ["cut_share", "late_share", "pacing_warnings", "say_cut", "say_unbegun", "unbegun_share"]
+__all__ = [
+    "cut_share",
+    "late_share",
+    "pacing_warnings",
+    "say_cut",
+    "say_unbegun",
+    "say_unfinished",
+    "unbegun_share",
+]
 
 LONGER = 1.05  # chosen: beyond what starting and ending users takes
 LONGER_S = 0.1  # chosen: the same for runs of seconds
@@ -53,10 +73,27 @@ def say_unbegun(load: LoadFacts, target: TargetSummary) -> str:
 def say_cut(target: TargetSummary) -> str:
     """Say how many calls on a target had not ended when its turn did."""
     cut = _cut(target.overall)
-    calls, were, they = ("call", "was", "it") if cut == 1 else ("calls", "were", "they")
+    oldest = max(target.overall.ops, key=lambda op: op.time.unfinished_ns or 0)
+    return _say_open(target, format_many(cut, "call"), (oldest.op, oldest.time), cut)
+
+
+def say_unfinished(target: TargetSummary) -> str | None:
+    """Say how many transactions on a target had not ended when its turn did; None: all had."""
+    cut = sum(each.cancelled for each in target.overall.transactions)
+    if not cut:
+        return None
+    oldest = max(target.overall.transactions, key=lambda each: each.latency.unfinished_ns or 0)
+    return _say_open(target, format_many(cut, "transaction"), (oldest.name, oldest.latency), cut)
+
+
+def _say_open(target: TargetSummary, what: str, oldest: tuple[str, Statistics], count: int) -> str:
+    name, times = oldest
+    its, it, counts = "their", f"the oldest, {name},", "they count"
+    if count == 1:
+        its, it, counts = "its", name, "it counts"
     return (
-        f"{format_count(cut)} {calls} on {target.name} {were} broken off at the end of a turn: how "
-        f"long {they} would have taken is in no figure"
+        f"{what} on {target.name} had not ended when {its} turn did: {it} had lasted "
+        f"{format_time_ns(times.unfinished_ns or 0)}; {counts} in max alone, as a bound"
     )
 
 

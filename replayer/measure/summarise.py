@@ -1,7 +1,8 @@
 """Working out a summary from a run's histograms: adding, counting, leaving out the unsupported.
 
 Pure: a record in, a summary out. Only the measured phase counts. Times are those of calls and
-transactions that succeeded; failed ones are counted under their outcome, with their own times.
+transactions that succeeded; failed ones are counted under their outcome, with their own times. Of
+those that never ended only the maximum tells: it is at least as long as they had lasted.
 """
 
 from collections import defaultdict
@@ -27,7 +28,15 @@ from replayer.measure.summary import (
 from replayer.measure.sweep import by_size
 from replayer.measure.turns import spans_of
 
-__all__ = ["OUTSIDE", "Of", "latencies_of", "samples_of", "statistics_of", "summarise"]
+__all__ = [
+    "OUTSIDE",
+    "Of",
+    "latencies_of",
+    "samples_of",
+    "statistics_of",
+    "summarise",
+    "unfinished_of",
+]
 
 LATENCY = "transaction"
 SERVICE = "transaction.service"
@@ -158,14 +167,27 @@ def samples_of(record: RunRecord, of: Of) -> Histogram:
     """Return the times of the measured calls or transactions that succeeded."""
     return Histogram.merged(
         histogram
-        for key, histogram in record.log.histograms.items()
-        if key.segment.phase == "measured"
-        and key.segment.target == of.target
-        and key.op == of.op
-        and of.transaction in {None, key.transaction}
-        and key.expected
-        and key.outcome != _CANCELLED
+        for key, histogram in _measured_of(record, of)
+        if key.expected and key.outcome != _CANCELLED
     )
+
+
+def unfinished_of(record: RunRecord, of: Of) -> int | None:
+    """Return how long the oldest had lasted of those that never ended; None: all ended."""
+    return _oldest_ns(
+        histogram for key, histogram in _measured_of(record, of) if key.outcome == _CANCELLED
+    )
+
+
+def _measured_of(record: RunRecord, of: Of) -> Iterator[tuple[Key, Histogram]]:
+    for key, histogram in record.log.histograms.items():
+        if (
+            key.segment.phase == "measured"
+            and key.segment.target == of.target
+            and key.op == of.op
+            and of.transaction in {None, key.transaction}
+        ):
+            yield key, histogram
 
 
 def latencies_of(record: RunRecord, target: int) -> dict[tuple[str, int], Histogram]:
@@ -182,9 +204,15 @@ def latencies_of(record: RunRecord, target: int) -> dict[tuple[str, int], Histog
     return {place: Histogram.merged(own) for place, own in found.items()}
 
 
-def statistics_of(histogram: Histogram) -> Statistics:
-    """Return the figures of a histogram, without percentiles that its count does not support."""
+def statistics_of(histogram: Histogram, unfinished_ns: int | None = None) -> Statistics:
+    """Return the figures of a histogram, without percentiles that its count does not support.
+
+    Args:
+        histogram: Those that ended.
+        unfinished_ns: How long the oldest had lasted of those that never ended.
+    """
     count = histogram.count
+    ended_ns = histogram.max if count else None
     percentiles = {
         name: histogram.percentile(_PERCENT[name]) if count >= needed else None
         for name, needed in PERCENTILE_SAMPLES.items()
@@ -194,7 +222,8 @@ def statistics_of(histogram: Histogram) -> Statistics:
         mean_ns=histogram.mean if count else None,
         stdev_ns=histogram.stdev if count > 1 else None,
         min_ns=histogram.min if count else None,
-        max_ns=histogram.max if count else None,
+        max_ns=max((ns for ns in (ended_ns, unfinished_ns) if ns is not None), default=None),
+        unfinished_ns=unfinished_ns,
         **percentiles,
     )
 
@@ -251,10 +280,10 @@ def _transaction(name: str, samples: list[_Sample], time: _Time) -> TransactionS
         throughput_per_s=_per(count - errors, seconds),
         bytes=moved,
         bytes_per_s=_per(moved, seconds),
-        latency=_succeeded(ended),
+        latency=_succeeded(whole),
         service=_succeeded(kinds.get(SERVICE, [])),
-        lag=_succeeded(kinds.get(LAG, [])),
-        event_lag=_succeeded(kinds[EVENT_LAG]) if EVENT_LAG in kinds else None,
+        lag=statistics_of(_ended(kinds.get(LAG, []))),
+        event_lag=statistics_of(_ended(kinds[EVENT_LAG])) if EVENT_LAG in kinds else None,
         outcomes=tuple(_outcomes(whole)),
         ops=ops,
     )
@@ -287,13 +316,24 @@ def _op(op: str, samples: list[_Sample], seconds: float) -> Performance:
 
 
 def _succeeded(samples: list[_Sample]) -> Statistics:
-    return statistics_of(
-        Histogram.merged(
-            sample.histogram
-            for sample in samples
-            if sample.key.expected and sample.key.outcome != _CANCELLED
-        )
+    """Return the figures of what succeeded, with the age of the oldest that never ended."""
+    cut = (sample.histogram for sample in samples if sample.key.outcome == _CANCELLED)
+    return statistics_of(_ended(samples), _oldest_ns(cut))
+
+
+def _ended(samples: list[_Sample]) -> Histogram:
+    """Return the times of what succeeded."""
+    return Histogram.merged(
+        sample.histogram
+        for sample in samples
+        if sample.key.expected and sample.key.outcome != _CANCELLED
     )
+
+
+def _oldest_ns(unfinished: Iterable[Histogram]) -> int | None:
+    """Return the longest of times that are lower bounds, not rounded up; None: there are none."""
+    merged = Histogram.merged(unfinished)
+    return int(merged.layout.lowest(merged.indices[-1:])[0]) if merged.count else None
 
 
 def _outcomes(samples: list[_Sample]) -> Iterator[OutcomeSummary]:

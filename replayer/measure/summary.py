@@ -34,7 +34,7 @@ def samples_needed(percent: float) -> int:
 
 
 class Statistics(Frozen):
-    """A distribution of times in nanoseconds; null: too few samples."""
+    """A distribution of times in nanoseconds, of those that ended; null: too few samples."""
 
     count: int
     mean_ns: float | None
@@ -45,6 +45,16 @@ class Statistics(Frozen):
     p99_ns: int | None
     p99_9_ns: int | None
     max_ns: int | None
+    """The longest. Where it equals unfinished_ns, one that never ended was the longest, and the
+    maximum is at least that."""
+    unfinished_ns: int | None = None
+    """How long the oldest had lasted of those that were cut off or that hung to the end; null: all
+    ended."""
+
+    @property
+    def max_is_bound(self) -> bool:
+        """Whether the maximum is at least max_ns, and how much more nobody knows."""
+        return self.unfinished_ns is not None and self.unfinished_ns == self.max_ns
 
 
 class OutcomeSummary(Frozen):
@@ -85,7 +95,8 @@ class TransactionSummary(Frozen):
     """All that ended, failed ones too; cancelled ones not."""
     errors: int
     cancelled: int
-    """Cut off by the end of a round, after its grace."""
+    """Cut off by the end of a round, after its grace, or still hanging then; of these times only
+    max_ns counts them, as a bound."""
     rate_per_s: float | None
     throughput_per_s: float | None
     bytes: int

@@ -4,6 +4,8 @@ Text only; nothing is measured or compared with what is printed here.
 """
 
 __all__ = [
+    "AT_LEAST",
+    "format_at_least_ns",
     "format_bytes",
     "format_count",
     "format_duration",
@@ -22,12 +24,19 @@ _TIMES = ((1, "ns"), (1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s"))
 _BYTES = ((1, "B"), (10**3, "kB"), (10**6, "MB"), (10**9, "GB"), (10**12, "TB"))
 _COUNTS = ((1, ""), (10**3, "k"), (10**6, "M"), (10**9, "G"))
 _DIGITS = 3  # chosen: as many as the histograms hold
+AT_LEAST = "\N{GREATER-THAN OR EQUAL TO} "
+"""Before a figure that is a lower bound."""
 _WHOLE = 100.0  # from here on there is no place behind the point
 
 
 def format_time_ns(value_ns: float) -> str:
     """Return a time: ``317 ns``, ``1.23 ms``, ``94.0 s``."""
     return _scaled(value_ns, _TIMES)
+
+
+def format_at_least_ns(value_ns: float) -> str:
+    """Return a time that is a lower bound: ``≥ 94.0 s``."""
+    return f"{AT_LEAST}{format_time_ns(value_ns)}"
 
 
 def format_bytes(value: float) -> str:

@@ -2,6 +2,8 @@
 
 The round is ``all`` for all of them together, and the transaction for ops over all of them; calls
 outside of any have ``no transaction``. A figure that the sample does not support is an empty cell.
+``unfinished_ns`` is how long the oldest had lasted that never ended; a ``max_ns`` that equals it is
+a lower bound.
 """
 
 import csv
@@ -17,7 +19,7 @@ __all__ = ["CSV_COLUMNS", "render_csv"]
 CSV_COLUMNS = (
     "run", "target", "round", "transaction", "op", "count", "errors", "cancelled", "rate_per_s",
     "throughput_per_s", "bytes", "bytes_per_s", "mean_ns", "stdev_ns", "min_ns", "p50_ns", "p95_ns",
-    "p99_ns", "p99_9_ns", "max_ns",
+    "p99_ns", "p99_9_ns", "max_ns", "unfinished_ns",
 )  # fmt: skip
 
 _Cell = str | int | float | None
@@ -74,4 +76,5 @@ def _times(times: Statistics) -> tuple[_Cell, ...]:
         times.p99_ns,
         times.p99_9_ns,
         times.max_ns,
+        times.unfinished_ns,
     )

@@ -16,6 +16,7 @@ from replayer.measure import (
     format_time_ns,
     machines_of,
     part_in_words,
+    say_unfinished,
 )
 from replayer.measure.kinds import with_kinds
 from replayer.report.claims import claim_notes
@@ -33,6 +34,7 @@ __all__ = [
     "describe_verdict",
     "footnotes",
     "ranking_notes",
+    "unfinished",
 ]
 
 EARLY_SHARE = 0.9  # chosen: what ends a little before its time has ended in time
@@ -98,20 +100,16 @@ def footnotes(document: Document) -> Iterator[str]:
         "\N{EN DASH}: too few samples (p95 needs 20, p99 100, p99.9 1,000) or none"
     )
     yield from client_notes(document)
-    cancelled = sum(
-        found.cancelled
-        for target in document.summary.targets
-        for found in target.overall.transactions
-    )
-    if cancelled:
-        yield (
-            f"{format_count(cancelled)} transactions were cut off when their round ended: in no "
-            f"figure"
-        )
+    yield from unfinished(document)
     lost = document.lost
     total = lost.histograms + lost.timeline + lost.events
     if total:
         yield f"{format_count(total)} lines of the run folder were cut short and left out"
+
+
+def unfinished(document: Document) -> Iterator[str]:
+    """Yield, for each target, which transactions had not ended when its turn did, and their age."""
+    yield from filter(None, map(say_unfinished, document.summary.targets))
 
 
 def ranking_notes(document: Document) -> Iterator[str]:

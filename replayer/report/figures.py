@@ -13,6 +13,7 @@ from replayer.measure import (
     Statistics,
     TargetSummary,
     TransactionSummary,
+    format_at_least_ns,
     format_bytes,
     format_count,
     format_rate,
@@ -23,7 +24,7 @@ from replayer.measure import (
 from replayer.report.document import Place, Ranked
 from replayer.report.grid import Column
 
-__all__ = ["COLUMNS", "DASH", "FigureRow", "error_rows", "figure_rows", "ranking_rows"]
+__all__ = ["COLUMNS", "DASH", "FigureRow", "error_rows", "figure_rows", "longest", "ranking_rows"]
 
 DASH = "\N{EN DASH}"
 
@@ -157,6 +158,13 @@ def _times(times: Statistics) -> tuple[str, ...]:
         times.p95_ns,
         times.p99_ns,
         times.p99_9_ns,
-        times.max_ns,
     )
-    return tuple(DASH if figure is None else format_time_ns(figure) for figure in figures)
+    cells = (DASH if figure is None else format_time_ns(figure) for figure in figures)
+    return (*cells, longest(times.max_ns, is_bound=times.max_is_bound))
+
+
+def longest(max_ns: int | None, *, is_bound: bool) -> str:
+    """Return the cell of a maximum: where one never ended it may be a lower bound."""
+    if max_ns is None:
+        return DASH
+    return format_at_least_ns(max_ns) if is_bound else format_time_ns(max_ns)

@@ -18,6 +18,7 @@ from replayer.analysis import (
     Silence,
     Step,
     Tail,
+    Unfinished,
 )
 from replayer.measure import (
     format_bytes,
@@ -58,6 +59,7 @@ class Sentence:
 def sentences(analysis: Analysis) -> Iterator[Sentence]:
     """Yield every finding, worst first."""
     yield from map(_steps, _at_once(analysis.steps))
+    yield from map(_unfinished, analysis.unfinished)
     yield from map(_silence, analysis.silences)
     yield from map(_drift, analysis.drifts)
     yield from map(_first_touch, analysis.first_touches)
@@ -124,6 +126,25 @@ def _change(step: Step) -> str:
     return (
         f"{step.subject} from {format_time_ns(step.before_ns)} to {format_time_ns(step.after_ns)} "
         f"({format_factor(step.factor)}, from sample {format_count(step.sample)} on{with_it})"
+    )
+
+
+def _unfinished(found: Unfinished) -> Sentence:
+    """Say that figures of what ended are better than what users felt."""
+    ended, others = "none ended", ""
+    if found.ended_max_ns is not None:
+        ended = f"the longest that ended took {format_time_ns(found.ended_max_ns)}"
+        others = ". Means and percentiles are of those that ended"
+    told = (
+        f"{format_count(found.count)} {found.subject} on {found.target} had not ended when the "
+        f"turn did, after {format_time_ns(found.oldest_ns)}"
+    )
+    longest_ns = found.ended_max_ns or 0
+    return Sentence(
+        "cut-off",
+        "alarm" if found.oldest_ns > CLIFF_FACTOR * longest_ns else "note",
+        f"{told}; {ended}{others}",
+        f"{told}; {ended}",
     )
 
 

@@ -1,7 +1,7 @@
 """The report as JUnit XML: a test suite per run; a test case per threshold and target, one for all.
 
 A replay has one more for each target. A failed threshold and a divergence are failures, what is
-inconclusive is an error, so that neither passes a pipeline.
+inconclusive is an error, so that neither passes a pipeline. What never ended is told on its output.
 """
 
 import re
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
+from replayer.report.description import unfinished
 from replayer.report.document import Document
 from replayer.report.replay import explain_divergence, first_divergences
 from replayer.verdict import Judgement
@@ -70,6 +71,8 @@ def _suite(document: Document, counts: _Counts) -> Iterator[str]:
     for replay in _replays(document):
         yield from _replay_case(replay, name)
     yield from _whole(document)
+    if said := [*unfinished(document)]:
+        yield f"    <system-out>{_text('; '.join(said))}</system-out>"
     yield "  </testsuite>"
 
 

@@ -29,6 +29,7 @@ _ASCII = str.maketrans(
         "\N{MICRO SIGN}": "u",
         "\N{HORIZONTAL ELLIPSIS}": "~",
         "\N{MIDDLE DOT}": "-",
+        "\N{GREATER-THAN OR EQUAL TO}": ">=",
     }
 )
 _PIPE_WIDTH = 120  # chosen: a pipe has no width; what most editors and logs show unwrapped

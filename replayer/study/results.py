@@ -11,6 +11,7 @@ from replayer.measure import (
     Performance,
     RoundSummary,
     Statistics,
+    TargetSummary,
     TransactionSummary,
 )
 from replayer.study.claims import Ranked, find_evidence, shows_difference
@@ -37,6 +38,8 @@ class Row(Frozen):
     published: bool
     values: tuple[float | None, ...]
     below: tuple[str, ...] = ()
+    at_least: tuple[str, ...] = ()
+    """Columns whose value is a lower bound: the longest of it never ended."""
     stored: str | None
     """Where the data of an acknowledged write was; null: not known."""
     rank: int | None = None
@@ -65,6 +68,8 @@ class Line(Frozen):
     p50_ns: int | None
     p95_ns: int | None
     max_ns: int | None
+    max_is_bound: bool = False
+    """Whether the longest never ended: it is at least that."""
 
 
 class Filled(Frozen):
@@ -72,6 +77,8 @@ class Filled(Frozen):
 
     title: str
     columns: tuple[str, ...]
+    ranked_by: str | None
+    """The column that the rows are ranked by."""
     ratio_to: str | None
     rows: tuple[Row, ...]
     lines: tuple[Line, ...]
@@ -103,6 +110,7 @@ def _fill(table: Table, steps: Mapping[str, Measured], *, quick: bool) -> Filled
     return Filled(
         title=table.title,
         columns=tuple(column.title for column in table.columns),
+        ranked_by=None if table.rank is None else table.rank.column,
         ratio_to=None if table.ratio is None else table.ratio.to,
         rows=tuple(_ranked(table, [_compared(table, row, rows) for row in rows])),
         lines=lines,
@@ -143,7 +151,13 @@ def _own_rows(table: Table, steps: Mapping[str, Measured], *, quick: bool) -> It
             if any(value is not None for value in values):
                 used = [steps[step] for step in mapping.values() if step in steps]
                 shown = f"{name}, {label}" if label else name
-                row = Row(target=shown, published=False, values=values, stored=_stored(used, name))
+                row = Row(
+                    target=shown,
+                    published=False,
+                    values=values,
+                    at_least=tuple(_bounds(table, mapping, steps, name)),
+                    stored=_stored(used, name),
+                )
                 yield _Own(row, _ranked_by(table, mapping, steps, name))
 
 
@@ -155,8 +169,7 @@ def _ranked_by(
         return None
     column = table.columns[_place(table, table.rank.column)]
     found = steps.get(mapping.get(column.step, ""))
-    targets = () if found is None else found.summary.targets
-    target = next((item for item in targets if item.name == name), None)
+    target = _target(found, name)
     value = None if target is None else _value_in(target.overall, column)
     if found is None or target is None or value is None:
         return None
@@ -188,16 +201,31 @@ def _best(table: Table, ranking: Ranking, own: list[_Own]) -> _Own | None:
     return choose(known, key=lambda pair: pair[0])[1] if known else None
 
 
-def _value(column: Column, found: Measured | None, name: str) -> float | None:
+def _bounds(
+    table: Table, mapping: Mapping[str, str], steps: Mapping[str, Measured], name: str
+) -> Iterator[str]:
+    """Yield the titles of the columns whose value is a lower bound, on one target."""
+    for column in table.columns:
+        target = _target(steps.get(mapping.get(column.step, "")), name)
+        entry = None if target is None else _entry(target.overall, column.of)
+        if entry is not None and column.figure == "max" and _times(entry).max_is_bound:
+            yield column.title
+
+
+def _target(found: Measured | None, name: str) -> TargetSummary | None:
     targets = () if found is None else found.summary.targets
-    target = next((item for item in targets if item.name == name), None)
+    return next((item for item in targets if item.name == name), None)
+
+
+def _value(column: Column, found: Measured | None, name: str) -> float | None:
+    target = _target(found, name)
     return None if target is None else _value_in(target.overall, column)
 
 
 def _value_in(part: RoundSummary, column: Column) -> float | None:
     """Return the figure of a column, in its unit; None where nothing was measured."""
     entry = _entry(part, column.of)
-    if entry is None or not entry.count:
+    if entry is None or not (entry.count or _times(entry).max_is_bound):
         return None
     value = _figure(entry, column)
     return None if value is None else value * _UNITS[column.unit]
@@ -263,6 +291,7 @@ def _lines(found: Measured) -> Iterator[Line]:
                 p50_ns=entry.latency.p50_ns,
                 p95_ns=entry.latency.p95_ns,
                 max_ns=entry.latency.max_ns,
+                max_is_bound=entry.latency.max_is_bound,
             )
 
 

@@ -1,13 +1,14 @@
 """A study as text: its tables, with the user's targets marked among the published rows."""
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from replayer.measure import by_size, format_count, format_number, format_time_ns
+from replayer.measure import AT_LEAST, by_size, format_count, format_number, format_time_ns
 from replayer.report import PLAIN, Style
 from replayer.report.claims import CLAIM_ROUNDS
-from replayer.report.grid import Column, lay_out_grid, no_room_for
+from replayer.report.figures import longest
+from replayer.report.grid import Column, lay_out_grid
 from replayer.study.journal import Journal
 from replayer.study.measured import StandOut, StepVerdict
 from replayer.study.model import Study
@@ -16,6 +17,7 @@ from replayer.study.results import Filled, Line, Row
 __all__ = ["Remarks", "render_study"]
 
 DASH = "\N{EN DASH}"
+STORED = "writes are in"
 _ALWAYS = 99
 MARK = "\N{BLACK RIGHT-POINTING POINTER} "
 
@@ -79,8 +81,8 @@ def _against(found: Sequence[StepVerdict], style: Style) -> Iterator[str]:
 
 def _table(table: Filled, style: Style) -> Iterator[str]:
     yield ""
-    yield style.paint(table.title, "heading")
-    if table.columns:
+    yield from (style.paint(line, "heading") for line in _wrapped(table.title, style))
+    if table.columns and table.rows:
         yield from _rows(table, style)
     elif table.lines:
         yield from _lines(table.lines, style)
@@ -91,10 +93,8 @@ def _table(table: Filled, style: Style) -> Iterator[str]:
 
 def _rows(table: Filled, style: Style) -> Iterator[str]:
     stored = any(row.stored for row in table.rows)
-    ratio = f"to {table.ratio_to}"
-    titles = ["target", "rank", *table.columns]
-    titles += [ratio] if table.ratio_to else []
-    titles += ["writes are in"] if stored else []
+    ratio = [f"to {table.ratio_to}"] if table.ratio_to else []
+    ends = [*ratio, *([STORED] if stored else [])]
     cells = []
     for row in table.rows:
         own = "" if row.published else MARK
@@ -102,25 +102,38 @@ def _rows(table: Filled, style: Style) -> Iterator[str]:
         line += [_ratio(row)] if table.ratio_to else []
         line += [row.stored or DASH] if stored else []
         cells.append(line)
-    # On a narrow terminal the last figures go first.
-    needs = [_ALWAYS, _ALWAYS, *range(8 + len(table.columns), 8, -1), _ALWAYS, 8]
-    columns = [Column(title, need) for title, need in zip(titles, needs, strict=False)]
-    grid = lay_out_grid(columns, cells, style)
-    yield from grid.lines
+    keys = {"rank", table.ranked_by, *ends}
+    yield from _parts(["target", "rank", *table.columns, *ends], cells, keys, style)
     if len(_yours(table)) > 1:
         yield from _wrapped(_among_yours(table), style)
+
+
+def _parts(
+    titles: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    keys: Collection[str | None],
+    style: Style,
+) -> Iterator[str]:
+    """Yield a table; the columns that it has no room for follow below, beside the names again."""
+    # What rows are compared by stays, then the first figures.
+    needs = [_ALWAYS if title in keys else -place for place, title in enumerate(titles)]
+    grid = lay_out_grid([Column(*each) for each in zip(titles, needs, strict=True)], cells, style)
+    yield from grid.lines
+    rest = [0, *(place for place, title in enumerate(titles) if title in grid.left_out)]
     if grid.left_out:
-        yield from _wrapped(no_room_for(grid.left_out), style)
+        yield ""
+        others = [[row[place] for place in rest] for row in cells]
+        yield from _parts([titles[place] for place in rest], others, keys, style)
 
 
 def _values(table: Filled, row: Row) -> Iterator[str]:
     for title, value in zip(table.columns, row.values, strict=True):
-        below = "< " if title in row.below else ""
+        sign = "< " if title in row.below else AT_LEAST if title in row.at_least else ""
         said = row.says_also.get(title)
         if said is None and title in row.ratios:
             said = _times(row.ratios[title])
         behind = f" ({said})" if said else ""
-        yield DASH if value is None else f"{below}{format_number(value)}{behind}"
+        yield DASH if value is None else f"{sign}{format_number(value)}{behind}"
 
 
 def _among_yours(table: Filled) -> str:
@@ -163,8 +176,9 @@ def _lines(lines: Sequence[Line], style: Style) -> Iterator[str]:
             format_count(line.errors),
             *(
                 DASH if value is None else format_time_ns(value)
-                for value in (line.mean_ns, line.p50_ns, line.p95_ns, line.max_ns)
+                for value in (line.mean_ns, line.p50_ns, line.p95_ns)
             ),
+            longest(line.max_ns, is_bound=line.max_is_bound),
         ]
         for line in sorted(lines, key=lambda line: (order.index(line.transaction), line.target))
     ]

@@ -9,9 +9,11 @@ target broke proves nothing about it: that has an exit code of its own. Nothing 
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from math import inf
 
 from replayer.errors import EXIT_ENVIRONMENT, EXIT_INCONCLUSIVE
 from replayer.measure import (
+    AT_LEAST,
     Frozen,
     Of,
     Outcome,
@@ -28,6 +30,7 @@ from replayer.measure import (
     is_of_the_client,
     samples_needed,
     samples_of,
+    unfinished_of,
 )
 from replayer.verdict.breakage import breakages_among, say_breakages
 from replayer.verdict.counts import count_subject, find_transaction, outcomes_of
@@ -224,6 +227,11 @@ def _judge(threshold: Threshold, record: RunRecord, target: TargetSummary) -> Ju
     measured, missing = _measure(threshold, record, target)
     outcome = _outcome(threshold, record, measured)
     says = missing if measured is None else _FORMATS[threshold.unit](measured)
+    if measured is not None and measured == _bound(threshold, record, target):
+        says = f"{AT_LEAST}{says}: it had not ended when its turn did"
+        compares = _COMPARES[threshold.comparison]
+        if compares(measured, threshold.limit) != compares(inf, threshold.limit):
+            outcome = "inconclusive"
     if threshold.beside:
         says += f", of all but {' and '.join(map(str, threshold.beside))}"
     excuse = (_part(record) or _lag(threshold, record, target)) if outcome == "fail" else None
@@ -319,6 +327,9 @@ def _time(
 ) -> tuple[float | None, str]:
     histogram = samples_of(record, _of(threshold, target))
     metric, count = threshold.metric, histogram.count
+    bound = _bound(threshold, record, target)
+    if bound is not None:
+        return max(bound, float(histogram.max)), ""
     needed = samples_needed(metric.percent) if metric.percent is not None else 1
     if count < needed:
         return None, f"too few samples: {count:,} of at least {needed:,}"
@@ -326,6 +337,17 @@ def _time(
         return float(histogram.percentile(metric.percent)), ""
     figures = {"mean": histogram.mean, "min": float(histogram.min), "max": float(histogram.max)}
     return figures[metric.kind], ""
+
+
+def _bound(threshold: Threshold, record: RunRecord, target: TargetSummary) -> float | None:
+    """Return what a maximum is at least, as something never ended; None: no such figure.
+
+    How late something began is known, though it has not ended.
+    """
+    if threshold.metric.kind != "max" or threshold.metric.part == "lag":
+        return None
+    oldest_ns = unfinished_of(record, _of(threshold, target))
+    return None if oldest_ns is None else float(oldest_ns)
 
 
 def _of(threshold: Threshold, target: TargetSummary) -> Of:

@@ -30,6 +30,7 @@ def find_reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
         yield _UNFINISHED[record.status]
     if record.run.health is not None:
         yield from _of_the_client(record.run.health)
+        yield from _of_users_given_up(record.run.health, summary)
     yield from record.damage
     for target in summary.targets:
         if unbegun_share(target.overall) > UNBEGUN_SHARE:
@@ -78,8 +79,20 @@ def _of_the_client(health: Health) -> Iterator[str]:
             f"the client stood still for {format_time_ns(health.stood_still_ns)}: figures may be "
             "its own, not the file system's"
         )
-    if health.users_given_up:
-        yield f"{health.users_given_up} users hung in a call: their last calls are in no figure"
+
+
+def _of_users_given_up(health: Health, summary: Summary) -> Iterator[str]:
+    """Yield that users hung to the end; fio does not tell since when, nor do older run folders."""
+    if not health.users_given_up:
+        return
+    ages = [op.time.unfinished_ns for target in summary.targets for op in target.overall.ops]
+    oldest_ns = max(filter(None, ages), default=None)
+    known = (
+        "their last calls are in no figure"
+        if oldest_ns is None
+        else f"the oldest call had lasted {format_time_ns(oldest_ns)}, and counts in max alone"
+    )
+    yield f"{health.users_given_up} users hung in a call: {known}"
 
 
 _UNFINISHED = {

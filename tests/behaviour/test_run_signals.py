@@ -232,6 +232,26 @@ def test_transactions_that_do_not_finish_within_the_stop_timeout_are_cancelled(
     assert process.returncode == 4, err
     (look,) = json.loads(out)["summary"]["targets"][0]["overall"]["transactions"]
     assert look["cancelled"] == 2
+    assert look["latency"]["max_ns"] == look["latency"]["unfinished_ns"]
+    assert look["latency"]["unfinished_ns"] > 10**9, "the stop timeout alone is as long"
+
+
+@pytest.mark.parametrize("processes", [(), ("--processes", "2")])
+def test_transactions_that_have_not_ended_are_at_least_that_long_in_the_report(
+    shell: Shell, processes: tuple[str, ...]
+) -> None:
+    words = ("-t", "2s", "--stop-timeout", "1", "-u", "2", "--threshold", "look.max < 1s")
+    done = shell.run(*sleepers(shell.target()), *words, *processes, "-o", "run")
+    assert done.code in {1, 4}, done.err  # on a busy machine a time may be the client's
+    bound = "\N{GREATER-THAN OR EQUAL TO} "
+    assert f"look.max < 1s: {bound}" in done.out
+    assert "2 transactions on mount had not ended when their turn did: the oldest, look" in done.out
+    form = shell.run("report", "run", "--json").document()
+    (look,) = form["summary"]["targets"][0]["overall"]["transactions"]
+    assert (look["count"], look["cancelled"]) == (0, 2)
+    assert 2.9e9 < look["latency"]["unfinished_ns"] < 20e9
+    (found,) = form["analysis"]["unfinished"]
+    assert found["oldest_ns"] == look["latency"]["max_ns"]
 
 
 def test_a_run_killed_with_9_is_removed_by_clean_and_nothing_else_is(

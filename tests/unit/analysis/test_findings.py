@@ -16,13 +16,13 @@ NFS: dict[str, Any] = {"filesystem": "nfs4", "super_options": ("rw", "vers=4.1")
 
 
 def write_stream(path: Path) -> RunWriter:
-    """Study E as it would be recorded: 1.1 GB each time, 9.8 s, and 4,019 s from the 327th on."""
+    """Study E as it would be recorded: 1 GB each time, 9.8 s, and 4,019 s from the 327th on."""
     writer, begin = RunWriter(path), 0.0
     for number, time in enumerate([*noisy(327, 9.8e9, 326), 4_019_000_000_000]):
         begin += time / 1e9
         span = (begin - min(time / 1e9, 1.0), begin)
         writer.transaction("stream", [time], "0/0", span)
-        writer.record("0/0/measured/stream/write/ok/expected", [time // 1000], span, 1_100_000_000)
+        writer.record("0/0/measured/stream/write/ok/expected", [time // 1000], span, 1_000_000_000)
         assert number < 327
     return writer
 
@@ -36,13 +36,34 @@ def test_the_published_cliff_is_reported_with_its_iteration_factor_and_bytes(
     assert step.sample == 327
     assert step.factor == pytest.approx(410, rel=0.02)
     assert step.after_s == pytest.approx(326 * 9.8, rel=0.02)
-    assert step.bytes_before == 326 * 1_100_000_000
+    assert step.bytes_before == 326 * 1_000_000_000
     assert step.ops == ("write",)
     (sentence,) = [item for item in sentences(found) if item.label == "cliff"]
     assert sentence.weight == "alarm"
     assert "from sample 327 on" in sentence.text
-    assert "after 359 GB moved" in sentence.text
+    assert "after 326 GB moved" in sentence.text
     assert "too few samples to tell whether it stays" in sentence.text
+
+
+@pytest.mark.parametrize(
+    ("ended", "lasted_ns", "weight", "told"),
+    [
+        (300, 3_267_000_000_000, "alarm", "the longest that ended took 12.0 s"),
+        (300, 13_000_000_000, "note", "the longest that ended took 12.0 s"),
+        (300, 1_000_000_000, None, ""),
+        (0, 1_000_000_000, "alarm", "none ended"),
+    ],
+)
+def test_what_outlasts_all_that_ended_and_never_did_stands_out(
+    tmp_path: Path, ended: int, lasted_ns: int, weight: str | None, told: str
+) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("stream", [10**10] * ended + [12 * 10**9] * (ended > 0))
+    tag = "0/0/measured/stream/transaction/cancelled/expected"
+    writer.record(tag, [lasted_ns])
+    found = [item for item in sentences(found_in(writer)) if item.label == "cut-off"]
+    assert [item.weight for item in found] == ([] if weight is None else [weight])
+    assert all(told in item.text and "1 stream on local had not" in item.text for item in found)
 
 
 def test_a_steady_run_stands_out_in_nothing(tmp_path: Path) -> None:

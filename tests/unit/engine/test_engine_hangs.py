@@ -59,6 +59,16 @@ def test_users_in_a_hung_file_system_are_given_up_on(
     given_up = engine.end_segment(10_000_000)
     assert time.monotonic() - begun < 15  # a frozen disk holds them for ever
     assert sorted(stuck.user for stuck in given_up) == [0, 1, 2]
+    cut = {row.op: row.histogram for row in engine.totals() if row.outcome == "cancelled"}
+    assert {op: histogram.count for op, histogram in cut.items()} == {
+        "mkdir": 3,
+        "transaction": 3,
+        "transaction.service": 3,
+        "transaction.lag": 3,
+    }, "what hangs is recorded with the age that it had"
+    ages_ns = [stuck.age_ns for stuck in given_up]
+    assert cut["mkdir"].max == pytest.approx(max(ages_ns), rel=0.01)
+    assert cut["transaction"].max >= cut["mkdir"].max * 0.999
     assert {stuck.op for stuck in given_up} == {"mkdir"}
     assert (engine.running_users(), engine.busy_users()) == (0, 0)
     assert sorted(engine.drain_finished()) == [0, 1, 2]

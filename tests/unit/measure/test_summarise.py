@@ -85,10 +85,46 @@ def test_cancelled_transactions_are_told_apart(tmp_path: Path) -> None:
     writer.record("0/0/measured/page/transaction/cancelled/unexpected", [10**10])
     page = summarised(writer.write(make_run())).targets[0].overall.transactions[0]
     assert (page.count, page.errors, page.cancelled) == (3, 0, 1)
-    assert page.latency.max_ns == pytest.approx(1000, rel=0.001)
+    assert page.latency.p50_ns == pytest.approx(1000, rel=0.001)
+    assert page.latency.mean_ns == pytest.approx(1000, rel=0.001)
 
 
-def test_calls_that_were_broken_off_are_in_no_figure(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("lasted_ns", "is_bound"), [(10**10, True), (500, False)])
+def test_the_maximum_is_at_least_as_long_as_what_never_ended_had_lasted(
+    tmp_path: Path, lasted_ns: int, *, is_bound: bool
+) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("page", [1000] * 3)
+    writer.record("0/0/measured/page/transaction/cancelled/expected", [300, lasted_ns])
+    target = summarised(writer.write(make_run())).targets[0]
+    for part in (target.overall, *target.rounds):
+        latency = part.transactions[0].latency
+        assert latency.unfinished_ns is not None
+        assert lasted_ns * 0.999 <= latency.unfinished_ns <= lasted_ns, "it is not rounded up"
+        assert latency.max_ns == pytest.approx(max(1000, lasted_ns), rel=0.001)
+        assert (latency.count, latency.max_is_bound) == (3, is_bound)
+
+
+def test_what_never_ended_alone_is_a_maximum_and_no_other_figure(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    writer.record("0/0/measured/page/transaction/cancelled/expected", [10**10])
+    writer.record("0/0/measured/page/transaction.lag/cancelled/expected", [10**6])
+    page = summarised(writer.write(make_run())).targets[0].overall.transactions[0]
+    assert (page.latency.max_is_bound, page.latency.mean_ns, page.latency.p50_ns) == (
+        True,
+        None,
+        None,
+    )
+    assert page.lag.max_ns is None, "how late it began is known, and it did not succeed"
+
+
+def test_a_summary_that_was_written_before_unfinished_times_were_kept_is_read() -> None:
+    keys = ("mean_ns", "stdev_ns", "min_ns", "p50_ns", "p95_ns", "p99_ns", "p99_9_ns", "max_ns")
+    old = measure.Statistics.model_validate({"count": 3, **dict.fromkeys(keys, 7)})
+    assert (old.unfinished_ns, old.max_is_bound) == (None, False)
+
+
+def test_calls_that_were_broken_off_count_in_the_maximum_alone(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     writer.transaction("page", [1000] * 3)
     writer.record("0/0/measured/page/flock/ok/expected", [500] * 3)
@@ -96,7 +132,8 @@ def test_calls_that_were_broken_off_are_in_no_figure(tmp_path: Path) -> None:
     overall = summarised(writer.write(make_run())).targets[0].overall
     for flock in (*overall.ops, *overall.transactions[0].ops):
         assert (flock.count, flock.errors, flock.throughput_per_s, flock.time.count) == (3, 0, 3, 3)
-        assert flock.time.max_ns == pytest.approx(500, rel=0.001)
+        assert flock.time.p50_ns == pytest.approx(500, rel=0.001)
+        assert flock.time.max_ns == flock.time.unfinished_ns == pytest.approx(10**10, rel=0.001)
         assert {found.outcome: found.count for found in flock.outcomes} == {"ok": 3, "cancelled": 1}
 
 

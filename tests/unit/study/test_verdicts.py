@@ -80,6 +80,30 @@ def own_rows(journal: Journal) -> dict[str, Row]:
     return {row.target: row for row in table.rows if not row.published}
 
 
+def test_the_longest_that_never_ended_is_shown_as_a_bound(tmp_path: Path) -> None:
+    column = {"title": "slowest s", "step": "writes", "of": "a", "figure": "max", "unit": "s"}
+    table = {**STUDY["tables"][0], "columns": [*STUDY["tables"][0]["columns"], column]}
+    table["published"] = [{"target": "theirs", "values": [150, 4019]}]
+    study = Study.model_validate({**STUDY, "tables": [table, STUDY["tables"][1]]})
+    for step in ("writes", "other"):
+        writer = RunWriter(tmp_path / f"{step}-1")
+        writer.transaction("a", [10**10] * 30, "0/0")
+        writer.record("0/0/measured/a/transaction/cancelled/expected", [3_267 * 10**9])
+        writer.record("1/0/measured/a/transaction/cancelled/expected", [2_000 * 10**9])
+        writer.write(make_run(targets=(make_target(0, "t0"), make_target(1, "t1"))))
+    journal = make_journal(tmp_path, writes=0, other=0)
+    rows = {row.target: row for row in fill_tables(study, load_measured(study, journal))[0].rows}
+    assert rows["t0"].at_least == rows["t1"].at_least == ("slowest s",)
+    assert rows["theirs"].at_least == ()
+    mean, slowest = rows["t1"].values
+    assert mean is None, "none has ended there"
+    assert slowest == pytest.approx(2_000, rel=0.001)
+    text = shown(study, journal)
+    bound = "\N{GREATER-THAN OR EQUAL TO} "
+    assert f"{bound}3,26" in text
+    assert text.count(bound) == 4, "of each target, in both tables"
+
+
 def test_a_saturated_client_is_named_under_the_table_of_its_figures(tmp_path: Path) -> None:
     write_step(tmp_path / "writes-1", {0: [100]}, health=SATURATED)
     write_step(tmp_path / "other-1", {0: [100]})

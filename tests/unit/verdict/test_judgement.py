@@ -195,6 +195,38 @@ def test_a_transaction_fails_once_however_many_of_its_calls_do(tmp_path: Path) -
     assert [(each.outcome, each.says) for each in found] == [("pass", "10 %"), ("fail", "50")]
 
 
+@pytest.mark.parametrize(
+    ("limit", "outcome"),
+    [
+        ("page.max < 5s", "fail"),
+        ("page.max < 60s", "inconclusive"),
+        ("page.max > 5s", "pass"),
+        ("page.max > 60s", "inconclusive"),
+        ("page.service.max < 60s", "inconclusive"),
+        ("page/read.max < 60s", "inconclusive"),
+        ("page.lag.max < 1ms", "pass"),
+        ("page.p50 < 1ms", "pass"),
+    ],
+)
+def test_a_maximum_is_judged_by_what_it_is_at_least(
+    tmp_path: Path, limit: str, outcome: str
+) -> None:
+    writer = pages(tmp_path, [1000] * 200)
+    for op in ("transaction", "transaction.service", "read"):
+        writer.record(f"0/0/measured/page/{op}/cancelled/expected", [40 * 10**9])
+    (judgement,) = judged(writer, limit).judgements
+    assert judgement.outcome == outcome
+    says = "\N{GREATER-THAN OR EQUAL TO} 40.0 s: it had not ended when its turn did"
+    assert (judgement.says == says) == ("lag" not in limit and "p50" not in limit)
+
+
+def test_a_maximum_is_known_where_what_never_ended_is_shorter(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [10**6] * 200)
+    writer.record("0/0/measured/page/transaction/cancelled/expected", [1000])
+    (judgement,) = judged(writer, "page.max < 1s").judgements
+    assert (judgement.outcome, judgement.says) == ("pass", "1.00 ms")
+
+
 def test_a_run_without_transactions_is_judged_by_its_calls(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path)
     writer.record("0/0/measured/-/stat/ok/expected", [1000] * 20)

@@ -79,7 +79,7 @@ fn live<K: Kernel>(core: &Core, pulse: &Arc<Pulse>, inbox: &Inbox) {
         inbox.target,
         setting.begin_ns,
     );
-    journal.begin(inbox.outside, now_ns(), now_ns());
+    journal.begin_outside(inbox.outside);
     let mut service = Service {
         core,
         pulse,
@@ -246,7 +246,7 @@ impl Service<'_> {
             let (user, target) = (self.pulse.user, self.inbox.target);
             self.core.publish(user, target, name, finished, failed);
         }
-        journal.begin(self.inbox.outside, now_ns(), now_ns());
+        journal.begin_outside(self.inbox.outside);
     }
 }
 

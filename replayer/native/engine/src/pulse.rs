@@ -29,6 +29,10 @@ const ENTRY: u64 = 1 << 48;
 const TEXT: u64 = 2 << 48;
 const NAME: u64 = 3 << 48;
 const KIND: u64 = 3 << 48;
+/// Beside a place: nobody times the call.
+const UNTIMED: u64 = 1 << 50;
+/// Beside a transaction's number: it came by a schedule.
+const SCHEDULED: u32 = 1 << 16;
 
 impl Place {
     pub(crate) const NOWHERE: Place = Place(0);
@@ -103,6 +107,14 @@ pub(crate) struct Pulse {
     since: AtomicU64,
     /// The op and its place.
     doing: AtomicU64,
+    /// The number of the transaction under way, and whether it came by a schedule.
+    transaction: AtomicU32,
+    /// When that was intended; 0: none is under way.
+    intended: AtomicU64,
+    /// When it began.
+    began: AtomicU64,
+    /// Time since then that is no part of it.
+    aside: AtomicU64,
     /// Time spent in calls.
     in_call: AtomicU64,
     /// Time in which a replay worked outside of calls: see [`Pulse::outside_ns`].
@@ -122,6 +134,20 @@ pub(crate) struct Doing {
     pub(crate) since_ns: u64,
     pub(crate) op: u8,
     pub(crate) place: Place,
+    /// Whether it is part of what is measured.
+    pub(crate) timed: bool,
+}
+
+/// The transaction under way, or what calls outside of any are recorded under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnderWay {
+    pub(crate) transaction: u16,
+    pub(crate) scheduled: bool,
+    /// `None`: no transaction is under way.
+    pub(crate) intended_ns: Option<u64>,
+    pub(crate) began_ns: u64,
+    /// Time since it began that is no part of it.
+    pub(crate) aside_ns: u64,
 }
 
 impl Doing {
@@ -145,6 +171,10 @@ impl Pulse {
             target: AtomicU32::new(0),
             since: AtomicU64::new(0),
             doing: AtomicU64::new(0),
+            transaction: AtomicU32::new(0),
+            intended: AtomicU64::new(0),
+            began: AtomicU64::new(0),
+            aside: AtomicU64::new(0),
             in_call: AtomicU64::new(0),
             outside: AtomicU64::new(0),
             waiting: OnceLock::new(),
@@ -187,8 +217,13 @@ impl Pulse {
     /// A call begins.
     #[inline]
     pub(crate) fn enter(&self, op: Op, place: Place, now_ns: u64) {
+        self.set_doing(op, place.0, now_ns);
+    }
+
+    #[inline]
+    fn set_doing(&self, op: Op, place: u64, now_ns: u64) {
         self.doing
-            .store(u64::from(op as u8) << 56 | place.0, Ordering::Relaxed);
+            .store(u64::from(op as u8) << 56 | place, Ordering::Relaxed);
         self.since.store(now_ns, Ordering::Relaxed);
     }
 
@@ -200,10 +235,48 @@ impl Pulse {
 
     /// Make a call that nobody times, but that others may see hanging.
     pub(crate) fn show<V>(&self, op: Op, place: Place, call: impl FnOnce() -> V) -> V {
-        self.enter(op, place, now_ns());
+        self.set_doing(op, place.0 | UNTIMED, now_ns());
         let answer = call();
         self.leave();
         answer
+    }
+
+    /// A transaction begins.
+    #[inline]
+    pub(crate) fn begin_transaction(&self, begun: UnderWay) {
+        let scheduled = if begun.scheduled { SCHEDULED } else { 0 };
+        self.transaction
+            .store(u32::from(begun.transaction) | scheduled, Ordering::Relaxed);
+        self.began.store(begun.began_ns, Ordering::Relaxed);
+        self.aside.store(begun.aside_ns, Ordering::Relaxed);
+        let intended_ns = begun.intended_ns.unwrap_or(0);
+        self.intended.store(intended_ns, Ordering::Relaxed);
+    }
+
+    /// So much time is no part of the transaction.
+    pub(crate) fn put_aside(&self, ns: u64) {
+        let before = self.aside.load(Ordering::Relaxed);
+        self.aside
+            .store(before.saturating_add(ns), Ordering::Relaxed);
+    }
+
+    /// The transaction has ended.
+    #[inline]
+    pub(crate) fn end_transaction(&self) {
+        self.intended.store(0, Ordering::Relaxed);
+    }
+
+    /// The transaction under way.
+    pub(crate) fn transaction(&self) -> UnderWay {
+        let number = self.transaction.load(Ordering::Relaxed);
+        let intended_ns = self.intended.load(Ordering::Relaxed);
+        UnderWay {
+            transaction: u16::try_from(number & !SCHEDULED).unwrap_or(u16::MAX),
+            scheduled: number & SCHEDULED != 0,
+            intended_ns: Some(intended_ns).filter(|intended_ns| *intended_ns != 0),
+            began_ns: self.began.load(Ordering::Relaxed),
+            aside_ns: self.aside.load(Ordering::Relaxed),
+        }
     }
 
     /// The call under way, if there is one.
@@ -214,6 +287,7 @@ impl Pulse {
             since_ns,
             op: u8::try_from(doing >> 56).unwrap_or(u8::MAX),
             place: Place(doing & (KIND | 0xFFFF_FFFF_FFFF)),
+            timed: doing & UNTIMED == 0,
         })
     }
 

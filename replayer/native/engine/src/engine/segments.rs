@@ -59,8 +59,10 @@ impl Engine {
         if let Some(segment) = segment {
             self.log_ending(&segment, rested_ns);
         }
+        // What hangs is counted before its segment closes.
+        let stuck = self.report(given_up);
         self.recorder().end_segment(rested_ns);
-        self.report(given_up)
+        stuck
     }
 
     /// Log until when transactions began in a segment, and how many were due that did not.
@@ -74,11 +76,14 @@ impl Engine {
         });
     }
 
-    /// Log users that were given up on; they count as finished.
+    /// Log users that were given up on, and record what they did not finish; they count as finished.
     pub(super) fn report(&self, given_up: Vec<GivenUp>) -> Vec<StuckData> {
         let now_ns = now_ns();
         let core = &self.core;
         core.report_finished(given_up.iter().map(|given_up| given_up.pulse.user));
+        for GivenUp { pulse, doing } in &given_up {
+            self.recorder().record_unfinished(pulse, *doing, now_ns);
+        }
         given_up
             .into_iter()
             .map(|GivenUp { pulse, doing }| {

@@ -3,7 +3,7 @@
 use super::spent::Spent;
 use crate::clock::now_ns;
 use crate::ops::{self, Op, outcome_of_errno};
-use crate::pulse::{ABANDONED, Pulse};
+use crate::pulse::{ABANDONED, Pulse, UnderWay};
 use crate::record::event::{ErrorKind, Event, SlowSample};
 use crate::record::shard::Shard;
 use crate::record::{Recorder, Sample};
@@ -114,6 +114,20 @@ impl Journal {
         self.latest_ns = start_ns;
         self.bytes = 0;
         self.failed = None;
+        self.pulse.begin_transaction(UnderWay {
+            transaction,
+            scheduled: self.scheduled,
+            intended_ns: Some(self.intended_ns),
+            began_ns: start_ns,
+            aside_ns: 0,
+        });
+    }
+
+    /// What follows is outside of any transaction, recorded under this name.
+    pub(crate) fn begin_outside(&mut self, name: u16) {
+        let now_ns = now_ns();
+        self.begin(name, now_ns, now_ns);
+        self.pulse.end_transaction();
     }
 
     /// Time has passed without a call.
@@ -129,6 +143,7 @@ impl Journal {
     /// So much time until now is no part of the transaction, nor of how long those that follow wait for their user.
     pub(crate) fn aside(&mut self, ns: u64) {
         self.spent.add(ns, self.latest_ns);
+        self.pulse.put_aside(ns);
     }
 
     /// How much was put aside in this transaction so far.
@@ -193,6 +208,7 @@ impl Journal {
 
     /// It ends: its three times are recorded.
     pub(crate) fn end(&mut self, outcome: u8, end_ns: u64) {
+        self.pulse.end_transaction();
         self.latest_ns = end_ns;
         let latency_ns = end_ns.saturating_sub(self.intended_ns);
         let expected = outcome != ops::FAILED;

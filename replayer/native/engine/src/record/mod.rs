@@ -12,6 +12,7 @@ pub(crate) mod shard;
 pub(crate) mod slow;
 pub(crate) mod state;
 mod timeline;
+mod unfinished;
 
 pub use model::{IntervalData, Phase, RowData};
 pub(crate) use model::{Sample, Segment};
