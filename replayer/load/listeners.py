@@ -10,6 +10,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import gevent
 from locust import events, runners
 from locust.argument_parser import timespan
 from locust.env import Environment
@@ -20,6 +21,7 @@ from replayer.load.audience import Audience, at_the_terminal
 from replayer.load.fleet.follower import Follower, open_follower
 from replayer.load.fleet.forks import forks_follow, forks_follow_no_more
 from replayer.load.fleet.leader import Leader, open_leader
+from replayer.load.fleet.locust_master import read_carefully
 from replayer.load.fleet_options import add_fleet_options, arrange_modes
 from replayer.load.locust_csv import find_refusal, watch_csv_files
 from replayer.load.locust_digits import keep_digits
@@ -56,6 +58,7 @@ def register() -> None:
     if _add_arguments in events.init_command_line_parser._handlers:  # noqa: SLF001 - it has no public view
         return
     watch_csv_files()  # Locust makes them before its init event
+    read_carefully()  # as above
     events.init_command_line_parser.add_listener(_add_arguments)
     events.init.add_listener(_begin)
     events.test_start.add_listener(_start)
@@ -204,9 +207,16 @@ def _finish_segment(environment: Environment, **_: object) -> None:
 
 
 def _finish_run(environment: Environment, **_: object) -> None:
-    """Close a run that the page started; one of the command line is closed with its process."""
+    """Close a run that the page started; one of the command line is closed with its process.
+
+    Whoever stops the test of a command line, as a locustfile may, ends its process: nothing would
+    ever end it afterwards.
+    """
+    stage, runner = _stages.get(environment), environment.runner
     if environment in _desks:
         _desks[environment].finish()
+    elif stage is not None and runner is not None and not stage.conductor.is_asking:
+        gevent.spawn(runner.quit)
 
 
 def _end(environment: Environment, **_: object) -> None:

@@ -3,7 +3,6 @@
 No user works here and no target is touched: that is the workers'. The run folder is written here.
 """
 
-import shlex
 import sys
 import time
 
@@ -105,7 +104,7 @@ class Leader:
         self._muster.close()
         self._request.progress.close()
         outcome, failure = self._band.outcome or Outcome(), self.conductor.failure
-        failure = failure or outcome.failure
+        failure = failure or outcome.failure or self._minutes.record_failure()
         interrupted = self._request.interruption.level > Level.NONE
         if failure is None and not interrupted:
             failure = self._band.find_loss()
@@ -167,6 +166,7 @@ def open_leader(environment: Environment, settings: Settings, audience: Audience
     interruption = Interruption()
     interruption.watch()
     muster = Muster(runner, interruption, options.worker_timeout)
+    muster.watch_forks(options.processes or 0)
     terms = Terms(options.run_time, options.worker_timeout)
     try:
         muster.gather(
@@ -210,6 +210,7 @@ def open_run(environment: Environment, request: Request, agreement: Agreement) -
         band.check_losses()
         for worker in muster.living:
             _set_clock(muster, worker, minutes.begin_ns)
+        band.check_losses()
         chronicle.add_clients(list_clients(muster, minutes))
     except BaseException as error:
         interrupted = request.interruption.level > Level.NONE
@@ -253,11 +254,12 @@ def _set_clock(muster: Muster, worker: Worker, begin_ns: int) -> None:
     best: tuple[int, int] | None = None
     for _ in range(CLOCK_ASKS):
         sent_ns = time.monotonic_ns()
-        there_ns: int = muster.order(worker, "clock")
+        answers: list[int] = muster.order_all([worker], "clock")
         came_ns = time.monotonic_ns()
-        middle_ns = (sent_ns + came_ns) // 2 - begin_ns
-        found = (came_ns - sent_ns, middle_ns - there_ns)
-        best = found if best is None else min(best, found)
+        for there_ns in answers:  # one, or none of a worker that was lost meanwhile
+            middle_ns = (sent_ns + came_ns) // 2 - begin_ns
+            found = (came_ns - sent_ns, middle_ns - there_ns)
+            best = found if best is None else min(best, found)
     if best is not None:
         worker.within_ns, worker.offset_ns = best[0] // 2, best[1]
 
@@ -276,8 +278,7 @@ def _forsaken(muster: Muster) -> str | None:
     maker = muster.maker
     if maker is None or maker.lost is None or muster.heir is not None:
         return None
-    paths = shlex.join(paths[0] for paths in maker.facts["paths"])
-    return f"{maker} may have left its folders behind: replayer clean {paths} removes them there"
+    return maker.leaves
 
 
 def _say(text: str) -> None:
