@@ -14,10 +14,11 @@ import gevent
 from locust import events, runners
 from locust.argument_parser import timespan
 from locust.env import Environment
-from locust.runners import MasterRunner, WorkerRunner
+from locust.runners import DistributedRunner, MasterRunner, WorkerRunner
 
 from replayer.errors import EXIT_BUG, ReplayerError, guard_streams, in_lines, keep_bug
 from replayer.load.audience import Audience, at_the_terminal
+from replayer.load.exit_watchdog import watch_exit
 from replayer.load.fleet.follower import Follower, open_follower
 from replayer.load.fleet.forks import forks_follow, forks_follow_no_more
 from replayer.load.fleet.leader import Leader, open_leader
@@ -133,6 +134,8 @@ def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object)
     leave_keys_alone()
     guard_streams()
     forks_follow_no_more()
+    if isinstance(environment.runner, DistributedRunner):
+        watch_exit(float(environment.stop_timeout or 0))
     try:
         check_surroundings(sys.argv)
         _open(environment, web_ui, Settings.read(options_of(environment)))

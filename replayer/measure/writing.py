@@ -21,7 +21,7 @@ __all__ = ["Appended", "Line", "Recording"]
 NS_PER_S = 1_000_000_000
 NS_PER_MS = 1_000_000
 WAITING_BYTES = 16 << 20
-"""What waits while a file cannot be written; beyond it whole appends are left out (the engine's)."""
+"""As the engine's: what waits while a file cannot be written; beyond it appends are left out."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def deal_to(environment: Environment, numbers: Mapping[str, int]) -> None:
         """Return the run's dealer; Locust asks anew after a worker was lost."""
         if not dealers:
             there = {node.id: node for node in worker_nodes}
-            # Locust may not count one that was lost before: its users are nobody else's all the same.
+            # Locust may not know one that was lost before: its users are nobody else's.
             nodes = [there.get(name) or WorkerNode(name) for name in numbers]
             dealers.append(_Dealer(nodes, user_classes, numbers))
         return dealers[0]
@@ -52,7 +52,7 @@ class _Dealer(UsersDispatcher):
 
     @property
     def dispatch_in_progress(self) -> bool:
-        """Locust deals anew once none is in progress: not at all here, nor does it wait for that."""
+        """Whether to leave users where they are: Locust asks before it deals anew."""
         return True
 
     def _sort_workers(self) -> None:

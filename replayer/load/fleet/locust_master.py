@@ -131,7 +131,7 @@ class Unread:
         """Return what a reader of the figures must know."""
         if not self.count:
             return ()
-        some = f"{self.count} messages" if self.count > 1 else "1 message"
+        some = f"{self.count:,} messages" if self.count > 1 else "1 message"
         message = f"{some} to the master could not be read and were dropped; the first {self.first}"
         hint = "who else reaches the master's port? keep it inside a network of yours"
         return (RunWarning(kind="other", message=message, hint=hint),)

@@ -156,7 +156,8 @@ class Muster:
         """
         living = len(living_below(os.getpid())) if self._forked else 0
         if living < self._forked:
-            message = f"{self._forked - living} of {self._forked} processes ended before the run began"
+            gone = self._forked - living
+            message = f"{gone} of {self._forked} processes ended before the run began"
             raise LostWorkerError(message, hint="were they killed, for want of memory?")
 
     def _kill_lost_forks(self) -> None:
