@@ -26,8 +26,12 @@ HEALTH = Health(
 LEAVINGS: dict[str, list[str]] = {"kept": ["here"], "left": [], "losses": []}
 ANSWERS: dict[str, object] = {
     "close": {
-        **{"health": HEALTH.model_dump(mode="json"), "replay": None, "error": None},
-        **{"task_failures": [], "hung": False, "hanging": []},
+        "health": HEALTH.model_dump(mode="json"),
+        "replay": None,
+        "error": None,
+        "task_failures": [],
+        "hung": False,
+        "hanging": [],
     },
     "put_away": LEAVINGS,
 }
