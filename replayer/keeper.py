@@ -18,6 +18,8 @@ from types import FrameType
 from typing import NoReturn
 
 __all__ = [
+    "ECHO_S",
+    "end_plainly",
     "end_with",
     "follow",
     "follow_no_more",
@@ -27,6 +29,7 @@ __all__ = [
     "is_echo",
     "keep",
     "leave_now",
+    "leave_unflushed",
     "take_interrupt",
     "uninterrupted",
 ]
@@ -48,6 +51,7 @@ _heard_s: dict[int, float] = {}
 # Of this process, and set by functions here: each is the one thing in its list.
 _code = [0]
 _raised = [False]
+_plainly = [False]
 _word: list[tuple[int, int, int]] = []
 """In a child: the keeper's process, the pipe by which it is told an exit code, and who may tell."""
 
@@ -61,10 +65,13 @@ def keep(work: Callable[[], int]) -> int:
     reading, writing = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {*PASSED, signal.SIGCHLD})
     keeper = os.getpid()
+    atexit.register(_leave)  # the first to be registered is the last to be done
     child = os.fork()
     if child:
         os.close(writing)
-        return _wait(child, reading)
+        end_with(_wait(child, reading))
+        end_plainly()
+        return _code[0]
     os.close(reading)
     follow(keeper, signal.SIGKILL)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -72,7 +79,6 @@ def keep(work: Callable[[], int]) -> int:
         sys.unraisablehook = _keep_quiet_of_interrupts
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     _word.append((keeper, writing, os.getpid()))
-    atexit.register(_leave_if_hung)  # the first to be registered is the last to be done
     return work()
 
 
@@ -145,6 +151,11 @@ def leave_now(code: int) -> NoReturn:
     """End this process at once, whatever its threads wait for; whoever waits for it goes on."""
     sys.stdout.flush()
     sys.stderr.flush()
+    leave_unflushed(code)
+
+
+def leave_unflushed(code: int) -> NoReturn:
+    """End this process at once, even where another thread is writing and nobody reads."""
     for keeper, pipe, child in _word:
         # A thread in the kernel holds every descriptor: readers of our output wait for its end.
         nowhere = os.open(os.devnull, os.O_RDWR)
@@ -156,8 +167,13 @@ def leave_now(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _leave_if_hung() -> None:
-    if _hung:
+def end_plainly() -> None:
+    """Have this process end without taking Python apart, which takes seconds on a busy machine."""
+    _plainly[0] = True
+
+
+def _leave() -> None:
+    if _hung or _plainly[0]:
         leave_now(_code[0])
 
 

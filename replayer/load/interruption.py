@@ -4,6 +4,7 @@ A handler only raises a level; whoever waits looks at it. It runs between two by
 greenlet is running, so it must not switch, block or raise.
 """
 
+import math
 import signal
 import time
 from collections.abc import Callable
@@ -20,6 +21,10 @@ GOES_ON = "the run's folders are being removed: that goes on; another Ctrl-C lea
 IS_NOHUP = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
 """Whether this process was begun to outlive its terminal."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM, *(() if IS_NOHUP else (signal.SIGHUP,)))
+
+
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    """Do nothing: a signal that is ignored would not be heard by the watchdog of exits either."""
 
 
 class Level(IntEnum):
@@ -39,6 +44,10 @@ class InterruptedRunError(ReplayerError):
 class Interruption:
     """The wish to end, as a level that only rises.
 
+    Args:
+        tidy_s: For how long folders may be removed or laid out anew once the run must end: after
+            Ctrl-C twice, or another signal. None: for as long as that takes.
+
     Attributes:
         level: How urgent it is.
         presses: How many signals came.
@@ -46,7 +55,9 @@ class Interruption:
         has_abandoned: Whether what was done to the folders at the run's end was abandoned.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tidy_s: float | None = None) -> None:
+        self._tidy_s = tidy_s
+        self._tidy_until_s = math.inf
         self.level = Level.NONE
         self.presses = 0
         self.since_s: float | None = None
@@ -73,7 +84,7 @@ class Interruption:
     def settle(self) -> None:
         """Let Ctrl-C be without effect from now on: the process ends with the run's exit code."""
         self.unwatch()
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, _ignore)
 
     def on_urgent(self, action: Callable[[], None]) -> None:
         """Have an action done when the run shall end at once; it must not block."""
@@ -105,7 +116,7 @@ class Interruption:
         if came and not self._has_spared:
             self._has_spared = True
             say(GOES_ON)
-        self.has_abandoned |= came > 1
+        self.has_abandoned |= came > 1 or self._is_late()
         return self.has_abandoned
 
     def ends_restoring(self) -> bool:
@@ -115,12 +126,15 @@ class Interruption:
         """
         if self._before_restoring is None:
             self._before_restoring = self.presses
-        came = self.presses > self._before_restoring
+        came = self.presses > self._before_restoring or self._is_late()
         return came or self.has_abandoned or self.level is Level.AT_ONCE
 
     def leave_folders(self) -> None:
         """Have folders be left as they are, as a worker's master tells it after its own Ctrl-C."""
         self.has_abandoned = True
+
+    def _is_late(self) -> bool:
+        return time.monotonic() >= self._tidy_until_s
 
     def _note(self) -> None:
         if self.since_s is None:
@@ -134,6 +148,8 @@ class Interruption:
         # A supervisor may repeat SIGTERM, and a shell its terminal's SIGHUP; only a person presses
         # Ctrl-C twice in a hurry.
         urgent = number == signal.SIGINT and self.level > Level.NONE
+        if self._tidy_s is not None and (urgent or number != signal.SIGINT):
+            self._tidy_until_s = min(self._tidy_until_s, time.monotonic() + self._tidy_s)
         self.level = Level.AT_ONCE if urgent or self.level is Level.AT_ONCE else Level.GRACEFUL
         if urgent:
             for action in self._on_urgent:

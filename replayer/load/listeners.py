@@ -10,16 +10,19 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import gevent
 from locust import events, runners
 from locust.argument_parser import timespan
 from locust.env import Environment
-from locust.runners import MasterRunner, WorkerRunner
+from locust.runners import DistributedRunner, MasterRunner, WorkerRunner
 
 from replayer.errors import EXIT_BUG, ReplayerError, guard_streams, in_lines, keep_bug
 from replayer.load.audience import Audience, at_the_terminal
+from replayer.load.exit_watchdog import watch_exit
 from replayer.load.fleet.follower import Follower, open_follower
 from replayer.load.fleet.forks import forks_follow, forks_follow_no_more
 from replayer.load.fleet.leader import Leader, open_leader
+from replayer.load.fleet.locust_master import read_carefully
 from replayer.load.fleet_options import add_fleet_options, arrange_modes
 from replayer.load.locust_csv import find_refusal, watch_csv_files
 from replayer.load.locust_digits import keep_digits
@@ -56,6 +59,7 @@ def register() -> None:
     if _add_arguments in events.init_command_line_parser._handlers:  # noqa: SLF001 - it has no public view
         return
     watch_csv_files()  # Locust makes them before its init event
+    read_carefully()  # as above
     events.init_command_line_parser.add_listener(_add_arguments)
     events.init.add_listener(_begin)
     events.test_start.add_listener(_start)
@@ -130,6 +134,8 @@ def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object)
     leave_keys_alone()
     guard_streams()
     forks_follow_no_more()
+    if isinstance(environment.runner, DistributedRunner):
+        watch_exit(float(environment.stop_timeout or 0))
     try:
         check_surroundings(sys.argv)
         _open(environment, web_ui, Settings.read(options_of(environment)))
@@ -204,9 +210,16 @@ def _finish_segment(environment: Environment, **_: object) -> None:
 
 
 def _finish_run(environment: Environment, **_: object) -> None:
-    """Close a run that the page started; one of the command line is closed with its process."""
+    """Close a run that the page started; one of the command line is closed with its process.
+
+    Whoever stops the test of a command line, as a locustfile may, ends its process: nothing would
+    ever end it afterwards.
+    """
+    stage, runner = _stages.get(environment), environment.runner
     if environment in _desks:
         _desks[environment].finish()
+    elif stage is not None and runner is not None and not stage.conductor.is_asking:
+        gevent.spawn(runner.quit)
 
 
 def _end(environment: Environment, **_: object) -> None:

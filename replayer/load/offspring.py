@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["Offspring"]
+__all__ = ["Offspring", "living_below"]
 
 PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 ENDED = frozenset({b"Z", b"X"})
@@ -28,7 +28,7 @@ class Offspring:
     """
 
     def __init__(self) -> None:
-        self._before = _living_below(os.getpid())
+        self._before = living_below(os.getpid())
 
     def __enter__(self) -> Self:
         _LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
@@ -44,14 +44,14 @@ class Offspring:
 
     def kill(self) -> bool:
         """Kill those that there are; returns whether there were any."""
-        found = _living_below(os.getpid()) - self._before
+        found = living_below(os.getpid()) - self._before
         for pid in found:
             with suppress(ProcessLookupError, PermissionError):  # sudo's are root's
                 os.kill(pid, signal.SIGKILL)
         return bool(found)
 
 
-def _living_below(root: int) -> set[int]:
+def living_below(root: int) -> set[int]:
     """Return the children of a process, theirs, and so on."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):

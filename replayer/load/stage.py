@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from locust.env import Environment
+from locust.runners import MasterRunner
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.keeper import leave_now
@@ -13,6 +14,7 @@ from replayer.load.audience import Audience
 from replayer.load.caches import refuse_idle_remount
 from replayer.load.chronicle import Ending, load_facts
 from replayer.load.conductor import Conductor
+from replayer.load.exit_watchdog import tidies_for
 from replayer.load.interruption import Interruption, Level
 from replayer.load.mixing import refuse_mixtures
 from replayer.load.options import Settings, options_of
@@ -179,7 +181,8 @@ def make_request(
         if (said := text(workload.plan)) is not None:
             audience.progress.say(f"{label}: {said}")
     if interruption is None:
-        interruption = Interruption()
+        leads = isinstance(environment.runner, MasterRunner)
+        interruption = Interruption(tidies_for(environment.stop_timeout) if leads else None)
         interruption.watch()
     return Request(
         settings=settings,

@@ -20,7 +20,7 @@ from replayer.measure.clock import utc_stamp
 from replayer.measure.run import Run
 from replayer.paths import replace_content
 
-__all__ = ["PARENT", "RunFolder", "create_run_folder", "writing_to"]
+__all__ = ["PARENT", "RunFolder", "create_run_folder", "event_line", "writing_to"]
 
 PARENT = Path("replayer-runs")
 """Where run folders are made unless a person says otherwise."""
@@ -89,16 +89,39 @@ class RunFolder:
         """Append a line to events.jsonl: one write with O_APPEND, lest others mix in.
 
         Raises:
-            ReplayerError: There is no room, or the folder is gone.
+            ReplayerError: There is no room, or the folder is gone; nothing was written then.
         """
-        line = json.dumps({"t_s": t_s, "kind": kind, **fields}, ensure_ascii=False) + "\n"
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        line = event_line(kind, t_s, fields).encode(errors="replace")
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
         with writing_to(self.path):
             descriptor = os.open(self.path / "events.jsonl", flags, 0o644)
             try:
-                os.write(descriptor, line.encode(errors="replace"))
+                _append_whole(descriptor, line)
             finally:
                 os.close(descriptor)
+
+
+def event_line(kind: str, t_s: float, fields: Mapping[str, JsonValue]) -> str:
+    """Return an event as events.jsonl has it."""
+    return json.dumps({"t_s": t_s, "kind": kind, **fields}, ensure_ascii=False) + "\n"
+
+
+def _append_whole(descriptor: int, line: bytes) -> None:
+    """Append a line whole or not at all, and not behind one that the engine could write in part.
+
+    Raises:
+        OSError: There is no room.
+    """
+    no_room = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    size = os.fstat(descriptor).st_size
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        raise no_room
+    written = os.write(descriptor, line)
+    if written < len(line):
+        end = os.lseek(descriptor, 0, os.SEEK_CUR)
+        if os.fstat(descriptor).st_size == end:  # nobody has written behind it
+            os.ftruncate(descriptor, end - written)
+        raise no_room
 
 
 def create_run_folder(chosen: Path | None = None, parent: Path | None = None) -> RunFolder:

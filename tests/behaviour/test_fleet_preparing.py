@@ -1,10 +1,13 @@
 """A run on several processes that ends before it has begun: what is said, and what is left."""
 
+import csv
 import os
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+import pytest
 
 from replayer.measure import load_run
 from tests.behaviour import parts
@@ -90,6 +93,34 @@ def test_a_worker_that_dies_while_it_lays_out_is_noticed_in_time_and_another_one
     assert "nothing was measured yet; --on-lost-worker continue" in told.err
     assert "left its folders behind" not in told.err
     assert sorted(each.code for each in done) == [-9, 3], done
+    assert list((shell.home / "mount").iterdir()) == []
+
+
+@pytest.mark.parametrize("victim", ["maker", "other", "with an engine"])
+def test_a_run_goes_on_with_the_users_that_are_left_where_a_worker_dies_before_it_begins(
+    shell: Shell, victim: str
+) -> None:
+    more = ("--on-lost-worker", "continue", "--worker-timeout", "8", "-t", "3s", "--json")
+    with led(shell, *more) as (master, processes):
+        wait_for(lambda: is_laying_out(shell))
+        if victim == "with an engine":
+            wait_for(lambda: any(shell.home.glob("part*/histograms.hlog")))
+        pids = [load_run(path).run.process.pid for path in shell.home.glob("part*")]
+        chosen = next(pid for pid in pids if (pid == maker_of(shell)) is (victim == "maker"))
+        os.kill(chosen, signal.SIGKILL)
+        told = ended(master)
+        done = [ended(worker) for worker in processes]
+    assert "more were asked for" not in told.err
+    assert told.code in {0, 4}, told.err
+    document = told.document()
+    assert document["status"] == "finished", told.err
+    assert sorted(client["status"] for client in document["clients"]) == ["finished", "lost"]
+    (left,) = (client for client in document["clients"] if client["status"] == "finished")
+    assert left["users"] == 1
+    assert sum(share["count"] for share in left["shares"]) > 0
+    rows = list(csv.DictReader((shell.home / "out" / "timeline.csv").open()))
+    assert {row["users"] for row in rows if row["phase"] == "measured"} == {"1"}
+    assert sorted(each.code for each in done) == [-9, 0], done
     assert list((shell.home / "mount").iterdir()) == []
 
 

@@ -31,6 +31,7 @@ class Company:
         self._settings = settings
         options = options_of(environment)
         self._muster = Muster(runner, Interruption(), options.worker_timeout, "wait")
+        self._muster.watch_forks(options.processes or 0)
 
     def open(self, request: Request, audience: Audience, run_time_s: int | None) -> Leader:
         """Have those who are there agree on a run and prepare it.

@@ -32,8 +32,10 @@ def deal_to(environment: Environment, numbers: Mapping[str, int]) -> None:
     def deal(worker_nodes: list[WorkerNode], user_classes: list[type[User]]) -> UsersDispatcher:
         """Return the run's dealer; Locust asks anew after a worker was lost."""
         if not dealers:
-            known = [node for node in worker_nodes if node.id in numbers]
-            dealers.append(_Dealer(known, user_classes, numbers))
+            there = {node.id: node for node in worker_nodes}
+            # Locust may not know one that was lost before: its users are nobody else's.
+            nodes = [there.get(name) or WorkerNode(name) for name in numbers]
+            dealers.append(_Dealer(nodes, user_classes, numbers))
         return dealers[0]
 
     environment.dispatcher_class = deal  # type: ignore[assignment] # it is only ever called
@@ -47,6 +49,11 @@ class _Dealer(UsersDispatcher):
     ) -> None:
         self._numbers = numbers
         super().__init__(list(nodes), users)
+
+    @property
+    def dispatch_in_progress(self) -> bool:
+        """Whether to leave users where they are: Locust asks before it deals anew."""
+        return True
 
     def _sort_workers(self) -> None:
         self._worker_nodes = sorted(self._worker_nodes, key=lambda node: self._numbers[node.id])

@@ -8,7 +8,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from locust.runners import STATE_INIT, WorkerRunner
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, keep_bug
 from replayer.keeper import leave_now
+from replayer.load.exit_watchdog import last_words, tidies_for
 from replayer.load.fleet import wire
 from replayer.load.fleet.forks import stay
 from replayer.load.fleet.part import Part, Terms
@@ -73,7 +74,7 @@ class Follower:
         self._runner = runner
         self._settings = settings
         self._stop_timeout_s = float(environment.stop_timeout or 0)
-        self._interruption = Interruption()
+        self._interruption = Interruption(tidies_for(self._stop_timeout_s))
         self._orders: Queue[Mapping[str, Any]] = Queue()
         self._part: Part | None = None
         self._turn = 0
@@ -93,9 +94,13 @@ class Follower:
         self._environment.events.heartbeat_received.add_listener(self._note_life)
         self._environment.events.test_stop.add_listener(self._skip_locusts_pause)
         self._leave_keys_to_the_master()
+        last_words(self._last_words)
         gevent.spawn(self._obey)
         gevent.spawn(self._beat)
         self._greeter = gevent.spawn(self._greet)
+
+    def _last_words(self) -> Iterable[str]:
+        return () if self._part is None else self._part.last_words()
 
     def _skip_locusts_pause(self, **_: object) -> None:
         """Have Locust not sleep for its stop timeout: it would hear nothing meanwhile."""
@@ -123,6 +128,8 @@ class Follower:
             leave_now(self._code)
 
     def _greet(self) -> None:
+        self._interruption.watch()  # Locust has taken SIGTERM by now
+        self._leave_keys_to_the_master()
         targets = [target.name for target in chosen_targets(self._settings)]
         hello = {
             "protocol": wire.PROTOCOL,
@@ -188,8 +195,6 @@ class Follower:
     def _prepare(self, told: Mapping[str, Any]) -> dict[str, Any]:
         self._timeout_s = float(told["timeout_s"])
         stay()  # from now on there is something to clean up, and a time to wait for the master
-        self._interruption.watch()
-        self._leave_keys_to_the_master()
         numbers = told["numbers"]
         number = numbers[self._runner.client_id]
         self._say(f"is worker {number} of {len(numbers)} (from 0)")
@@ -308,9 +313,7 @@ class Follower:
         self._runner.worker_state = STATE_INIT
         # A new master does not know us yet.
         self._runner.client.send(Message("client_ready", __version__, self._runner.client_id))
-        self._interruption = Interruption()
-        self._interruption.watch()
-        self._leave_keys_to_the_master()
+        self._interruption = Interruption(tidies_for(self._stop_timeout_s))
         self._timeout_s = None
         self._greeter.kill()
         self._greeter = gevent.spawn(self._greet)

@@ -2,14 +2,16 @@
 
 Locust's worker looks five minutes for its master, and one that has found it but heard no order
 waits for ever. When the process that forked it is killed meanwhile, nobody else would end it.
+Locust's master waits for its forks at its end, as long as that takes: stopped ones never end.
 """
 
 import os
 import signal
+from contextlib import suppress
 
 from replayer.keeper import follow, follow_no_more
 
-__all__ = ["forks_follow", "forks_follow_no_more", "stay"]
+__all__ = ["forks_follow", "forks_follow_no_more", "kill_fork", "stay"]
 
 _forking: list[int] = []
 """The process whose forks are workers: what those fork themselves is no business of ours."""
@@ -35,6 +37,13 @@ def stay() -> None:
     if os.getpid() in _following:
         _following.clear()
         follow_no_more()
+
+
+def kill_fork(pid: int) -> None:
+    """Kill a process, if this one has forked it."""
+    with suppress(ChildProcessError):  # it has not, or it has ended
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        os.kill(pid, signal.SIGKILL)
 
 
 def _follow() -> None:

@@ -3,9 +3,10 @@
 No user works here and no target is touched: that is the workers'. The run folder is written here.
 """
 
-import shlex
 import sys
 import time
+from collections.abc import Iterator
+from functools import partial
 
 import gevent
 from gevent import Greenlet
@@ -16,9 +17,11 @@ from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, exit_code_of
 from replayer.load.audience import Audience
 from replayer.load.chronicle import Chronicle, Ending, load_facts
 from replayer.load.conductor import Conductor
+from replayer.load.exit_watchdog import last_words, tidies_for
 from replayer.load.fleet.agreement import Agreement, Terms, agree, names_of
 from replayer.load.fleet.dealing import deal_to
 from replayer.load.fleet.distant import DistantBand
+from replayer.load.fleet.locust_master import Master
 from replayer.load.fleet.minutes import Minutes
 from replayer.load.fleet.muster import Muster
 from replayer.load.fleet.outcome import Outcome, list_clients
@@ -79,11 +82,12 @@ class Leader:
         """Return what is wrong with the workers until now, and once it is over with the run."""
         if self._ended_with is not None:
             return self._ended_with
-        return tuple(
+        lost = (
             RunWarning(kind="other", message=f"{worker} is lost: it {worker.lost}", hint=LOST)
             for worker in self._muster.workers
             if worker.lost is not None and not worker.handed_over
         )
+        return (*lost, *self._unread())
 
     def start(self) -> None:
         """Locust begins its test."""
@@ -105,7 +109,7 @@ class Leader:
         self._muster.close()
         self._request.progress.close()
         outcome, failure = self._band.outcome or Outcome(), self.conductor.failure
-        failure = failure or outcome.failure
+        failure = failure or outcome.failure or self._minutes.record_failure()
         interrupted = self._request.interruption.level > Level.NONE
         if failure is None and not interrupted:
             failure = self._band.find_loss()
@@ -116,7 +120,7 @@ class Leader:
             status="failed" if failure else "interrupted" if interrupted else "finished",
             health=outcome.health,
             failure=failure,
-            warnings=outcome.warnings,
+            warnings=(*outcome.warnings, *self._unread()),
             clients=outcome.clients,
             losses=outcome.losses,
             task_failures=(*self.conductor.shape_failures, *outcome.task_failures),
@@ -124,9 +128,10 @@ class Leader:
             user_kinds=self.conductor.user_kinds,
         )
         shown = end_run(chronicle, ending, self._request.settings, failure)
-        self._ended_with = outcome.warnings + self._health_warnings(outcome)
+        self._ended_with = (*ending.warnings, *self._health_warnings(outcome))
         self.conductor.failure = next(iter(shown.problems), None)
         code = shown.exit_code
+        last_words()
         self._request.interruption.settle()
         self._statistics.release()
         self._muster.release()
@@ -136,6 +141,10 @@ class Leader:
             code = EXIT_ENVIRONMENT
             _say(f"replayer: exit code {code}, as not everything could be removed")
         return code
+
+    def _unread(self) -> tuple[RunWarning, ...]:
+        runner = self._environment.runner
+        return runner.unread.warnings() if isinstance(runner, Master) else ()
 
     def _health_warnings(self, outcome: Outcome) -> tuple[RunWarning, ...]:
         if outcome.health is None:
@@ -164,9 +173,10 @@ def open_leader(environment: Environment, settings: Settings, audience: Audience
     """
     runner, options = environment.runner, options_of(environment)
     assert isinstance(runner, MasterRunner)  # noqa: S101 - whoever calls has looked
-    interruption = Interruption()
+    interruption = Interruption(tidies_for(environment.stop_timeout))
     interruption.watch()
     muster = Muster(runner, interruption, options.worker_timeout)
+    muster.watch_forks(options.processes or 0)
     terms = Terms(options.run_time, options.worker_timeout)
     try:
         muster.gather(
@@ -200,6 +210,7 @@ def open_run(environment: Environment, request: Request, agreement: Agreement) -
         agreement.procedure,
         agreement.machine,
     )
+    last_words(partial(_last_words, chronicle, muster))
     names = tuple(target.name for target in request.targets)
     minutes = Minutes(chronicle, muster, request.progress)
     band = DistantBand(runner, minutes, names, options.on_lost_worker)
@@ -210,6 +221,7 @@ def open_run(environment: Environment, request: Request, agreement: Agreement) -
         band.check_losses()
         for worker in muster.living:
             _set_clock(muster, worker, minutes.begin_ns)
+        band.check_losses()
         chronicle.add_clients(list_clients(muster, minutes))
     except BaseException as error:
         interrupted = request.interruption.level > Level.NONE
@@ -253,13 +265,30 @@ def _set_clock(muster: Muster, worker: Worker, begin_ns: int) -> None:
     best: tuple[int, int] | None = None
     for _ in range(CLOCK_ASKS):
         sent_ns = time.monotonic_ns()
-        there_ns: int = muster.order(worker, "clock")
+        answers: list[int] = muster.order_all([worker], "clock")
         came_ns = time.monotonic_ns()
-        middle_ns = (sent_ns + came_ns) // 2 - begin_ns
-        found = (came_ns - sent_ns, middle_ns - there_ns)
-        best = found if best is None else min(best, found)
+        for there_ns in answers:  # one, or none of a worker that was lost meanwhile
+            middle_ns = (sent_ns + came_ns) // 2 - begin_ns
+            found = (came_ns - sent_ns, middle_ns - there_ns)
+            best = found if best is None else min(best, found)
     if best is not None:
         worker.within_ns, worker.offset_ns = best[0] // 2, best[1]
+
+
+class ForcedEndError(ReplayerError):
+    """A run whose process had to be ended before it had gathered everything."""
+
+    exit_code = EXIT_ENVIRONMENT
+
+
+def _last_words(chronicle: Chronicle, muster: Muster) -> Iterator[str]:
+    """Bring the run folder to its end, where the process has no time to do more."""
+    if chronicle.run is not None and chronicle.run.status == "running":
+        error = ForcedEndError("its process was told to end, and had to be ended by force")
+        chronicle.end(Ending("failed", failure=error))
+    yield f"results so far are in {chronicle.folder.path}"
+    if muster.maker is not None:
+        yield muster.maker.leaves
 
 
 def dismiss(muster: Muster, error: BaseException) -> None:
@@ -276,8 +305,7 @@ def _forsaken(muster: Muster) -> str | None:
     maker = muster.maker
     if maker is None or maker.lost is None or muster.heir is not None:
         return None
-    paths = shlex.join(paths[0] for paths in maker.facts["paths"])
-    return f"{maker} may have left its folders behind: replayer clean {paths} removes them there"
+    return maker.leaves
 
 
 def _say(text: str) -> None:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from replayer.errors import ReplayerError
 from replayer.load.chronicle import Chronicle
 from replayer.load.fleet.merging import Merger
 from replayer.load.fleet.muster import Muster
@@ -16,8 +17,10 @@ from replayer.load.fleet.worker import Worker
 from replayer.load.ledger import is_transaction
 from replayer.load.measured import MadeInterval, MeasuredInterval, MeasuredRow
 from replayer.load.progress import Progress
+from replayer.load.targets import explain
 from replayer.measure.hlog import Key, Segment, Span
-from replayer.measure.writing import Line, Recording
+from replayer.measure.runfolder import event_line
+from replayer.measure.writing import Appended, Line, Recording
 
 __all__ = ["Minutes"]
 
@@ -47,7 +50,9 @@ class Minutes:
         self._progress = progress
         self._merger = Merger()
         self._recording: Recording | None = None
-        self._phases: set[tuple[Any, ...]] = set()
+        self._events: Appended | None = None
+        self._phases: set[str] = set()
+        self._has_failed = False
         muster.on_news = self._take
         muster.on_loss = self._lose
         muster.on_return = self._welcome
@@ -63,8 +68,21 @@ class Minutes:
         self._merger.takers.append(taker)
 
     def finish(self) -> None:
-        """Hand on what is left."""
+        """Hand on what is left, and write what could not be written before."""
         self._merger.hand_on_all()
+        for file in self._files():
+            file.append("")
+
+    def record_failure(self) -> ReplayerError | None:
+        """Return why the record is not whole, or was not at some time; None when it always was."""
+        for file in self._files():
+            if file.error is not None:
+                return explain(file.path, file.error)
+        return None
+
+    def _files(self) -> tuple[Appended, ...]:
+        events = () if self._events is None else (self._events,)
+        return (*(() if self._recording is None else self._recording.files), *events)
 
     def say(self, text: str) -> None:
         """Tell the user something."""
@@ -86,8 +104,8 @@ class Minutes:
             if any(row.phase == "measured" for row in shifted.rows):
                 self.measured_until_s = max(self.measured_until_s, shifted.end_ns / NS_PER_S)
             self._merger.add(worker.number, shifted)
-        for line in news.events:
-            self._note(worker, json.loads(line))
+        for event in news.events:
+            self._note(worker, dict(event))
         living = self.muster.living
         if living:
             now_ns = int(self.now_s() * NS_PER_S)
@@ -100,19 +118,36 @@ class Minutes:
         if self._recording is not None:
             span = Span(interval.start_ns / NS_PER_S, interval.end_ns / NS_PER_S)
             self._recording.add(span, interval.users, [_line(row) for row in interval.rows])
+            self._tell_of_failure()
+
+    def _tell_of_failure(self) -> None:
+        """Have events.jsonl say once, as the engine does, that a file could not be written."""
+        failed = next((file for file in self._files() if file.error is not None), None)
+        if failed is None or failed.error is None or self._has_failed:
+            return
+        self._has_failed = True
+        reason = failed.error.strerror or str(failed.error)
+        message = f"the record is incomplete: {failed.path.name}: {reason}"
+        fields: dict[str, Any] = {"message": message, "errno": failed.error.errno}
+        self._write_event("warning", self.now_s(), fields)
+
+    def _write_event(self, kind: str, t_s: float, fields: dict[str, Any]) -> None:
+        if self._events is None:
+            self._events = Appended(self.chronicle.folder.path / "events.jsonl")
+        self._events.append(event_line(kind, round(t_s, 6), fields))
 
     def _note(self, worker: Worker, event: dict[str, Any]) -> None:
         """Keep a worker's event; that a phase began or ended is told once, by whoever is first."""
         kind, t_s = str(event.pop("kind", "?")), event.pop("t_s", None)
         shifted_s = self.now_s() if t_s is None else t_s + worker.offset_ns / NS_PER_S
         if kind == "phase":
-            said = tuple(event.values())
+            said = json.dumps(event, sort_keys=True)
             if said in self._phases:
                 return
             self._phases.add(said)
         else:
             event["client"] = worker.number
-        self.chronicle.note(kind, round(max(shifted_s, 0.0), 6), event)
+        self._write_event(kind, max(shifted_s, 0.0), event)
 
     def _lose(self, worker: Worker) -> None:
         since_s = self.since_s(worker.was_lost[-1][0])
@@ -127,7 +162,7 @@ class Minutes:
 
     def _tell(self, worker: Worker, what: str, text: str, at_s: float) -> None:
         event: dict[str, Any] = {"client": worker.number, "what": what, "message": text, "hint": ""}
-        self.chronicle.note("warning", round(at_s, 6), event)
+        self._write_event("warning", at_s, event)
         self._progress.say(f"replayer: {text}")
 
 

@@ -4,7 +4,9 @@ What the orders mean is known elsewhere. Every wait here ends: with an answer, o
 has given no sign of life for the time that the user allows.
 """
 
+import atexit
 import itertools
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,13 +19,17 @@ from locust.runners import MasterRunner
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.load.fleet import wire
+from replayer.load.fleet.forks import kill_fork
 from replayer.load.fleet.reminder import Reminder
 from replayer.load.fleet.wire import News
 from replayer.load.fleet.worker import Worker
 from replayer.load.interruption import Interruption, Level
+from replayer.load.offspring import living_below
+from replayer.measure.facts import collect_machine
 
 __all__ = ["LostWorkerError", "Muster", "Others"]
 
+FORKS_S = 1.0  # chosen: to look for them is to look at every process of the machine
 POLL_S = 0.02  # chosen: begins of workers are then apart by less than an interval's fiftieth
 ASLEEP_S = 1.0  # chosen: it looks ten times a second and more while it leads
 LINGER_S = 1.5  # chosen: workers that wait for a run say hello each second
@@ -87,6 +93,7 @@ class Muster:
         self._closing: tuple[Worker, ...] | None = None
         self._looked_s = self._awake_s = time.monotonic()
         self.workers: tuple[Worker, ...] = ()
+        self._forked = 0
         self.maker: Worker | None = None
         self.heirs: tuple[Worker, ...] = ()
         self.serial = 0
@@ -108,11 +115,14 @@ class Muster:
         Raises:
             ReplayerError: They are not there in time, or the user has had enough.
         """
-        begin = time.monotonic()
+        begin = looked = time.monotonic()
         reminder = Reminder(begin)
         while len(self._hellos) < count:
             self._interruption.check(f"waiting for workers: {len(self._hellos)} of {count} there")
             now = time.monotonic()
+            if now - looked > FORKS_S:
+                looked = now
+                self._check_forks()
             if within_s and now - begin > within_s:
                 message = f"{len(self._hellos)} of {count} workers came within {within_s:g} s"
                 hint = "start the others, or lower --expect-workers"
@@ -131,6 +141,32 @@ class Muster:
         self._by_id = {worker.id: worker for worker in self.workers}
         for name in self._hellos.keys() - self._by_id.keys():
             self._turn_away(name)
+
+    def watch_forks(self, count: int) -> None:
+        """Know that this process has forked so many of them, which it waits for when it ends."""
+        self._forked = count
+        if count:
+            atexit.register(self._kill_lost_forks)
+
+    def _check_forks(self) -> None:
+        """Refuse to wait for those that have ended before they said hello.
+
+        Raises:
+            ReplayerError: There are some.
+        """
+        living = len(living_below(os.getpid())) if self._forked else 0
+        if living < self._forked:
+            gone = self._forked - living
+            message = f"{gone} of {self._forked} processes ended before the run began"
+            raise LostWorkerError(message, hint="were they killed, for want of memory?")
+
+    def _kill_lost_forks(self) -> None:
+        """Kill forks that are lost; one that leaves by itself ends by itself."""
+        here = collect_machine().host
+        for worker in self.workers:
+            is_leaving = worker.lost is None or worker.state.leaving is not None
+            if not is_leaving and worker.hello["host"] == here:
+                kill_fork(worker.hello["pid"])
 
     def renew(self, interruption: Interruption) -> None:
         """Begin anew: those who say hello from now on are there for the next run."""
@@ -235,7 +271,11 @@ class Muster:
         for worker, answer in answers:
             if answer is not None and answer.get("error") is not None:
                 raise wire.unpack_error(answer["error"], str(worker))
-        return {worker: answer["found"] for worker, answer in answers if answer is not None}
+        return {
+            worker: wire.read_found(do, answer["found"], str(worker))
+            for worker, answer in answers
+            if answer is not None
+        }
 
     def order_to_put_away(
         self, worker: Worker, told: Mapping[str, object], say: Say, patience_s: float
@@ -377,13 +417,13 @@ class Muster:
         if worker is None:
             self._recall(msg.node_id)
             return
-        news = News.unpack(msg.data)
+        news: News = msg.data
         worker.state = news.state
         self._sign_of_life(worker)
         if news.number is not None:
             if news.number not in worker.taken:
-                worker.taken.add(news.number)
                 self.on_news(worker, news)
+                worker.taken.add(news.number)
             self._send(wire.TAKEN, {"number": news.number}, worker)
         if news.state.leaving is not None:
             self._lose(worker, news.state.leaving)

@@ -100,15 +100,14 @@ def _put_away(
     hanging = sorted({at for word in words.values() for at in word.get("hanging", ())})
     keeper = muster.keeper
     if keeper is None:
-        line = "the folders are still on the targets: replayer clean PATH removes them"
-        return Leavings((), (line,))
+        kept = "replayer: the folders of --reuse are as the lost workers have left them"
+        return Leavings((), (kept if muster.maker is None else f"replayer: {muster.maker.leaves}",))
     found: list[Any] = []
     with suppress(ReplayerError):
         told = {"hung": hung, "hanging": hanging}
         found = muster.order_to_put_away(keeper, told, say, REMOVE_S)
     if not found:
-        line = f"{keeper} could not put the targets in order: see replayer clean"
-        return Leavings((), (line,))
+        return Leavings((), (f"replayer: {keeper.leaves}",))
     return Leavings(*(tuple(found[0][what]) for what in ("kept", "left", "losses")))
 
 

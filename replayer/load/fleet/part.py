@@ -4,7 +4,8 @@ Orders come one after the other. None of them holds a path: where the targets ar
 worker's own command line, and is checked here as for any run.
 """
 
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -314,6 +315,16 @@ class Part:
             health = None if self._troupe is None else self._troupe.health()
             self._chronicle.end(Ending("failed", health=health, failure=why))
         self._closed = True
+
+    def last_words(self) -> Iterator[str]:
+        """Bring its record to an end, where the process has no time to do more."""
+        if self._chronicle is not None and not self._closed:
+            error = ReplayerError("its process was told to end, and had to be ended by force")
+            self._chronicle.end(Ending("failed", failure=error))
+        yield f"its part is in {self.folder}"
+        if any(ground.made_here for ground in self._grounds) and not self._is_put_away:
+            paths = shlex.join(str(target.paths[0]) for target in self.request.targets)
+            yield f"its folders may be left behind: replayer clean {paths} removes them"
 
     def release(self) -> None:
         """Let Locust count by itself again: another part may follow."""

@@ -6,6 +6,7 @@ broken connection delays them and loses none. The worker's own run folder holds 
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,5 +90,7 @@ class Reporter:
                 if len(found) == MOST_EVENTS or not line.endswith(b"\n"):
                     break
                 self._read_bytes += len(line)
-                found.append(line.decode(errors="replace"))
+                with suppress(ValueError):  # a full disk cuts lines short
+                    wire.read_event(line)
+                    found.append(line.decode())
         return found

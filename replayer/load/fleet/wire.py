@@ -2,17 +2,26 @@
 
 Locust's messages hold whatever MessagePack can; histograms travel as compressed HDR V2. Results are
 numbered and sent until they are acknowledged, as a connection that breaks loses what was on it.
+The readers here refuse whatever has not its form: who acts on a message need not look again.
 """
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from replayer._native import Histogram
-from replayer.errors import EXIT_BUG, ReplayerError
+from replayer.errors import EXIT_BUG, EXIT_ENVIRONMENT, ReplayerError
 from replayer.load.interruption import InterruptedRunError
-from replayer.load.measured import MadeInterval, MadeRow, MeasuredInterval
+from replayer.load.measured import MadeInterval, MadeRow, MeasuredInterval, Phase
+from replayer.measure.facts import MachineFacts
+from replayer.measure.health import Health
+from replayer.measure.replay import ReplayResults
+from replayer.measure.run import Target as TargetFacts
+from replayer.measure.tasks import TaskFailure
 
 __all__ = [
     "ANSWER",
@@ -20,11 +29,16 @@ __all__ = [
     "NEWS",
     "ORDER",
     "PROTOCOL",
+    "READERS",
     "TAKEN",
+    "Count",
+    "Form",
     "News",
     "State",
     "pack_error",
     "pack_interval",
+    "read_event",
+    "read_found",
     "read_name",
     "unpack_error",
     "unpack_interval",
@@ -44,6 +58,45 @@ NAME = re.compile(r"[A-Za-z0-9_-]{1,220}")
 MOST_SHOWN = 80
 
 Data = Mapping[str, Any]
+Count = Annotated[int, Field(ge=0)]
+Exit = Literal[1, 2, 3, 4, 70]
+
+
+class Form(BaseModel):
+    """What a message must hold; what it holds beside that is nobody's business."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class _Refusal(Form):
+    message: str
+    hint: str = ""
+    exit_code: Exit
+    interrupted: bool = False
+
+
+class _Hello(Form):
+    protocol: int
+    host: str
+    pid: int
+    targets: list[str] = Field(min_length=1)
+
+
+class _Answer(Form):
+    ticket: Count
+    error: _Refusal | None = None
+
+
+class _Event(Form):
+    kind: str = "?"
+    t_s: float | None = None
+
+
+class _News(Form):
+    state: dict[str, Any]
+    number: int | None = Field(default=None, ge=1)
+    intervals: list[Any] = []
+    events: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -72,11 +125,19 @@ class State:
         """Return it as a message holds it."""
         return {**vars(self), "hanging": [list(each) for each in self.hanging]}
 
-    @classmethod
-    def unpack(cls, data: Data) -> Self:
-        """Read it from a message."""
-        hanging = tuple((str(call), float(age_s)) for call, age_s in data["hanging"])
-        return cls(**{**data, "hanging": hanging})
+    @staticmethod
+    def unpack(data: Data) -> "State":
+        """Read it from a message.
+
+        Raises:
+            ValueError: It is none.
+        """
+        if data.get("refusal") is not None:
+            _Refusal.model_validate(data["refusal"])
+        return _STATE.validate_python(data)
+
+
+_STATE = TypeAdapter(State)
 
 
 @dataclass(frozen=True)
@@ -87,23 +148,125 @@ class News:
         state: How it is.
         number: Of the results, counted from 1; None when there are none.
         intervals: What was measured.
-        events: Lines of events.jsonl that are worth telling, as they are.
+        events: What events.jsonl has that is worth telling.
     """
 
     state: State
     number: int | None
     intervals: tuple[MadeInterval, ...] = ()
-    events: tuple[str, ...] = ()
+    events: tuple[dict[str, JsonValue], ...] = ()
 
     @classmethod
-    def unpack(cls, data: Data) -> Self:
-        """Read it from a message."""
+    def unpack(cls, data: object) -> Self:
+        """Read it from a message.
+
+        Raises:
+            ValueError: It is none.
+        """
+        found = _News.model_validate(data)
         return cls(
-            State.unpack(data["state"]),
-            data.get("number"),
-            tuple(unpack_interval(each) for each in data.get("intervals", ())),
-            tuple(data.get("events", ())),
+            State.unpack(found.state),
+            found.number,
+            tuple(unpack_interval(each) for each in found.intervals),
+            tuple(read_event(line) for line in found.events),
         )
+
+
+def read_event(line: str | bytes) -> dict[str, JsonValue]:
+    """Read a line of events.jsonl.
+
+    Raises:
+        ValueError: It is none, as one that a full disk has cut short.
+    """
+    event: dict[str, JsonValue] = json.loads(line)
+    _Event.model_validate(event)
+    return event
+
+
+def _read_hello(data: Any) -> Data:  # noqa: ANN401 - any message
+    _Hello.model_validate(data)
+    found: Data = data
+    return found
+
+
+def _read_answer(data: Any) -> Data:  # noqa: ANN401 - any message
+    answer = _Answer.model_validate(data)
+    if answer.error is None and "found" not in data:
+        message = "an answer without what was found"
+        raise ValueError(message)
+    found: Data = data
+    return found
+
+
+READERS: Mapping[str, Callable[[Any], object]] = {
+    HELLO: _read_hello,
+    ANSWER: _read_answer,
+    NEWS: News.unpack,
+}
+"""Return what a worker's message holds, or raise a ValueError where it has not its form."""
+
+
+class _Facts(Form):
+    targets: list[TargetFacts] = Field(min_length=1)
+    machine: MachineFacts
+    procedure: str
+    paths: list[Annotated[list[str], Field(min_length=1)]]
+    users: Count
+    keeps: bool
+
+
+class _Made(Form):
+    lanes: Count | None
+    folder: str
+
+
+class _LastWord(Form):
+    health: Health
+    replay: ReplayResults | None
+    error: _Refusal | None
+    task_failures: list[TaskFailure]
+    hung: bool
+    hanging: list[Count]
+
+
+class _Leavings(Form):
+    kept: list[str]
+    left: list[str]
+    losses: list[str]
+
+
+FOUND: Mapping[str, TypeAdapter[Any]] = {
+    "prepare": TypeAdapter(_Facts),
+    "create": TypeAdapter(list[str]),
+    "engine": TypeAdapter(_Made),
+    "clock": TypeAdapter(int),
+    "end": TypeAdapter(Count),
+    "close": TypeAdapter(_LastWord),
+    "put_away": TypeAdapter(_Leavings),
+}
+"""What a worker answers to orders whose answers are looked at."""
+
+
+class UnreadableAnswerError(ReplayerError):
+    """A worker has answered with something else than what it was asked for."""
+
+    exit_code = EXIT_ENVIRONMENT
+
+
+def read_found(do: str, found: Any, who: str) -> Any:  # noqa: ANN401 - any message
+    """Return what a worker has answered to an order.
+
+    Raises:
+        ReplayerError: It has not the form that the answer to this order has.
+    """
+    try:
+        if do in FOUND:
+            FOUND[do].validate_python(found)
+    except ValidationError as error:
+        message = f"{who}: its answer to {do!r} cannot be read"
+        hint = "install the same version of replayer on both"
+        raise UnreadableAnswerError(message, hint=hint) from error
+    return found
 
 
 def read_name(word: str) -> str:
@@ -130,20 +293,28 @@ def pack_interval(interval: MeasuredInterval) -> list[Any]:
     return [interval.start_ns, interval.end_ns, interval.users, rows]
 
 
-def unpack_interval(data: Sequence[Any]) -> MadeInterval:
-    """Read an interval from a message."""
-    start_ns, end_ns, users, rows = data
+def unpack_interval(data: object) -> MadeInterval:
+    """Read an interval from a message.
+
+    Raises:
+        ValueError: It is none.
+    """
+    start_ns, end_ns, users, rows = _INTERVAL.validate_python(data)
+    if end_ns < start_ns:
+        message = "an interval that ends before it begins"
+        raise ValueError(message)
     return MadeInterval(start_ns, end_ns, users, tuple(_unpack_row(row) for row in rows))
 
 
-def _unpack_row(data: Sequence[Any]) -> MadeRow:
-    target, turn, phase, transaction, op, outcome, expected, moved, blob = data
-    return MadeRow(
-        target, turn, phase, transaction, op, outcome, expected, moved, Histogram(bytes(blob))
-    )
+Row = tuple[Count, Count, Phase, str, str, str, bool, Count, bytes]
+_INTERVAL: TypeAdapter[tuple[int, int, int, list[Row]]] = TypeAdapter(
+    tuple[Count, Count, Count, list[Row]]
+)
 
 
-Exit = Literal[1, 2, 3, 4, 70]
+def _unpack_row(row: Row) -> MadeRow:
+    target, turn, phase, transaction, op, outcome, expected, moved, blob = row
+    return MadeRow(target, turn, phase, transaction, op, outcome, expected, moved, Histogram(blob))
 
 
 class RemoteError(ReplayerError):

@@ -1,5 +1,6 @@
 """What a master knows of one of its workers: values only, which the muster and the minutes keep."""
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -51,3 +52,9 @@ class Worker:
 
     def __str__(self) -> str:
         return f"worker {self.number} ({self.hello['host']}, process {self.hello['pid']})"
+
+    @property
+    def leaves(self) -> str:
+        """What it leaves on its targets if nobody else can remove it, in a line."""
+        paths = shlex.join(each[0] for each in self.facts["paths"])
+        return f"{self} may have left its folders behind: replayer clean {paths} removes them there"

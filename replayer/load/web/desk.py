@@ -40,6 +40,7 @@ from replayer.measure.health import RunWarning
 __all__ = ["BusyError", "Desk", "Playing"]
 
 State = Literal["ready", "spawning", "running", "stopped"]
+LOCUSTS_S = 1.0  # chosen: Locust takes SIGTERM right after it has begun to serve the page
 OUTCOMES = {0: "pass", 1: "fail", 4: "inconclusive"}
 
 
@@ -103,8 +104,8 @@ class Desk:
         if not any(kind.host for kind in environment.user_classes):
             environment.host = environment.host or form.host  # for what Locust calls its downloads
         for number in SIGNALS:
-            if number != signal.SIGTERM:  # that is Locust's until the first run
-                signal.signal(number, self._end_page)
+            signal.signal(number, self._end_page)
+        gevent.spawn_later(LOCUSTS_S, self._take_sigterm)
 
     @property
     def stage(self) -> Stage | Leader | None:
@@ -248,6 +249,11 @@ class Desk:
             signal.signal(number, self._end_page)
         if playing.request.interruption.presses:
             gevent.spawn(self._web_ui.stop)
+
+    def _take_sigterm(self) -> None:
+        """Take SIGTERM back from Locust, unless a run has: its handler needs an idle hub."""
+        if self.playing is None:
+            signal.signal(signal.SIGTERM, self._end_page)
 
     def _end_page(self, number: int, _frame: FrameType | None) -> None:
         """End the page, and with it the process; a second press ends it as Python does."""

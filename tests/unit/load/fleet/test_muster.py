@@ -12,6 +12,7 @@ from replayer.load.fleet import wire
 from replayer.load.fleet.distant import DistantBand, Policy
 from replayer.load.fleet.muster import LostWorkerError, Muster
 from replayer.load.interruption import GOES_ON, Interruption, Level
+from replayer.measure.health import Health
 
 if TYPE_CHECKING:
     from locust.runners import MasterRunner
@@ -19,6 +20,22 @@ if TYPE_CHECKING:
     from replayer.load.fleet.minutes import Minutes
 
 TIMEOUT_S = 2.0
+HEALTH = Health(
+    client_cpu_share=0.1, run_queue_delay_ns=0, in_call_ns=1, overhead_ns=None, users_given_up=0
+)
+LEAVINGS: dict[str, list[str]] = {"kept": ["here"], "left": [], "losses": []}
+ANSWERS: dict[str, object] = {
+    "close": {
+        "health": HEALTH.model_dump(mode="json"),
+        "replay": None,
+        "error": None,
+        "task_failures": [],
+        "hung": False,
+        "hanging": [],
+    },
+    "put_away": LEAVINGS,
+}
+"""What a worker finds; orders that are not here have no answer that is looked at."""
 
 
 class Post:
@@ -41,10 +58,11 @@ class Post:
         self.orders.append(data["do"])
         if kind == wire.ORDER and data["ticket"] and client_id in self.well:
             self.before_answers(client_id)
-            self.come(wire.ANSWER, client_id, {"ticket": data["ticket"], "found": data["do"]})
+            found = ANSWERS.get(data["do"])
+            self.come(wire.ANSWER, client_id, {"ticket": data["ticket"], "found": found})
 
     def come(self, kind: str, name: str, data: dict[str, Any]) -> None:
-        self._takers[kind](SimpleNamespace(node_id=name, data=data))
+        self._takers[kind](SimpleNamespace(node_id=name, data=wire.READERS[kind](data)))
 
     def beat(self, name: str) -> None:
         self.come(wire.NEWS, name, {"state": wire.State().pack()})
@@ -86,7 +104,8 @@ def muster(post: Post, clock: Clock, interruption: Interruption) -> Muster:
     del clock  # it is set before a muster looks at it
     made = Muster(cast("MasterRunner", post), interruption, TIMEOUT_S)
     for name in ("a", "b"):
-        post.come(wire.HELLO, name, {"host": "here", "pid": ord(name)})
+        hello = {"protocol": wire.PROTOCOL, "host": "here", "pid": ord(name), "targets": ["here"]}
+        post.come(wire.HELLO, name, hello)
     made.gather(2, 1.0, print)
     return made
 
@@ -114,7 +133,7 @@ def test_a_loss_is_dated_by_the_last_sign_of_life(muster: Muster, clock: Clock, 
     assert muster.living == (first,)
 
 
-@pytest.mark.parametrize(("order", "lost"), [("prepare", False), ("lay_out", True)])
+@pytest.mark.parametrize(("order", "lost"), [("join", False), ("lay_out", True)])
 def test_silence_is_borne_where_an_order_holds_the_interpreter_only(
     muster: Muster, clock: Clock, post: Post, *, order: str, lost: bool
 ) -> None:
@@ -146,13 +165,13 @@ def test_a_second_signal_while_a_worker_removes_has_it_leave_the_folders(
         interruption.presses += 1
         while "leave folders" not in post.orders:
             gevent.sleep(0.01)
-        post.come(wire.ANSWER, "a", {"ticket": 1, "found": "what is left"})
+        post.come(wire.ANSWER, "a", {"ticket": 1, "found": LEAVINGS})
 
     post.well.clear()
     keeper = muster.workers[0]
     keeper.facts = {"keeps": False}
     presses = gevent.spawn(press_twice)
-    assert muster.order_to_put_away(keeper, {}, said.append, 60.0) == ["what is left"]
+    assert muster.order_to_put_away(keeper, {}, said.append, 60.0) == [LEAVINGS]
     presses.get()
     assert said == [GOES_ON]
 
@@ -168,14 +187,14 @@ def test_one_signal_while_a_worker_lays_out_anew_has_it_leave_that(
         interruption.presses += 1
         while "leave folders" not in post.orders:
             gevent.sleep(0.01)
-        post.come(wire.ANSWER, "a", {"ticket": 1, "found": "what is kept"})
+        post.come(wire.ANSWER, "a", {"ticket": 1, "found": LEAVINGS})
 
     post.well.clear()
     keeper = muster.workers[0]
     keeper.facts = {"keeps": True}
     interruption.presses = 1  # which has ended the run
     presses = gevent.spawn(press)
-    assert muster.order_to_put_away(keeper, {}, said.append, 60.0) == ["what is kept"]
+    assert muster.order_to_put_away(keeper, {}, said.append, 60.0) == [LEAVINGS]
     presses.get()
     assert said == [], "nothing is removed"
 
