@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from replayer.measure import Key, RunRecord, Seconds
 
-__all__ = ["CANCELLED", "LATENCY", "SERVICE", "STUMP", "TIMES", "WAITS", "Series", "chart_series"]
+__all__ = ["CANCELLED", "LATENCY", "SERVICE", "STUMP", "TIMES", "Series", "chart_series"]
 
 LATENCY = "transaction"
 SERVICE = "transaction.service"
 TIMES = frozenset({LATENCY, SERVICE, "transaction.lag", "event.lag"})
 """The names under which times of transactions and delays, not of ops, are recorded."""
-WAITS = frozenset({"until", "await"})
-"""Steps that are timed as ops, but are no calls."""
 CANCELLED = "cancelled"
 
 Floats = NDArray[np.float64]

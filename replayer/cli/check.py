@@ -100,6 +100,8 @@ def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:
         f" {format_bytes(summary.working_set_bytes)}"
     )
     yield f"needs         {_needs(summary)}"
+    if summary.warning is not None:
+        yield f"warning       {summary.warning}"
     if summary.verify_limits is not None:
         yield f"verify        {summary.verify_limits}"
     if summary.warmed is not None:
@@ -151,7 +153,8 @@ def _transaction(transaction: TransactionSummary, width: int) -> Iterator[str]:
             yield row.rstrip()
             row = indent
         row += word + "  "
-    yield row.rstrip()
+    if transaction.ops:
+        yield row.rstrip()
 
 
 def _dataset(dataset: DatasetSummary) -> str:

@@ -46,6 +46,7 @@ Kind = Literal[
     "arrivals missed",
     "begun late",
     "measured longer",
+    "no calls",
     "other",
 ]
 

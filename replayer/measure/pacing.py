@@ -1,4 +1,4 @@
-"""Whether transactions began when they were to, and ended: what never did, what did late.
+"""Whether transactions began when they were to, ended, and made file calls.
 
 Pure: figures of a summary in, shares and sentences out. Verdicts and reports say the same by them.
 """
@@ -69,6 +69,7 @@ def pacing_warnings(load: LoadFacts, summary: Summary) -> Iterator[RunWarning]:
                 message=f"{say_unbegun(load, target)}; what did not begin is in no latency",
                 hint=_relief(load),
             )
+        yield from _without_call(target)
         yield from _woken_late(load, target)
         begun_s, asked_s = _could_begin_s(load, target.overall), load.duration_s
         if begun_s and asked_s and begun_s > asked_s * LONGER + LONGER_S:
@@ -78,6 +79,18 @@ def pacing_warnings(load: LoadFacts, summary: Summary) -> Iterator[RunWarning]:
                 f"{format_seconds(asked_s)} were asked for: users went on after the end",
                 hint="this client was too busy to end them in time: use fewer users (-u)",
             )
+
+
+def _without_call(target: TargetSummary) -> Iterator[RunWarning]:
+    """Yield a warning if some transactions made no file call; if all, the verdict says so."""
+    idle = target.overall.without_call
+    if idle and target.overall.called:
+        yield RunWarning(
+            kind="no calls",
+            message=f"{', '.join(idle)} made no file call on {target.name}: what took time in "
+            f"{'it' if len(idle) == 1 else 'them'} is not the mount",
+            hint="replayer check shows how many calls each transaction makes",
+        )
 
 
 def _woken_late(load: LoadFacts, target: TargetSummary) -> Iterator[RunWarning]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from replayer.measure import (
     Health,
+    RoundSummary,
     RunRecord,
     Summary,
     TargetSummary,
@@ -37,7 +38,7 @@ def find_reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
         if cut_share(target.overall) > CUT_SHARE:
             yield say_cut(target)
         if not record.damage:
-            yield from _without_success(record, target)
+            yield from (*_without_success(record, target), *_without_call(target))
     if record.losses.total and record.status == "finished":
         yield f"{record.losses.total} damaged lines in the run folder could not be read"
 
@@ -57,6 +58,22 @@ def _without_success(record: RunRecord, target: TargetSummary) -> Iterator[str]:
             f"({load.warm_up_s:g} s); leave warm_up out, or give more iterations"
         )
     yield nothing
+
+
+def _without_call(target: TargetSummary) -> Iterator[str]:
+    """Yield which measured phases had no file call, and the transactions that ended in them."""
+    nothing = f"no file call was made on {target.name} in the measured phase"
+    if target.overall.called:
+        for part in target.rounds:
+            if not part.called:
+                yield f"{nothing} of round {(part.number or 0) + 1}{_ended(part)}"
+    elif target.overall.without_call:  # else nothing ended: that is told already
+        yield f"{nothing}{_ended(target.overall)}"
+
+
+def _ended(part: RoundSummary) -> str:
+    names = part.without_call
+    return f": {', '.join(names)} ended without one" if names else ""
 
 
 def _warmed(record: RunRecord, target: TargetSummary) -> int:

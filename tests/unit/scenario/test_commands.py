@@ -108,6 +108,33 @@ def test_check_accepts_every_shipped_scenario(
     assert max(map(len, lines)) <= 140
 
 
+@pytest.mark.parametrize(
+    ("mix", "says"),
+    [
+        ("{rest: 1}", "rest makes no file call: a run of this is inconclusive"),
+        ("{rest: 1, look: 1}", "rest makes no file call: their times are not the mount's"),
+        ("{look: 1}", None),
+    ],
+)
+def test_check_warns_of_transactions_of_the_mix_that_make_no_call(
+    mix: str, says: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "idle.yaml"
+    path.write_text(f"""\
+name: idle
+about: One transaction makes no file call.
+datasets: {{files: {{files: 2, sizes: 1KiB}}}}
+mix: {mix}
+transactions:
+  rest: [think: 1ms]
+  look: [stat: {{from: files, pick: uniform}}]
+""")
+    assert main(["check", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["warning"] == says
+    assert main(["check", str(path)]) == 0
+    assert ("\nwarning " in capsys.readouterr().out) == (says is not None)
+
+
 PAGE = "front_page=" + str(Path(__file__).parents[3] / "traces/wordpress/front-warm")
 
 

@@ -56,6 +56,7 @@ def test_each_threshold_is_judged_by_its_figure(
 def test_a_threshold_holds_for_every_target_or_for_the_one_it_names(tmp_path: Path) -> None:
     writer = pages(tmp_path, [1000] * 20)
     writer.transaction("page", [10**9] * 20, "1/0")
+    writer.call("page", "1/0")
     targets = (make_target(), make_target(1, "nfs"))
     both = judged(writer, "page.p95 < 1ms", targets=targets)
     assert [(found.target, found.outcome) for found in both.judgements] == [
@@ -149,6 +150,7 @@ def test_a_rate_that_was_kept_is_not_missed_in_what_is_left_of_a_run(tmp_path: P
     writer = RunWriter(tmp_path)
     for second in range(3):
         writer.transaction("page", [10**6] * 20, span=(second, second + 1))
+    writer.call("page")
     assert judged(writer, "page.rate > 15/s").outcome == "pass"
     writer.lines[4:7] = []  # the second in the middle
     verdict = judged(writer, "page.rate > 15/s")
@@ -204,6 +206,42 @@ def test_a_run_without_transactions_is_judged_by_its_calls(tmp_path: Path) -> No
     failing.record("0/0/measured/-/stat/EIO/expected", [1000] * 20, span=(0, 1))
     failing.record("0/0/measured/page/transaction/cancelled/expected", [1000])
     assert judged(failing).exit_code == 4
+
+
+def test_a_target_without_a_file_call_proves_nothing(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [1000] * 20)
+    for name in ("think", "wait"):
+        writer.transaction(name, [1000] * 20, "1/0")
+    writer.record("1/0/measured/wait/await/ok/expected", [1000] * 20)
+    verdict = judged(writer, "errors == 0", targets=(make_target(), make_target(1, "nfs")))
+    assert (verdict.outcome, verdict.exit_code) == ("inconclusive", 4)
+    assert verdict.reasons == (
+        "no file call was made on nfs in the measured phase: think, wait ended without one",
+    )
+
+
+def test_a_round_without_a_file_call_proves_nothing(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for number in (0, 1):
+        writer.transaction("page", [1000] * 20, f"0/{number}", (number, number + 1))
+    writer.call("page")
+    verdict = judged(writer, load=make_load(rounds=2))
+    assert verdict.reasons == (
+        "no file call was made on local in the measured phase of round 2: page ended without one",
+    )
+
+
+def test_one_transaction_of_several_without_a_file_call_is_a_warning(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [1000] * 20)
+    writer.transaction("think", [1000] * 20)
+    record = measure.load_run(writer.write(make_run()))
+    summary = measure.summarise(record)
+    assert judge(record, summary).exit_code == 0
+    (warning,) = measure.pacing_warnings(record.run.load, summary)
+    assert (warning.kind, warning.message) == (
+        "no calls",
+        "think made no file call on local: what took time in it is not the mount",
+    )
 
 
 @pytest.mark.parametrize(("warmed", "told"), [(12, True), (11, False)])
