@@ -47,7 +47,7 @@ def compose(record: RunRecord) -> Document:
         verification=run.verification,
         warnings=(
             *run.warnings,
-            *pacing_warnings(run.load, summary),
+            *pacing_warnings(run.load, summary, run.health),
             *schedule_warnings(run.replay, summary),
             *_recorded_warnings(record),
         ),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from replayer.measure import (
     OUTSIDE,
+    Health,
     MountFacts,
     Target,
     format_bytes,
@@ -17,6 +18,7 @@ from replayer.measure import (
     machines_of,
     part_in_words,
 )
+from replayer.measure.health import SHOWN_SHARE
 from replayer.measure.kinds import with_kinds
 from replayer.report.claims import claim_notes
 from replayer.report.clients import client_notes, describe_clients
@@ -186,4 +188,17 @@ def _harness(document: Document) -> str:
     if health.run_queue_delay_ns is None:
         calls = format_time_ns(health.in_call_ns)
         waited = f"{calls} in calls, too short to tell the time waiting for a CPU"
-    return f"{format_share(health.client_cpu_share)} of the CPUs used{paused}, {waited}{own}"
+    beside = _beside(health)
+    return (
+        f"{format_share(health.client_cpu_share)} of the CPUs used{paused}{beside}, {waited}{own}"
+    )
+
+
+def _beside(health: Health) -> str:
+    """Say what others used of the CPUs, where it is enough to keep users from them."""
+    shares = (("other programs", health.others_cpu_share), ("steal", health.stolen_cpu_share))
+    return "".join(
+        f", {who} {format_share(share)}"
+        for who, share in shares
+        if share is not None and share >= SHOWN_SHARE
+    )

@@ -13,6 +13,7 @@ from replayer.measure import (
     format_time_ns,
     saturated,
     say_cut,
+    say_saturated,
     say_unbegun,
     unbegun_share,
 )
@@ -89,7 +90,7 @@ def _warmed(record: RunRecord, target: TargetSummary) -> int:
 
 def _of_the_client(health: Health) -> Iterator[str]:
     if saturated(health):
-        yield "the client was saturated: figures may be its own, not the file system's"
+        yield say_saturated(health)
     if health.stood_still_ns:
         yield (
             f"the client stood still for {format_time_ns(health.stood_still_ns)}: figures may be "

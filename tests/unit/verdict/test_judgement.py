@@ -237,7 +237,7 @@ def test_one_transaction_of_several_without_a_file_call_is_a_warning(tmp_path: P
     record = measure.load_run(writer.write(make_run()))
     summary = measure.summarise(record)
     assert judge(record, summary).exit_code == 0
-    (warning,) = measure.pacing_warnings(record.run.load, summary)
+    (warning,) = measure.pacing_warnings(record.run.load, summary, None)
     assert (warning.kind, warning.message) == (
         "no calls",
         "think made no file call on local: what took time in it is not the mount",
@@ -274,7 +274,7 @@ def test_a_schedule_that_was_not_followed_proves_nothing(
     summary = measure.summarise(record)
     verdict = judge(record, summary)
     assert (verdict.exit_code, len(verdict.reasons)) == (exit_code, reasons)
-    (warning,) = measure.pacing_warnings(record.run.load, summary)
+    (warning,) = measure.pacing_warnings(record.run.load, summary, None)
     assert f"{unbegun} of {100 + unbegun} arrivals on local were never begun" in warning.message
     assert all(reason in warning.message for reason in verdict.reasons)
 
@@ -285,7 +285,7 @@ def test_users_that_went_on_after_the_end_are_told(tmp_path: Path) -> None:
         events = [{"t_s": end_s, "kind": "ending", "target": 0, "round": 0, "unbegun": 0}]
         load = make_load(duration_s=0.8)
         record = measure.load_run(writer.write(make_run(load=load), events))
-        found = measure.pacing_warnings(load, measure.summarise(record))
+        found = measure.pacing_warnings(load, measure.summarise(record), None)
         assert [warning.kind for warning in found] == kinds
 
 
@@ -298,7 +298,7 @@ def test_how_long_users_went_on_is_told_in_plain_digits(tmp_path: Path) -> None:
     ]
     load = make_load(duration_s=3600.0)
     record = measure.load_run(writer.write(make_run(load=load), events))
-    (warning,) = measure.pacing_warnings(load, measure.summarise(record))
+    (warning,) = measure.pacing_warnings(load, measure.summarise(record), None)
     assert warning.message.startswith(
         "local was measured for 3,903 s, 3,600 s were asked for: users went on"
     )
@@ -351,7 +351,7 @@ def test_a_limit_that_a_late_client_alone_misses_proves_nothing(
     says = "5.00 ms: missed as users were woken late by this client; from the start of each it is"
     assert (f"{says} 1.00 ms" == verdict.judgements[0].says) is (loop == "closed")
     assert judged(writer, "page.p95 < 500us", load=record.run.load).outcome == "fail"
-    found = [*measure.pacing_warnings(record.run.load, measure.summarise(record))]
+    found = [*measure.pacing_warnings(record.run.load, measure.summarise(record), None)]
     assert len(found) == warnings
     if found:
         assert found[0].kind == "begun late"
@@ -360,4 +360,4 @@ def test_a_limit_that_a_late_client_alone_misses_proves_nothing(
 
 def test_a_little_lag_of_a_closed_loop_is_not_worth_a_word(tmp_path: Path) -> None:
     record, _ = late(tmp_path, 10**5, "closed")
-    assert not [*measure.pacing_warnings(record.run.load, measure.summarise(record))]
+    assert not [*measure.pacing_warnings(record.run.load, measure.summarise(record), None)]
