@@ -26,6 +26,7 @@ def compose(record: RunRecord) -> Document:
     """
     run = record.run
     summary = summarise(record)
+    ranking, unranked = rank(record, summary)
     return Document(
         verdict=judge(record, summary),
         id=run.id,
@@ -57,7 +58,8 @@ def compose(record: RunRecord) -> Document:
             events=record.losses.events,
         ),
         summary=summary,
-        ranking=tuple(rank(record, summary)),
+        ranking=ranking,
+        unranked=unranked,
         analysis=analyse(record, summary),
         incidents=tuple(_chosen(record)),
     )

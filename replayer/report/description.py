@@ -20,7 +20,7 @@ from replayer.measure import (
 )
 from replayer.measure.health import SHOWN_SHARE
 from replayer.measure.kinds import with_kinds
-from replayer.report.claims import claim_notes
+from replayer.report.claims import claim_notes, say_unranked
 from replayer.report.clients import client_notes, describe_clients
 from replayer.report.document import Document, Incident
 from replayer.report.machines import describe_machines
@@ -117,7 +117,8 @@ def footnotes(document: Document) -> Iterator[str]:
 
 
 def ranking_notes(document: Document) -> Iterator[str]:
-    """Yield what the claims of the ranking are worth."""
+    """Yield what is not ranked, and what the claims of the ranking are worth."""
+    yield from say_unranked(document.unranked)
     if document.ranking:
         claims = {place.claim for ranked in document.ranking for place in ranked.places}
         yield from claim_notes(document.load.rounds, claims)

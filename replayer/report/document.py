@@ -24,7 +24,7 @@ from replayer.measure import (
     Verification,
 )
 from replayer.measure.kinds import UserKind
-from replayer.report.comparison import Claim
+from replayer.report.comparison import Claim, Unranked
 from replayer.verdict import Verdict
 
 __all__ = ["SCHEMA", "Document", "Incident", "LostLines", "Place", "Ranked"]
@@ -117,6 +117,8 @@ class Document(Frozen):
     summary: Summary
     ranking: tuple[Ranked, ...]
     """Empty with one target."""
+    unranked: tuple[Unranked, ...] = ()
+    """For which figures targets have too few samples to be ranked."""
     analysis: Analysis
     """What the figures hide: steps, stalls, drift, groups, outliers, and what is to blame."""
     incidents: tuple[Incident, ...]
