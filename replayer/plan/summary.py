@@ -96,9 +96,9 @@ class PlanSummary:
         idle = [each.name for each in used if not each.ops.keys() - WAITS]
         if not idle:
             return None
-        make = "makes" if len(idle) == 1 else "make"
+        make, their = ("makes", "its") if len(idle) == 1 else ("make", "their")
         all_idle = len(idle) == len(used)
-        then = "a run of this is inconclusive" if all_idle else "their times are not the mount's"
+        then = "a run of this is inconclusive" if all_idle else f"{their} times are not the mount's"
         return f"{', '.join(idle)} {make} no file call: {then}"
 
     def as_dict(self) -> dict[str, Any]:

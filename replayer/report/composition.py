@@ -7,7 +7,16 @@ from collections import Counter
 from collections.abc import Iterator
 
 from replayer.analysis import analyse
-from replayer.measure import Event, RunRecord, RunWarning, pacing_warnings, summarise
+from replayer.analysis.planned import steps_by_transaction
+from replayer.measure import (
+    Event,
+    RunRecord,
+    RunWarning,
+    Summary,
+    pacing_warnings,
+    summarise,
+)
+from replayer.plan.kinds import TO_THE_END
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import rank
 from replayer.report.replay import schedule_warnings
@@ -58,11 +67,26 @@ def compose(record: RunRecord) -> Document:
             events=record.losses.events,
         ),
         summary=summary,
+        finds_ends=tuple(_finds_ends(record, summary)),
         ranking=ranking,
         unranked=unranked,
         analysis=analyse(record, summary),
         incidents=tuple(_chosen(record)),
     )
+
+
+def _finds_ends(record: RunRecord, summary: Summary) -> Iterator[str]:
+    """Yield the ops that were measured and copy or send a file until a call finds its end."""
+    measured = {
+        f"{found.name}/{op.op}"
+        for target in summary.targets
+        for found in target.overall.transactions
+        for op in found.ops
+    }
+    for name, steps in steps_by_transaction(record).items():
+        for op in sorted(TO_THE_END):
+            if f"{name}/{op}" in measured and any(step.get("op") == op for step in steps):
+                yield f"{name}/{op}"
 
 
 def _recorded_warnings(record: RunRecord) -> Iterator[RunWarning]:

@@ -99,6 +99,11 @@ def footnotes(document: Document) -> Iterator[str]:
         "times are of what succeeded; a transaction's from its intended start to its end; "
         "\N{EN DASH}: too few samples (p95 needs 20, p99 100, p99.9 1,000) or none"
     )
+    if document.finds_ends:
+        yield (
+            f"{', '.join(document.finds_ends)}: the last call on each file moves nothing, it finds "
+            "the end; counts and times hold these calls too"
+        )
     yield from client_notes(document)
     cancelled = sum(
         found.cancelled

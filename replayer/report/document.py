@@ -115,6 +115,8 @@ class Document(Frozen):
     warnings: tuple[RunWarning, ...]
     lost: LostLines
     summary: Summary
+    finds_ends: tuple[str, ...] = ()
+    """Ops, as TRANSACTION/OP, whose last call on each file only finds its end."""
     ranking: tuple[Ranked, ...]
     """Empty with one target."""
     unranked: tuple[Unranked, ...] = ()

@@ -295,6 +295,30 @@ def test_what_was_measured_too_shortly_has_no_claim_and_no_interval_and_says_why
     assert (claim in comparison.headline[0]) == told
 
 
+def test_calls_that_only_find_the_end_of_a_file_are_told_beside_the_figures(
+    tmp_path: Path,
+) -> None:
+    writer = RunWriter(tmp_path)
+    writer.transaction("copy", [10**6] * 40)
+    writer.record("0/0/measured/copy/copy_file_range/ok/expected", [1000] * 80)
+    folder = writer.write(make_run())
+    step = {"do": "call", "op": "copy_file_range", "expect": ["ok"]}
+    plan = {"transactions": [{"name": "copy", "steps": [{"do": "repeat", "steps": [step]}]}]}
+    (folder / "plan.json").write_text(json.dumps(plan))
+    record = measure.load_run(folder)
+    document = report.compose(record)
+    assert document.finds_ends == ("copy/copy_file_range",)
+    says = "copy/copy_file_range: the last call on each file moves nothing, it finds the end"
+    for text in (
+        report.render_table(document),
+        report.render_markdown(document).replace("\\", ""),
+        html.unescape(report.render_html([record])),
+    ):
+        assert says in text
+    (folder / "plan.json").unlink()
+    assert report.compose(measure.load_run(folder)).finds_ends == ()
+
+
 def few_on_nfs(folder: Path) -> measure.RunRecord:
     """Two targets, of which one has 20 slow pages, and both 40 quick ones."""
     writer = RunWriter(folder)
