@@ -34,7 +34,7 @@ from replayer.analysis.resampling import (
     resample,
     resample_mixture,
 )
-from replayer.analysis.series import WAITS, Series, chart_series
+from replayer.analysis.series import Series, chart_series
 from replayer.analysis.slots import Distribution, Slots, Subject, cut_slots, read_distributions
 from replayer.analysis.steps import Shift, find_shifts
 from replayer.analysis.tails import exceedance
@@ -42,7 +42,6 @@ from replayer.analysis.tails import exceedance
 __all__ = [
     "DRAWS",
     "LEAST_SLOTS",
-    "WAITS",
     "Acknowledged",
     "Analysis",
     "Between",

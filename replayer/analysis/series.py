@@ -12,16 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replayer.measure import Key, RunRecord, Seconds
-from replayer.ops import names_where
 
-__all__ = ["CANCELLED", "LATENCY", "SERVICE", "STUMP", "TIMES", "WAITS", "Series", "chart_series"]
+__all__ = ["CANCELLED", "LATENCY", "SERVICE", "STUMP", "TIMES", "Series", "chart_series"]
 
 LATENCY = "transaction"
 SERVICE = "transaction.service"
 TIMES = frozenset({LATENCY, SERVICE, "transaction.lag", "event.lag"})
 """The names under which times of transactions and delays, not of ops, are recorded."""
-WAITS = names_where(lambda op: "wait" in op.flags)
-"""Steps that are timed as ops, but are no calls."""
 CANCELLED = "cancelled"
 
 Floats = NDArray[np.float64]

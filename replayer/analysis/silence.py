@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from replayer.analysis.finding import Silence
-from replayer.analysis.series import LATENCY, TIMES, WAITS
-from replayer.measure import Event, RunRecord, Seconds, Segment, Span, join_spans
+from replayer.analysis.series import LATENCY, TIMES
+from replayer.measure import WAITS, Event, RunRecord, Seconds, Segment, Span, join_spans
 
 __all__ = ["find_silences"]
 

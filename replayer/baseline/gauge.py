@@ -9,6 +9,7 @@ from pathlib import Path
 
 from replayer.fio import Gain, children_of, tasks_of
 from replayer.measure import Health
+from replayer.measure.cputime import CpuTime, read_cpu_time
 
 __all__ = ["Gauge"]
 
@@ -24,16 +25,20 @@ class Gauge:
     def __init__(self) -> None:
         self._wall_s = 0.0
         self._cpu_s = 0.0
+        self._python_s = 0.0
+        self._cpus = CpuTime()
         self._delay_ns = 0.0
         self._in_call_ns = 0.0
         self._delays: dict[str, int] = {}
         self._jobs: dict[str, tuple[float, float]] = {}
         self._scale = 1.0
         self._begin = (0.0, 0.0)
+        self._beside = (0.0, CpuTime())
 
     def open(self) -> None:
         """A fio starts."""
         self._begin = (time.monotonic(), _cpu_s())
+        self._beside = (time.process_time(), read_cpu_time())
         self._delays.clear()
         self._jobs.clear()
 
@@ -41,6 +46,7 @@ class Gauge:
         """Its jobs begin: what it took to lay their files out is no cost of theirs."""
         spent_ns = sum(_schedule_of(task)[0] for task in tasks_of(pid))
         self._begin = (time.monotonic(), _cpu_s() + spent_ns / 1e9)
+        self._beside = (time.process_time(), read_cpu_time())
 
     def look(self, pid: int) -> None:
         """Read how long its jobs have waited for a CPU: their files are gone at the end.
@@ -73,6 +79,9 @@ class Gauge:
         began, cpu_s = self._begin
         self._wall_s += time.monotonic() - began
         self._cpu_s += _cpu_s() - cpu_s
+        python_s, cpus = self._beside
+        self._python_s += time.process_time() - python_s
+        self._cpus = self._cpus.plus(read_cpu_time().minus(cpus))
         self._delay_ns += sum(self._delays.values()) * self._scale
         # Of several I/Os under way at once a process waits for all in the same time.
         self._in_call_ns += sum(min(taken_ns, ran_ns) for taken_ns, ran_ns in self._jobs.values())
@@ -84,8 +93,11 @@ class Gauge:
             given_up: Processes of jobs that hung and were killed or left behind.
         """
         capacity_s = self._wall_s * len(os.sched_getaffinity(0))
+        others_share, stolen_share = self._cpus.shares_beside((self._cpu_s + self._python_s) * 1e9)
         return Health(
             client_cpu_share=min(self._cpu_s / capacity_s, 1.0) if capacity_s else 0.0,
+            others_cpu_share=others_share,
+            stolen_cpu_share=stolen_share,
             run_queue_delay_ns=None if self._in_call_ns < LEAST_NS else round(self._delay_ns),
             in_call_ns=round(self._in_call_ns),
             overhead_ns=None,

@@ -68,6 +68,9 @@ def render_likeness(found: Likeness, word: str) -> Iterator[str]:
     if found.left_out:
         words = ", ".join(f"{op} {_amount(count).strip()}" for op, count in found.left_out.items())
         yield f"{'not compared':<{COLUMN}} {words}: plans have no such call"
+    if found.ends:
+        words = ", ".join(f"{op} {_amount(count).strip()}" for op, count in found.ends.items())
+        yield f"{'only find the end':<{COLUMN}} {words}: a run makes these too, in no share above"
     yield _verdict(found)
 
 

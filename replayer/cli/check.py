@@ -100,10 +100,13 @@ def render_summary(scenario: Scenario, summary: PlanSummary) -> Iterator[str]:
         f" {format_bytes(summary.working_set_bytes)}"
     )
     yield f"needs         {_needs(summary)}"
-    if summary.verify_limits is not None:
-        yield f"verify        {summary.verify_limits}"
-    if summary.warmed is not None:
-        yield f"warm-up       {summary.warmed}"
+    for label, said in (
+        ("warning", summary.warning),
+        ("verify", summary.verify_limits),
+        ("warm-up", summary.warmed),
+    ):
+        if said is not None:
+            yield f"{label:<13} {said}"
     for text, source in _thresholds(scenario):
         added = "  (default)" if source == DEFAULT else ""
         yield f"threshold     {text}{added}"
@@ -151,7 +154,8 @@ def _transaction(transaction: TransactionSummary, width: int) -> Iterator[str]:
             yield row.rstrip()
             row = indent
         row += word + "  "
-    yield row.rstrip()
+    if transaction.ops:
+        yield row.rstrip()
 
 
 def _dataset(dataset: DatasetSummary) -> str:

@@ -6,10 +6,11 @@ measure room.
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from replayer._native import Engine, clock_ns
 from replayer.load.standstill import Standstill
+from replayer.measure.cputime import CpuTime, read_cpu_time
 from replayer.measure.health import Health
 
 __all__ = ["Gauge"]
@@ -23,6 +24,7 @@ class _Reading:
     in_call_ns: int
     outside_ns: int
     still_ns: int
+    cpus: CpuTime = field(default_factory=CpuTime)
 
     def minus(self, other: "_Reading") -> "_Reading":
         return _Reading(
@@ -32,6 +34,7 @@ class _Reading:
             self.in_call_ns - other.in_call_ns,
             self.outside_ns - other.outside_ns,
             self.still_ns - other.still_ns,
+            self.cpus.minus(other.cpus),
         )
 
     def plus(self, other: "_Reading") -> "_Reading":
@@ -73,8 +76,11 @@ class Gauge:
         capacity_ns = so_far.wall_ns * len(os.sched_getaffinity(0))
         cpu_share = min(so_far.cpu_ns / capacity_ns, 1.0) if capacity_ns else 0.0
         outside_share = so_far.outside_ns / capacity_ns if capacity_ns else 0.0
+        others_share, stolen_share = so_far.cpus.shares_beside(so_far.cpu_ns)
         return Health(
             client_cpu_share=cpu_share,
+            others_cpu_share=others_share,
+            stolen_cpu_share=stolen_share,
             outside_ns=so_far.outside_ns,
             outside_cpu_share=min(outside_share, cpu_share),
             # Of many users the engine looks at some and scales up: the sum may go back a little.
@@ -101,4 +107,5 @@ class Gauge:
             self._engine.in_call_ns(),
             self._engine.outside_ns(),
             self._standstill.sum_ns(),
+            read_cpu_time(),
         )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from replayer.measure.cpulist import parse_cpu_list
 from replayer.measure.facts import MachineFacts
 
-__all__ = ["busiest_shares", "count_cpus", "differ_in_cpus"]
+__all__ = ["busiest_shares", "count_cpus", "differ_in_cpus", "share_of_all"]
 
 Cpus = frozenset[tuple[str, int]]
 """Each with its host: those of two hosts are never the same."""
@@ -41,6 +41,15 @@ def busiest_shares(used: Sequence[Used]) -> tuple[float, float]:
     groups = {cpus for cpus, _, _ in sets}
     groups |= _joined(groups)
     return max((_shares(group, sets) for group in groups), key=lambda shares: shares[0] - shares[1])
+
+
+def share_of_all(machine: MachineFacts, used: Iterable[Used]) -> float:
+    """Return what processes used together of the CPUs of one of them, as ``client_cpu_share``.
+
+    Of one that may use other CPUs too, as much counts as it shares CPUs.
+    """
+    own = _cpus_of(machine)
+    return sum(len(_cpus_of(each) & own) / len(own) * client for each, client, _ in used)
 
 
 def _shares(group: Cpus, sets: Iterable[tuple[Cpus, float, float]]) -> tuple[float, float]:

@@ -15,12 +15,15 @@ from replayer.measure.units import format_factor, format_time_ns
 
 __all__ = [
     "LOOPS",
+    "SHOWN_SHARE",
     "Health",
     "LoadFacts",
     "RunWarning",
     "health_warnings",
     "is_of_the_client",
+    "relief_from_others",
     "saturated",
+    "say_saturated",
 ]
 
 BUSY_CPU_SHARE = 0.9  # chosen: Locust's own limit for 'CPU usage above 90%'
@@ -31,8 +34,12 @@ BOTTLENECK_SHARE = 0.25  # chosen: beyond a quarter, ranks between mounts may be
 LONGER = 1.05  # above, the digits of a factor say more than per cents: chosen
 SLOW_ENGINE_NS = 1_000  # chosen: ten times the engine's own promise of 100 ns an op
 SLOW_CLOCK_NS = 500  # chosen, as the engine does: ten times a clock that is read in user space
+SHOWN_SHARE = 0.05  # chosen: less of the CPUs than this explains no waiting
 OWN_SHARE = 0.05  # chosen: half of what users may wait for a CPU before it is said
 
+IDLE_SHARE = 0.25  # chosen: who used less of the CPUs than this kept nobody waiting for long
+
+Blamed = Literal["client", "others", "stolen", "nobody"]
 Kind = Literal[
     "stood still",
     "client busy",
@@ -46,6 +53,7 @@ Kind = Literal[
     "arrivals missed",
     "begun late",
     "measured longer",
+    "no calls",
     "other",
 ]
 
@@ -78,6 +86,10 @@ class Health(Frozen):
 
     client_cpu_share: float
     """CPU time of our process / (wall time x CPUs it may use), over the measured phases; 0 to 1."""
+    others_cpu_share: float | None = None
+    """What other programs, and the kernel itself, used of the same CPUs; null: not known."""
+    stolen_cpu_share: float | None = None
+    """What the hypervisor gave to other machines of these CPUs (steal); null: not known."""
     run_queue_delay_ns: int | None
     """Time that users were ready to run but had no CPU; null: they were in calls for too short a
     time for what was seen of it to mean anything."""
@@ -128,6 +140,18 @@ class Health(Frozen):
         return max(self.client_cpu_share - self.outside_cpu_share, 0.0)
 
     @property
+    def blamed(self) -> Blamed:
+        """Who used the most of the CPUs that users waited for."""
+        shares: dict[Blamed, float] = {
+            "client": self.client_cpu_share,
+            "others": self.others_cpu_share or 0.0,
+            "stolen": self.stolen_cpu_share or 0.0,
+        }
+        most = max(shares, key=lambda who: shares[who])
+        known = self.others_cpu_share is not None
+        return "nobody" if known and shares[most] < IDLE_SHARE else most
+
+    @property
     def worked_in(self) -> str:
         """What ``waiting_share`` is a share of, in words."""
         return "calls and other work" if self.outside_ns else "calls"
@@ -147,6 +171,19 @@ def saturated(health: Health) -> bool:
     return (
         looked or health.own_cpu_share > BUSY_CPU_SHARE or health.waiting_share > BOTTLENECK_SHARE
     )
+
+
+def say_saturated(health: Health) -> str:
+    """Say that the client was saturated, and by whom, where that was not its own doing."""
+    waited = health.waiting_share > BOTTLENECK_SHARE
+    by = _BY.get(health.blamed, "") if waited else ""
+    return f"the client was saturated{by}: figures may be its own, not the file system's"
+
+
+_BY: Mapping[Blamed, str] = {
+    "others": " by other programs",
+    "stolen": " by other machines of its host",
+}
 
 
 def is_of_the_client(health: Health) -> bool:
@@ -198,8 +235,8 @@ def _warnings(
             kind="waited for a cpu",
             message=f"users waited for a CPU for {_how_long(health)} {health.worked_in}: above "
             f"{WAITING_SHARE:.0%} the highest percentiles are partly the client's, above "
-            f"{BOTTLENECK_SHARE:.0%} all latencies",
-            hint=_relief(load, cpus),
+            f"{BOTTLENECK_SHARE:.0%} all latencies{_who_used(health, len(machines))}",
+            hint=_RELIEF.get(health.blamed) or _relief(load, cpus),
         )
     if health.run_queue_delay_ns is None:
         yield RunWarning(
@@ -262,6 +299,33 @@ def _whose_cpus(health: Health, cpus: int, clients: int) -> str:
         f"the busiest of {clients} clients, with those on its CPUs, used {health.own_cpu_share:.0%}"
         " of them"
     )
+
+
+def _who_used(health: Health, clients: int) -> str:
+    """Say who used the CPUs that users waited for, where that is known."""
+    if health.others_cpu_share is None:
+        return ""
+    stolen = health.stolen_cpu_share or 0.0
+    gone = f", other machines (steal) {stolen:.0%}" if stolen >= SHOWN_SHARE else ""
+    return (
+        f"; of these CPUs {'this client' if clients == 1 else 'the clients'} used "
+        f"{health.client_cpu_share:.0%}, other programs {health.others_cpu_share:.0%}{gone}"
+    )
+
+
+_RELIEF: Mapping[Blamed, str] = {
+    "others": "stop the other programs, or use a machine with more CPUs",
+    "stolen": "run when other machines of its host are idle, or use one with CPUs of its own",
+    "nobody": "the CPUs were idle most of the time: see whether a quota limits this client "
+    "(cpu.max of its cgroup), or whether its users all begin at once",
+}
+"""By who kept users from a CPU: what helps, unless it was the client itself."""
+
+
+def relief_from_others(health: Health | None) -> str | None:
+    """Say what helps where others used the CPUs; None: they did not, or it is not known."""
+    others = health is not None and health.blamed in {"others", "stolen"}
+    return _RELIEF[health.blamed] if health is not None and others else None
 
 
 def _relief(load: LoadFacts, cpus: int) -> str:

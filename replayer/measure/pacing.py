@@ -1,11 +1,11 @@
-"""Whether transactions began when they were to, and ended: what never did, what did late.
+"""Whether transactions began when they were to, ended, and made file calls.
 
 Pure: figures of a summary in, shares and sentences out. Verdicts and reports say the same by them.
 """
 
 from collections.abc import Iterator
 
-from replayer.measure.health import LoadFacts, RunWarning
+from replayer.measure.health import Health, LoadFacts, RunWarning, relief_from_others
 from replayer.measure.summary import (
     RoundSummary,
     Statistics,
@@ -97,8 +97,11 @@ def _say_open(target: TargetSummary, what: str, oldest: tuple[str, Statistics], 
     )
 
 
-def pacing_warnings(load: LoadFacts, summary: Summary) -> Iterator[RunWarning]:
+def pacing_warnings(
+    load: LoadFacts, summary: Summary, health: Health | None
+) -> Iterator[RunWarning]:
     """Yield what keeps figures from being those of the load that was asked for."""
+    others = relief_from_others(health)
     for target in summary.targets:
         if target.overall.unbegun:
             yield RunWarning(
@@ -106,18 +109,31 @@ def pacing_warnings(load: LoadFacts, summary: Summary) -> Iterator[RunWarning]:
                 message=f"{say_unbegun(load, target)}; what did not begin is in no latency",
                 hint=_relief(load),
             )
-        yield from _woken_late(load, target)
+        yield from _without_call(target)
+        yield from _woken_late(load, target, others)
         begun_s, asked_s = _could_begin_s(load, target.overall), load.duration_s
         if begun_s and asked_s and begun_s > asked_s * LONGER + LONGER_S:
             yield RunWarning(
                 kind="measured longer",
                 message=f"{target.name} was measured for {format_seconds(begun_s)}, "
                 f"{format_seconds(asked_s)} were asked for: users went on after the end",
-                hint="this client was too busy to end them in time: use fewer users (-u)",
+                hint=others or "this client was too busy to end them in time: use fewer users (-u)",
             )
 
 
-def _woken_late(load: LoadFacts, target: TargetSummary) -> Iterator[RunWarning]:
+def _without_call(target: TargetSummary) -> Iterator[RunWarning]:
+    """Yield a warning if some transactions made no file call; if all, the verdict says so."""
+    idle = target.overall.without_call
+    if idle and target.overall.called:
+        yield RunWarning(
+            kind="no calls",
+            message=f"{', '.join(idle)} made no file call on {target.name}: what took time in "
+            f"{'it' if len(idle) == 1 else 'them'} is not the mount",
+            hint="replayer check shows how many calls each transaction makes",
+        )
+
+
+def _woken_late(load: LoadFacts, target: TargetSummary, others: str | None) -> Iterator[RunWarning]:
     """Yield a warning if latencies are in large part lag, by the transaction where most is."""
     shares = {late_share(load, found): found for found in target.overall.transactions}
     share = max(shares, default=0.0)
@@ -130,8 +146,8 @@ def _woken_late(load: LoadFacts, target: TargetSummary) -> Iterator[RunWarning]:
         message=f"users began {worst.name} on {target.name} {late} late in the mean, which is "
         f"{format_share(share)} of its latency: this client woke them late, the mount has no part "
         "in it",
-        hint=f"see its time 'from its start' ({worst.name}.service in limits); fewer users (-u) or "
-        "more CPUs are woken sooner",
+        hint=f"see its time 'from its start' ({worst.name}.service in limits); "
+        f"{others or 'fewer users (-u) or more CPUs are woken sooner'}",
     )
 
 

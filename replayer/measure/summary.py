@@ -4,6 +4,7 @@ Frozen values only; ``summarise`` works them out and reports print them. A figur
 does not support is null, never a guess.
 """
 
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import Field
@@ -12,6 +13,7 @@ from replayer.measure.frozen import Frozen
 
 __all__ = [
     "PERCENTILE_SAMPLES",
+    "WAITS",
     "OutcomeSummary",
     "Performance",
     "RoundSummary",
@@ -21,6 +23,9 @@ __all__ = [
     "TransactionSummary",
     "samples_needed",
 ]
+
+WAITS = frozenset({"until", "await"})
+"""Steps that are timed as ops, but are no calls."""
 
 PERCENTILE_SAMPLES = {"p50_ns": 1, "p95_ns": 20, "p99_ns": 100, "p99_9_ns": 1000}
 """Chosen: a percentile is given when at least one sample is expected to lie above it."""
@@ -112,6 +117,11 @@ class TransactionSummary(Frozen):
     outcomes: tuple[OutcomeSummary, ...]
     ops: tuple[Performance, ...]
 
+    @property
+    def called(self) -> bool:
+        """Whether it made a file call."""
+        return _any_call(self.ops)
+
 
 class RoundSummary(Frozen):
     """One turn of a target, or all of them together."""
@@ -133,6 +143,16 @@ class RoundSummary(Frozen):
     outside: tuple[Performance, ...] = ()
     """Each op outside of any transaction, as tasks of a locustfile make them."""
 
+    @property
+    def called(self) -> bool:
+        """Whether a file call was made."""
+        return _any_call(self.ops)
+
+    @property
+    def without_call(self) -> tuple[str, ...]:
+        """The transactions that ended and made no file call."""
+        return tuple(each.name for each in self.transactions if each.count and not each.called)
+
 
 class TargetSummary(Frozen):
     """A target: all rounds together, and each by its number."""
@@ -147,3 +167,8 @@ class Summary(Frozen):
     """What a run measured."""
 
     targets: Annotated[tuple[TargetSummary, ...], Field(min_length=1)]
+
+
+def _any_call(ops: Iterable[Performance]) -> bool:
+    """Whether one of these is a file call; one that was cut off counts."""
+    return any(found.count for op in ops if op.op not in WAITS for found in op.outcomes)

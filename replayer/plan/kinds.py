@@ -1,6 +1,6 @@
 """Which ops look names up, move data or make files."""
 
-__all__ = ["MAKING", "PATH_OPS", "READING", "RECORDED_AS", "UNTIMED", "WRITING"]
+__all__ = ["MAKING", "PATH_OPS", "READING", "RECORDED_AS", "TO_THE_END", "UNTIMED", "WRITING"]
 
 PATH_OPS = frozenset(
     (
@@ -18,3 +18,5 @@ UNTIMED = frozenset({"inherit", "meanwhile", "close_exit", "exit"})
 RECORDED_AS = {"close_dup": "close"}
 MAKING = frozenset({"open", "mkdir", "symlink", "link", "mknod"})
 """An open may create: a bound, since a census does not tell which one does."""
+TO_THE_END = frozenset({"copy_file_range", "sendfile"})
+"""Ops of plans that are repeated until a call moves nothing."""

@@ -7,7 +7,7 @@ it is given the census of one.
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from replayer.plan.kinds import PATH_OPS
@@ -17,6 +17,8 @@ __all__ = ["LIMIT_POINTS", "Likeness", "Row", "calls_of", "compare_calls"]
 
 LIMIT_POINTS = 2.0
 """Chosen: no kind of call may be off by more than one call in fifty."""
+
+EXACT = 1e-6  # chosen: sums of expected counts differ by less
 
 SAME: Mapping[str, str] = {
     # Calls of traces and what plans make of them: one name for each that does the same to a mount.
@@ -79,9 +81,12 @@ class Likeness:
     """Requests of the trace; 1 where it is one piece."""
     rows: tuple[Row, ...]
     amounts: tuple[Row, ...]
-    """Calls and bytes of one transaction and of one request; not judged."""
+    """Calls and bytes of one transaction, as a run makes them, and of one request; not judged."""
     left_out: Mapping[str, float]
     """Calls of a request that plans have no word for."""
+    ends: Mapping[str, float]
+    """Calls of a transaction that only find the end of a file, beyond those of a request: a run
+    makes them, and they are in no share."""
 
     @property
     def largest(self) -> Row:
@@ -106,6 +111,8 @@ class _Calls:
     failing: float
     read: float
     written: float
+    ends: Mapping[str, float] = field(default_factory=dict)
+    """Calls beside these that only find the end of a file."""
 
     @property
     def total(self) -> float:
@@ -147,7 +154,12 @@ def compare_calls(
     rows.append(Row("failing look-ups", plan.share(plan.failing), trace.share(trace.failing)))
     rows.append(Row("bytes written of all moved", plan.share_written, trace.share_written))
     return Likeness(
-        said.name, requests, tuple(rows), _amounts(plan, trace), _left_out(census, requests)
+        transaction=said.name,
+        requests=requests,
+        rows=tuple(rows),
+        amounts=_amounts(plan, trace),
+        left_out=_left_out(census, requests),
+        ends=plan.ends,
     )
 
 
@@ -155,17 +167,21 @@ def _of_plan(said: TransactionSummary, trace: _Calls, without: Collection[str]) 
     """Return the plan's calls.
 
     Engines copy and send until a call returns 0; not every application does. Such last calls, which
-    move nothing, count only as far as the trace has them.
+    move nothing, are in the shares only as far as the trace has them; the others stand apart.
     """
     ops: defaultdict[str, float] = defaultdict(float)
+    ends: dict[str, float] = {}
     for name, count in said.ops.items():
         op = SAME.get(name, name)
         if op not in without:
             least = count - said.ends.get(name, 0.0)
-            ops[op] += min(count, max(least, trace.ops.get(op, 0.0)))
+            shared = min(count, max(least, trace.ops.get(op, 0.0)))
+            ops[op] += shared
+            if count - shared > EXACT:
+                ends[op] = count - shared
     read = said.bytes_read if READING & ops.keys() else 0.0
     written = said.bytes_written if WRITING & ops.keys() else 0.0
-    return _Calls(ops, said.failing_lookups, read, written)
+    return _Calls(ops, said.failing_lookups, read, written, ends)
 
 
 def _of_trace(census: Mapping[str, Any], requests: int, without: Collection[str]) -> _Calls:
@@ -186,7 +202,7 @@ def _of_trace(census: Mapping[str, Any], requests: int, without: Collection[str]
 
 def _amounts(plan: _Calls, trace: _Calls) -> tuple[Row, ...]:
     return (
-        Row("calls", plan.total, trace.total),
+        Row("calls", plan.total + sum(plan.ends.values()), trace.total),
         Row("bytes read", plan.read, trace.read),
         Row("bytes written", plan.written, trace.written),
     )

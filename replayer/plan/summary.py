@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from replayer.measure.summary import WAITS
 from replayer.plan.census import Census
 from replayer.plan.document import Plan
 from replayer.plan.expectation import expect_transaction
@@ -88,9 +89,21 @@ class PlanSummary:
         """Every op that some transaction makes, in alphabetical order."""
         return tuple(sorted({op for each in self.transactions for op in each.ops}))
 
+    @property
+    def warning(self) -> str | None:
+        """Say which transactions of the mix make no file call; None: all make some."""
+        used = [each for each in self.transactions if each.share]
+        idle = [each.name for each in used if not each.ops.keys() - WAITS]
+        if not idle:
+            return None
+        make, their = ("makes", "its") if len(idle) == 1 else ("make", "their")
+        all_idle = len(idle) == len(used)
+        then = "a run of this is inconclusive" if all_idle else f"{their} times are not the mount's"
+        return f"{', '.join(idle)} {make} no file call: {then}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        return asdict(self)
+        return {**asdict(self), "warning": self.warning}
 
 
 def describe_plan(plan: Plan) -> PlanSummary:

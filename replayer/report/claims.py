@@ -11,9 +11,17 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from replayer.analysis import LEAST_SLOTS, Interval, Resampled, ratio_interval
-from replayer.report.comparison import Claim
+from replayer.report.comparison import Claim, Unranked
 
-__all__ = ["CLAIM_ROUNDS", "Evidence", "claim_notes", "judge"]
+__all__ = [
+    "CLAIM_ROUNDS",
+    "Evidence",
+    "claim_notes",
+    "enumerated",
+    "has_samples",
+    "judge",
+    "say_unranked",
+]
 
 CLAIM_ROUNDS = 3
 """Chosen: with two rounds, chance alone keeps those of two equal targets apart 1 time in 3."""
@@ -21,6 +29,7 @@ FEW_ROUNDS_MARGIN = 1.25
 """Chosen: another run on a shared mount may well differ by a quarter."""
 CLAIM_SAMPLES = 30
 """Chosen: below it one slow call more or less moves a median, and a rate, by some per cent."""
+MOST_TOLD = 5  # chosen: names that are still read
 CLAIM_BEYOND = 5
 """Chosen: so many samples lie above a percentile of which something is claimed."""
 
@@ -42,6 +51,11 @@ class Evidence:
     place: int = 0
 
 
+def has_samples(evidence: Evidence, percent: float | None) -> bool:
+    """Whether there are samples enough to rank by a percentile, or by a rate or a mean (None)."""
+    return evidence.samples >= _samples_needed(percent) and bool(evidence.rounds)
+
+
 def judge(
     own: Evidence, best: Evidence, percent: float | None, ratio: float, contenders: int
 ) -> tuple[Claim, Interval | None]:
@@ -55,7 +69,7 @@ def judge(
         contenders: How many the figure ranks, with these two.
     """
     fewest = min(len(own.rounds), len(best.rounds))
-    if min(own.samples, best.samples) < _samples_needed(percent) or not fewest:
+    if not (has_samples(own, percent) and has_samples(best, percent)):
         return "too few samples", None
     if own.resampled is None or best.resampled is None:
         return "too few seconds", None
@@ -71,16 +85,10 @@ def judge(
 
 def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
     """Yield what the claims of a ranking are worth that rests on so many rounds."""
-    samples = (
-        f"{CLAIM_SAMPLES} samples or more (for p95 {_samples_needed(95.0)}, for p99 "
-        f"{_samples_needed(99.0)})"
-    )
     apart = (
-        f"both have {samples}, no round of it overlaps a round of the best, and the 95 % "
+        f"both have {_ENOUGH}, no round of it overlaps a round of the best, and the 95 % "
         "interval of the ratio"
     )
-    if "too few samples" in claims:
-        yield f"too few samples: only where both have {samples} is anything said of a figure"
     if "too few seconds" in claims:
         yield (
             f"too few seconds: only where both have samples in {LEAST_SLOTS} seconds or more is "
@@ -88,7 +96,7 @@ def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
         )
     if "no ratio to 0" in claims:
         yield "no ratio to 0: the best one took no time at all, so nothing is a multiple of it"
-    if claims <= {"best", "too few samples", "too few seconds", "no ratio to 0"}:
+    if claims <= {"best", "too few seconds", "no ratio to 0"}:
         return
     if rounds >= CLAIM_ROUNDS or "differs" in claims:
         yield (
@@ -103,10 +111,39 @@ def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
         )
 
 
+def say_unranked(unranked: Sequence[Unranked]) -> Iterator[str]:
+    """Yield in one sentence which figures are not ranked, and where samples are missing."""
+    subjects: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for item in unranked:
+        subjects.setdefault((item.figure, item.labels), []).append(item.subject)
+    figures: dict[tuple[tuple[str, ...], tuple[str, ...]], list[str]] = {}
+    for (figure, labels), of in subjects.items():
+        figures.setdefault((tuple(of), labels), []).append(figure)
+    told = [
+        f"{enumerated(sorted(which))} of {enumerated(of)} on {enumerated(labels)}"
+        for (of, labels), which in figures.items()
+    ]
+    if told:
+        yield f"not ranked, as {_ENOUGH} must have succeeded: {'; '.join(told)}"
+
+
+def enumerated(words: Sequence[str]) -> str:
+    """Return ``a``, ``a and b``, ``a, b and c``; of many the first ones."""
+    shown, more = [*words[:MOST_TOLD]], len(words) - MOST_TOLD
+    last = f"{more} more" if more > 0 else shown.pop()
+    return f"{', '.join(shown)} and {last}" if shown else last
+
+
 def _samples_needed(percent: float | None) -> int:
     """Return how many samples a claim about a percentile, or a rate (None), needs on each side."""
     beyond = 0.0 if percent is None else CLAIM_BEYOND / (1 - percent / 100)
     return max(CLAIM_SAMPLES, round(beyond))
+
+
+_ENOUGH = (
+    f"{CLAIM_SAMPLES} samples or more (for p95 {_samples_needed(95.0)}, for p99 "
+    f"{_samples_needed(99.0)})"
+)
 
 
 def _lie_apart(one: Sequence[float], other: Sequence[float]) -> bool:

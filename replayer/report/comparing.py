@@ -19,8 +19,16 @@ from replayer.measure import (
     latencies_of,
     summarise,
 )
-from replayer.report.claims import claim_notes
-from replayer.report.comparison import Claim, Compared, Comparison, Contender, Difference, Standing
+from replayer.report.claims import MOST_TOLD, claim_notes, enumerated
+from replayer.report.comparison import (
+    Claim,
+    Compared,
+    Comparison,
+    Contender,
+    Difference,
+    Standing,
+    Unranked,
+)
 from replayer.report.conditions import Side, find_differences
 from replayer.report.plan_changes import plan_changes, same_work
 from replayer.report.standings import Entrant, find_mix, find_standings
@@ -29,10 +37,10 @@ from replayer.verdict import Verdict, judge
 __all__ = ["MOST_CONTENDERS", "compare"]
 
 MOST_CONTENDERS = 24  # chosen: more than a page can hold side by side
-MOST_TOLD = 5  # chosen: sentences that are still read
 LENGTH_FACTOR = 1.5  # chosen: ends of rounds alone make the measured times differ by less
 
 Plans = Literal["same plan", "different plans"]
+_Found = Compared | Unranked
 
 
 def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Comparison:
@@ -53,16 +61,19 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
     contenders = tuple(
         _contender(side, summaries[id(side.record)], verdicts[id(side.record)]) for side in sides
     )
-    compared = tuple(find_standings(entrants))
+    found = list(find_standings(entrants))
+    compared = tuple(each for each in found if isinstance(each, Compared))
+    unranked = tuple(each for each in found if isinstance(each, Unranked))
     differences = find_differences(sides)
     mix = _name_mix(entrants)
     return Comparison(
         plan=", ".join(dict.fromkeys(record.run.plan.name for record in records)),
         fingerprints=tuple(dict.fromkeys(record.run.plan.fingerprint for record in records)),
         contenders=contenders,
-        headline=tuple(_headline(compared, contenders, mix)),
+        headline=tuple(_headline(found, contenders, mix)),
         differences=differences,
         compared=compared,
+        unranked=unranked,
         method=tuple(_method(compared, contenders, mix)),
         cautions=(
             *_unsound(records, verdicts),
@@ -147,33 +158,34 @@ def _contender(side: Side, summary: Summary, verdict: Verdict) -> Contender:
     )
 
 
-def _headline(
-    compared: Sequence[Compared], contenders: Sequence[Contender], mix: str
-) -> Iterator[str]:
+def _headline(found: Sequence[_Found], contenders: Sequence[Contender], mix: str) -> Iterator[str]:
     """Say in a sentence each what comes out for the typical and for the slow transactions."""
-    sentences = list(_sentences(compared, mix))
+    sentences = list(_sentences(found, mix))
     if not sentences:
         count = len(contenders)
         yield (
             f"nothing has succeeded with all {count}: there are no times to compare"
-            if compared
+            if found
             else f"nothing that all {count} have was measured"
         )
     yield from sentences
 
 
-def _sentences(compared: Sequence[Compared], mix: str) -> Iterator[str]:
-    found = [item for item in compared if item.kind == "all transactions"]
-    found = found or [item for item in compared if item.kind == "transaction"]
-    subjects = list(dict.fromkeys(item.subject for item in found))
+def _sentences(found: Sequence[_Found], mix: str) -> Iterator[str]:
+    pooled = [item for item in found if item.kind == "all transactions"]
+    told = pooled or [item for item in found if item.kind == "transaction"]
+    subjects = list(dict.fromkeys(item.subject for item in told))
     figures = (("p50", "half of"), ("p95", "95 of 100 of"))
     # Of several jobs that ran in turn, each is told of by its median.
     for subject in subjects[:MOST_TOLD]:
-        what = mix if found[0].kind == "all transactions" else subject
+        what = mix if pooled else subject
         for figure, words in figures if len(subjects) == 1 else figures[:1]:
-            ranked = next((i for i in found if i.subject == subject and i.figure == figure), None)
-            if ranked is not None:
-                yield _sentence(ranked, f"{words} {what} take at most")
+            own = [item for item in told if item.subject == subject and item.figure == figure]
+            for item in own:
+                if isinstance(item, Compared):
+                    yield _sentence(item, f"{words} {what} take at most")
+                elif figure == "p50" and all(each.samples for each in item.lacking):
+                    yield f"{what}: too few samples to rank {enumerated(item.labels)}"
 
 
 def _sentence(ranked: Compared, words: str) -> str:
@@ -186,20 +198,12 @@ def _sentence(ranked: Compared, words: str) -> str:
         else:
             text += f"; {item.label}: {format_time_ns(item.value)}{_times(item)}"
     for claim, labels in unclear.items():
-        text += f"; {_UNCLEAR[claim]} {best.label} and {_enumerated(labels)}"
+        text += f"; {_UNCLEAR[claim]} {best.label} and {enumerated(labels)}"
     return text
-
-
-def _enumerated(labels: list[str]) -> str:
-    """Return ``a``, ``a and b``, ``a, b and c``; of many the first ones."""
-    shown, more = [*labels[:MOST_TOLD]], len(labels) - MOST_TOLD
-    last = f"{more} more" if more > 0 else shown.pop()
-    return f"{', '.join(shown)} and {last}" if shown else last
 
 
 _UNCLEAR: Mapping[Claim, str] = {
     "no difference shown": "no difference is shown between",
-    "too few samples": "too few samples to tell a difference between",
     "too few seconds": "measured for too few seconds to tell a difference between",
 }
 

@@ -17,7 +17,9 @@ __all__ = [
     "Comparison",
     "Contender",
     "Difference",
+    "Lacking",
     "Standing",
+    "Unranked",
 ]
 
 COMPARISON_SCHEMA: Literal["replayer-comparison-1"] = "replayer-comparison-1"
@@ -90,6 +92,28 @@ class Compared(Frozen):
     standings: tuple[Standing, ...]
 
 
+class Lacking(Frozen):
+    """A contender, and how many samples of a figure it has."""
+
+    label: str
+    samples: int
+
+
+class Unranked(Frozen):
+    """A figure for which contenders are not ranked, as too few samples of theirs succeeded."""
+
+    subject: str
+    kind: Literal["transaction", "op", "all transactions"]
+    figure: Literal["p50", "p95", "p99", "throughput"]
+    lacking: tuple[Lacking, ...]
+    """Who has too few; the others are ranked if they are two or more."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Who has too few."""
+        return tuple(each.label for each in self.lacking)
+
+
 class Comparison(Frozen):
     """Several targets beside each other."""
 
@@ -104,6 +128,7 @@ class Comparison(Frozen):
     """What comes out, in sentences."""
     differences: tuple[Difference, ...]
     compared: tuple[Compared, ...]
+    unranked: tuple[Unranked, ...] = ()
     method: tuple[str, ...]
     """What was resampled, and what a claim means."""
     cautions: tuple[str, ...]

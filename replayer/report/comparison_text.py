@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from replayer.errors import in_one_line
 from replayer.measure import format_rate, format_ratio, format_time_ns, format_times
+from replayer.report.claims import say_unranked
 from replayer.report.comparison import Compared, Comparison, Standing
 from replayer.report.grid import Column, lay_out_grid
 from replayer.report.markdown import escape, table_lines
@@ -42,7 +43,8 @@ def render_comparison_markdown(comparison: Comparison) -> str:
     head, *others = comparison.headline
     lines = [f"# {escape(head)}", *(line for text in others for line in ("", escape(text)))]
     rows = [row for ranked in comparison.compared for row in standing_rows(ranked)]
-    lines += ["", "## Ranking", *table_lines(TITLES, "llrrrrl", rows)]
+    lines += ["", "## Ranking", *(table_lines(TITLES, "llrrrrl", rows) if rows else ())]
+    lines += [line for text in say_unranked(comparison.unranked) for line in ("", escape(text))]
     lines += ["", "## Differences between the contenders"]
     titles = ("", *(contender.label for contender in comparison.contenders))
     differing = [(item.what, *item.values) for item in comparison.differences]
@@ -94,11 +96,13 @@ def _ranking(comparison: Comparison, style: Style) -> Iterator[str]:
     for ranked in comparison.compared:
         for place, row in enumerate(standing_rows(ranked)):
             rows.append((row[0] if place == 0 else "", *row[1:]))
-    if not rows:
+    if not (rows or comparison.unranked):
         yield "nothing was measured on two of them"
-        return
-    columns = [Column(title, need) for title, need in zip(TITLES, _NEEDS, strict=True)]
-    yield from lay_out_grid(columns, rows, style).lines
+    if rows:
+        columns = [Column(title, need) for title, need in zip(TITLES, _NEEDS, strict=True)]
+        yield from lay_out_grid(columns, rows, style).lines
+    for text in say_unranked(comparison.unranked):
+        yield from note(text, style)
 
 
 def _differences(comparison: Comparison, style: Style) -> Iterator[str]:

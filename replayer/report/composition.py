@@ -7,7 +7,16 @@ from collections import Counter
 from collections.abc import Iterator
 
 from replayer.analysis import analyse
-from replayer.measure import Event, RunRecord, RunWarning, pacing_warnings, summarise
+from replayer.analysis.planned import steps_by_transaction
+from replayer.measure import (
+    Event,
+    RunRecord,
+    RunWarning,
+    Summary,
+    pacing_warnings,
+    summarise,
+)
+from replayer.plan.kinds import TO_THE_END
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import rank
 from replayer.report.replay import schedule_warnings
@@ -26,6 +35,7 @@ def compose(record: RunRecord) -> Document:
     """
     run = record.run
     summary = summarise(record)
+    ranking, unranked = rank(record, summary)
     return Document(
         verdict=judge(record, summary),
         id=run.id,
@@ -47,7 +57,7 @@ def compose(record: RunRecord) -> Document:
         verification=run.verification,
         warnings=(
             *run.warnings,
-            *pacing_warnings(run.load, summary),
+            *pacing_warnings(run.load, summary, run.health),
             *schedule_warnings(run.replay, summary),
             *_recorded_warnings(record),
         ),
@@ -57,10 +67,26 @@ def compose(record: RunRecord) -> Document:
             events=record.losses.events,
         ),
         summary=summary,
-        ranking=tuple(rank(record, summary)),
+        finds_ends=tuple(_finds_ends(record, summary)),
+        ranking=ranking,
+        unranked=unranked,
         analysis=analyse(record, summary),
         incidents=tuple(_chosen(record)),
     )
+
+
+def _finds_ends(record: RunRecord, summary: Summary) -> Iterator[str]:
+    """Yield the ops that were measured and copy or send a file until a call finds its end."""
+    measured = {
+        f"{found.name}/{op.op}"
+        for target in summary.targets
+        for found in target.overall.transactions
+        for op in found.ops
+    }
+    for name, steps in steps_by_transaction(record).items():
+        for op in sorted(TO_THE_END):
+            if f"{name}/{op}" in measured and any(step.get("op") == op for step in steps):
+                yield f"{name}/{op}"
 
 
 def _recorded_warnings(record: RunRecord) -> Iterator[RunWarning]:

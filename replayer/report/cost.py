@@ -11,9 +11,10 @@ from typing import Literal
 
 from pydantic import ConfigDict, Field
 
-from replayer.analysis import LEAST_SLOTS, WAITS
+from replayer.analysis import LEAST_SLOTS
 from replayer.errors import ReplayerError, in_one_line
 from replayer.measure import (
+    WAITS,
     Frozen,
     Performance,
     RunRecord,

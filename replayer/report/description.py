@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from replayer.measure import (
     OUTSIDE,
+    Health,
     MountFacts,
     Target,
     format_bytes,
@@ -18,8 +19,9 @@ from replayer.measure import (
     part_in_words,
     say_unfinished,
 )
+from replayer.measure.health import SHOWN_SHARE
 from replayer.measure.kinds import with_kinds
-from replayer.report.claims import claim_notes
+from replayer.report.claims import claim_notes, say_unranked
 from replayer.report.clients import client_notes, describe_clients
 from replayer.report.document import Document, Incident
 from replayer.report.machines import describe_machines
@@ -99,6 +101,11 @@ def footnotes(document: Document) -> Iterator[str]:
         "times are of what succeeded; a transaction's from its intended start to its end; "
         "\N{EN DASH}: too few samples (p95 needs 20, p99 100, p99.9 1,000) or none"
     )
+    if document.finds_ends:
+        yield (
+            f"{', '.join(document.finds_ends)}: the last call on each file moves nothing, it finds "
+            "the end; counts and times hold these calls too"
+        )
     yield from client_notes(document)
     yield from unfinished(document)
     lost = document.lost
@@ -113,7 +120,8 @@ def unfinished(document: Document) -> Iterator[str]:
 
 
 def ranking_notes(document: Document) -> Iterator[str]:
-    """Yield what the claims of the ranking are worth."""
+    """Yield what is not ranked, and what the claims of the ranking are worth."""
+    yield from say_unranked(document.unranked)
     if document.ranking:
         claims = {place.claim for ranked in document.ranking for place in ranked.places}
         yield from claim_notes(document.load.rounds, claims)
@@ -184,4 +192,17 @@ def _harness(document: Document) -> str:
     if health.run_queue_delay_ns is None:
         calls = format_time_ns(health.in_call_ns)
         waited = f"{calls} in calls, too short to tell the time waiting for a CPU"
-    return f"{format_share(health.client_cpu_share)} of the CPUs used{paused}, {waited}{own}"
+    beside = _beside(health)
+    return (
+        f"{format_share(health.client_cpu_share)} of the CPUs used{paused}{beside}, {waited}{own}"
+    )
+
+
+def _beside(health: Health) -> str:
+    """Say what others used of the CPUs, where it is enough to keep users from them."""
+    shares = (("other programs", health.others_cpu_share), ("steal", health.stolen_cpu_share))
+    return "".join(
+        f", {who} {format_share(share)}"
+        for who, share in shares
+        if share is not None and share >= SHOWN_SHARE
+    )

@@ -24,7 +24,7 @@ from replayer.measure import (
     Verification,
 )
 from replayer.measure.kinds import UserKind
-from replayer.report.comparison import Claim
+from replayer.report.comparison import Claim, Unranked
 from replayer.verdict import Verdict
 
 __all__ = ["SCHEMA", "Document", "Incident", "LostLines", "Place", "Ranked"]
@@ -115,8 +115,12 @@ class Document(Frozen):
     warnings: tuple[RunWarning, ...]
     lost: LostLines
     summary: Summary
+    finds_ends: tuple[str, ...] = ()
+    """Ops, as TRANSACTION/OP, whose last call on each file only finds its end."""
     ranking: tuple[Ranked, ...]
     """Empty with one target."""
+    unranked: tuple[Unranked, ...] = ()
+    """For which figures targets have too few samples to be ranked."""
     analysis: Analysis
     """What the figures hide: steps, stalls, drift, groups, outliers, and what is to blame."""
     incidents: tuple[Incident, ...]

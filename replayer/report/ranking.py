@@ -3,21 +3,23 @@
 So a figure has one verdict wherever it is shown.
 """
 
-from collections.abc import Iterator
-
 from replayer.analysis import read_distributions
 from replayer.measure import RunRecord, Summary, latencies_of
-from replayer.report.comparison import Standing
+from replayer.report.comparison import Standing, Unranked
 from replayer.report.document import Place, Ranked
 from replayer.report.standings import Entrant, find_standings
 
 __all__ = ["rank"]
 
 
-def rank(record: RunRecord, summary: Summary) -> Iterator[Ranked]:
-    """Yield each figure that at least two targets of a run have, transactions first."""
+def rank(record: RunRecord, summary: Summary) -> tuple[tuple[Ranked, ...], tuple[Unranked, ...]]:
+    """Return each figure that at least two targets of a run have, transactions first.
+
+    Returns:
+        Those that are ranked, and for which figures targets have too few samples to be ranked.
+    """
     if len(summary.targets) == 1:
-        return
+        return (), ()
     distributions = read_distributions(record)
     entrants = [
         Entrant(
@@ -30,9 +32,16 @@ def rank(record: RunRecord, summary: Summary) -> Iterator[Ranked]:
         )
         for target in summary.targets
     ]
+    ranked: list[Ranked] = []
+    unranked: list[Unranked] = []
     for found in find_standings(entrants):
-        if found.kind != "all transactions":
-            yield Ranked(
+        if found.kind == "all transactions":
+            continue
+        if isinstance(found, Unranked):
+            unranked.append(found)
+            continue
+        ranked.append(
+            Ranked(
                 subject=found.subject,
                 kind=found.kind,
                 figure=found.figure,
@@ -40,6 +49,8 @@ def rank(record: RunRecord, summary: Summary) -> Iterator[Ranked]:
                 better=found.better,
                 places=tuple(map(_place, found.standings)),
             )
+        )
+    return tuple(ranked), tuple(unranked)
 
 
 def _place(standing: Standing) -> Place:

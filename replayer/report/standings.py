@@ -27,8 +27,8 @@ from replayer.measure import (
     TargetSummary,
     TransactionSummary,
 )
-from replayer.report.claims import Evidence, judge
-from replayer.report.comparison import Claim, Compared, Standing
+from replayer.report.claims import Evidence, has_samples, judge
+from replayer.report.comparison import Claim, Compared, Lacking, Standing, Unranked
 
 __all__ = [
     "FIGURES",
@@ -118,8 +118,11 @@ class _Figures:
     resampled: Resampled | None
 
 
-def find_standings(entrants: Sequence[Entrant]) -> Iterator[Compared]:
-    """Yield every figure that at least two entrants have: all together, transactions, then ops."""
+def find_standings(entrants: Sequence[Entrant]) -> Iterator[Compared | Unranked]:
+    """Yield every figure that at least two entrants have: all together, transactions, then ops.
+
+    Ranked are those with samples enough; who has too few for a figure is told of beside it.
+    """
     mix = find_mix(entrants)
     if len(mix) > 1:
         yield from _ranked("all transactions", _together(entrants, mix), range(len(FIGURES)))
@@ -145,7 +148,9 @@ def find_mix(entrants: Sequence[Entrant]) -> tuple[str, ...]:
 
 def _ranked(
     kind: _AnyKind, found: Sequence[_Figures], places: Iterable[int], name: str = ALL
-) -> Iterator[Compared]:
+) -> Iterator[Compared | Unranked]:
+    if len(found) < 2:  # noqa: PLR2004 - there is nobody to compare with
+        return
     for place in places:
         figure, compared = FIGURES[place], _compared(found, place)
         if len(compared) > 1:
@@ -157,6 +162,18 @@ def _ranked(
                 better=figure.better,
                 standings=compared,
             )
+        lacking = tuple(
+            Lacking(label=each.label, samples=each.samples)
+            for each in found
+            if not _is_ranked(each, place)
+        )
+        if lacking:
+            yield Unranked(subject=name, kind=kind, figure=figure.name, lacking=lacking)
+
+
+def _is_ranked(figures: _Figures, place: int) -> bool:
+    known = figures.values[place] is not None
+    return known and has_samples(_evidence(figures, place), FIGURES[place].percent)
 
 
 def _together(entrants: Sequence[Entrant], mix: Sequence[str]) -> list[_Figures]:
@@ -258,7 +275,11 @@ def _entry(part: RoundSummary, kind: _Kind, name: str) -> _Entry | None:
 
 
 def _compared(found: Sequence[_Figures], place: int) -> tuple[Standing, ...]:
-    valued = [(value, each) for each in found if (value := each.values[place]) is not None]
+    valued = [
+        (value, each)
+        for each in found
+        if (value := each.values[place]) is not None and _is_ranked(each, place)
+    ]
     valued.sort(key=lambda item: item[0], reverse=FIGURES[place].better == "higher")
     return tuple(_standing(each, valued[0], place, len(valued)) for each in valued)
 

@@ -138,7 +138,7 @@ def _errors(document: Document, style: Style) -> Iterator[str]:
 
 
 def _ranking(document: Document, style: Style) -> Iterator[str]:
-    if not document.ranking:
+    if not (document.ranking or document.unranked):
         return
     yield from heading("Ranking: ratio to the best, lowest and highest round", style)
     rows = list(ranking_rows(document.ranking))
@@ -146,7 +146,8 @@ def _ranking(document: Document, style: Style) -> Iterator[str]:
     shown = [(row[0] if row[5] == "best" else "", *row[1:]) for row in rows]
     titles = ("", "target", "value", "ratio", "rounds", "")
     columns = [Column(title, need) for title, need in zip(titles, (9, 8, 7, 6, 1, 5), strict=True)]
-    yield from lay_out_grid(columns, shown, style).lines
+    if shown:
+        yield from lay_out_grid(columns, shown, style).lines
     for remark in ranking_notes(document):
         yield from note(remark, style)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from replayer.measure import (
     Health,
+    RoundSummary,
     RunRecord,
     Summary,
     TargetSummary,
@@ -12,6 +13,7 @@ from replayer.measure import (
     format_time_ns,
     saturated,
     say_cut,
+    say_saturated,
     say_unbegun,
     unbegun_share,
 )
@@ -38,7 +40,7 @@ def find_reasons(record: RunRecord, summary: Summary) -> Iterator[str]:
         if cut_share(target.overall) > CUT_SHARE:
             yield say_cut(target)
         if not record.damage:
-            yield from _without_success(record, target)
+            yield from (*_without_success(record, target), *_without_call(target))
     if record.losses.total and record.status == "finished":
         yield f"{record.losses.total} damaged lines in the run folder could not be read"
 
@@ -60,6 +62,22 @@ def _without_success(record: RunRecord, target: TargetSummary) -> Iterator[str]:
     yield nothing
 
 
+def _without_call(target: TargetSummary) -> Iterator[str]:
+    """Yield which measured phases had no file call, and the transactions that ended in them."""
+    nothing = f"no file call was made on {target.name} in the measured phase"
+    if target.overall.called:
+        for part in target.rounds:
+            if not part.called:
+                yield f"{nothing} of round {(part.number or 0) + 1}{_ended(part)}"
+    elif target.overall.without_call:  # else nothing ended: that is told already
+        yield f"{nothing}{_ended(target.overall)}"
+
+
+def _ended(part: RoundSummary) -> str:
+    names = part.without_call
+    return f": {', '.join(names)} ended without one" if names else ""
+
+
 def _warmed(record: RunRecord, target: TargetSummary) -> int:
     """Count the transactions that ended in the warm-up."""
     return sum(
@@ -73,7 +91,7 @@ def _warmed(record: RunRecord, target: TargetSummary) -> int:
 
 def _of_the_client(health: Health) -> Iterator[str]:
     if saturated(health):
-        yield "the client was saturated: figures may be its own, not the file system's"
+        yield say_saturated(health)
     if health.stood_still_ns:
         yield (
             f"the client stood still for {format_time_ns(health.stood_still_ns)}: figures may be "

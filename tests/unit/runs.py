@@ -102,6 +102,10 @@ class RunWriter:
         ):
             self.record(f"{place}/measured/{name}/{op}/ok/expected", values, span)
 
+    def call(self, name: str, place: str = "0/0", span: tuple[float, float] = (0, 1)) -> None:
+        """Add a file call that a transaction made."""
+        self.record(f"{place}/measured/{name}/stat/ok/expected", [1000], span)
+
     def write(self, run: measure.Run, events: Sequence[Mapping[str, Any]] = ()) -> Path:
         """Write everything and return the folder."""
         self.path.mkdir(parents=True, exist_ok=True)

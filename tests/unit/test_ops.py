@@ -21,8 +21,10 @@ FEW = 2
 GROUPS = {
     "STORING": (
         ops.STORING,
-        "append clone copy_file_range fallocate ftruncate pwrite pwrite_random pwritev splice"
-        " truncate write writev",
+        (
+            "append clone copy_file_range fallocate ftruncate pwrite pwrite_random pwritev splice"
+            " truncate write writev"
+        ),
     ),
     "FLUSHING": (ops.FLUSHING, "fdatasync fsync syncfs"),
     "MAKING": (ops.MAKING, "link mkdir mknod open symlink"),
@@ -37,19 +39,25 @@ GROUPS = {
     ),
     "PATH_OPS": (
         ops.PATH_OPS,
-        "access chdir chmod chown lchown link lstat lutimens mkdir mknod open readlink rename rmdir"
-        " stat statfs symlink truncate unlink utimens",
+        (
+            "access chdir chmod chown lchown link lstat lutimens mkdir mknod open readlink rename rmdir"
+            " stat statfs symlink truncate unlink utimens"
+        ),
     ),
     "ALTERING, of plans": (
         ops.ALTERING & ops.PLAN_OPS,
-        "append chmod chown copy_file_range fallocate fchmod fchown ftruncate futimens link mkdir"
-        " pwrite pwrite_random removexattr rename rmdir setxattr symlink truncate unlink utimens"
-        " write",
+        (
+            "append chmod chown copy_file_range fallocate fchmod fchown ftruncate futimens link mkdir"
+            " pwrite pwrite_random removexattr rename rmdir setxattr symlink truncate unlink utimens"
+            " write"
+        ),
     ),
     "cached": (
         grouping.CACHED_OPS,
-        "access getdents getxattr lgetxattr listxattr llistxattr lstat mmap_read open pread"
-        " pread_random preadv read readlink readv sendfile stat",
+        (
+            "access getdents getxattr lgetxattr listxattr llistxattr lstat mmap_read open pread"
+            " pread_random preadv read readlink readv sendfile stat"
+        ),
     ),
     "reads that are billed": (
         cost.READS,

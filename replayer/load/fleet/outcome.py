@@ -12,7 +12,7 @@ from replayer.load.fleet.muster import Muster
 from replayer.load.fleet.replays import add_replays
 from replayer.load.fleet.worker import Worker
 from replayer.load.session import Leavings
-from replayer.measure.capacity import busiest_shares
+from replayer.measure.capacity import busiest_shares, share_of_all
 from replayer.measure.clients import Client, ClientLoss, ClientShare
 from replayer.measure.facts import MachineFacts
 from replayer.measure.health import Health, RunWarning
@@ -167,21 +167,27 @@ def _losses(clients: Sequence[Client]) -> Iterator[RunWarning]:
 def _worst(clients: Iterable[Client]) -> Health | None:
     """Return the health of the client that fared worst: a mean would hide it behind the others.
 
-    Processes of one machine may share its CPUs: those that were used most count. The longest
-    standstill counts. Users that were given up and events that were dropped are those of all.
+    Processes of one machine may share its CPUs: those that were used most count, and none of these
+    processes is another program. The longest standstill counts. Users that were given up and events
+    that were dropped are those of all.
     """
     known = [(each.machine, each.health) for each in clients if each.health is not None]
     if not known:
         return None
-    cpu_share, outside_share = busiest_shares(
-        [(machine, health.client_cpu_share, health.outside_cpu_share) for machine, health in known]
-    )
+    used = [
+        (machine, health.client_cpu_share, health.outside_cpu_share) for machine, health in known
+    ]
+    cpu_share, outside_share = busiest_shares(used)
     healths = [health for _, health in known]
-    worst = max(healths, key=lambda health: (health.waiting_share, health.own_cpu_share))
+    its, worst = max(known, key=lambda each: (each[1].waiting_share, each[1].own_cpu_share))
+    others = worst.others_cpu_share
+    if others is not None:  # to each, the clients beside it are other programs
+        others = max(others + worst.client_cpu_share - share_of_all(its, used), 0.0)
     return worst.model_copy(
         update={
             "client_cpu_share": cpu_share,
             "outside_cpu_share": outside_share,
+            "others_cpu_share": others,
             "stood_still_ns": max(health.stood_still_ns for health in healths),
             "users_given_up": sum(health.users_given_up for health in healths),
             "events_dropped": sum(health.events_dropped for health in healths),

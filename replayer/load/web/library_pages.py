@@ -34,6 +34,7 @@ from replayer.report import (
     show_interval,
     show_value,
 )
+from replayer.report.claims import say_unranked
 from replayer.trace import shipped_traces
 
 __all__ = ["add_comparison", "add_library", "add_runs"]
@@ -103,6 +104,7 @@ def add_comparison(blueprint: Blueprint, desk: Desk) -> None:
             notes=found.notes,
             comparison=found.comparison,
             ranking=[_ranked(each) for each in found.comparison.compared],
+            unranked=[*say_unranked(found.comparison.unranked)],
             columns=[(each.label, Path(each.folder).name) for each in found.comparison.contenders],
             runs=request.args.getlist("run"),
         )

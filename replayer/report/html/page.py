@@ -10,6 +10,7 @@ from importlib import resources
 from replayer.measure import RunRecord, format_many, part_in_words
 from replayer.measure.kinds import with_kinds
 from replayer.report.charts import Markup, join, tag
+from replayer.report.claims import say_unranked
 from replayer.report.comparing import MOST_CONTENDERS, Plans, compare
 from replayer.report.comparison import Comparison
 from replayer.report.comparison_text import TITLES, standing_rows
@@ -126,12 +127,15 @@ def _ranking(comparison: Comparison) -> Iterator[Markup]:
     for text in comparison.cautions:
         yield tag("p", text, class_="warning")
     yield render_bars(comparison)
+    for text in say_unranked(comparison.unranked):
+        yield tag("p", text, class_="faint")
     rows = [row for ranked in comparison.compared for row in standing_rows(ranked)]
-    yield tag(
-        "details",
-        tag("summary", "Every figure, ops too"),
-        table(TITLES, rows, "figures"),
-    )
+    if rows:
+        yield tag(
+            "details",
+            tag("summary", "Every figure, ops too"),
+            table(TITLES, rows, "figures"),
+        )
     if comparison.differences:
         titles = ("", *(contender.label for contender in comparison.contenders))
         yield tag("h3", "In what the contenders differ")

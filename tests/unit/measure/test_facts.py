@@ -203,6 +203,38 @@ def test_the_hint_depends_on_what_the_user_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
+    ("own", "others", "stolen", "hint"),
+    [
+        (0.012, 0.97, 0.0, "stop the other programs"),
+        (0.3, 0.6, 0.05, "stop the other programs"),
+        (0.6, 0.3, 0.05, "16 users share 2 CPUs: use fewer (-u), give them think time"),
+        (0.1, 0.2, 0.6, "run when other machines of its host are idle"),
+        (0.05, 0.03, 0.0, "the CPUs were idle most of the time: see whether a quota"),
+        (0.012, None, None, "16 users share 2 CPUs: use fewer (-u), give them think time"),
+    ],
+)
+def test_the_hint_is_about_who_used_the_cpus(
+    own: float, others: float | None, stolen: float | None, hint: str
+) -> None:
+    health = make_health(
+        client_cpu_share=own,
+        others_cpu_share=others,
+        stolen_cpu_share=stolen,
+        run_queue_delay_ns=300,
+    )
+    (warning,) = measure.health_warnings(health, make_load(users=16), make_machine())
+    assert warning.hint.startswith(hint)
+    told = f"; of these CPUs this client used {own:.0%}, other programs {others or 0:.0%}"
+    assert (told in warning.message) == (others is not None)
+    assert ("other machines (steal)" in warning.message) == bool(stolen)
+    by = measure.say_saturated(health).partition(": ")[0]
+    assert by == {
+        "stop": "the client was saturated by other programs",
+        "run ": "the client was saturated by other machines of its host",
+    }.get(hint[:4], "the client was saturated")
+
+
+@pytest.mark.parametrize(
     ("delay_ns", "says"),
     [
         (570, "users waited for a CPU for 57% of their time in calls: "),

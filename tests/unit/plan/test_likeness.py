@@ -263,6 +263,18 @@ def test_calls_that_only_find_the_end_count_as_far_as_the_trace_has_them() -> No
         assert not compare_calls(plan, seen).alike
 
 
+def test_calls_that_a_run_makes_beyond_the_trace_are_in_its_amount_and_named() -> None:
+    found = compare_calls(
+        said("wordpress-update")["plugin_install_only"],
+        load_census(TRACES / "wordpress/plugin-install", "plugin upload+install"),
+    )
+    assert found.ends == {"copy_file_range": 428, "sendfile": 1}
+    expected = said("wordpress-update")["plugin_install_only"].ops_total
+    assert found.amounts[0].plan == pytest.approx(expected)
+    copied = said("wordpress-deploy")["cp"]
+    assert compare_calls(copied, load_census(TRACES / "wordpress/deploy-cp", None)).ends == {}
+
+
 def test_calls_can_be_left_out_on_both_sides() -> None:
     seen = census({"write": {"count": 5, "bytes": 50}, "read": {"count": 5, "bytes": 50}})
     plan = replace(transaction({"write": 5}), bytes_written=50)

@@ -14,6 +14,7 @@ def folder(tmp_path: Path) -> Path:
     writer = RunWriter(tmp_path / "run")
     for second in range(5):
         writer.transaction("page", [1_000_000] * 10, span=(second, second + 1))
+    writer.call("page")
     return writer.write(make_run())
 
 

@@ -262,7 +262,6 @@ def test_two_rounds_show_their_spread_and_claim_less_than_three(tmp_path: Path) 
         (1, 2000, "too few seconds", "both have samples in 4 seconds or more"),
         (3, 2000, "too few seconds", "both have samples in 4 seconds or more"),
         (4, 2000, "differs, few rounds", "use --rounds 3 or more"),
-        (8, 1, "too few samples", "too few samples: only where both have 30 samples or more"),
     ],
 )
 def test_what_was_measured_too_shortly_has_no_claim_and_no_interval_and_says_why(

@@ -108,6 +108,34 @@ def test_check_accepts_every_shipped_scenario(
     assert max(map(len, lines)) <= 140
 
 
+@pytest.mark.parametrize(
+    ("mix", "says"),
+    [
+        ("{rest: 1}", "rest makes no file call: a run of this is inconclusive"),
+        ("{rest: 1, look: 1}", "rest makes no file call: its times are not the mount's"),
+        ("{look: 1}", None),
+    ],
+)
+def test_check_warns_of_transactions_of_the_mix_that_make_no_call(
+    mix: str, says: str | None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "idle.yaml"
+    path.write_text(f"""\
+name: idle
+about: One transaction makes no file call.
+duration: 1s
+datasets: {{files: {{files: 2, sizes: 1KiB}}}}
+mix: {mix}
+transactions:
+  rest: [think: 1ms]
+  look: [stat: {{from: files, pick: uniform}}]
+""")
+    assert main(["check", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["warning"] == says
+    assert main(["check", str(path)]) == 0
+    assert ("\nwarning " in capsys.readouterr().out) == (says is not None)
+
+
 PAGE = "front_page=" + str(Path(__file__).parents[3] / "traces/wordpress/front-warm")
 
 
@@ -122,6 +150,16 @@ def test_check_compares_a_transaction_with_a_trace(capsys: pytest.CaptureFixture
         "alike: the largest difference is 0.0 points",
     ):
         assert piece in shown
+
+
+def test_check_names_the_calls_that_a_run_makes_beyond_those_of_a_trace(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    word = "plugin_install_only=wordpress/plugin-install:plugin upload+install"
+    assert main(["check", "wordpress-update", "--against", word]) == 0
+    shown = capsys.readouterr().out
+    assert "only find the end           copy_file_range 428, sendfile 1: a run makes these" in shown
+    assert "calls                           18,876     19,128" in shown
 
 
 def test_check_knows_shipped_traces_by_name(

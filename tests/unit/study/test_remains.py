@@ -22,6 +22,7 @@ def write_attempt(path: Path, status: str, process: Process = GONE) -> None:
     writer = RunWriter(path)
     for second in range(3):
         writer.transaction("a", [1000] * 30, span=(second, second + 1))
+    writer.call("a")
     writer.write(make_run(status=status, process=process))
 
 

@@ -64,6 +64,7 @@ def write_step(path: Path, rounds: dict[int, list[int]], **changes: object) -> N
                 begin = float((len(rounds) * number + target) * SECONDS + second)  # in turns
                 samples = [took_us * (1000 + second) + extra for extra in range(30)]
                 writer.transaction("a", samples, f"{target}/{number}", (begin, begin + 1))
+                writer.call("a", f"{target}/{number}", (begin, begin + 1))
     targets = tuple(make_target(index, f"t{index}") for index in rounds)
     writer.write(make_run(targets=targets, **changes))
 

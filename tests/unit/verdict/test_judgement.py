@@ -56,6 +56,7 @@ def test_each_threshold_is_judged_by_its_figure(
 def test_a_threshold_holds_for_every_target_or_for_the_one_it_names(tmp_path: Path) -> None:
     writer = pages(tmp_path, [1000] * 20)
     writer.transaction("page", [10**9] * 20, "1/0")
+    writer.call("page", "1/0")
     targets = (make_target(), make_target(1, "nfs"))
     both = judged(writer, "page.p95 < 1ms", targets=targets)
     assert [(found.target, found.outcome) for found in both.judgements] == [
@@ -149,6 +150,7 @@ def test_a_rate_that_was_kept_is_not_missed_in_what_is_left_of_a_run(tmp_path: P
     writer = RunWriter(tmp_path)
     for second in range(3):
         writer.transaction("page", [10**6] * 20, span=(second, second + 1))
+    writer.call("page")
     assert judged(writer, "page.rate > 15/s").outcome == "pass"
     writer.lines[4:7] = []  # the second in the middle
     verdict = judged(writer, "page.rate > 15/s")
@@ -238,6 +240,42 @@ def test_a_run_without_transactions_is_judged_by_its_calls(tmp_path: Path) -> No
     assert judged(failing).exit_code == 4
 
 
+def test_a_target_without_a_file_call_proves_nothing(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [1000] * 20)
+    for name in ("think", "wait"):
+        writer.transaction(name, [1000] * 20, "1/0")
+    writer.record("1/0/measured/wait/await/ok/expected", [1000] * 20)
+    verdict = judged(writer, "errors == 0", targets=(make_target(), make_target(1, "nfs")))
+    assert (verdict.outcome, verdict.exit_code) == ("inconclusive", 4)
+    assert verdict.reasons == (
+        "no file call was made on nfs in the measured phase: think, wait ended without one",
+    )
+
+
+def test_a_round_without_a_file_call_proves_nothing(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path)
+    for number in (0, 1):
+        writer.transaction("page", [1000] * 20, f"0/{number}", (number, number + 1))
+    writer.call("page")
+    verdict = judged(writer, load=make_load(rounds=2))
+    assert verdict.reasons == (
+        "no file call was made on local in the measured phase of round 2: page ended without one",
+    )
+
+
+def test_one_transaction_of_several_without_a_file_call_is_a_warning(tmp_path: Path) -> None:
+    writer = pages(tmp_path, [1000] * 20)
+    writer.transaction("think", [1000] * 20)
+    record = measure.load_run(writer.write(make_run()))
+    summary = measure.summarise(record)
+    assert judge(record, summary).exit_code == 0
+    (warning,) = measure.pacing_warnings(record.run.load, summary, None)
+    assert (warning.kind, warning.message) == (
+        "no calls",
+        "think made no file call on local: what took time in it is not the mount",
+    )
+
+
 @pytest.mark.parametrize(("warmed", "told"), [(12, True), (11, False)])
 def test_transactions_that_the_warm_up_used_up_are_told(
     tmp_path: Path, warmed: int, *, told: bool
@@ -268,7 +306,7 @@ def test_a_schedule_that_was_not_followed_proves_nothing(
     summary = measure.summarise(record)
     verdict = judge(record, summary)
     assert (verdict.exit_code, len(verdict.reasons)) == (exit_code, reasons)
-    (warning,) = measure.pacing_warnings(record.run.load, summary)
+    (warning,) = measure.pacing_warnings(record.run.load, summary, None)
     assert f"{unbegun} of {100 + unbegun} arrivals on local were never begun" in warning.message
     assert all(reason in warning.message for reason in verdict.reasons)
 
@@ -279,7 +317,7 @@ def test_users_that_went_on_after_the_end_are_told(tmp_path: Path) -> None:
         events = [{"t_s": end_s, "kind": "ending", "target": 0, "round": 0, "unbegun": 0}]
         load = make_load(duration_s=0.8)
         record = measure.load_run(writer.write(make_run(load=load), events))
-        found = measure.pacing_warnings(load, measure.summarise(record))
+        found = measure.pacing_warnings(load, measure.summarise(record), None)
         assert [warning.kind for warning in found] == kinds
 
 
@@ -292,7 +330,7 @@ def test_how_long_users_went_on_is_told_in_plain_digits(tmp_path: Path) -> None:
     ]
     load = make_load(duration_s=3600.0)
     record = measure.load_run(writer.write(make_run(load=load), events))
-    (warning,) = measure.pacing_warnings(load, measure.summarise(record))
+    (warning,) = measure.pacing_warnings(load, measure.summarise(record), None)
     assert warning.message.startswith(
         "local was measured for 3,903 s, 3,600 s were asked for: users went on"
     )
@@ -345,7 +383,7 @@ def test_a_limit_that_a_late_client_alone_misses_proves_nothing(
     says = "5.00 ms: missed as users were woken late by this client; from the start of each it is"
     assert (f"{says} 1.00 ms" == verdict.judgements[0].says) is (loop == "closed")
     assert judged(writer, "page.p95 < 500us", load=record.run.load).outcome == "fail"
-    found = [*measure.pacing_warnings(record.run.load, measure.summarise(record))]
+    found = [*measure.pacing_warnings(record.run.load, measure.summarise(record), None)]
     assert len(found) == warnings
     if found:
         assert found[0].kind == "begun late"
@@ -354,4 +392,4 @@ def test_a_limit_that_a_late_client_alone_misses_proves_nothing(
 
 def test_a_little_lag_of_a_closed_loop_is_not_worth_a_word(tmp_path: Path) -> None:
     record, _ = late(tmp_path, 10**5, "closed")
-    assert not [*measure.pacing_warnings(record.run.load, measure.summarise(record))]
+    assert not [*measure.pacing_warnings(record.run.load, measure.summarise(record), None)]
