@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from replayer.measure.frozen import Frozen
+from replayer.ops import names_where
 
 __all__ = [
     "PERCENTILE_SAMPLES",
@@ -24,7 +25,7 @@ __all__ = [
     "samples_needed",
 ]
 
-WAITS = frozenset({"until", "await"})
+WAITS = names_where(lambda op: "wait" in op.flags)
 """Steps that are timed as ops, but are no calls."""
 
 PERCENTILE_SAMPLES = {"p50_ns": 1, "p95_ns": 20, "p99_ns": 100, "p99_9_ns": 1000}

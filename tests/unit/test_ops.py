@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import replayer
-from replayer import ops
-from replayer.analysis import grouping, series
+from replayer import measure, ops
+from replayer.analysis import grouping
 from replayer.capture import positions
 from replayer.load import causes
 from replayer.report import cost
@@ -18,17 +18,26 @@ TABLE = PACKAGE / "ops.py"
 FEW = 2
 """So many names of ops may stand side by side: a pair is no list of ops."""
 
-GROUPS = {
+GROUPS: dict[str, tuple[frozenset[str], str]] = {
     "STORING": (
         ops.STORING,
         (
-            "append clone copy_file_range fallocate ftruncate pwrite pwrite_random pwritev splice"
-            " truncate write writev"
+            "append clone copy_file_range fallocate ftruncate pwrite pwrite_random pwritev"
+            " splice truncate write writev"
         ),
     ),
-    "FLUSHING": (ops.FLUSHING, "fdatasync fsync syncfs"),
-    "MAKING": (ops.MAKING, "link mkdir mknod open symlink"),
-    "UNTIMED": (ops.UNTIMED, "close_exit exit inherit meanwhile"),
+    "FLUSHING": (
+        ops.FLUSHING,
+        "fdatasync fsync syncfs",
+    ),
+    "MAKING": (
+        ops.MAKING,
+        "link mkdir mknod open symlink",
+    ),
+    "UNTIMED": (
+        ops.UNTIMED,
+        "close_exit exit inherit meanwhile",
+    ),
     "READING": (
         ops.READING,
         "copy_file_range mmap_read pread pread_random preadv read readv sendfile splice",
@@ -40,23 +49,23 @@ GROUPS = {
     "PATH_OPS": (
         ops.PATH_OPS,
         (
-            "access chdir chmod chown lchown link lstat lutimens mkdir mknod open readlink rename rmdir"
-            " stat statfs symlink truncate unlink utimens"
+            "access chdir chmod chown lchown link lstat lutimens mkdir mknod open readlink"
+            " rename rmdir stat statfs symlink truncate unlink utimens"
         ),
     ),
     "ALTERING, of plans": (
         ops.ALTERING & ops.PLAN_OPS,
         (
-            "append chmod chown copy_file_range fallocate fchmod fchown ftruncate futimens link mkdir"
-            " pwrite pwrite_random removexattr rename rmdir setxattr symlink truncate unlink utimens"
-            " write"
+            "append chmod chown copy_file_range fallocate fchmod fchown ftruncate futimens"
+            " link mkdir pwrite pwrite_random removexattr rename rmdir setxattr symlink"
+            " truncate unlink utimens write"
         ),
     ),
     "cached": (
         grouping.CACHED_OPS,
         (
-            "access getdents getxattr lgetxattr listxattr llistxattr lstat mmap_read open pread"
-            " pread_random preadv read readlink readv sendfile stat"
+            "access getdents getxattr lgetxattr listxattr llistxattr lstat mmap_read open"
+            " pread pread_random preadv read readlink readv sendfile stat"
         ),
     ),
     "reads that are billed": (
@@ -67,10 +76,22 @@ GROUPS = {
         cost.WRITES,
         "append pwrite pwrite_random pwritev write writev",
     ),
-    "billed as both": (cost.BOTH, "copy_file_range splice"),
-    "lengths": (causes.LENGTHS, "getdents lseek pread pread_random preadv read readv"),
-    "waits": (series.WAITS, "await until"),
-    "moved by their result": (positions.MOVING, "read readv write writev"),
+    "billed as both": (
+        cost.BOTH,
+        "copy_file_range splice",
+    ),
+    "lengths": (
+        causes.LENGTHS,
+        "getdents lseek pread pread_random preadv read readv",
+    ),
+    "waits": (
+        measure.WAITS,
+        "await until",
+    ),
+    "moved by their result": (
+        positions.MOVING,
+        "read readv write writev",
+    ),
 }
 
 
