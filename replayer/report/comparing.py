@@ -23,6 +23,7 @@ from replayer.report.claims import claim_notes
 from replayer.report.comparison import Claim, Compared, Comparison, Contender, Difference, Standing
 from replayer.report.conditions import Side, find_differences
 from replayer.report.plan_changes import plan_changes, same_work
+from replayer.report.replay import pause_warnings
 from replayer.report.standings import Entrant, find_mix, find_standings
 from replayer.verdict import Verdict, judge
 
@@ -142,7 +143,7 @@ def _contender(side: Side, summary: Summary, verdict: Verdict) -> Contender:
         measured_s=own.overall.measured_s,
         rounds=len(own.rounds),
         errors=own.overall.errors,
-        warnings=record.run.warnings,
+        warnings=(*pause_warnings(record.run.replay, (own,)), *record.run.warnings),
         acknowledged=tuple(each for each in acknowledged if each.target == side.target.name),
     )
 
@@ -272,6 +273,9 @@ def _cautions(
     for contender in contenders:
         if contender.errors:
             yield f"{contender.label}: {contender.errors:,} errors; times are of what succeeded"
+        for warning in contender.warnings:
+            if warning.kind == "recorded pauses":
+                yield f"{contender.label}: {warning.message}"
     said: set[str] = set()
     for record in records:
         for warning in record.run.warnings:

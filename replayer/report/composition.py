@@ -10,7 +10,7 @@ from replayer.analysis import analyse
 from replayer.measure import Event, RunRecord, RunWarning, pacing_warnings, summarise
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import rank
-from replayer.report.replay import schedule_warnings
+from replayer.report.replay import pause_warnings, schedule_warnings
 from replayer.verdict import judge
 
 __all__ = ["compose"]
@@ -46,6 +46,7 @@ def compose(record: RunRecord) -> Document:
         replay=run.replay,
         verification=run.verification,
         warnings=(
+            *pause_warnings(run.replay, summary.targets),
             *run.warnings,
             *pacing_warnings(run.load, summary),
             *schedule_warnings(run.replay, summary),
