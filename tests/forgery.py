@@ -83,8 +83,7 @@ class SmallTrace:
         for row in self.tables["requests"]:
             found.setdefault(row["label"] or "", set()).add(row["request"])
         self.document["requests"] = [
-            {"label": label, "count": len(numbers), "events": 1}
-            for label, numbers in found.items()
+            {"label": label, "count": len(numbers), "events": 1} for label, numbers in found.items()
         ]
 
     def write(self, folder: Path) -> Path:

@@ -273,9 +273,7 @@ def _cautions(
     for contender in contenders:
         if contender.errors:
             yield f"{contender.label}: {contender.errors:,} errors; times are of what succeeded"
-        for warning in contender.warnings:
-            if warning.kind == "recorded pauses":
-                yield f"{contender.label}: {warning.message}"
+        yield from _recorded_pauses(contender)
     said: set[str] = set()
     for record in records:
         for warning in record.run.warnings:
@@ -283,3 +281,9 @@ def _cautions(
             if text not in said:
                 said.add(text)
                 yield text
+
+
+def _recorded_pauses(contender: Contender) -> Iterator[str]:
+    for warning in contender.warnings:
+        if warning.kind == "recorded pauses":
+            yield f"{contender.label}: {warning.message}"

@@ -20,8 +20,8 @@ from replayer.measure import (
 from replayer.report.document import Document
 
 __all__ = [
-    "DIVERGENCE_TITLES",
     "ADVICE",
+    "DIVERGENCE_TITLES",
     "NOTED_SHARE",
     "describe_agreement",
     "describe_traces",
@@ -170,10 +170,8 @@ def schedule_warnings(replay: Replay | None, summary: Summary) -> Iterator[RunWa
                 )
 
 
-def pause_warnings(
-    replay: Replay | None, targets: Sequence[TargetSummary]
-) -> Iterator[RunWarning]:
-    """Yield a warning if a notable share of a replay's time are pauses that may be the recorder's."""
+def pause_warnings(replay: Replay | None, targets: Sequence[TargetSummary]) -> Iterator[RunWarning]:
+    """Yield a warning if a notable share of a replay's time may be the recorder's."""
     shares = {target.name: _recorder_share(replay, target) for target in targets} if replay else {}
     noted = {name: share for name, share in shares.items() if share >= NOTED_SHARE}
     if not noted:
@@ -190,7 +188,7 @@ def pause_warnings(
 
 
 def _recorder_share(replay: Replay, target: TargetSummary) -> float:
-    """Return how much of the time of a target's users, in calls and pauses, may be the recorder's."""
+    """Return how much of users' time in calls and pauses may be the recorder's."""
     found = {each.name: each for each in target.overall.transactions}
     replayed = [each for each in replay.transactions if each.name in found]
     times = {each.name: found[each.name].count for each in replayed}

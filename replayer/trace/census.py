@@ -71,10 +71,8 @@ def take_census(folder: Path, request: str | None) -> TraceCensus:
     """
     found = load_census(folder, request)
     performances = 1 if request is None else max(int(found["requests"]), 1)
-    mean = {
-        name: None if ns is None else round(ns / performances)
-        for name, ns in found["pauses"].items()
-    }
+    pauses = found["pauses"]
+    made_ns = pauses["recorder_ns"]
     return TraceCensus(
         performances=performances,
         events=found["events"],
@@ -87,5 +85,9 @@ def take_census(folder: Path, request: str | None) -> TraceCensus:
         grown_bytes=found["grown_bytes"],
         own_entries=found["own"]["entries"],
         own_bytes=found["own"]["bytes"],
-        pauses=Pauses(**mean),
+        pauses=Pauses(
+            calls_ns=round(pauses["calls_ns"] / performances),
+            pauses_ns=round(pauses["pauses_ns"] / performances),
+            recorder_ns=None if made_ns is None else round(made_ns / performances),
+        ),
     )
