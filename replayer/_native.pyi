@@ -521,8 +521,9 @@ def trace_census(folder: str, request: str | None) -> str:
     name) and ``bytes``; ``errors``, ``failing_lookups`` (ENOENT), ``fsyncs``, ``locks`` (taken),
     ``bytes`` (``read``, ``written``); distinct ``paths`` by label, and as ``files``,
     ``directories``, ``links``, ``others`` and ``missing``; ``own``: ``entries`` and ``bytes`` that
-    each user of a replay has for itself of the tree before; ``labels``: by label the number of
-    ``requests``, their ``events`` and the ``mean`` of these per request. Errors as ``trace_open``.
+    each user of a replay has for itself of the tree before; ``pauses``: ``calls_ns``,
+    ``pauses_ns`` and ``recorder_ns``; ``labels``: by label the number of ``requests``, their
+    ``events`` and the ``mean`` of these per request. Errors as ``trace_open``.
     """
 
 def trace_history(folder: str, row: int, limit: int) -> str:

@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from replayer.cli.show import render_trace
-from replayer.trace import ImportOptions, TraceError, explain_empty, import_trace, load_windows
+from replayer.trace import (
+    ImportOptions,
+    TraceError,
+    explain_empty,
+    import_trace,
+    load_windows,
+    take_census,
+)
 from replayer.trace.formats import FORMATS
 from replayer.trace.importing import MARKER
 
@@ -147,7 +154,8 @@ def _report(trace: dict[str, Any], arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(trace, indent=2))
         return
-    print("\n".join(render_trace(trace, str(arguments.output))))
+    pauses = take_census(arguments.output, None).pauses
+    print("\n".join(render_trace(trace, pauses, str(arguments.output))))
 
 
 def _parse_alias(text: str) -> tuple[Path, Path]:

@@ -3,11 +3,13 @@
 import argparse
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from replayer.measure.units import format_bytes, format_count, format_many, format_time_ns
-from replayer.trace import find_trace, load_trace
+from replayer.report.replay import ADVICE, NOTED_SHARE
+from replayer.trace import Pauses, believed, find_trace, load_trace, take_census
 
 __all__ = ["HELP", "NAME", "add_arguments", "render_trace", "run"]
 
@@ -32,21 +34,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Check the trace's checksums and show it."""
-    trace = load_trace(find_trace(arguments.trace, Path.cwd()))
+    folder = find_trace(arguments.trace, Path.cwd())
+    trace, pauses = load_trace(folder), take_census(folder, None).pauses
     if arguments.json:
-        print(json.dumps(trace, indent=2))
-    else:
-        print("\n".join(render_trace(trace, arguments.trace)))
+        print(json.dumps({**trace, "pauses": asdict(pauses)}, indent=2))
+        return 0
+    with believed(folder):
+        lines = [*render_trace(trace, pauses, arguments.trace)]
+    print("\n".join(lines))
     return 0
 
 
-def render_trace(trace: Mapping[str, Any], name: str) -> Iterator[str]:
+def render_trace(trace: Mapping[str, Any], pauses: Pauses, name: str) -> Iterator[str]:
     """Yield the lines that describe a trace to a person."""
     counts = trace["counts"]
     size = sum(table["bytes"] for table in trace["tables"].values())
     yield f"{name}  ({trace['origin']['format']}, trace format {trace['format']})"
     if trace["origin"]["note"]:
         yield trace["origin"]["note"]
+    yield from _pauses(pauses)
     yield ""
     yield _row("events", _events(trace, size))
     yield _row(
@@ -62,6 +68,22 @@ def render_trace(trace: Mapping[str, Any], name: str) -> Iterator[str]:
     yield from _requests(trace)
     yield from _files(trace)
     yield from _trust(trace)
+
+
+def _pauses(pauses: Pauses) -> Iterator[str]:
+    """Yield what of a replay's time the recorder may have made; nothing where that is known."""
+    if pauses.recorder_ns is None:
+        return
+    share = pauses.recorder_ns / max(pauses.calls_ns + pauses.pauses_ns, 1)
+    if share < NOTED_SHARE:
+        yield "under 1 % of the recorded time are pauses that the recorder may have made"
+        return
+    made, of = (format_time_ns(ns) for ns in (pauses.recorder_ns, pauses.pauses_ns))
+    yield (
+        f"up to {100 * share:.0f} % of the recorded time are pauses that the recorder may have made"
+        f" ({made} of {of})"
+    )
+    yield f"hint: {ADVICE}"
 
 
 def _events(trace: Mapping[str, Any], size: int) -> str:

@@ -28,7 +28,7 @@ from replayer.measure import (
     format_time_ns,
 )
 from replayer.plan import Plan, steps_of
-from replayer.trace import TraceError, TraceFacts, check_order, load_history
+from replayer.trace import TraceError, TraceFacts, check_order, load_history, take_census
 
 __all__ = ["describe_replay", "load_plan", "make_event_log", "read_order", "read_results"]
 
@@ -38,13 +38,14 @@ MOST_PAST = 8
 
 
 def load_plan(plan: Plan) -> EnginePlan:
-    """Have the engine read a plan and the traces that it replays.
+    """Have the engine read a plan and the traces that it replays, every event of them.
 
     Raises:
         ReplayerError: A trace cannot be replayed.
     """
     try:
-        return EnginePlan(plan.document(), [str(facts.folder) for facts in plan.traces])
+        made = EnginePlan(plan.document(), [str(facts.folder) for facts in plan.traces])
+        _ = made.replay_lanes  # its events are read now, not when the run has begun
     except ValueError as error:
         if not plan.traces:
             raise  # plans of scenarios are ours: it is a bug
@@ -53,6 +54,7 @@ def load_plan(plan: Plan) -> EnginePlan:
     except OSError as error:
         message = f"{error.filename}: {error.strerror}"
         raise ReplayerError(message, hint="the trace cannot be read") from error
+    return made
 
 
 def make_event_log(settings: ReplaySettings | None, run_folder: Path) -> str | None:
@@ -95,16 +97,26 @@ def describe_replay(plan: Plan) -> Replay | None:
             for facts in plan.traces
         ),
         transactions=tuple(
-            ReplayedTransaction(
-                name=transaction["name"],
-                trace=plan.traces[step["trace"]].name,
-                request=step["request"],
-                pace=step["pace"],
-                speed=step["speed_percent"] / AS_RECORDED,
-            )
+            _transaction(transaction["name"], step, plan.traces[step["trace"]])
             for transaction in plan.body["transactions"]
             for step in steps_of(transaction["steps"], "replay")
         ),
+    )
+
+
+def _transaction(name: str, step: Mapping[str, Any], facts: TraceFacts) -> ReplayedTransaction:
+    speed = step["speed_percent"] / AS_RECORDED
+    pauses = take_census(facts.folder, step["request"]).pauses
+    has_pauses = step["pace"] != "asap" and facts.pauses_percent is None
+    made_ns = pauses.recorder_ns if has_pauses else None
+    return ReplayedTransaction(
+        name=name,
+        trace=facts.name,
+        request=step["request"],
+        pace=step["pace"],
+        speed=speed,
+        pauses_ns=round(pauses.pauses_ns / speed) if has_pauses else None,
+        recorder_ns=None if made_ns is None else round(made_ns / speed),
     )
 
 

@@ -50,6 +50,7 @@ Kind = Literal[
     "users given up",
     "events dropped",
     "schedule missed",
+    "recorded pauses",
     "arrivals missed",
     "begun late",
     "measured longer",

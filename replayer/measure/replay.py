@@ -58,6 +58,11 @@ class ReplayedTransaction(Frozen):
     pace: Literal["asap", "closed", "timed"]
     speed: float
     """1 is as recorded; without meaning where the pace is asap."""
+    pauses_ns: int | None = None
+    """Pauses of a performance as they were recorded, mean, at this speed; null: it has none, they
+    are fitted, or an earlier version wrote this."""
+    recorder_ns: int | None = None
+    """How much of them the recorder may have made; null: none."""
 
 
 class PastEvent(Frozen):

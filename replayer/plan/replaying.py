@@ -176,6 +176,11 @@ def _mistakes(trace: TraceFacts, options: ReplayOptions) -> list[tuple[bool, str
             f"-u {wrong_users(options.users or 0)}",
             "",
         ),
+        (
+            wrong_users(_users(trace, options)) is not None,
+            f"{trace.name}: a user for each of its threads: {wrong_users(_users(trace, options))}",
+            "give fewer with -u",
+        ),
     ]
 
 

@@ -31,6 +31,7 @@ from replayer.report.comparison import (
 )
 from replayer.report.conditions import Side, find_differences
 from replayer.report.plan_changes import plan_changes, same_work
+from replayer.report.replay import pause_warnings
 from replayer.report.standings import Entrant, find_mix, find_standings
 from replayer.verdict import Verdict, judge
 
@@ -153,7 +154,7 @@ def _contender(side: Side, summary: Summary, verdict: Verdict) -> Contender:
         measured_s=own.overall.measured_s,
         rounds=len(own.rounds),
         errors=own.overall.errors,
-        warnings=record.run.warnings,
+        warnings=(*pause_warnings(record.run.replay, (own,)), *record.run.warnings),
         acknowledged=tuple(each for each in acknowledged if each.target == side.target.name),
     )
 
@@ -276,6 +277,7 @@ def _cautions(
     for contender in contenders:
         if contender.errors:
             yield f"{contender.label}: {contender.errors:,} errors; times are of what succeeded"
+        yield from _recorded_pauses(contender)
     said: set[str] = set()
     for record in records:
         for warning in record.run.warnings:
@@ -283,3 +285,9 @@ def _cautions(
             if text not in said:
                 said.add(text)
                 yield text
+
+
+def _recorded_pauses(contender: Contender) -> Iterator[str]:
+    for warning in contender.warnings:
+        if warning.kind == "recorded pauses":
+            yield f"{contender.label}: {warning.message}"

@@ -19,7 +19,7 @@ from replayer.measure import (
 from replayer.plan.kinds import TO_THE_END
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import rank
-from replayer.report.replay import schedule_warnings
+from replayer.report.replay import pause_warnings, schedule_warnings
 from replayer.verdict import judge
 
 __all__ = ["compose"]
@@ -56,6 +56,7 @@ def compose(record: RunRecord) -> Document:
         replay=run.replay,
         verification=run.verification,
         warnings=(
+            *pause_warnings(run.replay, summary.targets),
             *run.warnings,
             *pacing_warnings(run.load, summary, run.health),
             *schedule_warnings(run.replay, summary),

@@ -1,7 +1,8 @@
 """The report as JUnit XML: a test suite per run; a test case per threshold and target, one for all.
 
-A replay has one more for each target. A failed threshold and a divergence are failures, what is
-inconclusive is an error, so that neither passes a pipeline. What never ended is told on its output.
+A replay has one more for each target, and a property that says what of its time the recorder may
+have made. A failed threshold and a divergence are failures, what is inconclusive is an error, so
+that neither passes a pipeline. What never ended is told on its output.
 """
 
 import re
@@ -66,6 +67,14 @@ def _suite(document: Document, counts: _Counts) -> Iterator[str]:
         f"  <testsuite name={_quoted(name)} id={_quoted(document.id)} {_attributes(counts)}"
         f" timestamp={_quoted(document.began.removesuffix('Z'))}>"
     )
+    pauses = [each for each in document.warnings if each.kind == "recorded pauses"]
+    if pauses:
+        yield "    <properties>"
+        yield from (
+            f"      <property name={_quoted(each.kind)} value={_quoted(each.message)}/>"
+            for each in pauses
+        )
+        yield "    </properties>"
     for judgement in document.verdict.judgements:
         yield from _case(judgement, name)
     for replay in _replays(document):

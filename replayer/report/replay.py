@@ -3,7 +3,7 @@
 Words and rows; the table, the Markdown and JUnit print them each in its own way.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from replayer.measure import (
     Counted,
@@ -20,16 +20,25 @@ from replayer.measure import (
 from replayer.report.document import Document
 
 __all__ = [
+    "ADVICE",
     "DIVERGENCE_TITLES",
+    "NOTED_SHARE",
     "describe_agreement",
     "describe_traces",
     "divergence_rows",
     "explain_divergence",
     "first_divergences",
+    "pause_warnings",
     "schedule_warnings",
 ]
 
 DIVERGENCE_TITLES = ("where", "target", "recorded", "got", "count")
+NOTED_SHARE = 0.01
+"""Chosen: rounds of one replay differ by more."""
+ADVICE = (
+    "record it again with --rehearse 20 and run replayer fit on the trace, or replay with "
+    "--pace asap"
+)
 _SHORT = 12  # hexadecimal digits of a checksum that a person compares: chosen
 _LATE_NS = 10_000_000
 """Chosen: beyond a timer's slack and a time slice; a schedule that slips so far is another one."""
@@ -159,6 +168,39 @@ def schedule_warnings(replay: Replay | None, summary: Summary) -> Iterator[RunWa
                     hint="the target or this client is slower than what was recorded: lower "
                     "--speed, or take --pace closed",
                 )
+
+
+def pause_warnings(replay: Replay | None, targets: Sequence[TargetSummary]) -> Iterator[RunWarning]:
+    """Yield a warning if a notable share of a replay's time may be the recorder's."""
+    shares = {target.name: _recorder_share(replay, target) for target in targets} if replay else {}
+    noted = {name: share for name, share in shares.items() if share >= NOTED_SHARE}
+    if not noted:
+        return
+    shown = ", ".join(
+        f"{share:.0%}".replace("%", " %") + (f" ({name})" if len(targets) > 1 else "")
+        for name, share in noted.items()
+    )
+    yield RunWarning(
+        kind="recorded pauses",
+        message=f"up to {shown} of this replay's time are pauses that the recorder may have made",
+        hint=ADVICE,
+    )
+
+
+def _recorder_share(replay: Replay, target: TargetSummary) -> float:
+    """Return how much of users' time in calls and pauses may be the recorder's."""
+    found = {each.name: each for each in target.overall.transactions}
+    replayed = [each for each in replay.transactions if each.name in found]
+    times = {each.name: found[each.name].count for each in replayed}
+    recorder_ns = sum(times[each.name] * (each.recorder_ns or 0) for each in replayed)
+    pauses_ns = sum(times[each.name] * (each.pauses_ns or 0) for each in replayed)
+    calls_ns = sum(
+        outcome.count * outcome.mean_ns
+        for name in times
+        for op in found[name].ops
+        for outcome in op.outcomes
+    )
+    return recorder_ns / (calls_ns + pauses_ns) if recorder_ns else 0.0
 
 
 def _lateness(replay: Replay, target: TargetSummary, targets: int) -> Iterator[tuple[str, str]]:

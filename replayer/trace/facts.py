@@ -7,9 +7,10 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from replayer.trace.errors import TraceError
-from replayer.trace.opening import load_trace
+from replayer.trace.opening import believed, load_trace, number
 from replayer.trace.shipped import TRACE_JSON, find_trace
 
 __all__ = ["TraceFacts", "load_facts"]
@@ -70,23 +71,29 @@ def load_facts(name: str, beside: Path) -> TraceFacts:
     """
     folder = find_trace(name, beside)
     trace = load_trace(folder)
-    counts, tree = trace["counts"], trace["tree"]
+    with believed(folder):
+        return _read(name, folder, trace)
+
+
+def _read(name: str, folder: Path, trace: Mapping[str, Any]) -> TraceFacts:
+    counts, tree, calibration = trace["counts"], trace["tree"], trace["calibration"]
     labels = ("shared read-only", "private", "shared mutable")
+    untraced, fit = calibration.get("untraced"), calibration.get("fit")
     return TraceFacts(
         name=name,
         folder=folder,
         sha256=_checksum(folder / TRACE_JSON),
-        events=counts["events"],
-        threads=counts["threads"],
-        span_ns=counts["span_ns"],
-        untraced_ns=(trace["calibration"].get("untraced") or {}).get("elapsed_ns"),
-        pauses_percent=(trace["calibration"].get("fit") or {}).get("pauses_percent"),
-        requests={each["label"]: each["count"] for each in trace["requests"]},
-        blind_spots=trace["blind_spots"],
-        paths={label: trace["labels"][label] for label in labels},
-        files=tree["files"],
-        directories=tree["directories"],
-        size_bytes=tree["bytes"],
+        events=number(counts["events"]),
+        threads=number(counts["threads"]),
+        span_ns=number(counts["span_ns"]),
+        untraced_ns=number(untraced["elapsed_ns"]) if untraced else None,
+        pauses_percent=number(fit["pauses_percent"]) if fit else None,
+        requests={each["label"]: number(each["count"]) for each in trace["requests"]},
+        blind_spots={spot: number(count) for spot, count in trace["blind_spots"].items()},
+        paths={label: number(trace["labels"][label]) for label in labels},
+        files=number(tree["files"]),
+        directories=number(tree["directories"]),
+        size_bytes=number(tree["bytes"]),
     )
 
 

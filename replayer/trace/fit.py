@@ -8,7 +8,7 @@ from pathlib import Path
 
 from replayer.paths import replace_content
 from replayer.trace.errors import TraceError
-from replayer.trace.opening import load_trace
+from replayer.trace.opening import believed, load_trace
 from replayer.trace.shipped import TRACE_JSON
 
 __all__ = ["MOST_PERCENT", "Fit", "keep_fit"]
@@ -44,7 +44,8 @@ def keep_fit(folder: Path, fit: Fit | None) -> None:
         TraceError: The trace is damaged, or its folder cannot be written.
     """
     document = load_trace(folder)
-    document["calibration"].pop("fit", None)
+    with believed(folder):
+        document["calibration"].pop("fit", None)
     if fit is not None:
         document["calibration"]["fit"] = asdict(fit)
     document["checksum"] = _NO_CHECKSUM

@@ -1,5 +1,6 @@
 """What reports say of replays: agreement, divergences with what led to them, lateness, order."""
 
+import html
 import json
 import os
 from collections.abc import Callable
@@ -149,6 +150,47 @@ def test_a_schedule_that_was_not_kept_is_warned_of(tmp_path: Path) -> None:
     assert kinds == ["schedule missed"] * 2
     assert "lower --speed" in late.warnings[0].hint
     assert not document(tmp_path / "kept", replay(), late_ns=1_000_000).warnings
+
+
+def unrehearsed(folder: Path, pauses_ns: int, recorder_ns: int | None) -> report.Document:
+    """Return the document of a run whose calls took 2 ms, with such pauses in its trace."""
+    facts = {"pauses_ns": pauses_ns, "recorder_ns": recorder_ns}
+    site = {"name": "site", "trace": "mine/site", "request": None, "pace": "closed", "speed": 1.0}
+    return document(folder, replay(transactions=[{**site, **facts}]))
+
+
+def test_every_form_says_at_the_top_what_of_a_replay_the_recorder_may_have_made(
+    tmp_path: Path,
+) -> None:
+    found = unrehearsed(tmp_path, pauses_ns=3_000_000, recorder_ns=1_500_000)
+    says = (
+        "up to 30 % (local), 30 % (other) of this replay's time are pauses that the recorder "
+        "may have made"
+    )
+    (warning,) = found.warnings
+    assert warning.message == says
+    assert all(word in warning.hint for word in ("--rehearse", "replayer fit", "--pace asap"))
+    text = report.render_table(found)
+    assert text.index("up to 30 %") < text.index("What was measured")
+    assert text.index("--pace asap") < text.index("What was measured")
+    page = report.render_html([measure.load_run(tmp_path / "run")])
+    for form in (html.unescape(page), report.render_markdown(found).replace("\\", "")):
+        assert form.index(says) < form.index("--pace asap") < form.index("mine/site")
+    suite = ET.fromstring(report.render_junit(found))[0]  # noqa: S314 - ours
+    properties = [each.attrib for each in suite.findall("properties/property")]
+    assert properties == [{"name": "recorded pauses", "value": says}]
+    assert says in json.dumps(json.loads(report.render_json(found)))
+
+
+@pytest.mark.parametrize(
+    ("pauses_ns", "recorder_ns"),
+    [(3_000_000, None), (3_000_000, 0), (1_000_000_000, 9_000_000)],
+    ids=["it is known", "none", "next to none"],
+)
+def test_pauses_that_are_the_programs_are_not_warned_of(
+    tmp_path: Path, pauses_ns: int, recorder_ns: int | None
+) -> None:
+    assert not unrehearsed(tmp_path, pauses_ns, recorder_ns).warnings
 
 
 def test_lateness_and_drift_are_those_of_the_recorded_clock_at_its_speed(tmp_path: Path) -> None:

@@ -63,6 +63,12 @@ impl Computed {
         self.within(gaps, self.at_least_ns())
     }
 
+    /// What the program did between all its calls at least; `None` where it is known from runs without the tracer.
+    pub(crate) fn proven_ns(self) -> Option<i64> {
+        let proven_ns = self.least_ns(self.calls);
+        self.untraced.is_none().then_some(proven_ns)
+    }
+
     fn within(self, gaps: i64, user_ns: i64) -> i64 {
         let cold_ns = if self.untraced.is_some() { 0 } else { COLD_NS };
         let each_ns = user_ns / self.calls.max(1) - cold_ns;

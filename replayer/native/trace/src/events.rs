@@ -1,7 +1,9 @@
 //! Reads the table `events`, of this format and of format 1.
 
 use crate::error::TraceError;
+use crate::extent::Extent;
 use crate::op::Op;
+use crate::reader::{AGAIN, wrong_row};
 use crate::stretch::Costs;
 use crate::tables::column::Spec;
 use crate::tables::events::{Event, SPECS};
@@ -11,8 +13,6 @@ use crate::tables::times::{Gaps, Seen};
 use crate::tables::version_1;
 use serde_json::Value;
 use std::path::Path;
-
-const AGAIN: &str = "the trace is damaged: import or copy it again";
 
 /// How times are to be read.
 #[derive(Debug, Clone)]
@@ -27,14 +27,23 @@ pub(crate) enum Times {
 pub struct Events {
     table: TableReader,
     times: Times,
+    extent: Extent,
+    /// The first row of the next group.
+    next: u64,
 }
 
 impl Events {
-    pub(crate) fn open(directory: &Path, document: &Value) -> Result<Self, TraceError> {
+    pub(crate) fn open(
+        directory: &Path,
+        document: &Value,
+        extent: Extent,
+    ) -> Result<Self, TraceError> {
         let times = Times::of(directory, document)?;
         Ok(Self {
             table: TableReader::open(directory, "events", times.specs())?,
             times,
+            extent,
+            next: 0,
         })
     }
 
@@ -46,7 +55,9 @@ impl Events {
         let Some(group) = self.table.next_group()? else {
             return Ok(None);
         };
-        events(&group, &mut self.times).map(Some)
+        let first = self.next;
+        self.next = first.saturating_add(u64::try_from(group.rows).unwrap_or(u64::MAX));
+        events(&group, &mut self.times, (first, self.extent)).map(Some)
     }
 
     /// The events of a row group, or None where there is none of this number; their think times are not told.
@@ -54,7 +65,9 @@ impl Events {
         let Some(group) = self.table.group(number)? else {
             return Ok(None);
         };
-        events(&group, &mut self.times.anew()).map(Some)
+        let before = self.group_lengths().into_iter().take(number);
+        let first = before.fold(0, u64::saturating_add);
+        events(&group, &mut self.times.anew(), (first, self.extent)).map(Some)
     }
 
     /// How many events each row group has.
@@ -182,6 +195,8 @@ pub(crate) fn count_events(table: TableReader) -> Result<usize, TraceError> {
             tick_ns: 1,
             gaps: Box::default(),
         },
+        extent: Extent::UNKNOWN,
+        next: 0,
     };
     let mut count = 0;
     while let Some(group) = events.next_group()? {
@@ -190,17 +205,15 @@ pub(crate) fn count_events(table: TableReader) -> Result<usize, TraceError> {
     Ok(count)
 }
 
-fn events(group: &Group, times: &mut Times) -> Result<Vec<Event>, TraceError> {
+fn events(
+    group: &Group,
+    times: &mut Times,
+    (first, extent): (u64, Extent),
+) -> Result<Vec<Event>, TraceError> {
     let mut events = Vec::with_capacity(group.rows);
-    for row in 0..group.rows {
-        let event = event(group, row, times).ok_or_else(|| {
-            TraceError::damaged(
-                "events.parquet",
-                format!("row {row} of a group is no event"),
-                AGAIN,
-            )
-        })?;
-        events.push(event);
+    for (row, at) in (0..group.rows).zip(first..) {
+        let event = event(group, row, times).filter(|event| extent.holds(at, event));
+        events.push(event.ok_or_else(|| wrong_row("events", at))?);
     }
     Ok(events)
 }
@@ -226,7 +239,7 @@ fn event(group: &Group, row: usize, times: &mut Times) -> Option<Event> {
         start_ns,
         duration_ns,
         gap_ns,
-        after: group.int(AFTER, row).and_then(|row| row.try_into().ok()),
+        after: group.int(AFTER, row).map(u64::try_from).transpose().ok()?,
         after_ns: group.int(AFTER_NS, row),
         op,
         path: number(5).ok()?,

@@ -1,6 +1,7 @@
 //! The trace folder: written beside its place, and moved there when it is whole.
 
 use crate::cause::Reason;
+use crate::computed::Computed;
 use crate::error::TraceError;
 use crate::events::FAILED;
 use crate::formats::{Clock, Format};
@@ -304,6 +305,7 @@ fn calibration(costs: &Costs) -> Value {
         "gap_ns_after": after.collect::<Map<_, _>>(),
         "most_owed_ns": costs.most_owed_ns,
         "long_gap_ns": costs.long_gap_ns,
+        "proven_ns": costs.computed.and_then(Computed::proven_ns),
         "untraced": untraced,
         "method": costs.method,
         "about": "think times have what the tracer added subtracted; durations are as recorded and contain the call constant",

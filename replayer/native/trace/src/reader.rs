@@ -2,12 +2,14 @@
 
 use crate::error::TraceError;
 use crate::events::{Events, Times, count_events};
+use crate::extent::Extent;
 use crate::folder::{FORMAT_VERSION, NO_CHECKSUM, TABLES, checksum, document_checksum};
 use crate::tables::column::Spec;
 use crate::tables::events::SPECS as EVENTS;
 use crate::tables::read::{Group, TableReader};
 use crate::tables::text::unescaped;
 use crate::tables::{edges, paths, requests, tree};
+use crate::totals;
 use serde_json::Value;
 use std::fs::File;
 use std::io::Read;
@@ -15,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// A longer trace.json is none (chosen).
 const LONGEST_DOCUMENT_BYTES: u64 = 16 << 20;
-const AGAIN: &str = "the trace is damaged: import or copy it again";
+pub(crate) const AGAIN: &str = "the trace is damaged: import or copy it again";
 
 /// A trace folder whose files are what they were when it was written.
 #[derive(Debug)]
@@ -23,10 +25,11 @@ pub struct Trace {
     directory: PathBuf,
     text: String,
     document: Value,
+    extent: Extent,
 }
 
 impl Trace {
-    /// Open a folder and check its version and the checksum of every table.
+    /// Open a folder and check its version, the checksum of every table, and the totals in its trace.json against the tables.
     ///
     /// # Errors
     /// It is no trace, of another version, or damaged.
@@ -54,11 +57,24 @@ impl Trace {
                 document.get("tables").and_then(|tables| tables.get(name)),
             )?;
         }
-        Ok(Self {
+        let specs = Times::of(directory, &document)?.specs();
+        let trace = Self {
             directory: directory.to_owned(),
             text,
             document,
-        })
+            extent: Extent::of(directory, specs)?,
+        };
+        totals::check(&trace, &place)?;
+        Ok(trace)
+    }
+
+    /// What its trace.json says.
+    pub(crate) fn told(&self) -> &Value {
+        &self.document
+    }
+
+    pub(crate) fn extent(&self) -> Extent {
+        self.extent
     }
 
     /// The text of its trace.json.
@@ -77,7 +93,7 @@ impl Trace {
     /// # Errors
     /// The table is damaged.
     pub fn events(&self) -> Result<Events, TraceError> {
-        Events::open(&self.directory, &self.document)
+        Events::open(&self.directory, &self.document, self.extent)
     }
 
     /// Paths by row.
@@ -118,53 +134,68 @@ impl Trace {
         specs: &'static [Spec],
         read: ReadRow<T>,
     ) -> Result<Vec<T>, TraceError> {
-        rows(TableReader::open(&self.directory, name, specs)?, name, read)
+        let table = TableReader::open(&self.directory, name, specs)?;
+        rows(table, name, self.extent, read)
     }
 }
 
 /// Reads one row; None where it holds what cannot be meant.
-type ReadRow<T> = fn(&Group, usize) -> Option<T>;
+type ReadRow<T> = fn(&Group, usize, Extent) -> Option<T>;
 
-fn rows<T>(mut table: TableReader, name: &str, read: ReadRow<T>) -> Result<Vec<T>, TraceError> {
-    let mut all = Vec::new();
+fn rows<T>(
+    mut table: TableReader,
+    name: &str,
+    extent: Extent,
+    read: ReadRow<T>,
+) -> Result<Vec<T>, TraceError> {
+    let (mut all, mut at) = (Vec::new(), 0);
     while let Some(group) = table.next_group()? {
         for row in 0..group.rows {
-            all.push(read(&group, row).ok_or_else(|| wrong_row(name, all.len()))?);
+            all.push(read(&group, row, extent).ok_or_else(|| wrong_row(name, at))?);
+            at += 1;
         }
     }
     Ok(all)
 }
 
-fn named_path(group: &Group, row: usize) -> Option<NamedPath> {
+fn named_path(group: &Group, row: usize, _: Extent) -> Option<NamedPath> {
     Some(NamedPath {
         path: unescaped(group.text(0, row)?),
         label: group.text(1, row)?.to_owned(),
     })
 }
 
-fn tree_entry(group: &Group, row: usize) -> Option<TreeEntry> {
+fn tree_entry(group: &Group, row: usize, extent: Extent) -> Option<TreeEntry> {
+    let path = u32::try_from(group.int(0, row)?).ok()?;
+    extent.holds_path(Some(path)).then_some(())?;
     Some(TreeEntry {
-        path: u32::try_from(group.int(0, row)?).ok()?,
-        kind: group.text(1, row)?.chars().next()?,
+        path,
+        kind: group
+            .text(1, row)?
+            .chars()
+            .next()
+            .filter(|kind| "fdlo".contains(*kind))?,
         size: u64::try_from(group.int(2, row)?).ok()?,
         mode: group.int(3, row).and_then(|mode| u32::try_from(mode).ok()),
         link: group.text(4, row).map(unescaped),
     })
 }
 
-fn edge(group: &Group, row: usize) -> Option<(u64, u64)> {
+fn edge(group: &Group, row: usize, extent: Extent) -> Option<(u64, u64)> {
     let event = u64::try_from(group.int(0, row)?).ok()?;
     let earlier = u64::try_from(group.int(1, row)?).ok()?;
-    (earlier < event).then_some((event, earlier))
+    extent
+        .holds_edge(event, earlier)
+        .then_some((event, earlier))
 }
 
-fn request_piece(group: &Group, row: usize) -> Option<RequestPiece> {
+fn request_piece(group: &Group, row: usize, extent: Extent) -> Option<RequestPiece> {
     let number = |column| {
         group
             .int(column, row)
             .and_then(|value| u64::try_from(value).ok())
     };
-    Some(RequestPiece {
+    let piece = RequestPiece {
         request: u32::try_from(number(0)?).ok()?,
         label: group.text(1, row)?.to_owned(),
         thread: u32::try_from(number(2)?).ok()?,
@@ -172,7 +203,8 @@ fn request_piece(group: &Group, row: usize) -> Option<RequestPiece> {
         last_event: number(4)?,
         start_ns: number(6)?,
         end_ns: number(7)?,
-    })
+    };
+    extent.holds_piece(&piece).then_some(piece)
 }
 
 /// Read a table from memory, without a checksum. Returns the number of its rows.
@@ -183,10 +215,10 @@ pub fn count_rows(name: &str, bytes: Vec<u8>) -> Result<usize, TraceError> {
     let open = move |specs| TableReader::memory(name, bytes, specs);
     match name {
         "events" => count_events(open(&EVENTS)?),
-        "paths" => Ok(rows(open(&paths::SPECS)?, name, named_path)?.len()),
-        "tree" => Ok(rows(open(&tree::SPECS)?, name, tree_entry)?.len()),
-        "edges" => Ok(rows(open(&edges::SPECS)?, name, edge)?.len()),
-        "requests" => Ok(rows(open(&requests::SPECS)?, name, request_piece)?.len()),
+        "paths" => count(open(&paths::SPECS)?, name, named_path),
+        "tree" => count(open(&tree::SPECS)?, name, tree_entry),
+        "edges" => count(open(&edges::SPECS)?, name, edge),
+        "requests" => count(open(&requests::SPECS)?, name, request_piece),
         _ => Err(TraceError::asked(
             format!("{name} is no table of a trace"),
             "",
@@ -194,7 +226,11 @@ pub fn count_rows(name: &str, bytes: Vec<u8>) -> Result<usize, TraceError> {
     }
 }
 
-fn wrong_row(name: &str, row: usize) -> TraceError {
+fn count<T>(table: TableReader, name: &str, read: ReadRow<T>) -> Result<usize, TraceError> {
+    Ok(rows(table, name, Extent::UNKNOWN, read)?.len())
+}
+
+pub(crate) fn wrong_row(name: &str, row: u64) -> TraceError {
     TraceError::damaged(
         format!("{name}.parquet"),
         format!("row {row} holds what cannot be meant"),

@@ -2,6 +2,7 @@
 
 use crate::error::TraceError;
 use crate::events::{AFTER, AFTER_NS, BETWEEN, Times, Told};
+use crate::extent::Extent;
 use crate::op::Op;
 use crate::reader::{RequestPiece, Trace};
 use crate::rows::{OpenTable, Rows};
@@ -23,6 +24,7 @@ pub struct Streams {
     edges: OpenTable,
     requests: OpenTable,
     times: Times,
+    extent: Extent,
 }
 
 impl Streams {
@@ -36,6 +38,7 @@ impl Streams {
             edges: OpenTable::open(directory, "edges")?,
             requests: OpenTable::open(directory, "requests")?,
             times: checked.times()?,
+            extent: checked.extent(),
         })
     }
 
@@ -46,7 +49,7 @@ impl Streams {
     pub fn events(&self, from: u64) -> Result<EventRows, TraceError> {
         let mut rows = self.events.rows(self.times.specs(), u32::MAX)?;
         rows.skip_to(from)?;
-        Ok(EventRows::over(rows, self.times.clone()))
+        Ok(EventRows::over(rows, self))
     }
 
     /// All events with their threads, ops, paths, files, flags and results; every other column is null, or 0.
@@ -55,7 +58,7 @@ impl Streams {
     /// The table is damaged.
     pub fn names(&self) -> Result<EventRows, TraceError> {
         let rows = self.events.rows(self.times.specs(), NAMES)?;
-        Ok(EventRows::over(rows, self.times.clone()))
+        Ok(EventRows::over(rows, self))
     }
 
     /// Which event waits for which, by event.
@@ -64,7 +67,11 @@ impl Streams {
     /// The table is damaged.
     pub fn edges(&self) -> Result<EdgeRows, TraceError> {
         let rows = self.edges.rows(&edges::SPECS, 0b11)?;
-        Ok(EdgeRows { rows, last: 0 })
+        Ok(EdgeRows {
+            rows,
+            extent: self.extent,
+            last: 0,
+        })
     }
 
     /// Pieces of requests.
@@ -73,7 +80,10 @@ impl Streams {
     /// The table is damaged.
     pub fn requests(&self) -> Result<RequestRows, TraceError> {
         let rows = self.requests.rows(&requests::SPECS, u32::MAX)?;
-        Ok(RequestRows { rows })
+        Ok(RequestRows {
+            rows,
+            extent: self.extent,
+        })
     }
 }
 
@@ -94,16 +104,18 @@ impl Trace {
 pub struct EventRows {
     rows: Rows,
     times: Times,
+    extent: Extent,
     /// Ops by where their names lie, good for one batch: names of a dictionary are not compared again.
     ops: FxHashMap<(usize, usize), Op>,
     batch: u64,
 }
 
 impl EventRows {
-    fn over(rows: Rows, times: Times) -> Self {
+    fn over(rows: Rows, streams: &Streams) -> Self {
         Self {
             rows,
-            times,
+            times: streams.times.clone(),
+            extent: streams.extent,
             ops: FxHashMap::default(),
             batch: 0,
         }
@@ -122,8 +134,8 @@ impl EventRows {
             self.ops.clear();
         }
         match self.event() {
-            Some(event) => Ok(Some((row, event))),
-            None => Err(self.rows.wrong()),
+            Some(event) if self.extent.holds(row, &event) => Ok(Some((row, event))),
+            _ => Err(self.rows.wrong()),
         }
     }
 
@@ -163,7 +175,7 @@ impl EventRows {
             start_ns,
             duration_ns,
             gap_ns,
-            after: rows.int(AFTER).and_then(|row| row.try_into().ok()),
+            after: rows.int(AFTER).map(u64::try_from).transpose().ok()?,
             after_ns: rows.int(AFTER_NS),
             op,
             path,
@@ -199,6 +211,7 @@ fn plain(text: &[u8]) -> Option<Vec<u8>> {
 /// Edges that are being read.
 pub struct EdgeRows {
     rows: Rows,
+    extent: Extent,
     last: u64,
 }
 
@@ -216,7 +229,9 @@ impl EdgeRows {
             value.and_then(|value| u64::try_from(value).ok())
         };
         match (value(0), value(1)) {
-            (Some(event), Some(earlier)) if earlier < event && event >= self.last => {
+            (Some(event), Some(earlier))
+                if event >= self.last && self.extent.holds_edge(event, earlier) =>
+            {
                 self.last = event;
                 Ok(Some((event, earlier)))
             }
@@ -228,6 +243,7 @@ impl EdgeRows {
 /// Pieces of requests that are being read.
 pub struct RequestRows {
     rows: Rows,
+    extent: Extent,
 }
 
 impl RequestRows {
@@ -240,8 +256,8 @@ impl RequestRows {
             return Ok(None);
         }
         match self.piece() {
-            Some(piece) => Ok(Some(piece)),
-            None => Err(self.rows.wrong()),
+            Some(piece) if self.extent.holds_piece(&piece) => Ok(Some(piece)),
+            _ => Err(self.rows.wrong()),
         }
     }
 

@@ -5,6 +5,11 @@ use crate::op::Op;
 use crate::tables::events::Event;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+/// The most that one read or write moves on Linux (`MAX_RW_COUNT`, read(2)).
+pub const MOST_DATA: u64 = 0x7fff_f000;
+/// A replay asks a copy for so much more than was moved: it ends where its source has ended (chosen).
+pub const END_BYTES: u64 = 4096;
+
 /// Where an event writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wrote {
@@ -19,9 +24,12 @@ pub(super) enum Wrote {
 }
 
 /// Where open descriptions stand. Those that append, those opened before the trace, and those of files without a name have no position.
+///
+/// What calls asked for counts, not what they returned: a replay asks the same again.
 #[derive(Debug, Default)]
 pub(super) struct Positions {
-    known: FxHashMap<u32, u64>,
+    /// `None`: at the end of a file, whose size nobody knows.
+    known: FxHashMap<u32, Option<u64>>,
     appending: FxHashSet<u32>,
 }
 
@@ -31,10 +39,13 @@ impl Positions {
             let end = size.max(0).unsigned_abs();
             return Wrote::UpTo { end, bytes: end };
         }
-        let (Some(file), Ok(result)) = (event.file, u64::try_from(event.result)) else {
+        let (Some(file), flags) = (event.file, event.flags.unwrap_or(0)) else {
             return Wrote::Nothing;
         };
-        let flags = event.flags.unwrap_or(0);
+        if event.result < 0 && !is_asked_again(event.op) {
+            return Wrote::Nothing;
+        }
+        let bytes = asked(event);
         match event.op {
             Op::Open | Op::Inherit if flags & O_APPEND != 0 => {
                 self.appending.insert(file);
@@ -43,7 +54,7 @@ impl Positions {
             Op::Open => {
                 // Files without a name are many at the one path of their directory.
                 if flags & O_TMPFILE != O_TMPFILE {
-                    self.known.insert(file, 0);
+                    self.known.insert(file, Some(0));
                 }
                 Wrote::Nothing
             }
@@ -53,42 +64,79 @@ impl Positions {
                 Wrote::Nothing
             }
             Op::Lseek => {
-                self.known.entry(file).and_modify(|at| *at = result);
+                self.seek(file, event);
                 Wrote::Nothing
             }
             Op::Read | Op::Readv => {
-                self.advance(file, result);
+                self.advance(file, bytes);
                 Wrote::Nothing
             }
             Op::Writev | Op::Pwritev if flags & RWF_APPEND != 0 => {
                 if event.op == Op::Writev {
                     self.known.remove(&file);
                 }
-                Wrote::More(result)
+                Wrote::More(bytes)
             }
-            Op::Write | Op::Writev => self.advance(file, result),
+            Op::Write | Op::Writev => self.advance(file, bytes),
             // Linux appends whatever the offset (pwrite(2), BUGS).
             Op::Pwrite | Op::Pwritev
                 if self.appending.contains(&file) && flags & RWF_NOAPPEND == 0 =>
             {
-                Wrote::More(result)
+                Wrote::More(bytes)
             }
-            Op::Pwrite | Op::Pwritev => up_to(event.offset, result),
+            Op::Pwrite | Op::Pwritev => up_to(event.offset, bytes),
             Op::Fallocate => up_to(event.offset, event.size.map_or(0, i64::unsigned_abs)),
             Op::CopyFileRange | Op::Sendfile | Op::Splice if event.to_file.is_some() => {
-                Wrote::More(result)
+                Wrote::More(copied(event, bytes))
             }
             _ => Wrote::Nothing,
         }
     }
 
-    fn advance(&mut self, file: u32, bytes: u64) -> Wrote {
+    /// A replay asks for the recorded offset, wherever that led.
+    fn seek(&mut self, file: u32, event: &Event) {
         let Some(at) = self.known.get_mut(&file) else {
+            return;
+        };
+        let offset = event.offset.unwrap_or(0);
+        *at = match event.flags {
+            Some(0) => u64::try_from(offset).ok(),
+            Some(1) => at.and_then(|at| at.checked_add_signed(offset)),
+            _ => None,
+        };
+    }
+
+    fn advance(&mut self, file: u32, bytes: u64) -> Wrote {
+        let Some(Some(at)) = self.known.get_mut(&file) else {
             return Wrote::More(bytes);
         };
         *at = at.saturating_add(bytes);
         Wrote::UpTo { end: *at, bytes }
     }
+}
+
+/// Calls that failed while they were recorded, and may fill a disk when they are made again.
+fn is_asked_again(op: Op) -> bool {
+    let writes = matches!(op, Op::Write | Op::Writev | Op::Pwrite | Op::Pwritev);
+    let copies = matches!(op, Op::CopyFileRange | Op::Sendfile | Op::Splice);
+    writes || copies || op == Op::Fallocate
+}
+
+/// How much a call moves at most when it is made again.
+fn asked(event: &Event) -> u64 {
+    let size = event.size.and_then(|size| u64::try_from(size).ok());
+    let moved = u64::try_from(event.result).unwrap_or(0);
+    size.unwrap_or(0).max(moved).min(MOST_DATA)
+}
+
+/// The same of a copy: it ends where its source ended, but for a little.
+fn copied(event: &Event, asked: u64) -> u64 {
+    let moved = u64::try_from(event.result).unwrap_or(0);
+    let most = match event.file {
+        Some(_) => moved.saturating_add(END_BYTES),
+        None => moved,
+    };
+    asked.min(most)
 }
 
 fn up_to(offset: Option<i64>, bytes: u64) -> Wrote {

@@ -4,6 +4,7 @@
 
 mod growth;
 mod own;
+mod pauses;
 mod pieces;
 mod tally;
 
@@ -12,9 +13,11 @@ use crate::error::TraceError;
 use crate::op::Op;
 use crate::reader::{Trace, TreeEntry};
 use crate::tables::events::Event;
+pub use growth::{END_BYTES, MOST_DATA};
 use growth::{Growth, Positions};
 use own::Own;
 pub use own::solitary_path;
+use pauses::Pauses;
 use pieces::Pieces;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
@@ -33,6 +36,7 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
     let mut labels: Vec<Tally> = pieces.labels().map(|_| Tally::default()).collect();
     let (mut positions, mut growth) = (Positions::default(), Growth::default());
     let mut own = Own::default();
+    let mut pauses = Pauses::of(&trace);
     let mut threads = FxHashSet::default();
     let mut span_ns = 0;
     let mut cursor = pieces.cursor();
@@ -44,6 +48,12 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
             let wrote = positions.follow(event);
             own.follow(event);
             let piece = cursor.at(row, event.thread);
+            if label.is_none() || piece.is_some() {
+                let chosen = piece.filter(|_| label.is_some());
+                let most_ns = chosen.map(|piece| piece.most_pause_ns(row, event));
+                pauses.choose(event, most_ns.unwrap_or(i64::MAX));
+            }
+            pauses.follow(event);
             row += 1;
             if let Some(piece) = piece
                 && let Some(tally) = labels.get_mut(piece.label)
@@ -74,6 +84,7 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
         "span_ns": span_ns,
         "grown_bytes": growth.bytes(),
         "own": own.json(&trace)?,
+        "pauses": pauses.json(),
         "paths": names.labels,
         "files": names.files,
         "directories": names.directories,

@@ -3,6 +3,7 @@
 use crate::error::TraceError;
 use crate::reader::Trace;
 use crate::requests::label_name;
+use crate::tables::events::Event;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
 
@@ -13,6 +14,18 @@ pub(super) struct Piece {
     pub(super) request: u32,
     first: u64,
     last: u64,
+    start_ns: u64,
+}
+
+impl Piece {
+    /// How long the pause before an event is at most: before a request its thread had nothing to do.
+    pub(super) fn most_pause_ns(self, row: u64, event: &Event) -> i64 {
+        if row != self.first {
+            return i64::MAX;
+        }
+        let begin_ns = i64::try_from(self.start_ns).unwrap_or(i64::MAX);
+        event.start_ns.saturating_sub(begin_ns).max(0)
+    }
 }
 
 /// The pieces of each thread, and the labels they have.
@@ -46,6 +59,7 @@ impl Pieces {
                 request: piece.request,
                 first: piece.first_event,
                 last: piece.last_event,
+                start_ns: piece.start_ns,
             });
         }
         match wanted {

@@ -3,10 +3,8 @@
 use super::slots::Reason;
 use crate::replay::reel::{FAVOURS, Time, Times};
 use crate::sys::ACCESS_LIST;
-use replayer_trace::Event;
+use replayer_trace::{END_BYTES, Event, MOST_DATA};
 
-/// The most that one read or write moves on Linux (`MAX_RW_COUNT`, read(2)).
-pub(crate) const MOST_DATA: u64 = 0x7fff_f000;
 /// Larger files are none (as plan format 1 has it).
 pub(crate) const MOST_BYTES: u64 = 1 << 50;
 /// The most that is mapped at once (chosen: above the largest file that is worth mapping whole).
@@ -71,6 +69,12 @@ impl Operands<'_> {
     pub(crate) fn moved(&self) -> Result<u64, Reason> {
         let moved = u64::try_from(self.0.result).map_err(|_| FAILED_OUTSIDE)?;
         Ok(moved.min(MOST_DATA))
+    }
+
+    /// Bytes to copy from one file to another: as many as were, and a little more, for what was asked for may be without bound.
+    pub(crate) fn copied(&self) -> Result<u64, Reason> {
+        let moved = u64::try_from(self.0.result).unwrap_or(0);
+        Ok(self.data()?.min(moved.saturating_add(END_BYTES)))
     }
 
     /// Size of a file or of a range of it.

@@ -3,12 +3,12 @@
 use super::atlas::Atlas;
 use super::denied::{DENIED, follows, is_denied_change};
 use super::locks::Locks;
-use super::operands::{MOST_DATA, Operands};
+use super::operands::Operands;
 use super::slots::{NOT_OPEN, Reason, SPECIAL, Seat, Slots};
 use super::table::Table;
 use crate::path;
 use crate::replay::reel::{Deed, PathId, Place, Slot, TextId, Through};
-use replayer_trace::{Event, Op};
+use replayer_trace::{Event, MOST_DATA, Op};
 use std::collections::HashSet;
 
 /// Flags that an open may have: those of plan format 1.

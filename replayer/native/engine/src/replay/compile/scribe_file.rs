@@ -5,7 +5,7 @@ use super::scribe::{BETWEEN_ROOTS, Scribe};
 use super::scribe_lock::lock_operation;
 use super::slots::{NOT_OPEN, Reason, Seat};
 use crate::replay::reel::{Deed, Slot, Subject};
-use replayer_trace::{Event, Op};
+use replayer_trace::{END_BYTES, Event, Op};
 
 /// The largest buffer of a listing (chosen: glibc asks for 32 KiB, Samba for 1 MiB).
 const LISTING_BYTES: u64 = 1 << 20;
@@ -30,9 +30,6 @@ const QUERIES: [(&[u8], u32); 7] = [
     (b"FS_IOC_GETVERSION", 0x8008_7601),
     (b"FS_IOC_FSGETXATTR", 0x801C_581F),
 ];
-
-/// So much is asked for to see that a file has ended (chosen).
-const END_BYTES: u64 = 4096;
 
 impl Scribe<'_> {
     /// What an event does to an open file.
@@ -85,7 +82,7 @@ impl Scribe<'_> {
         }
         let operands = Operands(event);
         let size = match (from, to) {
-            (Some(_), Some(_)) => operands.data()?,
+            (Some(_), Some(_)) => operands.copied()?,
             (None, _) => operands.moved()?,
             (_, None) => match operands.moved()? {
                 0 => operands.buffer(END_BYTES)?,

@@ -32,7 +32,7 @@ impl Survey {
         while let Some((row, event)) = names.next_event().map_err(told)? {
             survey.events = row + 1;
             if !lanes::note(&mut survey.spans, event.thread, row) {
-                return Err(too_many(event.thread));
+                return Err(too_many("events", row, event.thread));
             }
             while let Some(far) = survey.far.get_mut(next).filter(|far| far.0 <= row) {
                 far.1 = event.thread;
@@ -50,9 +50,11 @@ impl Survey {
     }
 }
 
-fn too_many(thread: u32) -> String {
-    let most = lanes::MOST_THREADS;
-    format!("it has a thread of number {thread}, at most {most} threads are replayed")
+fn too_many(table: &str, row: u64, thread: u32) -> String {
+    let most = lanes::MOST_THREADS - 1;
+    format!(
+        "{table}.parquet: row {row}: the number of a thread must be at most {most}, got {thread}"
+    )
 }
 
 fn far_rows(streams: &Streams) -> Result<Vec<(u64, u32)>, String> {
@@ -158,12 +160,13 @@ impl Requests {
         let told = |error: replayer_trace::TraceError| error.to_string();
         let mut rows = streams.requests().map_err(told)?;
         let mut by_number: BTreeMap<u32, Vec<Piece>> = BTreeMap::new();
+        let mut row = 0;
         while let Some(piece) = rows.next_piece().map_err(told)? {
-            let is_meant = piece.label == label || label_name(&piece.label) == label;
-            if is_meant && piece.first_event <= piece.last_event {
-                if piece.thread >= lanes::MOST_THREADS {
-                    return Err(too_many(piece.thread));
-                }
+            if piece.thread >= lanes::MOST_THREADS {
+                return Err(too_many("requests", row, piece.thread));
+            }
+            row += 1;
+            if piece.label == label || label_name(&piece.label) == label {
                 by_number.entry(piece.request).or_default().push(Piece {
                     thread: piece.thread,
                     first: piece.first_event,

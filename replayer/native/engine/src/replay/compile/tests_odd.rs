@@ -69,7 +69,7 @@ fn is_bounded(deed: &Deed) -> bool {
     match deed {
         Deed::Open { flags, mode, .. } => flags & !scribe::OPEN_FLAGS == 0 && *mode <= 0o1777,
         Deed::Inherit { flags, .. } => flags & 0o1300 == 0,
-        Deed::Read { size, .. } | Deed::Write { size, .. } => *size <= operands::MOST_DATA,
+        Deed::Read { size, .. } | Deed::Write { size, .. } => *size <= replayer_trace::MOST_DATA,
         Deed::Truncate { size, .. } | Deed::Ftruncate { size, .. } => *size <= operands::MOST_BYTES,
         Deed::Fallocate { size, offset, .. } => {
             *size <= operands::MOST_BYTES && i64::try_from(*offset).is_ok()
