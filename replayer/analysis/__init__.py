@@ -34,7 +34,14 @@ from replayer.analysis.resampling import (
     resample_mixture,
 )
 from replayer.analysis.series import WAITS, Series, chart_series
-from replayer.analysis.slots import Distribution, Slots, Subject, cut_slots, read_distributions
+from replayer.analysis.slots import (
+    Distribution,
+    Slots,
+    Subject,
+    Widening,
+    cut_slots,
+    read_distributions,
+)
 from replayer.analysis.steps import Shift, find_shifts
 from replayer.analysis.tails import exceedance
 
@@ -65,6 +72,7 @@ __all__ = [
     "Subject",
     "Tail",
     "TailOp",
+    "Widening",
     "analyse",
     "chart_series",
     "cut_slots",

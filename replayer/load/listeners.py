@@ -22,7 +22,7 @@ from replayer.load.fleet.forks import forks_follow, forks_follow_no_more
 from replayer.load.fleet.leader import Leader, open_leader
 from replayer.load.fleet_options import add_fleet_options, arrange_modes
 from replayer.load.locust_csv import find_refusal, watch_csv_files
-from replayer.load.locust_digits import keep_digits
+from replayer.load.locust_figures import correct_figures
 from replayer.load.locust_keys import leave_keys_alone
 from replayer.load.metrics import Meter, serve_metrics
 from replayer.load.metrics_options import add_metrics_option, read_address
@@ -45,6 +45,9 @@ if TYPE_CHECKING:  # Locust's web server is not for headless runs
     from replayer.load.web import Desk
 
 __all__ = ["register"]
+
+REPORTS_EVERY_S = 0.5
+"""Chosen: how old the number of users on a master's page may be; Locust has 3 s."""
 
 _stages: dict[Environment, Stage | Leader] = {}
 _followers: dict[Environment, Follower] = {}
@@ -126,7 +129,8 @@ def _read_time(text: str) -> int:
 def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object) -> None:
     # Native threads use more than one CPU, which Locust takes for a hub that is too busy.
     runners.CPU_WARNING_THRESHOLD = math.inf  # type: ignore[assignment]
-    keep_digits()
+    runners.WORKER_REPORT_INTERVAL = REPORTS_EVERY_S
+    correct_figures()
     leave_keys_alone()
     guard_streams()
     forks_follow_no_more()

@@ -34,6 +34,7 @@ def _describe(playing: Playing) -> dict[str, Any]:
         "cache": request.workload.cache,
         "outcome": playing.outcome,
         "failure": playing.failure,
+        "why": playing.why,
         "phase": None if tick is None else tick.phase,
         "users": 0 if tick is None else tick.users,
         "left_s": None if tick is None or tick.left_s is None else max(tick.left_s, 0.0),

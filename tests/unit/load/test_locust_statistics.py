@@ -10,7 +10,7 @@ from locust import stats
 from locust.env import Environment
 
 from replayer.engine import Histogram
-from replayer.load.locust_digits import keep_digits
+from replayer.load.locust_figures import correct_figures
 from replayer.load.locust_statistics import Statistics
 from replayer.load.measured import MadeInterval, MadeRow
 
@@ -24,7 +24,7 @@ def _digits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patches:
         patches.setattr(stats, "bucket_response_time", stats.bucket_response_time)
         patches.setattr(stats.StatsCSV, "_percentile_fields", stats.StatsCSV._percentile_fields)  # noqa: SLF001
-        keep_digits()
+        correct_figures()
         yield
 
 

@@ -49,6 +49,7 @@ export class Lines extends Frame {
     this.shade(pen, this.data.measured);
     this.axes(pen, this.places());
     for (const line of lines) this.stroke(pen, line);
+    if (this.data.none && !lines.some(({ values }) => values.some((value) => value !== null))) this.excuse(pen);
     if (this.pointed) this.explain(pen, lines);
   }
 
@@ -99,6 +100,14 @@ export class Lines extends Frame {
     });
     pen.stroke();
     pen.setLineDash([]);
+  }
+
+  // Say why there is no line.
+  excuse(pen) {
+    const { left, right, top, bottom } = this.area;
+    pen.fillStyle = color("faint");
+    pen.textAlign = "center";
+    pen.fillText(this.data.none, (left + right) / 2, (top + bottom) / 2, right - left - 16);
   }
 
   explain(pen, lines) {
