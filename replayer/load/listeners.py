@@ -46,9 +46,6 @@ if TYPE_CHECKING:  # Locust's web server is not for headless runs
 
 __all__ = ["register"]
 
-REPORTS_EVERY_S = 0.5
-"""Chosen: how old the number of users on a master's page may be; Locust has 3 s."""
-
 _stages: dict[Environment, Stage | Leader] = {}
 _followers: dict[Environment, Follower] = {}
 _desks: "dict[Environment, Desk]" = {}
@@ -129,7 +126,6 @@ def _read_time(text: str) -> int:
 def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object) -> None:
     # Native threads use more than one CPU, which Locust takes for a hub that is too busy.
     runners.CPU_WARNING_THRESHOLD = math.inf  # type: ignore[assignment]
-    runners.WORKER_REPORT_INTERVAL = REPORTS_EVERY_S
     correct_figures()
     leave_keys_alone()
     guard_streams()

@@ -36,7 +36,7 @@ def _describe(playing: Playing) -> dict[str, Any]:
         "failure": playing.failure,
         "why": playing.why,
         "phase": None if tick is None else tick.phase,
-        "users": 0 if tick is None else tick.users,
+        "users": None if tick is None else tick.users,
         "left_s": None if tick is None or tick.left_s is None else max(tick.left_s, 0.0),
         "rate": None if tick is None else tick.ledger.rate,
         "errors": sum(line.errors.total() for line in playing.tally.lines.values()),

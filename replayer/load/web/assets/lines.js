@@ -63,8 +63,9 @@ export class Lines extends Frame {
           high = Math.max(high, value);
         }
     if (low > high) [low, high] = this.log ? [1e3, 1e6] : [0, 1];
-    this.low = this.log ? low / 1.3 : 0;
-    this.high = this.log ? high * 1.3 : high * 1.08 || 1;
+    const room = high / low < 3 ? 2.5 : 1.3; // or no mark of the axis lies in it
+    this.low = this.log ? low / room : 0;
+    this.high = this.log ? high * room : high * 1.08 || 1;
   }
 
   y(value) {

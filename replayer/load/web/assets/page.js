@@ -7,6 +7,7 @@
   const home = base.replace(/replayer\/$/, "");
   const token = meta("replayer-token");
   const bare = window.fetch.bind(window);
+  const GONE = "the program has ended, or is out of reach";
 
   // Every request that changes something carries the token; no other page can read it.
   window.fetch = async (resource, options) => {
@@ -14,9 +15,13 @@
     const own = new URL(request.url).origin === location.origin;
     if (!own || request.method === "GET") return bare(request);
     request.headers.set("X-Replayer-Token", token);
-    const answer = await bare(request);
-    // Locust's page shows why it was refused only if the answer seems to be a good one.
-    return answer.status === 403 ? new Response(answer.body, { headers: answer.headers }) : answer;
+    // Locust's page says why nothing was started only if the answer seems to be a good one.
+    try {
+      const answer = await bare(request);
+      return answer.status === 403 ? new Response(answer.body, { headers: answer.headers }) : answer;
+    } catch {
+      return Response.json({ success: false, message: GONE });
+    }
   };
 
   const make = (tag, properties = {}, ...children) => {
@@ -143,7 +148,7 @@
       replace(status, describe(known));
       replace(alerts, complain(known));
     } catch {
-      replace(status, [chip("NO ANSWER", "failed"), span("the program has ended, or is out of reach")]);
+      replace(status, [chip("NO ANSWER", "failed"), span(GONE)]);
     }
     setTimeout(look, 1000);
   };
@@ -185,16 +190,32 @@
       if (button.textContent === "Edit") button.style.display = "none";
     // What Locust calls the host are the targets of the form; the bar has those of the run.
     for (const label of document.querySelectorAll("header p"))
-      if (label.textContent === "Host") label.parentElement.style.display = "none";
+      if (label.textContent === "Host")
+        for (const part of [label.parentElement, label.parentElement.nextElementSibling]) part.style.display = "none";
     for (const select of document.querySelectorAll('select[name="targets"][multiple]'))
       select.size = Math.min(select.options.length, 8);
   };
 
-  // Locust's form leaves out of a number what is no digit, and would start 3 users for -3.
-  addEventListener("input", (event) => {
+  // Locust's form leaves out of a number what is no digit, and would start 3 users for -3: such a text stays as it is, to
+  // be refused.
+  const isWrong = (text) => /[^0-9.]/.test(text);
+  const kept = new WeakSet();
+  const keep = (input) => {
+    if (kept.has(input)) return;
+    kept.add(input);
+    const { get, set } = Object.getOwnPropertyDescriptor(input, "value");
+    const unlessWrong = function (text) {
+      if (!isWrong(this.value)) set.call(this, text);
+    };
+    Object.defineProperty(input, "value", { configurable: true, get, set: unlessWrong });
+  };
+  const hear = (event) => {
     const { name, value } = event.target;
-    if (["userCount", "spawnRate"].includes(name) && /[^0-9.]/.test(value)) event.stopPropagation();
-  }, true);
+    if (!["userCount", "spawnRate"].includes(name) || !isWrong(value)) return;
+    event.stopPropagation();
+    keep(event.target);
+  };
+  addEventListener("input", hear, true);
 
   const begin = () => {
     const dark = make("button", { className: "rp-theme", textContent: "Light / dark" });
