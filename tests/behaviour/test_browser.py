@@ -235,6 +235,7 @@ def test_the_latency_chart_has_a_line_where_few_calls_end_in_a_second(
         page.run("document.querySelector('#figure').value = 'p99_9_ns'")
         page.run("document.querySelector('#figure').onchange()")
         page.until(f"{BLUE} == 0")
+        page.leave()
 
 
 def test_a_page_of_a_program_that_was_started_again_starts_runs_all_the_same(
@@ -258,6 +259,7 @@ def test_a_page_of_a_program_that_was_started_again_starts_runs_all_the_same(
         page.press("Start")
         page.until("/RUNNING|PASS|INCONCLUSIVE/.test(document.querySelector('#rp-now').innerText)")
         assert again.until("stopped")["failure"] is None
+        page.leave()
 
 
 AGED = """\
@@ -282,6 +284,7 @@ def test_a_start_with_an_old_token_says_that_the_page_must_be_loaded_again(
     page.press("Start")
     page.until("/reload the page/.test(document.body.innerText)")
     page.call("Page.removeScriptToEvaluateOnNewDocument", identifier=added["identifier"])
+    page.leave()
     assert server.now()["run"]["id"] == before
 
 

@@ -165,6 +165,16 @@ def check_figures(shown: dict[str, Any]) -> None:
             assert row[theirs] == pytest.approx(figure, rel=0.001), (theirs, own)
 
 
+def test_locusts_number_of_users_is_that_of_now(server: Server) -> None:
+    server.start(run_time="10m", user_count="8", spawn_rate="2")
+    users = 0
+    while users < 8:
+        users = server.now()["run"]["users"] or 0
+        assert json.loads(server.get("stats/requests"))["user_count"] >= users
+    assert server.post("stop", {})[0] == 200
+    server.until("stopped")
+
+
 def test_locusts_downloads_name_the_targets_that_ran(shell: Shell) -> None:
     targets = [f"--target={name}={shell.target(name)}" for name in ("near", "far")]
     with serve(shell, "tiny.yaml", *targets) as server:
