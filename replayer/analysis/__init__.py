@@ -35,7 +35,14 @@ from replayer.analysis.resampling import (
     resample_mixture,
 )
 from replayer.analysis.series import Series, chart_series
-from replayer.analysis.slots import Distribution, Slots, Subject, cut_slots, read_distributions
+from replayer.analysis.slots import (
+    Distribution,
+    Slots,
+    Subject,
+    Widening,
+    cut_slots,
+    read_distributions,
+)
 from replayer.analysis.steps import Shift, find_shifts
 from replayer.analysis.tails import exceedance
 
@@ -66,6 +73,7 @@ __all__ = [
     "Tail",
     "TailOp",
     "Unfinished",
+    "Widening",
     "analyse",
     "chart_series",
     "cut_slots",

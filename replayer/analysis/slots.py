@@ -1,7 +1,7 @@
 """A run cut into slots of time, and the distribution of each subject in each slot.
 
 What heat maps draw and what resampling draws from. The slots are the timeline's own intervals; in
-long runs, several of them together.
+long runs, several of them together. A chart of a percentile joins as many more as that needs.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from replayer.measure import (
     spans_of,
 )
 
-__all__ = ["Distribution", "Slots", "Subject", "cut_slots", "read_distributions"]
+__all__ = ["Distribution", "Slots", "Subject", "Widening", "cut_slots", "read_distributions"]
 
 MOST_SLOTS = 240  # of a target: chosen, more than a picture is wide
 
@@ -70,6 +70,35 @@ class Distribution:
     own_s: Floats
     bins_ns: Floats
     table: Floats
+
+
+@dataclass
+class Widening:
+    """Joins slots that follow each other until they hold the samples that a percentile needs.
+
+    Attributes:
+        needed: How many samples that are.
+    """
+
+    needed: int
+    _begin: int | None = None
+    _held: float = 0
+
+    def add(self, place: int, count: float) -> range | None:
+        """Take the next slot; return the places that are joined, once they hold enough."""
+        if self._begin is None and not count:
+            return None  # silence before the first sample belongs to no slot
+        self._begin = place if self._begin is None else self._begin
+        self._held += count
+        if self._held < self.needed:
+            return None
+        joined = range(self._begin, place + 1)
+        self.cut()
+        return joined
+
+    def cut(self) -> None:
+        """Leave out what has too few samples: another turn begins."""
+        self._begin, self._held = None, 0
 
 
 def read_distributions(record: RunRecord) -> dict[Subject, Distribution]:

@@ -25,7 +25,7 @@ from replayer.load.fleet.leader import Leader, open_leader
 from replayer.load.fleet.locust_master import read_carefully
 from replayer.load.fleet_options import add_fleet_options, arrange_modes
 from replayer.load.locust_csv import find_refusal, watch_csv_files
-from replayer.load.locust_digits import keep_digits
+from replayer.load.locust_figures import correct_figures
 from replayer.load.locust_keys import leave_keys_alone
 from replayer.load.metrics import Meter, serve_metrics
 from replayer.load.metrics_options import add_metrics_option, read_address
@@ -130,7 +130,7 @@ def _read_time(text: str) -> int:
 def _begin(environment: Environment, web_ui: "WebUI | None" = None, **_: object) -> None:
     # Native threads use more than one CPU, which Locust takes for a hub that is too busy.
     runners.CPU_WARNING_THRESHOLD = math.inf  # type: ignore[assignment]
-    keep_digits()
+    correct_figures()
     leave_keys_alone()
     guard_streams()
     forks_follow_no_more()

@@ -150,15 +150,16 @@ class Statistics:
         second = int(entry.last_request_timestamp)
         entry.num_requests = histogram.count
         entry.num_reqs_per_sec[second] = histogram.count
-        if not row.expected:
-            entry.num_failures = histogram.count
+        entry.total_content_length = row.bytes
+        if not row.expected:  # times are of those that succeeded, as in reports
+            entry.num_failures = entry.num_none_requests = histogram.count
             entry.num_fail_per_sec[second] = histogram.count
+            return entry
         # Locust annotates milliseconds as int, and logs floats as well.
         total_ms = histogram.mean * histogram.count / NS_PER_MS
         entry.total_response_time = total_ms  # type: ignore[assignment]
         entry.min_response_time = histogram.min / NS_PER_MS  # type: ignore[assignment]
         entry.max_response_time = histogram.max / NS_PER_MS  # type: ignore[assignment]
-        entry.total_content_length = row.bytes
         for value_ns, count in histogram.buckets():
             entry.response_times[stats.bucket_response_time(value_ns / NS_PER_MS)] += count
         return entry

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from replayer.errors import in_one_line
 from replayer.load.ledger import Ledger, Line
-from replayer.measure import format_many, format_number, format_time_ns
+from replayer.measure import format_many, format_number, format_time_ns, samples_needed
 
 __all__ = [
     "Hang",
@@ -267,7 +267,8 @@ def _in_a_line(tick: Tick) -> str:
 
 
 def _time(line: Line, percent: float) -> str:
-    return format_time_ns(line.times.percentile(percent)) if line.times.count else DASH
+    is_known = line.times.count >= samples_needed(percent)
+    return format_time_ns(line.times.percentile(percent)) if is_known else DASH
 
 
 def _headline(tick: Tick) -> str:

@@ -22,6 +22,7 @@ from replayer.report import (
     render_json,
     render_junit,
     render_table,
+    say_verdict,
 )
 from replayer.verdict import Names, check_names, parse_threshold
 
@@ -64,10 +65,14 @@ class Shown:
     Attributes:
         exit_code: What they call for.
         problems: What could not be read, kept, written or printed.
+        verdict: What the run proves; None where that is not known.
+        why: Why it proves that, in a sentence.
     """
 
     exit_code: int
     problems: tuple[ReplayerError, ...] = ()
+    verdict: Literal["pass", "fail", "inconclusive"] | None = None
+    why: str = ""
 
 
 def end_run(
@@ -107,7 +112,7 @@ def show_results(
         *files.write(lambda: render_html([record]), lambda: render_junit(document)),
         *_refused(partial(_print, document, form)),
     )
-    return Shown(verdict.exit_code, problems)
+    return Shown(verdict.exit_code, problems, verdict.outcome, say_verdict(document))
 
 
 def say_problems(found: Iterable[ReplayerError | None]) -> tuple[ReplayerError, ...]:

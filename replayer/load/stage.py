@@ -19,7 +19,7 @@ from replayer.load.interruption import Interruption, Level
 from replayer.load.mixing import refuse_mixtures
 from replayer.load.options import Settings, options_of
 from replayer.load.replays import read_order, read_results
-from replayer.load.results import check_thresholds, end_run
+from replayer.load.results import Shown, check_thresholds, end_run
 from replayer.load.schedule import Segment, default_rounds, make_schedule
 from replayer.load.session import (
     Request,
@@ -48,7 +48,12 @@ NS_PER_S = 1_000_000_000
 
 
 class Stage:
-    """A session and the greenlets that play it."""
+    """A session and the greenlets that play it.
+
+    Attributes:
+        conductor: Who leads through the segments.
+        shown: What came of its results, once it is closed.
+    """
 
     def __init__(self, session: Session, environment: Environment, audience: Audience) -> None:
         self._session = session
@@ -57,6 +62,7 @@ class Stage:
         self._troupe.courier.hand_to(audience.watch)
         self.conductor = Conductor(session.request, environment, self._troupe.band)
         self._code = 0
+        self.shown = Shown(0)
 
     def start(self) -> None:
         """Locust begins its test: the users come."""
@@ -93,9 +99,9 @@ class Stage:
         try:
             self._take_replay()
             ending, failure = self._make_ending(losses), self.conductor.failure
-            shown = end_run(self._session.chronicle, ending, request.settings, failure)
-            self._code = shown.exit_code
-            self.conductor.failure = next(iter(shown.problems), None)
+            self.shown = end_run(self._session.chronicle, ending, request.settings, failure)
+            self._code = self.shown.exit_code
+            self.conductor.failure = next(iter(self.shown.problems), None)
         finally:
             leavings = put_away(self._session, hung=self._troupe.hung)
             request.progress.close()
@@ -107,6 +113,7 @@ class Stage:
             _say(line)
         if leavings.left and (not self._code or request.interruption.has_abandoned):
             self._code = EXIT_ENVIRONMENT
+            self.shown = Shown(self._code, why="; ".join(leavings.left))
             _say(f"replayer: exit code {self._code}, as not everything could be removed")
         return self._code
 

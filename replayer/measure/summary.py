@@ -33,10 +33,10 @@ PERCENTILE_SAMPLES = {"p50_ns": 1, "p95_ns": 20, "p99_ns": 100, "p99_9_ns": 1000
 
 
 def samples_needed(percent: float) -> int:
-    """Return how many samples a percentile needs for one of them to lie above it."""
+    """Return how many samples a percentile needs for one to lie above it; p100 is the slowest."""
     # In parts per million, so that 99.9 gives 1,000 and not 1,001.
     above = 1_000_000 - round(percent * 10_000)
-    return 1 if percent <= 50 else -(-1_000_000 // max(above, 1))  # noqa: PLR2004 - a median needs no tail
+    return 1 if percent <= 50 or percent >= 100 else -(-1_000_000 // max(above, 1))  # noqa: PLR2004 - neither has a tail
 
 
 class Statistics(Frozen):

@@ -70,6 +70,11 @@ class Page:
         self.call("Page.navigate", url=url)
         self.until("document.readyState == 'complete' && location.href != 'about:blank'")
 
+    def leave(self) -> None:
+        """Leave a page whose program has ended, and forget what it complained of."""
+        self.call("Page.navigate", url="about:blank")
+        self.complaints.clear()
+
     def run(self, script: str) -> Any:  # noqa: ANN401 - JSON
         """Run a script and return what it gives."""
         done = self.call(

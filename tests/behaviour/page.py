@@ -36,6 +36,11 @@ class Server:
     url: str
     token: str = ""
 
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.url.rstrip("/").rpartition(":")[2])
+
     def get(self, path: str, **headers: str) -> str:
         """Return what is served at a path."""
         try:
@@ -79,9 +84,11 @@ class Server:
 
 
 @contextmanager
-def serve(shell: Shell, *words: str, within: tuple[str, ...] = ()) -> Iterator[Server]:
+def serve(
+    shell: Shell, *words: str, within: tuple[str, ...] = (), port: int = 0
+) -> Iterator[Server]:
     """Start the program and wait until it listens; end it if the test has not."""
-    port = free_port()
+    port = port or free_port()
     process = shell.start("web", "--web-port", str(port), "--quiet", *words, within=within)
     server = Server(process, f"http://127.0.0.1:{port}/")
     try:

@@ -1,6 +1,8 @@
 """The page in a real browser: form, start, live figures, stop, report; another page's attack."""
 
+import signal
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -132,6 +134,158 @@ def test_a_second_start_from_the_page_is_a_new_run(server: Server, page: Page) -
     page.press("Compare 2 runs")
     page.until("/look p50/.test(document.body.innerText)")
     assert page.complaints == []
+
+
+def type_into(page: Page, name: str, text: str) -> None:
+    """Type into a field of the form in place of what it holds, key by key."""
+    page.until(f"""!!document.querySelector('[name="{name}"]')""")
+    page.run(f"""document.querySelector('[name="{name}"]').select()""")
+    for key in text:
+        page.call("Input.dispatchKeyEvent", type="keyDown", text=key)
+        page.call("Input.dispatchKeyEvent", type="keyUp")
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "says"),
+    [
+        ("userCount", "-3", "users must be from 1 to 1,000,000, got -3"),
+        ("userCount", "1e1", "users must be a whole number, got '1e1'"),
+        ("spawnRate", "-2", "ramp-up must be a number of users a second above 0, got '-2'"),
+    ],
+)
+def test_a_number_that_cannot_be_is_refused_as_it_was_typed(
+    server: Server, page: Page, name: str, typed: str, says: str
+) -> None:
+    page.look(1280, "light")
+    before = a_past_run(server)
+    page.open(server.url)
+    page.press("New")
+    type_into(page, name, typed)
+    time.sleep(2.5)  # Locust's page draws itself anew meanwhile
+    for _ in range(2):
+        page.press("Start")
+        page.until(f"document.body.innerText.includes({says!r})")
+    assert page.run(f"""document.querySelector('[name="{name}"]').value""") == typed
+    type_into(page, name, "2")
+    page.write("runTime", "1s")
+    page.press("Start")
+    page.until(f"({NEWEST}).then(id => id && id != '{before}')")
+    assert server.until("stopped")["failure"] is None
+
+
+def test_above_a_past_run_stands_no_verdict_of_another_one(server: Server, page: Page) -> None:
+    page.look(1280, "light")
+    past = a_past_run(server)
+    server.start(targets="near", run_time="10m")
+    server.until("running")
+    assert server.post("stop", {})[0] == 200
+    last = server.until("stopped")["id"]
+    bar = "['now', 'alerts'].map(part => document.querySelector(`#rp-${part}`).innerText).join('')"
+    for run, stands in ((last, True), (past, False)):
+        page.open(f"{server.url}replayer/runs/{run}")
+        seen = "performance.getEntriesByType('resource').filter(({name}) => /now$/.test(name))"
+        page.until(f"{seen}.length > 1")
+        assert ("INCONCLUSIVE" in page.run(bar)) is stands
+        assert ("the run was interrupted" in page.run(bar)) is stands
+    page.open(f"{server.url}replayer/compare?run={past}&run={last}")
+    page.until(f"{seen}.length > 1")
+    assert page.run(bar) == ""
+
+
+SELDOM = """\
+name: seldom
+about: A few files, each looked at now and then.
+users: {count: 2, think_time: 200ms}
+duration: 10m
+datasets:
+  files: {files: 20, sizes: 1KiB}
+mix: {look: 9, rare: 1}
+transactions:
+  look:
+    - stat: {from: files, pick: uniform}
+  rare:
+    - stat: {from: files, pick: uniform}
+"""
+BLUE = """(() => {
+  const canvas = document.querySelector('figure canvas');
+  const { width, height } = canvas;
+  const found = canvas.getContext('2d').getImageData(0, 0, width, height).data;
+  const columns = new Set();
+  for (let at = 0; at < found.length; at += 4)
+    if (found[at] < 20 && Math.abs(found[at + 1] - 114) < 20 && Math.abs(found[at + 2] - 178) < 20)
+      columns.add((at / 4) % width);
+  return columns.size;
+})()"""
+"""How many columns of points the line of the whole transaction passes in the first chart."""
+
+
+def test_the_latency_chart_has_a_line_where_few_calls_end_in_a_second(
+    tmp_path: Path, page: Page
+) -> None:
+    shell = make_shell(tmp_path)
+    (tmp_path / "seldom.yaml").write_text(SELDOM)
+    page.look(1280, "light")
+    with serve(shell, "seldom.yaml", "--target", f"mount={shell.target()}") as server:
+        server.start(scenario="seldom", run_time="10m")
+        server.until("running")
+        page.open(f"{server.url}replayer/latency")
+        page.until("document.querySelector('#figure').value == 'p95_ns'")
+        page.until("document.querySelector('#transaction').value == 'look'")
+        page.until(f"{BLUE} > 50", 60)
+        page.run("document.querySelector('#figure').value = 'p99_9_ns'")
+        page.run("document.querySelector('#figure').onchange()")
+        page.until(f"{BLUE} == 0")
+        page.leave()
+
+
+def test_a_page_of_a_program_that_was_started_again_starts_runs_all_the_same(
+    tmp_path: Path, page: Page
+) -> None:
+    shell = make_shell(tmp_path)
+    mount = f"mount={shell.target()}"
+    page.look(1280, "light")
+    with serve(shell, "tiny.yaml", "--target", mount) as server:
+        page.open(server.url)
+        page.until("document.querySelector('.rp-about')?.textContent.includes('files')")
+        server.process.send_signal(signal.SIGINT)
+        server.process.wait(30)
+    page.until("/NO ANSWER/.test(document.querySelector('#rp-now').innerText)")
+    page.press("Start")
+    page.until("/ended, or is out of reach/.test(document.querySelector('main').innerText)")
+    with serve(shell, "tiny.yaml", "--target", mount, port=server.port) as again:
+        page.until("!/NO ANSWER/.test(document.querySelector('#rp-now').innerText)")
+        page.until("document.querySelector('.rp-about')?.textContent.includes('files')")
+        page.write("runTime", "1s")
+        page.press("Start")
+        page.until("/RUNNING|PASS|INCONCLUSIVE/.test(document.querySelector('#rp-now').innerText)")
+        assert again.until("stopped")["failure"] is None
+        page.leave()
+
+
+AGED = """\
+new MutationObserver((_, observer) => {
+  const found = document.querySelector("meta[name=replayer-token]");
+  if (!found) return;
+  found.content = "old";
+  observer.disconnect();
+}).observe(document, { childList: true, subtree: true });
+"""
+
+
+def test_a_start_with_an_old_token_says_that_the_page_must_be_loaded_again(
+    server: Server, page: Page
+) -> None:
+    page.look(1280, "light")
+    before = a_past_run(server)
+    page.open(server.url)
+    added = page.call("Page.addScriptToEvaluateOnNewDocument", source=AGED)
+    page.open(server.url)
+    page.press("New")
+    page.press("Start")
+    page.until("/reload the page/.test(document.body.innerText)")
+    page.call("Page.removeScriptToEvaluateOnNewDocument", identifier=added["identifier"])
+    page.leave()
+    assert server.now()["run"]["id"] == before
 
 
 WRITTEN = """\

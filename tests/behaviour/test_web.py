@@ -1,14 +1,19 @@
 """The web page over HTTP, with the real program behind it."""
 
+import csv
 import fcntl
 import json
+import re
+import shutil
 import signal
 import socket
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import requests
 
+from replayer.measure import samples_needed
 from tests.behaviour.page import LIMIT_S, ORDER, Server, serve
 from tests.behaviour.shell import Shell, Until, make_shell
 
@@ -99,6 +104,105 @@ def test_the_figures_of_the_last_run_are_gone_when_the_next_one_is_laid_out(serv
     assert (name, count, rate, shown["total_rps"]) == ("Aggregated", 0, 0, 0)
     assert server.now()["run"]["rate"] is None
     server.until("stopped")
+
+
+def test_every_page_and_download_has_the_same_figures_and_no_unsupported_percentile(
+    server: Server,
+) -> None:
+    server.start(run_time="1s", pace="no think time")
+    server.until("stopped")
+    server.start(run_time="3s", user_count="1")
+    for _ in range(20):  # while it goes on, too
+        check_figures(json.loads(server.get("stats/requests")))
+    server.until("stopped")
+    shown = json.loads(server.get("stats/requests"))
+    check_figures(shown)
+    sheet = {
+        row["Name"]: row for row in csv.DictReader(server.get("stats/requests/csv").split("\n"))
+    }
+    told = re.search(r"window.templateArgs = (\{.*)", server.get("stats/report"))
+    assert told is not None
+    report = json.loads(told[1])
+    for row, there, times in zip(
+        shown["stats"],
+        report["requests_statistics"],
+        report["response_time_statistics"],
+        strict=True,
+    ):
+        own = sheet[row["name"]]
+        assert row == there
+        assert [put(row[f"{name}_response_time"]) for name in ("median", "avg", "min", "max")] == [
+            own[f"{name} Response Time"] for name in ("Median", "Average", "Min", "Max")
+        ]
+        for percent in (50, 80, 90, 95, 99, 100):
+            assert put(times[f"{percent / 100}"]) == own[f"{percent}%"]
+        samples = int(own["Request Count"]) - int(own["Failure Count"])
+        unknown = {percent for percent in (80, 90, 95, 99) if own[f"{percent}%"] == "N/A"}
+        assert unknown == {each for each in (80, 90, 95, 99) if samples < samples_needed(each)}
+
+
+def put(figure: float | None) -> str:
+    """Write a figure of JSON as CSV does."""
+    return "N/A" if figure is None else str(figure)
+
+
+def check_figures(shown: dict[str, Any]) -> None:
+    """Hold the Statistics tab against the File operations tab of the same answer."""
+    whole = {
+        row["transaction"]: row
+        for row in shown["extended_stats"][0]["data"]
+        if row["op"] == "whole transaction"
+    }
+    rows = {row["name"]: row for row in shown["stats"] if row["method"]}
+    assert rows.keys() == whole.keys()
+    for name, row in rows.items():
+        own = whole[name]
+        assert row["num_requests"] == own["count"]
+        figures = ("median_response_time", "response_time_percentile_0.95")
+        shares = (*figures, "response_time_percentile_0.99", "max_response_time")
+        for theirs, ours in zip(shares, ("p50", "p95", "p99", "max"), strict=True):
+            figure = None if own[ours] == "\N{EN DASH}" else own[ours] / 1000
+            assert row[theirs] == pytest.approx(figure, rel=0.001), (theirs, own)
+
+
+def test_locusts_number_of_users_is_that_of_now(server: Server) -> None:
+    server.start(run_time="10m", user_count="8", spawn_rate="2")
+    users = 0
+    while users < 8:
+        users = server.now()["run"]["users"] or 0
+        assert json.loads(server.get("stats/requests"))["user_count"] >= users
+    assert server.post("stop", {})[0] == 200
+    server.until("stopped")
+
+
+def test_locusts_downloads_name_the_targets_that_ran(shell: Shell) -> None:
+    targets = [f"--target={name}={shell.target(name)}" for name in ("near", "far")]
+    with serve(shell, "tiny.yaml", *targets) as server:
+        for chosen in ("far", "near"):
+            server.start(targets=chosen)
+            server.until("stopped")
+            assert f'"host": "{chosen}"' in server.get("stats/report")
+            for path in ("stats/requests/csv", "stats/report?download=1"):
+                answer = requests.get(server.url + path, timeout=LIMIT_S)
+                assert f"_{chosen}" in answer.headers["Content-Disposition"]
+
+
+@pytest.mark.parametrize("place", ["mount", "kept"])
+def test_a_run_whose_folder_was_renamed_says_why_it_is_worth_nothing(
+    server: Server, house: Shell, place: str
+) -> None:
+    server.start(run_time="10m")
+    while server.now()["run"]["phase"] is None:
+        pass
+    run = server.now()["run"]["id"]
+    (folder,) = (house.home / place).glob(f"*{run}")
+    folder.rename(house.home / "renamed")
+    assert server.post("stop", {})[0] == 200
+    found = server.until("stopped")
+    shutil.rmtree(house.home / "renamed")
+    says = found["failure"] or found["why"]
+    assert found["outcome"] == ("failed" if place == "kept" else "inconclusive")
+    assert str(folder) in says, found
 
 
 def test_the_series_hold_every_transaction(server: Server) -> None:

@@ -29,7 +29,7 @@ from replayer.load.fleet.worker import Worker
 from replayer.load.interruption import Interruption, Level
 from replayer.load.locust_statistics import Statistics
 from replayer.load.options import Settings, options_of
-from replayer.load.results import end_run
+from replayer.load.results import Shown, end_run
 from replayer.load.session import Request
 from replayer.load.stage import make_request
 from replayer.load.targets import Target
@@ -49,6 +49,7 @@ class Leader:
 
     Attributes:
         conductor: Who leads through the segments.
+        shown: What came of its results, once it is closed.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Leader:
         self._band = band
         self._watch: Greenlet[[], None] | None = None
         self._ended_with: tuple[RunWarning, ...] | None = None
+        self.shown = Shown(0)
 
     def conduct(self, environment: Environment) -> None:
         """Get ready to begin."""
@@ -127,7 +129,7 @@ class Leader:
             users=self.conductor.shaped_users,
             user_kinds=self.conductor.user_kinds,
         )
-        shown = end_run(chronicle, ending, self._request.settings, failure)
+        self.shown = shown = end_run(chronicle, ending, self._request.settings, failure)
         self._ended_with = (*ending.warnings, *self._health_warnings(outcome))
         self.conductor.failure = next(iter(shown.problems), None)
         code = shown.exit_code
@@ -139,6 +141,7 @@ class Leader:
             _say(line)
         if outcome.left and (not code or self._request.interruption.has_abandoned):
             code = EXIT_ENVIRONMENT
+            self.shown = Shown(code, why="; ".join(outcome.leavings))
             _say(f"replayer: exit code {code}, as not everything could be removed")
         return code
 

@@ -41,7 +41,6 @@ __all__ = ["BusyError", "Desk", "Playing"]
 
 State = Literal["ready", "spawning", "running", "stopped"]
 LOCUSTS_S = 1.0  # chosen: Locust takes SIGTERM right after it has begun to serve the page
-OUTCOMES = {0: "pass", 1: "fail", 4: "inconclusive"}
 
 
 class BusyError(ReplayerError):
@@ -61,6 +60,7 @@ class Playing:
         folder: Its run folder, once there is one.
         outcome: How it ended; None until then.
         failure: Why it could not go on.
+        why: Why its verdict is what it is, in a sentence.
         ended_with: What was wrong with the harness, once it is over.
     """
 
@@ -72,6 +72,7 @@ class Playing:
     folder: Path | None = None
     outcome: str | None = None
     failure: str | None = None
+    why: str = ""
     ended_with: tuple[RunWarning, ...] = ()
 
     def watch(self, interval: MeasuredInterval) -> None:
@@ -101,8 +102,8 @@ class Desk:
         self.outlook: tuple[RunWarning, ...] = ()
         self._company = gather_company(environment, form.settings)
         self._closing: Greenlet[[Playing], None] | None = None
-        if not any(kind.host for kind in environment.user_classes):
-            environment.host = environment.host or form.host  # for what Locust calls its downloads
+        stated = environment.host or any(kind.host for kind in environment.user_classes)
+        self._tells_host = not stated
         for number in SIGNALS:
             signal.signal(number, self._end_page)
         gevent.spawn_later(LOCUSTS_S, self._take_sigterm)
@@ -144,6 +145,8 @@ class Desk:
         if self._company is not None:  # where they are is each worker's own matter
             targets = tuple(Target(target.name, ()) for target in targets)
         request = make_request(self._environment, order.settings, audience, targets)
+        if self._tells_host:  # Locust's report and the names of its downloads have it
+            self._environment.host = ", ".join(target.name for target in targets)
         self.playing, self._closing = Playing(request, board), None
         self._forget_figures()
         gevent.spawn(self._open, self.playing, audience, order.run_time_s)
@@ -181,11 +184,12 @@ class Desk:
         if playing.stage is None:
             return
         try:
-            code = playing.stage.close()
-            playing.outcome = OUTCOMES.get(code, "failed")
-            playing.ended_with = playing.stage.warnings()
-            failure = playing.stage.conductor.failure
+            playing.stage.close()
+            shown, failure = playing.stage.shown, playing.stage.conductor.failure
+            playing.why = shown.why
             playing.failure = None if failure is None else str(failure)
+            playing.ended_with = playing.stage.warnings()
+            playing.outcome = (shown.verdict if failure is None else None) or "failed"
         except Exception as error:  # noqa: BLE001 - Locust would log it and go on as if all were well
             playing.failure = keep_bug(error)
             sys.stderr.write(f"{playing.failure}\n")

@@ -235,10 +235,12 @@ def _refuse_change(sent: Mapping[str, Sequence[str]], name: str, fixed: str) -> 
 
 
 def _read_users(text: str) -> int:
-    users = whole_number(text)
-    if users is None:
+    digits = text.strip().removeprefix("-")
+    count = whole_number(digits)
+    if count is None:
         message = f"users must be a whole number, got {text!r}"
         raise ReplayerError(message)
+    users = -count if "-" in text else count
     wrong = wrong_users(users)
     if wrong is not None:
         message = f"users {wrong}"

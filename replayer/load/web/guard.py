@@ -100,7 +100,7 @@ class Guard:
             return "the request comes from another page"
         sent = asked.headers.get(TOKEN_HEADER, "").encode()
         if asked.endpoint not in TOKENLESS and not hmac.compare_digest(sent, self.token.encode()):
-            return f"the header {TOKEN_HEADER} is missing or old: load the page again"
+            return f"the page is older than this program ({TOKEN_HEADER}): reload the page"
         if asked.endpoint in TOKENLESS and origin is None:
             return "a browser would say which page it comes from"
         return None

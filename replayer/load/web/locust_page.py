@@ -1,20 +1,22 @@
 """Locust's own page, with our form, our script and true figures: its files stay as they are.
 
-Its template is rendered by Locust; a script and a style are put into what comes out, and two of its
-views (start and stop) are ours.
+Its template is rendered by Locust; a script and a style are put into what comes out. Its views of
+start, stop and figures are ours. Its script is served without the rounding of times.
 """
 
 import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any, Protocol, cast
 from urllib.parse import quote
 
 from flask import Response, g, jsonify, request, url_for
 from locust.web import WebUI
 
+from replayer.load.locust_figures import show_digits
 from replayer.load.web.answer import answer_order
 from replayer.load.web.desk import Desk
 from replayer.load.web.guard import INLINE_SCRIPTS, TOKEN
@@ -25,6 +27,7 @@ __all__ = ["install"]
 HEAD_END = "</head>"
 INLINE = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 TAB = "operations"
+SCRIPT = re.compile(r'(/assets/[^"]+\.js)"')
 BARE_NAME = "attachment;filename="
 """How Locust begins the header of a download, which ends with a name as it is."""
 
@@ -41,7 +44,9 @@ def install(web_ui: WebUI, desk: Desk) -> None:
     app.view_functions["locust.swarm"] = web_ui.auth_required_if_enabled(_starter(desk))
     app.view_functions["locust.stop"] = web_ui.auth_required_if_enabled(_stopper(desk))
     figures = cast("_Figures", app.view_functions["locust.request_stats"])
-    app.view_functions["locust.request_stats"] = _true_figures(figures, web_ui, desk)
+    app.view_functions["locust.request_stats"] = _figures_of_now(figures, desk)
+    assets = cast("Callable[[str], Response]", app.view_functions["locust.send_assets"])
+    app.view_functions["locust.send_assets"] = _with_digits(assets)
     token: str = app.extensions[TOKEN]
     app.after_request(lambda response: _put_script(response, token))
     app.after_request(_quote_name)
@@ -87,38 +92,31 @@ class _Figures(Protocol):
         """Forget the answer."""
 
 
-def _true_figures(view: _Figures, web_ui: WebUI, desk: Desk) -> Callable[[], Response]:
-    """Return Locust's figures as they are, with ours beside them and the run's own state."""
+def _figures_of_now(view: _Figures, desk: Desk) -> Callable[[], Response]:
+    """Return Locust's figures with ours beside them, all of the same moment."""
 
     def request_stats() -> Response:
-        state = desk.state
-        if state != "running":
-            view.clear_cache()  # the last answer is the one that stays
+        view.clear_cache()
         found: dict[str, Any] = json.loads(view().get_data())
-        _set_true_times(found, web_ui)
         playing = desk.playing
         rows = [] if playing is None else operation_rows(playing)
-        found.update(state=state, extended_stats=[{"key": TAB, "data": rows}])
+        found.update(state=desk.state, extended_stats=[{"key": TAB, "data": rows}])
         return jsonify(found)
 
     return request_stats
 
 
-def _set_true_times(found: Mapping[str, Any], web_ui: WebUI) -> None:
-    """Give the shortest and longest times, which Locust rounds to whole milliseconds."""
-    runner = web_ui.environment.runner
-    if runner is None:
-        return
-    entries = {(entry.name, entry.method): entry for entry in runner.stats.entries.values()}
-    total = runner.stats.total
-    for row in found["stats"]:
-        entry = entries.get((row["name"], row["method"]), total)
-        row["min_response_time"] = _milliseconds(entry.min_response_time)
-        row["max_response_time"] = _milliseconds(entry.max_response_time)
+def _with_digits(view: Callable[[str], Response]) -> Callable[[str], Response]:
+    """Return the view of Locust's files, whose script shows times as they are sent."""
 
+    def send_assets(path: str) -> Response:
+        response = view(path)
+        if response.status_code == HTTPStatus.OK and path.endswith(".js"):
+            response.direct_passthrough = False
+            response.set_data(show_digits(response.get_data(as_text=True)))
+        return response
 
-def _milliseconds(value: float | None) -> float:
-    return float(f"{value or 0:.4g}")
+    return send_assets
 
 
 def _quote_name(response: Response) -> Response:
@@ -133,7 +131,11 @@ def _quote_name(response: Response) -> Response:
 
 def _put_script(response: Response, token: str) -> Response:
     """Put our script and style into Locust's index, and let its own inline script run."""
-    if request.endpoint != "locust.index" or response.status_code != 200 or response.is_streamed:  # noqa: PLR2004 - OK
+    if (
+        request.endpoint != "locust.index"
+        or response.status_code != HTTPStatus.OK
+        or response.is_streamed
+    ):
         return response
     page = response.get_data(as_text=True)
     script, style = (url_for("replayer.assets", name=name) for name in ("page.js", "page.css"))
@@ -146,7 +148,9 @@ def _put_script(response: Response, token: str) -> Response:
         response.set_data("This version of Locust's page is not known: the page is not shown.")
         response.status_code = 500
         return response
-    response.set_data(page.replace(HEAD_END, setting + link + HEAD_END, 1))
+    # A browser may hold the script as Locust has it: under another address it asks for ours.
+    own = SCRIPT.sub(r'\1?digits"', page).replace(HEAD_END, setting + link + HEAD_END, 1)
+    response.set_data(own)
     setattr(g, INLINE_SCRIPTS, tuple(map(_digest, INLINE.findall(page))))
     return response
 

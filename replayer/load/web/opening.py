@@ -5,7 +5,6 @@ import sys
 
 import gevent
 from flask.json.provider import DefaultJSONProvider
-from locust import stats
 from locust.env import Environment
 from locust.web import WebUI
 
@@ -23,9 +22,6 @@ from replayer.load.web.outlook import warn_of_targets
 from replayer.load.web_options import is_loopback, read_secret
 
 __all__ = ["open_desk"]
-
-SHOWN = [0.5, 0.95, 0.99]
-"""Percentiles of Locust's table; its column for the median has two decimals of a millisecond."""
 
 
 class _InOrder(DefaultJSONProvider):
@@ -51,7 +47,6 @@ def open_desk(environment: Environment, web_ui: WebUI, settings: Settings) -> De
     form = make_form(settings, choices, str(DEFAULT_FOLDER))
     desk = Desk(environment, web_ui, form)
     _describe_first(environment, form)
-    stats.PERCENTILES_TO_STATISTICS = SHOWN
     app = web_ui.app
     assert app is not None  # noqa: S101 - Locust makes it in its constructor
     app.debug = False

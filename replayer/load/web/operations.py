@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+from replayer.load.locust_figures import round_figure
 from replayer.load.web.desk import Playing
 from replayer.load.web.tally import PERCENTS, WHOLE, OpLine, supported
 
@@ -11,7 +12,6 @@ __all__ = ["COLUMNS", "operation_rows"]
 NS_PER_US = 1e3
 BYTES_PER_MB = 1e6
 DASH = "\N{EN DASH}"
-DIGITS = 4  # chosen: one more than the histograms hold, so that nothing is rounded twice
 
 COLUMNS = (
     ("target", "Target"),
@@ -43,8 +43,8 @@ def _rows(playing: Playing) -> Iterator[dict[str, Any]]:
             "op": "whole transaction" if op == WHOLE else op,
             "count": line.count,
             "errors": _errors(line),
-            "rate": _rounded(rate),
-            "megabytes": _rounded(moved / BYTES_PER_MB) if line.bytes else DASH,
+            "rate": round_figure(rate),
+            "megabytes": round_figure(moved / BYTES_PER_MB) if line.bytes else DASH,
             **_times(line),
         }
 
@@ -63,10 +63,4 @@ def _times(line: OpLine) -> dict[str, float | str]:
 
 
 def _us(value_ns: int | None) -> float | str:
-    return DASH if value_ns is None else _rounded(value_ns / NS_PER_US)
-
-
-def _rounded(value: float) -> float:
-    """Round to some digits, and never before the point."""
-    short = float(f"{value:.{DIGITS}g}")
-    return round(value) if abs(short) >= 10 ** (DIGITS - 1) else short
+    return DASH if value_ns is None else round_figure(value_ns / NS_PER_US)

@@ -4,6 +4,7 @@ A page is a frame of HTML that a script fills; figures come as JSON. What takes 
 traces) is read in a thread.
 """
 
+import secrets
 from dataclasses import asdict
 from pathlib import Path
 
@@ -75,13 +76,15 @@ def _add_errors(blueprint: Blueprint) -> None:
 
 
 def _add_live(blueprint: Blueprint, web_ui: WebUI, desk: Desk) -> None:
+    server = secrets.token_urlsafe(9)  # by which a page notices that the program is another one
+
     @blueprint.route("/assets/<name>")
     def assets(name: str) -> Response:
         return send_from_directory(HERE / "assets", name)
 
     @blueprint.route("/now")
     def overview() -> Response:
-        return jsonify({**describe_now(desk), "login": web_ui.web_login})
+        return jsonify({**describe_now(desk), "login": web_ui.web_login, "server": server})
 
     @blueprint.route("/scenarios")
     def scenarios() -> Response:

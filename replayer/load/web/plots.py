@@ -6,8 +6,8 @@ from typing import Any
 
 from replayer.load.web.desk import Playing
 from replayer.load.web.numerals import whole_number
-from replayer.load.web.series import BINS_PER_DECADE, Cell, Column
-from replayer.load.web.tally import WHOLE, Key
+from replayer.load.web.series import BINS_PER_DECADE, Cell, Column, Figure
+from replayer.load.web.tally import WHOLE, Key, OpLine
 
 __all__ = ["Look", "describe_series", "parse_look"]
 
@@ -46,7 +46,7 @@ def describe_series(playing: Playing | None, look: Look) -> dict[str, Any]:
     if playing is None:
         return {"run": None}
     keys = sorted(playing.series.keys)
-    transaction = _transaction(keys, look)
+    transaction = _transaction(playing, look)
     columns = playing.series.after(look.after)
     ops = [key[2] for key in keys if key[:2] == (look.target, transaction)]
     names = [key[1] for key in keys if key[0] == look.target and key[2] == WHOLE]
@@ -72,11 +72,18 @@ def _number(text: str, default: int) -> int:
     return default if found is None else found
 
 
-def _transaction(keys: Sequence[Key], look: Look) -> str:
-    known = [key[1] for key in keys if key[0] == look.target]
+def _transaction(playing: Playing, look: Look) -> str:
+    """Return the one that is looked at: the one that ended most often, unless one is named."""
+    known = [key[1] for key in sorted(playing.series.keys) if key[0] == look.target]
     if look.transaction in known:
         return look.transaction
-    return known[0] if known else ""
+    lines = playing.tally.lines
+    counts = {name: _count(lines.get((look.target, name, WHOLE))) for name in known}
+    return max(counts, key=counts.__getitem__, default="")
+
+
+def _count(line: OpLine | None) -> int:
+    return 0 if line is None else line.count
 
 
 def _ordered(ops: Sequence[str]) -> list[str]:
@@ -102,12 +109,12 @@ def _frame(columns: Sequence[Column]) -> dict[str, list[Any]]:
     }
 
 
-def _line(columns: Sequence[Column], key: Key) -> dict[str, list[int | None]]:
+def _line(columns: Sequence[Column], key: Key) -> dict[str, list[Figure]]:
     cells = [column.cells.get(key) for column in columns]
     return {name: [_figure(cell, name) for cell in cells] for name in FIGURES}
 
 
-def _figure(cell: Cell | None, name: str) -> int | None:
+def _figure(cell: Cell | None, name: str) -> Figure:
     return None if cell is None else cell.times[name]
 
 

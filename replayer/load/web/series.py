@@ -1,7 +1,8 @@
 """Seconds as the page draws them: latency, throughput, errors, users and calls that hang.
 
 A column is one interval of the engine. The latest half hour is kept; the run folder holds it all.
-Percentiles are those of the interval's own histogram; nothing is averaged.
+A percentile is that of the interval's own histogram, or of as many intervals together as it needs;
+nothing is averaged.
 """
 
 import math
@@ -11,11 +12,13 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from replayer._native import Histogram
+from replayer.analysis import Widening
 from replayer.analysis.series import STUMP
 from replayer.load.measured import MeasuredInterval, MeasuredRow
-from replayer.load.web.tally import Key, is_shown, supported
+from replayer.load.web.tally import PERCENTS, Key, is_shown
+from replayer.measure.summary import PERCENTILE_SAMPLES
 
-__all__ = ["BINS_PER_DECADE", "Cell", "Column", "Series"]
+__all__ = ["BINS_PER_DECADE", "Cell", "Column", "Figure", "Series"]
 
 MOST_COLUMNS = 1800
 """Chosen: half an hour of seconds, as wide as a large screen has points."""
@@ -23,6 +26,10 @@ USUAL_S = 1.0
 """How long an interval of the engine is, unless a phase ends before."""
 BINS_PER_DECADE = 10
 """Chosen: a bin of the heat map is a quarter higher than the one below it."""
+
+
+Figure = int | tuple[int, int] | None
+"""A time; of several columns together, the last of them has it, with their number."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class Cell:
     count: int
     errors: int
     bytes: int
-    times: dict[str, int | None]
+    times: dict[str, Figure]
     heat: tuple[tuple[int, int], ...]
 
 
@@ -77,6 +84,7 @@ class Series:
     columns: deque[Column] = field(default_factory=lambda: deque(maxlen=MOST_COLUMNS))
     keys: dict[Key, None] = field(default_factory=dict)
     _next: int = 0
+    _percentiles: dict[tuple[Key, str], "_Percentile"] = field(default_factory=dict)
 
     def add(self, interval: MeasuredInterval, hanging: int, targets: frozenset[int]) -> None:
         """Add an interval.
@@ -100,7 +108,7 @@ class Series:
                 measured=all(row.phase == "measured" for row in rows),
                 hanging=hanging,
                 targets=targets,
-                cells={key: _cell(found) for key, found in grouped.items()},
+                cells={key: self._cell(key, found) for key, found in grouped.items()},
             )
         )
         self._next += 1
@@ -112,21 +120,55 @@ class Series:
         skipped = max(number + 1 - self.columns[0].number, 0)
         return tuple(islice(self.columns, skipped, None))
 
+    def _cell(self, key: Key, rows: Sequence[MeasuredRow]) -> Cell:
+        times, errors = Histogram(), 0
+        for row in rows:
+            if row.expected:
+                times.add(row.histogram)
+            else:
+                errors += row.histogram.count
+        turn = (rows[-1].round, rows[-1].phase)
+        return Cell(
+            count=times.count + errors,
+            errors=errors,
+            bytes=sum(row.bytes for row in rows),
+            times={
+                **{
+                    name: self._percentile(key, name).take(self._next, turn, times)
+                    for name in PERCENTS
+                },
+                "max_ns": times.max if times.count else None,
+            },
+            heat=_heat(times),
+        )
 
-def _cell(rows: Sequence[MeasuredRow]) -> Cell:
-    times, errors = Histogram(), 0
-    for row in rows:
-        if row.expected:
-            times.add(row.histogram)
-        else:
-            errors += row.histogram.count
-    return Cell(
-        count=times.count + errors,
-        errors=errors,
-        bytes=sum(row.bytes for row in rows),
-        times={**supported(times), "max_ns": times.max if times.count else None},
-        heat=_heat(times),
-    )
+    def _percentile(self, key: Key, name: str) -> "_Percentile":
+        return self._percentiles.setdefault((key, name), _Percentile(name))
+
+
+class _Percentile:
+    """One percentile of one key, over as many columns as it takes."""
+
+    def __init__(self, name: str) -> None:
+        self._percent = PERCENTS[name]
+        self._widening = Widening(PERCENTILE_SAMPLES[name])
+        self._held: Histogram | None = None
+        self._turn: tuple[int, str] | None = None
+
+    def take(self, column: int, turn: tuple[int, str], times: Histogram) -> Figure:
+        """Take the times of a column; return the percentile that is whole with them."""
+        if turn != self._turn:
+            self._widening.cut()
+            self._turn, self._held = turn, None
+        if self._held is not None:
+            self._held.add(times)
+        joined = self._widening.add(column, times.count)
+        if joined is None:
+            self._held = times.copy() if self._held is None else self._held
+            return None
+        found = (times if self._held is None else self._held).percentile(self._percent)
+        self._held = None
+        return found if len(joined) == 1 else (found, len(joined))
 
 
 def _heat(times: Histogram) -> tuple[tuple[int, int], ...]:

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from replayer.analysis import Distribution, Silence, Step
+from replayer.analysis import Distribution, Silence, Step, Widening
 from replayer.measure import format_duration, format_time_ns, format_times, samples_needed
 from replayer.report.charts.frame import BOTTOM, LEFT, RIGHT, TOP, Axis, draw, polyline, show_time
 from replayer.report.charts.markup import Markup, tag
 from replayer.report.charts.scale import Linear, Log
 
-__all__ = ["TIMELINE_KEY", "Happenings", "draw_timeline", "slot_percentile", "time_axis"]
+__all__ = ["TIMELINE_KEY", "Happenings", "draw_timeline", "time_axis"]
 
 Floats = NDArray[np.float64]
 
 _LINES = ((50.0, "median", "thick"), (99.0, "p99", "dashed"), (100.0, "slowest", "thin"))
 TIMELINE_KEY = (
-    "thick: median; dashed: p99, where a slot has samples enough for one (100); thin: the slowest "
-    "of each slot; shaded: between two rounds"
+    "thick: median; dashed: p99, of as many slots together as hold the samples for one (100); "
+    "thin: the slowest of each slot; shaded: between two rounds"
 )
 _GAP_SLOTS = 3  # slots without a sample that break a line: chosen
 
@@ -80,22 +80,24 @@ def time_axis(found: Distribution) -> Linear:
     return Linear(float(slots.begins_s[0]), end, LEFT, RIGHT)
 
 
-def slot_percentile(found: Distribution, percent: float) -> Floats:
-    """Return a percentile of each slot, NaN where nothing ended in it."""
-    sums = np.cumsum(found.table, axis=1)
-    totals = sums[:, -1]
-    ranks = np.maximum(np.ceil(percent / 100 * totals * (1 - 1e-12)), 1)
-    places = np.minimum((sums < ranks[:, None]).sum(axis=1), found.bins_ns.size - 1)
-    return np.where(totals > 0, found.bins_ns[places], np.nan)
-
-
 def _supported(found: Distribution, percent: float) -> Floats:
-    """Return a percentile of each slot, NaN where it has too few samples for one; 100 needs one."""
-    needed = samples_needed(percent) if percent < 100 else 1  # noqa: PLR2004 - per cent
-    values: Floats = np.where(
-        found.table.sum(axis=1) >= needed, slot_percentile(found, percent), np.nan
-    )
+    """Return a percentile of each slot, or of as many as it needs; NaN: too few samples."""
+    widening, values = Widening(samples_needed(percent)), np.full(found.table.shape[0], np.nan)
+    rounds = found.slots.rounds
+    for place, count in enumerate(found.table.sum(axis=1)):
+        if place and rounds[place] != rounds[place - 1]:
+            widening.cut()
+        joined = widening.add(place, float(count))
+        if joined is not None:
+            own = slice(joined.start, joined.stop)
+            values[own] = _percentile(found.bins_ns, found.table[own].sum(axis=0), percent)
     return values
+
+
+def _percentile(bins_ns: Floats, counts: Floats, percent: float) -> float:
+    sums = np.cumsum(counts)
+    rank = max(np.ceil(percent / 100 * sums[-1] * (1 - 1e-12)), 1)
+    return float(bins_ns[min(int(np.searchsorted(sums, rank)), bins_ns.size - 1)])
 
 
 def _unbroken(values: Floats, found: Distribution) -> Iterator[list[int]]:

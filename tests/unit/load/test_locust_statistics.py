@@ -1,30 +1,48 @@
-"""What Locust's statistics say of the engine's transactions: digits, and rates of measured time."""
+"""What Locust's statistics say of the engine's transactions: times as in reports, and rates."""
 
 import csv
 import io
+import json
+import re
 from collections.abc import Iterator
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 import pytest
-from locust import stats
+from hypothesis import given
+from hypothesis import strategies as st
+from locust import html, stats
 from locust.env import Environment
 
 from replayer._native import Histogram
-from replayer.load.locust_digits import keep_digits
+from replayer.load.locust_figures import correct_figures, round_figure, show_digits
 from replayer.load.locust_statistics import Statistics
 from replayer.load.measured import MadeInterval, MadeRow
+from replayer.measure import samples_needed
 
 S = 1_000_000_000
 EPOCH_NS = 1_700_000_000 * S
 Rows = dict[str, str]
 
 
+REPLACED = (
+    (stats, "bucket_response_time"),
+    (stats, "calculate_response_time_percentile"),
+    (stats.StatsEntry, "get_current_response_time_percentile"),
+    (stats.StatsEntry, "percentile"),
+    (stats.StatsEntry, "to_dict"),
+    (stats.StatsCSV, "_percentile_fields"),
+    (stats.StatsCSV, "_requests_data_rows"),
+    (html, "render_template_from"),
+)
+
+
 @pytest.fixture(autouse=True)
-def _digits() -> Iterator[None]:
+def _figures() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(stats, "bucket_response_time", stats.bucket_response_time)
-        patches.setattr(stats.StatsCSV, "_percentile_fields", stats.StatsCSV._percentile_fields)  # noqa: SLF001
-        keep_digits()
+        for place, name in REPLACED:
+            patches.setattr(place, name, getattr(place, name))
+        correct_figures()
         yield
 
 
@@ -36,12 +54,20 @@ def interval(
     phase: Literal["warm-up", "measured"] = "measured",
 ) -> MadeInterval:
     """Return an interval in which transactions of a target and round ended."""
+    rows = (row(times_ns, place, phase),) if times_ns else ()
+    return MadeInterval(int(start_s * S), int(end_s * S), 1, rows)
+
+
+def row(
+    times_ns: list[int],
+    place: tuple[int, int] = (0, 0),
+    phase: Literal["warm-up", "measured"] = "measured",
+    outcome: Literal["ok", "failed"] = "ok",
+) -> MadeRow:
     found = Histogram()
     for time_ns in times_ns:
         found.record(time_ns)
-    row = MadeRow(*place, phase, "look", "transaction", "ok", True, 0, found)  # noqa: FBT003
-    rows = (row,) if times_ns else ()
-    return MadeInterval(int(start_s * S), int(end_s * S), 1, rows)
+    return MadeRow(*place, phase, "look", "transaction", outcome, outcome == "ok", 0, found)
 
 
 def told(*intervals: MadeInterval, targets: tuple[str, ...] = ("near",)) -> Environment:
@@ -140,3 +166,100 @@ def test_rates_after_a_reset_are_over_what_is_measured_since() -> None:
     bridge.merge(interval(4, 5, [1000] * 100))
     rates = [float(row["Requests/s"]) for row in rows_of(environment).values()]
     assert rates == [pytest.approx(100)] * 2
+
+
+def report_of(environment: Environment) -> dict[str, Any]:
+    """Return the figures in Locust's HTML report."""
+    runner = environment.create_local_runner()
+    try:
+        stats.update_stats_history(runner)
+        page = html.get_html_report(environment)
+    finally:
+        runner.greenlet.kill()
+    found = re.search(r"window.templateArgs = (\{.*)", page)
+    assert found is not None
+    told: dict[str, Any] = json.loads(found[1])
+    return told
+
+
+@pytest.mark.parametrize(
+    ("samples", "known"), [(1, "50 100"), (19, "50 90 100"), (20, "50 90 95 100")]
+)
+def test_a_percentile_that_too_few_samples_support_is_in_none_of_locusts_forms(
+    samples: int, known: str
+) -> None:
+    environment = told(interval(0, 1, [1_840_000] * samples))
+    row = rows_of(environment)["look"]
+    shown = {name for name in ("50%", "90%", "95%", "99%", "99.9%", "100%") if row[name] != "N/A"}
+    assert shown == {f"{percent}%" for percent in known.split()}
+    for entry in (environment.stats.entries["look", "FILE"], environment.stats.total):
+        figures = entry.to_dict()
+        assert figures["response_time_percentile_0.99"] is None
+        assert (figures["response_time_percentile_0.95"] is None) is (samples < 20)
+    told_there = report_of(environment)
+    for row in told_there["response_time_statistics"]:
+        assert {
+            float(share) * 100 for share in ("0.5", "0.9", "0.95", "0.99", "1.0") if row[share]
+        } == {float(percent) for percent in known.split()}
+    for point in told_there["history"]:
+        assert point["response_time_percentile_0.95"][1] == "-" or samples >= 20
+
+
+def test_locusts_report_has_the_digits_of_times_below_a_millisecond() -> None:
+    environment = told(interval(0, 1, [1_840_000, 4_100, 4_100]))
+    for row in report_of(environment)["requests_statistics"]:
+        assert row["min_response_time"] == pytest.approx(0.0041, rel=0.001)
+        assert row["median_response_time"] == pytest.approx(0.0041, rel=0.001)
+        assert row["max_response_time"] == pytest.approx(1.84, rel=0.001)
+        assert row["avg_response_time"] == pytest.approx(1.8482 / 3, rel=0.001)
+
+
+def test_no_column_of_times_in_locusts_scripts_is_rounded() -> None:
+    pages = Path(html.DEFAULT_BUILD_PATH)
+    (script,) = pages.glob("assets/*.js")
+    for file in (script, pages / "report.html"):
+        text = file.read_text(encoding="utf-8")
+        columns = re.findall(r"\{key:[^}]*ResponseTime[^}]*\}", text)
+        assert any("round" in column for column in columns)
+        columns = re.findall(r"\{key:[^}]*ResponseTime[^}]*\}", show_digits(text))
+        assert columns
+        assert not any("round" in column for column in columns)
+
+
+@given(st.lists(st.integers(1, 10**11), min_size=1, max_size=150))
+def test_locusts_percentiles_are_those_of_reports(times_ns: list[int]) -> None:
+    entry = told(interval(0, 1, times_ns)).stats.entries["look", "FILE"]
+    known = row(times_ns).histogram
+    for percent in (50, 95, 99, 100):
+        found = entry.get_response_time_percentile(percent / 100)
+        if len(times_ns) < samples_needed(percent):
+            assert found is None
+        else:
+            assert found == round_figure(known.percentile(percent) / 1e6)
+    figures = entry.to_dict()
+    assert figures["min_response_time"] <= figures["median_response_time"]
+    assert figures["median_response_time"] <= figures["max_response_time"]
+
+
+def test_locusts_times_are_those_of_what_succeeded_as_in_reports() -> None:
+    rows = (row([1_000_000] * 4), row([91_030_000], outcome="failed"))
+    environment = told(MadeInterval(0, S, 1, rows))
+    found = rows_of(environment)["look"]
+    assert (found["Request Count"], found["Failure Count"]) == ("5", "1")
+    assert float(found["Max Response Time"]) == pytest.approx(1, rel=0.001)
+    assert float(found["Average Response Time"]) == pytest.approx(1, rel=0.001)
+    failing = told(MadeInterval(0, S, 1, (row([91_030_000], outcome="failed"),)))
+    found = rows_of(failing)["look"]
+    names = ("Median", "Average", "Min", "Max")
+    assert {found[f"{name} Response Time"] for name in names} == {"N/A"}
+    assert failing.stats.total.to_dict()["max_response_time"] is None
+
+
+def test_the_table_that_locust_prints_leaves_out_what_is_not_supported() -> None:
+    lines = stats.get_percentile_stats_summary(told(interval(0, 1, [41_000] * 3)).stats)
+    (line,) = [line for line in lines if " look " in line]
+    times = line.split()[2:-1]
+    assert times[2:-1] == ["N/A"] * 8
+    assert [float(time) for time in (*times[:2], times[-1])] == pytest.approx(
+        [0.041] * 3, rel=0.001
+    )

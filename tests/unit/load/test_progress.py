@@ -36,7 +36,7 @@ def test_a_line_shows_times_of_what_succeeded() -> None:
     LineProgress(said).tick(tick())
     line = said.getvalue()
     assert "broken p50 \N{EN DASH} p95 \N{EN DASH}" in line
-    assert "look p50 1.00 µs p95 1.00 µs" in line
+    assert "look p50 1.00 µs p95 \N{EN DASH}" in line
     assert "11 errors" in line
 
 
@@ -45,7 +45,18 @@ def test_the_table_shows_times_of_what_succeeded() -> None:
     console.print(_make_table(tick()))
     rows = [line.split() for line in console.export_text().splitlines()]
     assert ["broken", "10", "10", *["\N{EN DASH}"] * 3] in rows
-    assert ["look", "11", "1", *["1.00", "µs"] * 3] in rows
+    assert ["look", "11", "1", "1.00", "µs", *["\N{EN DASH}"] * 2] in rows
+
+
+def test_the_table_shows_a_percentile_from_as_many_samples_on_as_reports() -> None:
+    ledger = Ledger()
+    rows = [_row(f"{count}", "ok", [1000] * count) for count in (19, 20, 99, 100)]
+    ledger.add(MadeInterval(0, 1_000_000_000, 1, rows))
+    console = Console(file=io.StringIO(), width=120, record=True)
+    console.print(_make_table(Tick("measured", 1, None, ledger, ("near",))))
+    lines = [line.split() for line in console.export_text().splitlines()]
+    dashes = {line[0]: line.count("\N{EN DASH}") for line in lines if line and line[0].isdigit()}
+    assert dashes == {"19": 2, "20": 1, "99": 1, "100": 0}
 
 
 def test_names_are_shown_as_they_are() -> None:

@@ -53,7 +53,9 @@ def test_a_percentile_is_given_only_when_the_sample_supports_it(
     assert [name for name, value in figures.items() if value is not None] == given_figures
 
 
-@pytest.mark.parametrize(("percent", "needed"), [(50, 1), (95, 20), (99, 100), (99.9, 1000)])
+@pytest.mark.parametrize(
+    ("percent", "needed"), [(50, 1), (95, 20), (99, 100), (99.9, 1000), (100, 1)]
+)
 def test_samples_needed_agree_with_what_summaries_leave_out(percent: float, needed: int) -> None:
     assert measure.samples_needed(percent) == needed
 

@@ -72,9 +72,9 @@ def ranked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("runs") / "one", [1e6, 3e6])
 
 
-@pytest.mark.parametrize(("calls", "drawn"), [(99, False), (100, True)])
-def test_a_p99_is_drawn_where_a_slot_has_samples_for_one(
-    tmp_path: Path, calls: int, *, drawn: bool
+@pytest.mark.parametrize(("calls", "slots"), [(12, 0), (13, 8), (30, 8), (99, 8), (100, 8)])
+def test_a_p99_is_drawn_over_as_many_slots_as_hold_the_samples_for_one(
+    tmp_path: Path, calls: int, slots: int
 ) -> None:
     writer = RunWriter(tmp_path / "run")
     for second in range(8):
@@ -82,8 +82,22 @@ def test_a_p99_is_drawn_where_a_slot_has_samples_for_one(
     page = page_of(writer.write(make_run()))
     tips = [tip for tip in page.values("data-tip") if "median " in tip]
     assert len(tips) == 8
-    assert all("slowest " in tip and ("p99 " in tip) is drawn for tip in tips)
-    assert any("dashed" in classes for classes in page.values("class")) is drawn
+    assert all("slowest " in tip for tip in tips)
+    assert len([tip for tip in tips if "p99 " in tip]) == slots
+    assert any("dashed" in classes for classes in page.values("class")) is bool(slots)
+
+
+def test_a_p99_of_several_slots_is_that_of_all_their_calls(tmp_path: Path) -> None:
+    writer = RunWriter(tmp_path / "run")
+    for second in range(4):
+        times = [10**6] * 49 + [10**6 if second % 2 else 10**7]
+        writer.transaction("page", times, "0/0", (second, second + 1))
+    page = page_of(writer.write(make_run()))
+    tips = [tip for tip in page.values("data-tip") if "median " in tip]
+    found = [dict(re.findall("(median|p99|slowest) (.*)", tip)) for tip in tips]
+    assert len(found) == 4
+    assert all(times["p99"] == times["median"] for times in found)
+    assert [times["slowest"] == times["p99"] for times in found] == [False, True] * 2
 
 
 def test_more_targets_than_can_be_ranked_have_a_page_all_the_same(tmp_path: Path) -> None:

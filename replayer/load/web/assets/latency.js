@@ -25,10 +25,14 @@ const fresh = (run) => ({
 const subject = () =>
   new URLSearchParams({ target: $("target").selectedIndex < 0 ? 0 : $("target").selectedIndex, transaction: $("transaction").value, op: $("op").value });
 
-// Append what is new; a line that begins late has gaps before.
-const append = (lines, name, values, before) => {
-  lines[name] ??= Array(before).fill(null);
-  lines[name].push(...values);
+// Append what is new; a line that begins late has gaps before. A value of several seconds stands for each of them.
+const append = (lines, name, found, before) => {
+  const line = (lines[name] ??= Array(before).fill(null));
+  for (const each of found) {
+    const [value, seconds] = Array.isArray(each) ? each : [each, 1];
+    line.push(value);
+    line.fill(value, Math.max(line.length - seconds, 0));
+  }
 };
 const trim = (values) => values.splice(0, Math.max(values.length - MOST, 0));
 
@@ -70,7 +74,8 @@ const draw = () => {
   const label = $("figure").selectedOptions[0].textContent;
   latency.heading.textContent = `${label} over time: ${$("transaction").value} and its calls`;
   heat.heading.textContent = `Heat map: ${$("op").value} of ${$("transaction").value}`;
-  latency.draw({ ...common, lines: Object.entries(kept.lines).map(([name, figures]) => ({ name, values: figures[figure] })) });
+  const none = `too few calls ended in one turn for ${label}; p50 and max need one`;
+  latency.draw({ ...common, none, lines: Object.entries(kept.lines).map(([name, figures]) => ({ name, values: figures[figure] })) });
   heat.draw({ ...common, heat: kept.heat, perDecade: kept.perDecade });
   throughput.draw({ ...common, lines: Object.entries(kept.throughput).map(([name, values]) => ({ name, values })) });
   bytes.draw({ ...common, lines: [{ name: "read and written", values: kept.bytes }] });

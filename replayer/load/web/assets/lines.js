@@ -49,6 +49,7 @@ export class Lines extends Frame {
     this.shade(pen, this.data.measured);
     this.axes(pen, this.places());
     for (const line of lines) this.stroke(pen, line);
+    if (this.data.none && !lines.some(({ values }) => values.some((value) => value !== null))) this.excuse(pen);
     if (this.pointed) this.explain(pen, lines);
   }
 
@@ -62,8 +63,9 @@ export class Lines extends Frame {
           high = Math.max(high, value);
         }
     if (low > high) [low, high] = this.log ? [1e3, 1e6] : [0, 1];
-    this.low = this.log ? low / 1.3 : 0;
-    this.high = this.log ? high * 1.3 : high * 1.08 || 1;
+    const room = high / low < 3 ? 2.5 : 1.3; // or no mark of the axis lies in it
+    this.low = this.log ? low / room : 0;
+    this.high = this.log ? high * room : high * 1.08 || 1;
   }
 
   y(value) {
@@ -99,6 +101,14 @@ export class Lines extends Frame {
     });
     pen.stroke();
     pen.setLineDash([]);
+  }
+
+  // Say why there is no line.
+  excuse(pen) {
+    const { left, right, top, bottom } = this.area;
+    pen.fillStyle = color("faint");
+    pen.textAlign = "center";
+    pen.fillText(this.data.none, (left + right) / 2, (top + bottom) / 2, right - left - 16);
   }
 
   explain(pen, lines) {

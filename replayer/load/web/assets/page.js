@@ -7,13 +7,21 @@
   const home = base.replace(/replayer\/$/, "");
   const token = meta("replayer-token");
   const bare = window.fetch.bind(window);
+  const GONE = "the program has ended, or is out of reach";
 
   // Every request that changes something carries the token; no other page can read it.
-  window.fetch = (resource, options) => {
+  window.fetch = async (resource, options) => {
     const request = new Request(resource, options);
     const own = new URL(request.url).origin === location.origin;
-    if (own && request.method !== "GET") request.headers.set("X-Replayer-Token", token);
-    return bare(request);
+    if (!own || request.method === "GET") return bare(request);
+    request.headers.set("X-Replayer-Token", token);
+    // Locust's page says why nothing was started only if the answer seems to be a good one.
+    try {
+      const answer = await bare(request);
+      return answer.status === 403 ? new Response(answer.body, { headers: answer.headers }) : answer;
+    } catch {
+      return Response.json({ success: false, message: GONE });
+    }
   };
 
   const make = (tag, properties = {}, ...children) => {
@@ -56,6 +64,12 @@
       links[at].scrollIntoView({ block: "nearest", inline: "center" });
     });
 
+  // Whether the page is about other runs than the last one, whose verdict would be taken for theirs.
+  const isOther = (state, run) => {
+    const [, place, rest] = location.pathname.slice(base.length - 1).split("/");
+    return state === "stopped" && (place === "compare" || (place === "runs" && rest && rest !== run.id));
+  };
+
   const shown = {};
   const replace = (element, children) => {
     const text = children.map((child) => child.outerHTML ?? child).join("");
@@ -72,7 +86,7 @@
   };
 
   const describe = ({ state, run }) => {
-    if (run === null) return [];
+    if (run === null || isOther(state, run)) return [];
     const what = `${run.scenario} on ${run.targets.join(", ")}`;
     if (state === "stopped") {
       const report = run.id ? make("a", { href: `${base}runs/${run.id}`, textContent: "Report" }) : null;
@@ -104,9 +118,11 @@
     if (hint) found.append(make("small", { textContent: hint }));
     return found;
   };
-  const complain = ({ run, outlook }) => {
+  const complain = ({ state, run, outlook }) => {
     if (run === null) return outlook.map(({ message, hint }) => alert(message, "warn", hint));
+    if (isOther(state, run)) return [];
     const found = run.failure ? [alert(`The run failed: ${run.failure}`, "bad")] : [];
+    if (!run.failure && run.why && run.outcome !== "pass") found.push(alert(run.why, "bad"));
     for (const { call, age_s: age } of run.hanging.slice(0, 5))
       found.push(alert(`A call hangs: ${call}, for ${Math.floor(age)} s`, "bad"));
     if (run.hanging.length > 5) found.push(alert(`${run.hanging.length} calls hang`, "bad"));
@@ -120,16 +136,19 @@
     location.assign(`${base}login`);
   };
 
+  let server = null;
   const look = async () => {
     try {
       const answer = await bare(now, { headers: { Accept: "application/json" } });
       if (answer.status === 401) location.assign(`${base}login`);
       const known = await answer.json();
+      server ??= known.server;
+      if (known.server !== server) location.reload(); // its token is of a program that has ended
       leave.hidden = !known.login;
       replace(status, describe(known));
       replace(alerts, complain(known));
     } catch {
-      replace(status, [chip("NO ANSWER", "failed"), span("the program has ended, or is out of reach")]);
+      replace(status, [chip("NO ANSWER", "failed"), span(GONE)]);
     }
     setTimeout(look, 1000);
   };
@@ -169,15 +188,34 @@
     // A plan is made for a number of users: it cannot be changed while it runs.
     for (const button of document.querySelectorAll("header button"))
       if (button.textContent === "Edit") button.style.display = "none";
-    // What Locust calls the host is where the run takes place.
+    // What Locust calls the host are the targets of the form; the bar has those of the run.
     for (const label of document.querySelectorAll("header p"))
-      if (label.firstChild?.nodeValue === "Host") label.firstChild.nodeValue = "Targets";
-    // Its median has two decimals of a millisecond; the column beside it has all digits.
-    for (const cell of document.querySelectorAll("main thead th"))
-      if (cell.textContent === "Median (ms)") cell.closest("table").dataset.rpHide = cell.cellIndex + 1;
+      if (label.textContent === "Host")
+        for (const part of [label.parentElement, label.parentElement.nextElementSibling]) part.style.display = "none";
     for (const select of document.querySelectorAll('select[name="targets"][multiple]'))
       select.size = Math.min(select.options.length, 8);
   };
+
+  // Locust's form leaves out of a number what is no digit, and would start 3 users for -3: such a text stays as it is, to
+  // be refused.
+  const isWrong = (text) => /[^0-9.]/.test(text);
+  const kept = new WeakSet();
+  const keep = (input) => {
+    if (kept.has(input)) return;
+    kept.add(input);
+    const { get, set } = Object.getOwnPropertyDescriptor(input, "value");
+    const unlessWrong = function (text) {
+      if (!isWrong(this.value)) set.call(this, text);
+    };
+    Object.defineProperty(input, "value", { configurable: true, get, set: unlessWrong });
+  };
+  const hear = (event) => {
+    const { name, value } = event.target;
+    if (!["userCount", "spawnRate"].includes(name) || !isWrong(value)) return;
+    event.stopPropagation();
+    keep(event.target);
+  };
+  addEventListener("input", hear, true);
 
   const begin = () => {
     const dark = make("button", { className: "rp-theme", textContent: "Light / dark" });

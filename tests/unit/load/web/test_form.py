@@ -70,3 +70,20 @@ def test_verifying_is_asked_of_every_scenario() -> None:
         assert ordered(form, "small-reads").plan.verifies
         with pytest.raises(ReplayerError, match="verify"):
             ordered(form, "wordpress-replay")
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("users", "says"),
+    [
+        ("-3", "users must be from 1 to 1,000,000, got -3"),
+        ("0", "users must be from 1 to 1,000,000, got 0"),
+        ("1e1", "users must be a whole number, got '1e1'"),
+        ("--3", "users must be a whole number, got '--3'"),
+        ("2.5", "users must be a whole number, got '2.5'"),
+    ],
+)
+def test_a_number_of_users_that_cannot_be_is_refused_as_it_was_sent(users: str, says: str) -> None:
+    with pytest.raises(ReplayerError) as refused:
+        formed().read({"user_count": [users], "spawn_rate": ["2"], "scenario": ["own"]})
+    assert str(refused.value) == says
