@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn what_hangs_is_recorded_as_old_as_it_is_without_what_was_put_aside() {
         let found = unfinished(open(false), |pulse| {
-            pulse.enter(Op::Stat, Place::NOWHERE, 9_000)
+            pulse.enter(Op::Stat, Place::NOWHERE, 9_000);
         });
         let expected = [
             ("login/stat", 1_000),
