@@ -21,10 +21,13 @@ __all__ = [
     "SAME_AS",
     "STORING",
     "TIMED_OPS",
+    "TO_THE_END",
+    "TRACE_OPS",
     "UNTIMED",
     "WRITING",
     "Op",
     "names_where",
+    "timed_as",
 ]
 
 
@@ -49,6 +52,11 @@ class Op:
     flags: frozenset[str]
 
 
+def timed_as(name: str) -> str:
+    """Return the op by whose name a replay times an op of a trace."""
+    return "close" if name == "close_dup" else name
+
+
 def names_where(holds: Callable[[Op], bool]) -> frozenset[str]:
     """Return the names of the ops for which a condition holds."""
     return frozenset(op.name for op in BY_NAME.values() if holds(op))
@@ -58,6 +66,8 @@ BY_NAME = {row[0]: Op(*row) for row in OPS}
 
 PLAN_OPS = names_where(lambda op: "plan" in op.flags)
 """Steps of plans can have them."""
+TRACE_OPS = names_where(lambda op: "trace" in op.flags)
+"""Events of traces can have them."""
 TIMED_OPS = names_where(lambda op: bool(op.flags & {"plan", "trace"}) and "untimed" not in op.flags)
 """Calls that runs time: thresholds and prices may name them."""
 UNTIMED = names_where(lambda op: "untimed" in op.flags)
@@ -72,6 +82,8 @@ READING = names_where(lambda op: op.contents in {"reads", "copies"})
 WRITING = names_where(lambda op: op.contents in {"writes", "copies"})
 STORING = names_where(lambda op: op.contents in {"writes", "copies", "alters"})
 """They leave something that must be stored: a flush makes it safe."""
+TO_THE_END = names_where(lambda op: "to_end" in op.flags)
+"""Steps of scenarios make them again until they return 0."""
 FLUSHING = names_where(lambda op: "flushes" in op.flags)
 """Not sync_file_range(2): it writes no metadata, and empties no cache of a device."""
 MAKING = names_where(lambda op: "makes" in op.flags)

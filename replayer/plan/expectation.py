@@ -10,8 +10,8 @@ import math
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
+from replayer.ops import MAKING, PATH_OPS, READING, UNTIMED, WRITING, timed_as
 from replayer.plan.census import Census
-from replayer.plan.kinds import MAKING, PATH_OPS, READING, RECORDED_AS, UNTIMED, WRITING
 from replayer.plan.known import KnownSlots
 from replayer.plan.rewriting import Rewriting
 from replayer.plan.room import Room, count_names
@@ -201,7 +201,7 @@ class _Walker(KnownSlots):
         each = times / census.performances
         for op, found in census.ops.items():
             if op not in UNTIMED:
-                self.tally.ops[RECORDED_AS.get(op, op)] += each * found.count
+                self.tally.ops[timed_as(op)] += each * found.count
             self.tally.failing_lookups += each * found.errors * (op in PATH_OPS)
             self.tally.bytes_read += each * found.size_bytes * (op in READING)
             written = each * found.size_bytes * (op in WRITING)

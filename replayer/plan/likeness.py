@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from replayer.plan.kinds import PATH_OPS
+from replayer.ops import PATH_OPS, PLAN_OPS, READING, SAME_AS, TRACE_OPS, WRITING
 from replayer.plan.summary import TransactionSummary
 
 __all__ = ["LIMIT_POINTS", "Likeness", "Row", "calls_of", "compare_calls"]
@@ -20,42 +20,8 @@ LIMIT_POINTS = 2.0
 
 EXACT = 1e-6  # chosen: sums of expected counts differ by less
 
-SAME: Mapping[str, str] = {
-    # Calls of traces and what plans make of them: one name for each that does the same to a mount.
-    "append": "write",
-    "pread_random": "pread",
-    "pwrite_random": "pwrite",
-    "readv": "read",
-    "writev": "write",
-    "preadv": "pread",
-    "pwritev": "pwrite",
-    "lchown": "chown",
-    "lutimens": "utimens",
-    # Traces do not tell whether a lock is taken or given back.
-    "flock_unlock": "flock",
-    "fcntl_unlock": "fcntl_lock",
-    "lock": "fcntl_lock",
-    "lgetxattr": "getxattr",
-    "fgetxattr": "getxattr",
-    "lsetxattr": "setxattr",
-    "fsetxattr": "setxattr",
-    "llistxattr": "listxattr",
-    "flistxattr": "listxattr",
-    "lremovexattr": "removexattr",
-    "fremovexattr": "removexattr",
-}
-
-NOT_IN_PLANS = frozenset(
-    (
-        *("chdir", "fcntl", "ioctl", "fadvise", "readahead", "clone", "splice", "mmap", "mknod"),
-        *("statfs", "fstatfs", "syncfs", "sync_file_range"),
-        *("inherit", "meanwhile", "close_dup", "close_exit", "exit"),
-    )
-)
-"""Ops of trace format 1 that plan format 1 has no word for: left out of the shares, and named."""
-
-READING = frozenset({"read", "pread", "copy_file_range", "sendfile", "mmap_read"})
-WRITING = frozenset({"write", "pwrite", "copy_file_range"})
+NOT_IN_PLANS = TRACE_OPS - {name for name, same in SAME_AS.items() if same in PLAN_OPS}
+"""Ops of traces that plans have no word for: left out of the shares, and named."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +96,7 @@ class _Calls:
 def calls_of(said: TransactionSummary, census: Mapping[str, Any]) -> frozenset[str]:
     """Return the names of the calls that a transaction and a trace have, under either's name."""
     names = {*said.ops, *census["ops"]}
-    return frozenset({*names, *(SAME.get(name, name) for name in names)})
+    return frozenset({*names, *(SAME_AS.get(name, name) for name in names)})
 
 
 def compare_calls(
@@ -143,7 +109,7 @@ def compare_calls(
         census: Of a trace: ``requests`` and, for each op, ``count``, ``errors`` and ``bytes``.
         without: Calls to leave out on both sides, such as those on an archive that lies elsewhere.
     """
-    without = {SAME.get(name, name) for name in without}
+    without = {SAME_AS.get(name, name) for name in without}
     requests = int(census["requests"]) or 1
     trace = _of_trace(census, requests, without)
     plan = _of_plan(said, trace, without)
@@ -172,7 +138,7 @@ def _of_plan(said: TransactionSummary, trace: _Calls, without: Collection[str]) 
     ops: defaultdict[str, float] = defaultdict(float)
     ends: dict[str, float] = {}
     for name, count in said.ops.items():
-        op = SAME.get(name, name)
+        op = SAME_AS.get(name, name)
         if op not in without:
             least = count - said.ends.get(name, 0.0)
             shared = min(count, max(least, trace.ops.get(op, 0.0)))
@@ -189,7 +155,7 @@ def _of_trace(census: Mapping[str, Any], requests: int, without: Collection[str]
     moved: defaultdict[str, float] = defaultdict(float)
     failing = 0.0
     for name, found in census["ops"].items():
-        op = SAME.get(name, name)
+        op = SAME_AS.get(name, name)
         if name in NOT_IN_PLANS or op in without:
             continue
         ops[op] += found["count"] / requests

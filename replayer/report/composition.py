@@ -16,7 +16,7 @@ from replayer.measure import (
     pacing_warnings,
     summarise,
 )
-from replayer.plan.kinds import TO_THE_END
+from replayer.ops import TO_THE_END
 from replayer.report.document import Document, Incident, LostLines
 from replayer.report.ranking import rank
 from replayer.report.replay import pause_warnings, schedule_warnings

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer import measure
-from replayer._native import fio
+from replayer import fio, measure
 from replayer.baseline import turn
 from replayer.baseline.gauge import Gauge
 from replayer.errors import ReplayerError

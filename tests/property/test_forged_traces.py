@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from replayer import engine
+from replayer import _native as engine
 from replayer.cli.show import render_trace
 from replayer.errors import ReplayerError
 from replayer.load.replays import describe_replay, load_plan

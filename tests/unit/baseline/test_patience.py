@@ -2,8 +2,8 @@
 
 import pytest
 
-from replayer import measure
-from replayer._native import Histogram, fio
+from replayer import fio, measure
+from replayer._native import Histogram
 from replayer.baseline import turn
 
 

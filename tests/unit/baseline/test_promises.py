@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from replayer._native import fio
+from replayer import fio
 from replayer.baseline.jobs import document_of, load_jobs
 from replayer.baseline.promises import warnings_of
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer._native import fio
+from replayer import fio
 
 GOLDEN = Path(__file__).parents[2] / "golden/fio"
 ENVIRONMENT = {"SIZE": "64m", "HOME": "/root"}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from replayer._native import fio
+from replayer import fio
 from replayer.measure import Segment
 from replayer.measure.timeline import read_timeline
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from replayer import measure
-from replayer._native import fio
+from replayer import fio, measure
 from replayer.errors import ReplayerError
 from replayer.measure.record import read_events
 from tests.unit.runs import RunWriter, make_run

@@ -14,6 +14,7 @@ from tests.unit.runs import RunWriter, make_run
 def test_every_form_says_that_a_maximum_is_a_bound(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path / "run")
     writer.transaction("stream", [10**10] * 200)
+    writer.call("stream")
     writer.record("0/0/measured/stream/transaction/cancelled/expected", [40 * 10**9])
     limit = measure.StatedThreshold(text="stream.max < 60s", source="--threshold")
     record = measure.load_run(writer.write(make_run(thresholds=(limit,))))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer._native import fio
+from replayer import fio
 from replayer.baseline import shipped_jobs
 from replayer.baseline.jobs import load_jobs
 from replayer.errors import ReplayerError

@@ -73,6 +73,8 @@ pub enum Flag {
     nofollow,
     /// It is about extended attributes: it fails when an attribute is not there.
     xattr,
+    /// A step of a plan makes it again until it returns 0.
+    to_end,
 }
 
 impl Flag {
@@ -89,6 +91,7 @@ impl Flag {
         Flag::moves,
         Flag::nofollow,
         Flag::xattr,
+        Flag::to_end,
     ];
 }
 
@@ -168,8 +171,8 @@ ops! {
     FcntlLock "fcntl_lock" Use None [plan],
     FcntlUnlock "fcntl_unlock" Use None [plan] as "fcntl_lock",
     Getdents "getdents" Read None [plan trace cached moves length],
-    CopyFileRange "copy_file_range" Write Copies [plan trace],
-    Sendfile "sendfile" Read Reads [plan trace cached],
+    CopyFileRange "copy_file_range" Write Copies [plan trace to_end],
+    Sendfile "sendfile" Read Reads [plan trace cached to_end],
     MmapRead "mmap_read" Read Reads [plan cached],
     Stat "stat" Look None [plan trace cached],
     Lstat "lstat" Look None [plan trace cached nofollow],
