@@ -66,5 +66,5 @@ def _probed(path: Path, seconds: float, interruption: Interruption) -> Probe:
 
 
 def _has_failed(probe: Probe) -> bool:
-    """Whether the mount refused calls of the probe, or did not answer them."""
-    return bool(probe.hung) or any(op.errors for op in probe.ops)
+    """Whether the mount refused calls of the probe, or answered none in time."""
+    return not probe.ops or bool(probe.hung) or any(op.errors for op in probe.ops)

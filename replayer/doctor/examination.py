@@ -1,6 +1,5 @@
 """The examination of a path: facts, guarantee, advice and probe, and how they are told."""
 
-import shlex
 import textwrap
 from collections.abc import Iterator
 from functools import partial
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from replayer.doctor.advice import Advice, Service
 from replayer.doctor.php import PHP_ADVICE
-from replayer.doctor.probe import Probe
+from replayer.doctor.probe import Probe, clean_command
 from replayer.doctor.rules import advise, service_of
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption
@@ -109,6 +108,19 @@ def _probe(probe: Probe | None) -> Iterator[str]:
     if probe is None:
         return
     yield ""
+    if probe.ops:
+        yield from _timed(probe)
+    else:
+        yield "probe: no call was timed: making its files took too long"
+    if probe.slowly:
+        yield from _wrapped("slow", f"answers, but slowly: {', '.join(probe.slowly)}")
+    for call in probe.hung:
+        yield f"  hung: {call}"
+    if probe.left is not None:
+        yield f"  left behind: remove it with: {clean_command(probe.left)}"
+
+
+def _timed(probe: Probe) -> Iterator[str]:
     yield f"probe: one user for {probe.seconds:.3g} s; files made just before, caches as they are"
     yield f"  {'':24}{'count':>9}{'errors':>8}{'p50':>10}{'p95':>10}{'max':>10}"
     for op in probe.ops:
@@ -118,11 +130,6 @@ def _probe(probe: Probe | None) -> Iterator[str]:
         if op.errors:
             errors = ", ".join(f"{name} {count:,} times" for name, count in op.outcomes.items())
             yield f"  failed: {op.name}: {errors}"
-    for call in probe.hung:
-        yield f"  hung: {call}"
-    if probe.left is not None:
-        command = f"replayer clean {shlex.quote(probe.left)}"
-        yield f"  left behind: remove it with: {command}"
 
 
 def _time(time_ns: int | None) -> str:
