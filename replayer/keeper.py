@@ -22,12 +22,14 @@ __all__ = [
     "follow",
     "follow_no_more",
     "give_up_on",
+    "hear_interrupts",
     "hung_calls",
     "interrupt",
     "is_echo",
     "keep",
     "leave_now",
     "take_interrupt",
+    "unhear_interrupts",
     "uninterrupted",
 ]
 
@@ -48,6 +50,7 @@ _heard_s: dict[int, float] = {}
 # Of this process, and set by functions here: each is the one thing in its list.
 _code = [0]
 _raised = [False]
+_was_deaf = [False]
 _word: list[tuple[int, int, int]] = []
 """In a child: the keeper's process, the pipe by which it is told an exit code, and who may tell."""
 
@@ -74,6 +77,22 @@ def keep(work: Callable[[], int]) -> int:
     _word.append((keeper, writing, os.getpid()))
     atexit.register(_leave_if_hung)  # the first to be registered is the last to be done
     return work()
+
+
+def hear_interrupts() -> None:
+    """Have this process end on a Ctrl-C though its parent had it ignored.
+
+    A shell without job control begins what stands before an ``&`` so (POSIX, 2.11).
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        _was_deaf[0] = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def unhear_interrupts() -> None:
+    """Have it ignored again, if it was, in a child that becomes a user's command."""
+    if _was_deaf[0]:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def is_echo(number: int) -> bool:
