@@ -18,38 +18,45 @@ NAME = "capture"
 HELP = "record what a command (or running processes) does with files, as a trace"
 
 EXPLANATION = """\
-The files below the roots are listed, the command runs under strace, and the recording becomes the
-folder TRACE. The command's input, output and exit status are its own; Ctrl-C reaches it as ever,
-and what was recorded until then is kept.
+The files below the roots are listed, the command runs under strace, and the
+recording becomes the folder TRACE. The command's input, output and exit
+status are its own; Ctrl-C reaches it as ever, and what was recorded until
+then is kept.
 
 what it costs
-  Each recorded call (those that take a file name or a descriptor, and those that start or end
-  processes) takes 10 to 30 microseconds longer, more where all CPUs are busy; all other calls run
-  at full speed. Programs that do nothing but file calls on a fast local disk run 5 to 30 times as
-  long, those that wait for a mount or compute hardly longer. What strace costs on this machine is
-  measured first, in a tenth of a second, and taken off when the trace is made. The log takes about
-  110 bytes a call beside TRACE until it is compiled; where TRACE lies in a root, beside the root.
-  With -p, all calls of the processes are stopped, the recorded ones or not, until Ctrl-C.
+  Each recorded call (those that take a file name or a descriptor, and those
+  that start or end processes) takes 10 to 30 microseconds longer, more where
+  all CPUs are busy; all other calls run at full speed. Programs that do
+  nothing but file calls on a fast local disk run 5 to 30 times as long, those
+  that wait for a mount or compute hardly longer. What strace costs on this
+  machine is measured first, in a tenth of a second, and taken off when the
+  trace is made. The log takes about 110 bytes a call beside TRACE until it is
+  compiled; where TRACE lies in a root, beside the root. With -p, all calls of
+  the processes are stopped, the recorded ones or not, until Ctrl-C.
 
 how true its pauses are
-  What strace adds between two calls varies by more than most programs compute there. A replay at
-  the recorded pace (closed) takes as long as the command did only if that is known from elsewhere:
-  --rehearse 20 runs the command without strace first, 20 times, and as much is left of all pauses
-  as it had CPU time then. So the command must find the same state each time: --prepare makes it.
-  If it worked on one CPU at a time, it is recorded on one, where strace disturbs it least.
-  'replayer fit' then makes the whole as long as the command was, by replays where it ran.
+  What strace adds between two calls varies by more than most programs compute
+  there. A replay at the recorded pace (closed) takes as long as the command
+  did only if that is known from elsewhere: --rehearse 20 runs the command
+  without strace first, 20 times, and as much is left of all pauses as it had
+  CPU time then. So the command must find the same state each time: --prepare
+  makes it. If it worked on one CPU at a time, it is recorded on one, where
+  strace disturbs it least. 'replayer fit' then makes the whole as long as the
+  command was, by replays where it ran.
 
 what it does not see
-  Files that are read or written through mmap, io_uring or libaio: a trace says so.
-  No data is kept, only names, sizes and results. With -p and --keep-raw, the raw log holds the
-  first 256 bytes of what was read and written.
+  Files that are read or written through mmap, io_uring or libaio: a trace
+  says so. No data is kept, only names, sizes and results. With -p and
+  --keep-raw, the raw log holds the first 256 bytes of what was read and
+  written.
 
 examples
-  replayer capture -o untar -- tar xf linux.tar          refused: which files are meant?
+  replayer capture -o untar -- tar xf linux.tar     refused: which files?
   replayer capture -o untar --root linux -- tar xf linux.tar
-  replayer capture -o copy --root site --rehearse 20 --prepare 'rm -rf site/new' -- \\
-    cp -a site/old site/new
-  replayer capture -o shop --root /srv/www -p "$(pgrep -o php-fpm)" -p "$(pgrep -o nginx)"
+  replayer capture -o copy --root site --rehearse 20 \\
+    --prepare 'rm -rf site/new' -- cp -a site/old site/new
+  replayer capture -o shop --root /srv/www -p "$(pgrep -o php-fpm)"
+  replayer capture -o all --root /srv/www -p "$(pgrep -d, -x 'nginx|php-fpm')"
 """
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from replayer.doctor import Examination, Probe, examine, render_examination, run_probe
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines
 from replayer.load.interruption import Interruption, Level
+from replayer.report import Style
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
@@ -55,7 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([item.model_dump(mode="json") for item in found], indent=2))
     else:
-        print("\n".join(map(render_examination, found)), end="")
+        style = Style.of(sys.stdout)
+        print("\n".join(render_examination(item, style) for item in found), end="")
     return max(codes, default=0)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from replayer.cli.show import render_trace
+from replayer.report import Style, fold
 from replayer.trace import ImportOptions, TraceError, explain_empty, import_trace, load_windows
 from replayer.trace.formats import FORMATS
 from replayer.trace.importing import MARKER
@@ -147,7 +148,7 @@ def _report(trace: dict[str, Any], arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps(trace, indent=2))
         return
-    print("\n".join(render_trace(trace, str(arguments.output))))
+    print("\n".join(fold(render_trace(trace, str(arguments.output)), Style.of(sys.stdout))))
 
 
 def _parse_alias(text: str) -> tuple[Path, Path]:

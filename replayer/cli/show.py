@@ -2,11 +2,13 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from replayer.measure.units import format_bytes, format_count, format_many, format_time_ns
+from replayer.report import Style, fold
 from replayer.trace import find_trace, load_trace
 
 __all__ = ["HELP", "NAME", "add_arguments", "render_trace", "run"]
@@ -36,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(trace, indent=2))
     else:
-        print("\n".join(render_trace(trace, arguments.trace)))
+        print("\n".join(fold(render_trace(trace, arguments.trace), Style.of(sys.stdout))))
     return 0
 
 
