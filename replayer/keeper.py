@@ -24,6 +24,7 @@ __all__ = [
     "follow",
     "follow_no_more",
     "give_up_on",
+    "hear_interrupts",
     "hung_calls",
     "interrupt",
     "is_echo",
@@ -31,6 +32,7 @@ __all__ = [
     "leave_now",
     "leave_unflushed",
     "take_interrupt",
+    "unhear_interrupts",
     "uninterrupted",
 ]
 
@@ -52,6 +54,7 @@ _heard_s: dict[int, float] = {}
 _code = [0]
 _raised = [False]
 _plainly = [False]
+_was_deaf = [False]
 _word: list[tuple[int, int, int]] = []
 """In a child: the keeper's process, the pipe by which it is told an exit code, and who may tell."""
 
@@ -80,6 +83,22 @@ def keep(work: Callable[[], int]) -> int:
     signal.pthread_sigmask(signal.SIG_SETMASK, before)
     _word.append((keeper, writing, os.getpid()))
     return work()
+
+
+def hear_interrupts() -> None:
+    """Have this process end on a Ctrl-C though its parent had it ignored.
+
+    A shell without job control begins what stands before an ``&`` so (POSIX, 2.11).
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        _was_deaf[0] = True
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def unhear_interrupts() -> None:
+    """Have it ignored again, if it was, in a child that becomes a user's command."""
+    if _was_deaf[0]:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def is_echo(number: int) -> bool:

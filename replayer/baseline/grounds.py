@@ -7,7 +7,6 @@ done to a mount; what is here only asks it.
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from replayer.errors import ReplayerError
 from replayer.fio import JobFile, bytes_needed, find_confinement, folders_of
 from replayer.load.asking import ANSWER_S, ask
 from replayer.load.interruption import Interruption
-from replayer.load.patience import Patience
+from replayer.load.patience import Patience, finish
 from replayer.load.targets import MountError, Target, check_place
 from replayer.measure import Target as TargetFacts
 from replayer.measure import collect_target
@@ -31,7 +30,6 @@ __all__ = ["NO_ROOM", "DeviceGround", "FolderGround", "Ground"]
 
 NO_ROOM = "make room, or use another target; `replayer baseline --size 10%` makes files smaller"
 THREADS = 8  # chosen: as runs remove theirs
-POLL_S = 0.05
 
 
 class Ground(Protocol):
@@ -175,17 +173,10 @@ class FolderGround:
             ReplayerError: It failed, or a call does not come back: nothing is asked there again.
         """
         patience = Patience(ANSWER_S, ANSWER_S)
-        while not task.finished:
-            if cancelled():
-                task.cancel()
-                patience.end()
-            for hang in patience.look(task):
-                _say(str(hang))
-            if patience.is_over:
-                self.is_hanging = True
-                raise patience.give_up(str(self.path), str(self.path))
-            time.sleep(POLL_S)
-        ask(self.path, task.result)
+        try:
+            finish(task, self.path, patience, cancelled)
+        finally:
+            self.is_hanging |= patience.is_over
 
 
 def _say(text: str) -> None:

@@ -1,6 +1,7 @@
-"""Which processes are recorded when one that runs is named, and which cannot be."""
+"""Which processes are recorded when some that run are named, and which cannot be."""
 
 import os
+from collections.abc import Sequence
 
 from replayer.capture.processes import ancestors_of, family_of, is_running, tracer_of
 from replayer.capture.refusal import TracerError
@@ -9,13 +10,17 @@ from replayer.errors import ReplayerError
 __all__ = ["family_to_attach"]
 
 
-def family_to_attach(pid: int) -> list[int]:
-    """Return a process and its descendants.
+def family_to_attach(pids: Sequence[int]) -> list[int]:
+    """Return processes and their descendants, each once.
 
     Raises:
         ReplayerError: There is no such process, or recording it would record this program.
         TracerError: One of them is traced by somebody else.
     """
+    return list(dict.fromkeys(member for pid in pids for member in _family(pid)))
+
+
+def _family(pid: int) -> list[int]:
     if not is_running(pid):
         raise ReplayerError(f"-p {pid}: no such process", hint="find it with pgrep -a NAME")
     if pid in ancestors_of(os.getpid()):

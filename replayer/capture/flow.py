@@ -142,14 +142,14 @@ def _rehearse(job: _Capture, what: Launch) -> Rehearsals | None:
 
 
 def _attach(job: _Capture, what: Attach, log: Log) -> _Done:
-    family = family_to_attach(what.pid)
+    family = family_to_attach(what.pids)
     measured = _calibrate(job, job.strace, "attached")
     before = _look(job, (), measured)
     words = attach_words(job.strace, log.path, family)
     positions = Positions(read_state(family))
     with Inbox() as inbox:
-        watch = Watch(log, inbox, job.progress, positions.note)
-        recording = record_attached(words, what.pid, watch, job.staging.errors)
+        watch = Watch(log, inbox, job.progress, positions.note, what.pids)
+        recording = record_attached(words, watch, job.staging.errors)
     before = replace(before, states=positions.at_begin(log.path))
     if recording.status != 0 and log.size_bytes == 0:
         raise explain_refusal(job.staging.errors.read_text(errors="replace").strip())
@@ -261,7 +261,8 @@ def _note(order: Order) -> str:
         return order.note
     if isinstance(order.what, Launch):
         return f"replayer capture of {' '.join(order.what.command)}"
-    return f"replayer capture of process {order.what.pid}"
+    numbers = ", ".join(map(str, order.what.pids))
+    return f"replayer capture of process{'es' if len(order.what.pids) > 1 else ''} {numbers}"
 
 
 def _describe(job: _Capture, done: _Done) -> Sidecar:
@@ -271,7 +272,8 @@ def _describe(job: _Capture, done: _Done) -> Sidecar:
     return Sidecar(
         kind="command" if is_launch else "attached",
         command=what.command if isinstance(what, Launch) else (),
-        pid=done.recording.first_process if isinstance(what, Launch) else what.pid,
+        pid=done.recording.first_process if isinstance(what, Launch) else what.pids[0],
+        pids=() if isinstance(what, Launch) else what.pids,
         cwd=states[0].cwd if states else "",
         umask=states[0].umask if states else "",
         processes_before=states,

@@ -40,9 +40,9 @@ class Launch:
 
 @dataclass(frozen=True)
 class Attach:
-    """Record a running process, its threads, its children and all that they start."""
+    """Record running processes, their threads, their children and all that they start."""
 
-    pid: int
+    pids: tuple[int, ...]
 
 
 @dataclass(frozen=True)

@@ -50,12 +50,14 @@ class Watch:
         inbox: Signals.
         progress: Who is told.
         attaching: Told strace's number as soon as it begins to attach; may wait until it has.
+        pids: The processes that were named, where they are attached to.
     """
 
     log: Log
     inbox: Inbox
     progress: Progress
     attaching: Callable[[int], object] | None = None
+    pids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def record_command(words: Sequence[str], watch: Watch) -> Recording:
     )
 
 
-def record_attached(words: Sequence[str], pid: int, watch: Watch, errors: Path) -> Recording:
+def record_attached(words: Sequence[str], watch: Watch, errors: Path) -> Recording:
     """Run a command line that attaches, until the processes end or somebody ends it.
 
     Raises:
@@ -137,7 +139,7 @@ def record_attached(words: Sequence[str], pid: int, watch: Watch, errors: Path) 
     try:
         if watch.attaching is not None:
             watch.attaching(strace.pid)
-        _wait(strace, watch, _AttachedEnder(strace, pid, watch.log, remarks))
+        _wait(strace, watch, _AttachedEnder(strace, watch, remarks))
     except BaseException:
         _let_go(strace)
         raise
@@ -248,13 +250,11 @@ class _CommandEnder:
 class _AttachedEnder:
     """Lets go of the processes."""
 
-    def __init__(
-        self, strace: subprocess.Popen[bytes], pid: int, log: Log, remarks: list[str]
-    ) -> None:
+    def __init__(self, strace: subprocess.Popen[bytes], watch: Watch, remarks: list[str]) -> None:
         self._strace = strace
-        self._pid = pid
+        self._pids = watch.pids
         self._look_at_ns: int | None = monotonic_ns() + SETTLED_NS
-        self._log = log
+        self._log = watch.log
         self._remarks = remarks
         self._give_up_at_ns: int | None = None
 
@@ -286,7 +286,8 @@ class _AttachedEnder:
     def _tell_of_missed(self) -> None:
         """Children that were started between the look at the family and the attaching."""
         strace = self._strace.pid
-        missed = [pid for pid in family_of(self._pid) if tracer_of(pid) != strace]
+        families = (family_of(pid) for pid in self._pids)
+        missed = [pid for family in families for pid in family if tracer_of(pid) != strace]
         if missed and tracees_of(strace):
             numbers = ", ".join(str(pid) for pid in missed[:8])
             self._remarks.append(f"not recorded, since they started just then: process {numbers}")

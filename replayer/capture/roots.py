@@ -3,10 +3,11 @@
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from replayer.errors import ReplayerError
-from replayer.measure.mountinfo import Mount, load_mountinfo, mount_of
+from replayer.measure.facts import filesystem_of
+from replayer.measure.mountinfo import load_mountinfo
 
 __all__ = ["Root", "check_roots", "doubts_of"]
 
@@ -67,7 +68,9 @@ def check_roots(given: Sequence[Path]) -> tuple[Root, ...]:
     mounts = load_mountinfo()
     tops = _tops(absolutes)
     return tuple(
-        Root(os.fspath(path), absolute, top, _kind(absolute, mounts), _alias(path, absolute))
+        Root(
+            os.fspath(path), absolute, top, filesystem_of(absolute, mounts), _alias(path, absolute)
+        )
         for path, absolute, top in zip(given, absolutes, tops, strict=True)
     )
 
@@ -123,8 +126,3 @@ def _tops(absolutes: Sequence[Path]) -> list[str]:
             free, number = f"{absolute.name}-{number}", number + 1
         tops.append(free)
     return tops
-
-
-def _kind(absolute: Path, mounts: Sequence[Mount]) -> str:
-    mount = mount_of(PurePosixPath(absolute), mounts)
-    return "unknown" if mount is None else mount.kind

@@ -57,7 +57,9 @@ class Sidecar(Frozen):
     command: tuple[str, ...]
     """What was launched; empty where a process was attached to."""
     pid: int | None
-    """The launched or attached process."""
+    """The launched process, or the first of those that were attached to."""
+    pids: tuple[int, ...]
+    """The processes that were named to be attached to; empty where a command was launched."""
     cwd: str
     umask: str
     processes_before: tuple[ProcessState, ...]

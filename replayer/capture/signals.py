@@ -12,6 +12,8 @@ from enum import Enum
 from types import FrameType, TracebackType
 from typing import Self
 
+from replayer.keeper import unhear_interrupts
+
 __all__ = ["Inbox", "Notice", "Sender"]
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
@@ -71,7 +73,8 @@ class Inbox:
         return self._mask
 
     def release(self) -> None:
-        """Give a new process the mask that we were started with, between fork and exec."""
+        """Give a new process the signals that we were started with, between fork and exec."""
+        unhear_interrupts()
         signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     def wait(self, seconds: float) -> Notice | None:

@@ -25,9 +25,10 @@ NAME = "baseline"
 HELP = "measure with fio what targets can do at the most, and rank them"
 
 EXPLANATION = """\
-JOB is one of the shipped jobs, or a job file of your own (.fio). Every option of a file is checked
-first: what could lead outside of the target is refused with file and line. Files are made in a
-folder of the run on the target and removed at the end.
+JOB is one of the shipped jobs, or a job file of your own (.fio). Every option
+of a file is checked first: what could lead outside of the target is refused
+with file and line. Files are made in a folder of the run on the target and
+removed at the end.
 
 examples
   replayer baseline cache upload --target nfs=/mnt/nfs --target ebs=/data

@@ -1,6 +1,7 @@
-"""``replayer capture``: record a command, or a running process, as a trace."""
+"""``replayer capture``: record a command, or running processes, as a trace."""
 
 import argparse
+import re
 from pathlib import Path
 
 from pydantic_core import PydanticCustomError
@@ -11,43 +12,51 @@ from replayer.scenario.units import read_size
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
+_PID = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
 MOST_REHEARSALS = 10_000  # chosen: more tell nothing more
 NAME = "capture"
-HELP = "record what a command (or a running process) does with files, as a trace"
+HELP = "record what a command (or running processes) does with files, as a trace"
 
 EXPLANATION = """\
-The files below the roots are listed, the command runs under strace, and the recording becomes the
-folder TRACE. The command's input, output and exit status are its own; Ctrl-C reaches it as ever,
-and what was recorded until then is kept.
+The files below the roots are listed, the command runs under strace, and the
+recording becomes the folder TRACE. The command's input, output and exit
+status are its own; Ctrl-C reaches it as ever, and what was recorded until
+then is kept.
 
 what it costs
-  Each recorded call (those that take a file name or a descriptor, and those that start or end
-  processes) takes 10 to 30 microseconds longer, more where all CPUs are busy; all other calls run
-  at full speed. Programs that do nothing but file calls on a fast local disk run 5 to 30 times as
-  long, those that wait for a mount or compute hardly longer. What strace costs on this machine is
-  measured first, in a tenth of a second, and taken off when the trace is made. The log takes about
-  110 bytes a call beside TRACE until it is compiled; where TRACE lies in a root, beside the root.
-  With -p, all calls of the process are stopped, the recorded ones or not, until Ctrl-C.
+  Each recorded call (those that take a file name or a descriptor, and those
+  that start or end processes) takes 10 to 30 microseconds longer, more where
+  all CPUs are busy; all other calls run at full speed. Programs that do
+  nothing but file calls on a fast local disk run 5 to 30 times as long, those
+  that wait for a mount or compute hardly longer. What strace costs on this
+  machine is measured first, in a tenth of a second, and taken off when the
+  trace is made. The log takes about 110 bytes a call beside TRACE until it is
+  compiled; where TRACE lies in a root, beside the root. With -p, all calls of
+  the processes are stopped, the recorded ones or not, until Ctrl-C.
 
 how true its pauses are
-  What strace adds between two calls varies by more than most programs compute there. A replay at
-  the recorded pace (closed) takes as long as the command did only if that is known from elsewhere:
-  --rehearse 20 runs the command without strace first, 20 times, and as much is left of all pauses
-  as it had CPU time then. So the command must find the same state each time: --prepare makes it.
-  If it worked on one CPU at a time, it is recorded on one, where strace disturbs it least.
-  'replayer fit' then makes the whole as long as the command was, by replays where it ran.
+  What strace adds between two calls varies by more than most programs compute
+  there. A replay at the recorded pace (closed) takes as long as the command
+  did only if that is known from elsewhere: --rehearse 20 runs the command
+  without strace first, 20 times, and as much is left of all pauses as it had
+  CPU time then. So the command must find the same state each time: --prepare
+  makes it. If it worked on one CPU at a time, it is recorded on one, where
+  strace disturbs it least. 'replayer fit' then makes the whole as long as the
+  command was, by replays where it ran.
 
 what it does not see
-  Files that are read or written through mmap, io_uring or libaio: a trace says so.
-  No data is kept, only names, sizes and results. With -p and --keep-raw, the raw log holds the
-  first 256 bytes of what was read and written.
+  Files that are read or written through mmap, io_uring or libaio: a trace
+  says so. No data is kept, only names, sizes and results. With -p and
+  --keep-raw, the raw log holds the first 256 bytes of what was read and
+  written.
 
 examples
-  replayer capture -o untar -- tar xf linux.tar          refused: which files are meant?
+  replayer capture -o untar -- tar xf linux.tar     refused: which files?
   replayer capture -o untar --root linux -- tar xf linux.tar
-  replayer capture -o copy --root site --rehearse 20 --prepare 'rm -rf site/new' -- \\
-    cp -a site/old site/new
+  replayer capture -o copy --root site --rehearse 20 \\
+    --prepare 'rm -rf site/new' -- cp -a site/old site/new
   replayer capture -o shop --root /srv/www -p "$(pgrep -o php-fpm)"
+  replayer capture -o all --root /srv/www -p "$(pgrep -d, -x 'nginx|php-fpm')"
 """
 
 
@@ -68,7 +77,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="directory whose files are the trace; repeatable",
     )
     parser.add_argument(
-        "-p", "--pid", type=int, metavar="PID", help="record this process and its children"
+        "-p",
+        "--pid",
+        dest="pids",
+        action="extend",
+        type=_parse_pids,
+        default=[],
+        metavar="PID",
+        help="record this process and its children; repeatable, or PID,PID… : all in one trace",
     )
     parser.add_argument(
         "--exclude",
@@ -131,6 +147,15 @@ def _parse_times(text: str) -> int:
     raise argparse.ArgumentTypeError(message)
 
 
+def _parse_pids(text: str) -> list[int]:
+    """Parse numbers of processes, with commas, blanks or ends of lines between."""
+    words = re.split(r"[,\s]+", text.strip())
+    if all(_PID.fullmatch(word) for word in words):
+        return [int(word) for word in words]
+    message = f"'{text}' must be the number of a process, or several with commas between"
+    raise argparse.ArgumentTypeError(message)
+
+
 def _parse_limit(text: str) -> int:
     try:
         return read_size(text)
@@ -139,12 +164,12 @@ def _parse_limit(text: str) -> int:
 
 
 def _what(arguments: argparse.Namespace) -> Launch | Attach:
-    if bool(arguments.words) == (arguments.pid is not None):
+    if bool(arguments.words) == bool(arguments.pids):
         raise ReplayerError(
             "a capture needs either a command behind -- or -p PID",
             hint="such as: replayer capture -o trace --root site -- tar xf site.tar",
         )
-    if arguments.rehearse and arguments.pid is not None:
+    if arguments.rehearse and arguments.pids:
         raise ReplayerError(
             "--rehearse runs a command again and again, and -p has none",
             hint="leave it out, or give the command behind --",
@@ -154,6 +179,6 @@ def _what(arguments: argparse.Namespace) -> Launch | Attach:
             "--prepare has nothing to do without --rehearse",
             hint="such as: --rehearse 20 --prepare 'rm -rf copy && mkdir copy'",
         )
-    if arguments.pid is None:
+    if arguments.words:
         return Launch(tuple(arguments.words), arguments.rehearse, arguments.prepare)
-    return Attach(arguments.pid)
+    return Attach(tuple(dict.fromkeys(arguments.pids)))

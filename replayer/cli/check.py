@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator
 
 from replayer.cli._against import compare_with_traces, render_likeness
@@ -11,6 +12,7 @@ from replayer.measure.units import format_bytes, format_count, format_many, form
 from replayer.plan import PlanSummary, compile_plan, describe_plan
 from replayer.plan.summary import DatasetSummary, TransactionSummary
 from replayer.plan.traces import TraceSummary
+from replayer.report import Style, fold
 from replayer.scenario import Scenario, load_scenario, pace_facts, pace_in_words
 from replayer.verdict import DEFAULT, Names, check_names, parse_threshold, with_default
 
@@ -20,7 +22,7 @@ NAME = "check"
 HELP = "validate a scenario and show what it would run, without touching a mount"
 EXIT_NOT_ALIKE = 1
 NAME_WIDTH = 13
-WIDTH = 96
+WIDTH = 80
 """Chosen: fits into a terminal and into a pasted message."""
 
 
@@ -74,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         for word, found in zip(arguments.against, likenesses, strict=True):
             print("\n".join((*render_likeness(found, word), "")))
     else:
-        print("\n".join(render_summary(scenario, summary)))
+        print("\n".join(fold(render_summary(scenario, summary), Style.of(sys.stdout))))
     return 0 if all(found.alike for found in likenesses) else EXIT_NOT_ALIKE
 
 

@@ -10,15 +10,16 @@ from replayer.report import load_prices, render_costs, work_out
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME = "cost"
-HELP = "work out what each target costs a month and a million page views, from prices you give"
+HELP = "work out what targets cost a month and a million page views, from your prices"
 
 EXPLANATION = """\
-No prices are built in: they change, and differ by region and contract. Yours go into a file:
+No prices are built in: they change, and differ by region and contract. Yours
+go into a file:
 
   currency: USD
   stored_gb: 20
   views_per_month: 5000000      # left out: the measured rate, all month long
-  views: [front_page, single_post]   # what a page view is; the bill is that of the whole run
+  views: [front_page, single_post]   # page views; the bill is of the whole run
   targets:
     efs: {per_gb_month: 0.30, per_gb_read: 0.03, per_gb_written: 0.06}
     zfs: {per_month: 180}

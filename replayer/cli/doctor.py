@@ -8,6 +8,7 @@ from pathlib import Path
 from replayer.doctor import Examination, Probe, examine, render_examination, run_probe
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines
 from replayer.load.interruption import Interruption, Level
+from replayer.report import Style
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
@@ -55,7 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([item.model_dump(mode="json") for item in found], indent=2))
     else:
-        print("\n".join(map(render_examination, found)), end="")
+        style = Style.of(sys.stdout)
+        print("\n".join(render_examination(item, style) for item in found), end="")
     return max(codes, default=0)
 
 
@@ -66,5 +68,5 @@ def _probed(path: Path, seconds: float, interruption: Interruption) -> Probe:
 
 
 def _has_failed(probe: Probe) -> bool:
-    """Whether the mount refused calls of the probe, or did not answer them."""
-    return bool(probe.hung) or any(op.errors for op in probe.ops)
+    """Whether the mount refused calls of the probe, or answered none in time."""
+    return not probe.ops or bool(probe.hung) or any(op.errors for op in probe.ops)

@@ -15,18 +15,20 @@ from replayer.trace import load_facts
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
 NAME = "fit"
-HELP = "fit the pauses of a rehearsed trace, so that its replay takes as long as the command did"
+HELP = "fit the pauses of a rehearsed trace: a replay then takes as long as the command"
 
 EXPLANATION = """\
-A recording tells how long file calls took and what CPU time the program had between them, but not
-how long its other calls take without the tracer. This replays the trace with shorter and longer
-pauses in a folder of the file system where it was recorded, until a replay with '--pace closed'
-takes as long as the command did in its rehearsals, and keeps that in the trace. Replays elsewhere
-then have the same pauses, and the file calls of their own target.
+A recording tells how long file calls took and what CPU time the program had
+between them, but not how long its other calls take without the tracer. This
+replays the trace with shorter and longer pauses in a folder of the file
+system where it was recorded, until a replay with '--pace closed' takes as
+long as the command did in its rehearsals, and keeps that in the trace.
+Replays elsewhere then have the same pauses, and the file calls of their own
+target.
 
 example
-  replayer capture -o copy --root /srv/site --rehearse 20 --prepare 'rm -rf /srv/site/new' \\
-    -- cp -a /srv/site/html /srv/site/new
+  replayer capture -o copy --root /srv/site --rehearse 20 \\
+    --prepare 'rm -rf /srv/site/new' -- cp -a /srv/site/html /srv/site/new
   replayer fit copy --target /srv
 """
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from replayer.cli.show import render_trace
+from replayer.report import Style, fold
 from replayer.trace import (
     ImportOptions,
     TraceError,
@@ -155,7 +156,8 @@ def _report(trace: dict[str, Any], arguments: argparse.Namespace) -> None:
         print(json.dumps(trace, indent=2))
         return
     pauses = take_census(arguments.output, None).pauses
-    print("\n".join(render_trace(trace, pauses, str(arguments.output))))
+    lines = render_trace(trace, pauses, str(arguments.output))
+    print("\n".join(fold(lines, Style.of(sys.stdout))))
 
 
 def _parse_alias(text: str) -> tuple[Path, Path]:

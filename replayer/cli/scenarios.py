@@ -5,6 +5,7 @@ import json
 import sys
 
 from replayer.measure.units import format_time_ns
+from replayer.report import Style, fold
 from replayer.scenario import Scenario, load_scenario, shipped_scenarios
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
@@ -27,10 +28,11 @@ def run(arguments: argparse.Namespace) -> int:
     width = max((len(name) for name in loaded), default=0)
     ends = {name: show_end(scenario) for name, scenario in loaded.items()}
     wide = max(map(len, ("runs for", *ends.values())))
-    print(f"{'scenario':<{width}}  users  {'runs for':<{wide}}  about")
+    lines = [f"{'scenario':<{width}}  users  {'runs for':<{wide}}  about"]
     for name, scenario in loaded.items():
         about = first_sentence(scenario.about)
-        print(f"{name:<{width}}  {scenario.users.count:>5}  {ends[name]:<{wide}}  {about}")
+        lines.append(f"{name:<{width}}  {scenario.users.count:>5}  {ends[name]:<{wide}}  {about}")
+    print("\n".join(fold(lines, Style.of(sys.stdout), width + 2)))
     print("\nreplayer run NAME --target PATH   replayer check NAME", file=sys.stderr)
     return 0
 

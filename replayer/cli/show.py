@@ -2,12 +2,14 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from replayer.measure.units import format_bytes, format_count, format_many, format_time_ns
+from replayer.report import Style, fold
 from replayer.report.replay import ADVICE, NOTED_SHARE
 from replayer.trace import Pauses, believed, find_trace, load_trace, take_census
 
@@ -41,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     with believed(folder):
         lines = [*render_trace(trace, pauses, arguments.trace)]
-    print("\n".join(lines))
+    print("\n".join(fold(lines, Style.of(sys.stdout))))
     return 0
 
 

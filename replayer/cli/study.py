@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from replayer.errors import ReplayerError
-from replayer.report import Style
+from replayer.report import Style, fold
 from replayer.study import (
     Order,
     Remarks,
@@ -141,6 +141,7 @@ def _source(word: str, study: Study) -> str:
 def _list_studies() -> None:
     for study in load_studies():
         terms = Terms(("target",), quick=False, rounds=None, steps=len(study.steps))
-        print(f"{study.letter}  {study.name}: {study.title}")
-        print(f"   {study.source}; one target takes {announce(study, terms)}")
+        title = f"{study.letter}  {study.name}: {study.title}"
+        source = f"   {study.source}; one target takes {announce(study, terms)}"
+        print("\n".join(fold((title, source), Style.of(sys.stdout))))
     print("\nreplayer study NAME --target PATH [--target PATH]… [--quick]", file=sys.stderr)

@@ -1,14 +1,12 @@
 """The examination of a path: facts, guarantee, advice and probe, and how they are told."""
 
-import shlex
-import textwrap
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from replayer.doctor.advice import Advice, Service
 from replayer.doctor.php import PHP_ADVICE
-from replayer.doctor.probe import Probe
+from replayer.doctor.probe import Probe, clean_command
 from replayer.doctor.rules import advise, service_of
 from replayer.load.asking import ask
 from replayer.load.interruption import Interruption
@@ -22,11 +20,11 @@ from replayer.measure import (
     format_time_ns,
     guarantee_of,
 )
+from replayer.report import PLAIN, Style, fold
 
 __all__ = ["Examination", "examine", "render_examination"]
 
 LOCAL = frozenset({"memory", "device"})
-WIDTH = 100  # chosen: fits into a pasted message
 
 
 class Examination(Frozen):
@@ -63,15 +61,15 @@ def examine(path: Path, interruption: Interruption) -> Examination:
     )
 
 
-def render_examination(found: Examination) -> str:
+def render_examination(found: Examination, style: Style = PLAIN) -> str:
     """Render an examination as text, ending with a newline."""
-    lines = [
+    lines = (
         *_facts(found),
         *(_advice("advice", found.advice) if found.advice else _no_advice()),
         *_advice("if PHP (WordPress) runs from here", found.php),
         *_probe(found.probe),
-    ]
-    return "\n".join(lines) + "\n"
+    )
+    return style.fit("\n".join((*fold(lines, style), *_left(found.probe)))) + "\n"
 
 
 def _facts(found: Examination) -> Iterator[str]:
@@ -79,15 +77,15 @@ def _facts(found: Examination) -> Iterator[str]:
     options = ",".join(dict.fromkeys((*mount.options, *mount.super_options)))
     kind = mount.filesystem if found.service == "other" else f"{mount.filesystem} ({found.service})"
     yield f"{mount.path}: {kind}"
-    yield from _wrapped("mounted", f"{mount.source} on {mount.mount_point}")
-    yield from _wrapped("options", options.replace(",", ", "))
+    yield _row("mounted", f"{mount.source} on {mount.mount_point}")
+    yield _row("options", options.replace(",", ", "))
     space = mount.space
     inodes = f", {format_count(space.inodes_free)} inodes free" if space.inodes_total else ""
     free = f"{format_bytes(space.bytes_free)} of {format_bytes(space.bytes_total)} free{inodes}"
-    yield from _wrapped("space", free + (", read-only" if space.read_only else ""))
-    yield from _wrapped("writes", f"{found.guarantee.says} [{found.guarantee.source}]")
+    yield _row("space", free + (", read-only" if space.read_only else ""))
+    yield _row("writes", f"{found.guarantee.says} [{found.guarantee.source}]")
     if found.guarantee.unseen is not None:
-        yield from _wrapped("unseen", found.guarantee.unseen)
+        yield _row("unseen", found.guarantee.unseen)
 
 
 def _advice(title: str, advice: tuple[Advice, ...]) -> Iterator[str]:
@@ -97,7 +95,7 @@ def _advice(title: str, advice: tuple[Advice, ...]) -> Iterator[str]:
     yield title
     for item in advice:
         text = f"{item.setting}: {item.says} [{item.source}]"
-        yield from _wrapped(item.weight, text)
+        yield _row(item.weight, text)
 
 
 def _no_advice() -> Iterator[str]:
@@ -109,6 +107,23 @@ def _probe(probe: Probe | None) -> Iterator[str]:
     if probe is None:
         return
     yield ""
+    if probe.ops:
+        yield from _timed(probe)
+    else:
+        yield "probe: no call was timed: making its files took too long"
+    if probe.slowly:
+        yield _row("slow", f"answers, but slowly: {', '.join(probe.slowly)}")
+    for call in probe.hung:
+        yield f"  hung: {call}"
+
+
+def _left(probe: Probe | None) -> Iterator[str]:
+    """Yield a command that is not folded: it is there to be copied."""
+    if probe is not None and probe.left is not None:
+        yield f"  left behind: remove it with: {clean_command(probe.left)}"
+
+
+def _timed(probe: Probe) -> Iterator[str]:
     yield f"probe: one user for {probe.seconds:.3g} s; files made just before, caches as they are"
     yield f"  {'':24}{'count':>9}{'errors':>8}{'p50':>10}{'p95':>10}{'max':>10}"
     for op in probe.ops:
@@ -118,23 +133,11 @@ def _probe(probe: Probe | None) -> Iterator[str]:
         if op.errors:
             errors = ", ".join(f"{name} {count:,} times" for name, count in op.outcomes.items())
             yield f"  failed: {op.name}: {errors}"
-    for call in probe.hung:
-        yield f"  hung: {call}"
-    if probe.left is not None:
-        command = f"replayer clean {shlex.quote(probe.left)}"
-        yield f"  left behind: remove it with: {command}"
+
+
+def _row(label: str, text: str) -> str:
+    return f"  {label:10}{text}"
 
 
 def _time(time_ns: int | None) -> str:
     return "\N{EN DASH}" if time_ns is None else format_time_ns(time_ns)
-
-
-def _wrapped(label: str, text: str) -> Iterator[str]:
-    yield from textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=f"  {label:10}",
-        subsequent_indent=" " * 12,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )

@@ -1,57 +1,75 @@
 """The probe: a few seconds of the calls that applications feel, by the engine, one user.
 
 Everything happens in a folder of its own on the target, which is removed again, also after Ctrl-C,
-SIGTERM and SIGHUP. A mount that does not answer is given up on in bounded time.
+SIGTERM and SIGHUP; what cannot be removed is named. A slow mount gets fewer files to begin with. A
+mount that does not answer is given up on in bounded time.
 """
 
 import json
 import secrets
+import shlex
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Timer
 
-from replayer._native import Engine, Histogram, Plan, Sandbox, Stuck
+from replayer._native import Engine, Histogram, Plan, Sandbox, Stuck, Task
 from replayer.errors import ReplayerError
-from replayer.load.asking import ask
-from replayer.load.interruption import Interruption, Level
+from replayer.load.asking import ANSWER_S, HASTE_S, ask
+from replayer.load.interruption import InterruptedRunError, Interruption, Level
+from replayer.load.patience import Patience, finish
 from replayer.load.targets import Target, check_place
-from replayer.measure import Frozen, describe_owner, samples_needed, utc_text
+from replayer.measure import (
+    Frozen,
+    describe_owner,
+    format_many,
+    format_time_ns,
+    samples_needed,
+    utc_text,
+)
+from replayer.plan import Plan as CompiledPlan
 from replayer.plan import compile_plan
 from replayer.scenario import parse_scenario
 
-__all__ = ["Probe", "ProbedOp", "run_probe"]
+__all__ = ["Probe", "ProbedOp", "clean_command", "run_probe"]
 
 PROBE_S = 8.0  # chosen: with making and removing the folder about ten seconds
-GRACE_NS = 2_000_000_000  # chosen: for the last transaction to end
+GRACE_NS = 2_000_000_000  # chosen: for a transaction that is cancelled to end
 THREADS = 4
 FILES = 64
+SLOW_FILE_S = 0.3  # chosen: one after the other, all files then take 20 s
+LAYOUT_S = 10.0  # chosen: a slow mount gets as many files as can be made in that time
+LONGEST_S = 30.0  # chosen: making or removing the files is cut off then
 POLL_S = 0.05
 ENOUGH_ERRORS = 100  # chosen: more only fill a sick mount with what failed transactions leave
+SLOW_NS = 100_000_000  # chosen: a page that opens ten files then takes a second
 
-SCENARIO = f"""\
+SCENARIO = """\
 name: doctor
 about: The calls that an application feels, on small files, one user.
-users: {{count: 1}}
+users: {count: 1}
 duration: 60s
 datasets:
-  files: {{files: {FILES}, sizes: 4KiB}}
-  work: {{directory: true}}
-mix: {{look: 1, read: 1, miss: 1, list: 1, save: 1}}
+  files: {files: FILES, sizes: 4KiB}
+  work: {directory: true}
+mix: {look: 1, read: 1, miss: 1, list: 1, save: 1}
 transactions:
   look:
-    - stat: {{from: files, pick: uniform}}
+    - stat: {from: files, pick: uniform}
   read:
-    - open: {{from: files, pick: uniform}}
-    - read: {{size: 4KiB}}
+    - open: {from: files, pick: uniform}
+    - read: {size: 4KiB}
     - close
   miss:
-    - stat: {{in: files, name: "missing-{{seq}}", expect: ENOENT}}
+    - stat: {in: files, name: "missing-{seq}", expect: ENOENT}
   list:
-    - list: {{in: files}}
+    - list: {in: files}
   save:
-    - open: {{in: work, name: "file-{{seq}}", as: file, flags: [create, excl, wronly]}}
-    - write: {{file: file, size: 4KiB}}
+    - open: {in: work, name: "file-{seq}", as: file, flags: [create, excl, wronly]}
+    - write: {file: file, size: 4KiB}
     - fsync: file
     - close: file
     - unlink: file
@@ -60,7 +78,7 @@ transactions:
 _NAMES = {
     ("look", "stat"): "stat of a file",
     ("miss", "stat"): "stat of a missing name",
-    ("list", "transaction"): f"list of {FILES} files",
+    ("list", "transaction"): "list of FILES",
     ("read", "open"): "open of a file",
     ("read", "read"): "read of 4 KiB",
     ("save", "open"): "create",
@@ -69,7 +87,7 @@ _NAMES = {
     ("save", "close"): "close after it",
     ("save", "unlink"): "unlink",
 }
-"""What of the probe is shown, in this order."""
+"""What of the probe is shown, in this order; FILES stands for the files there are."""
 
 
 class ProbedOp(Frozen):
@@ -93,10 +111,28 @@ class Probe(Frozen):
 
     seconds: float
     ops: tuple[ProbedOp, ...]
+    """Empty: its files could not be made in time."""
+    slowly: tuple[str, ...] = ()
+    """What answered, but slowly, and the time that it took."""
     hung: tuple[str, ...]
     """Calls that did not come back in time."""
     left: str | None
     """The folder, if it could not be removed."""
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where the probe is made.
+
+    Attributes:
+        path: The folder on the mount.
+        sandbox: The probe's own folder there.
+        interruption: Ends it early.
+    """
+
+    path: Path
+    sandbox: Sandbox
+    interruption: Interruption
 
 
 def run_probe(path: Path, interruption: Interruption, seconds: float = PROBE_S) -> Probe:
@@ -109,25 +145,86 @@ def run_probe(path: Path, interruption: Interruption, seconds: float = PROBE_S) 
 
     Raises:
         ReplayerError: It is no folder to write to, the mount does not answer, or the probe was
-            interrupted.
+            interrupted. The hint names the folder if it could not be removed.
     """
     target = Target(path.name, (path.absolute(),))
     ask(path, partial(check_place, target, target.paths[0]), interruption)
-    plan = compile_plan(parse_scenario(SCENARIO, "the doctor's probe"))
     run = f"doctor-{secrets.token_hex(4)}"
-    note = _note(run, plan.fingerprint)
-    sandbox = ask(path, partial(Sandbox.create, str(path), run, note), interruption)
+    note = _note(run, _planned(FILES).fingerprint)
+    began = time.monotonic()
+    place = _Place(path, _made(path, run, note, interruption), interruption)
+    files = _affordable(time.monotonic() - began)
     try:
-        ready = Plan(plan.document())
-        ask(path, sandbox.lay_out(ready, THREADS).result, interruption)
-        found = _measured(Engine(ready, [[sandbox]]), interruption, seconds)
+        found = _probed_in(place, files, seconds)
+        interruption.check(f"probing {path}")
+    except BaseException as error:
+        left = _removed(place)
+        if left is not None and isinstance(error, ReplayerError):
+            error.hint = _hint_at(left)
+        raise
+    return found.model_copy(update={"left": _removed(place)})
+
+
+def clean_command(folder: str) -> str:
+    """Return the command that removes a folder that a probe has left."""
+    return f"replayer clean {shlex.quote(folder)}"
+
+
+def _hint_at(folder: str) -> str:
+    return f"a folder is left behind; remove it with: {clean_command(folder)}"
+
+
+def _made(path: Path, run: str, note: str, interruption: Interruption) -> Sandbox:
+    """Make the probe's folder."""
+    try:
+        return ask(path, partial(Sandbox.create, str(path), run, note), interruption)
+    except ReplayerError as error:
+        if isinstance(error.__cause__, TimeoutError):  # the call goes on, and may succeed yet
+            error.hint = _hint_at(str(path.absolute() / f"replayer-{run}"))
+        raise
+
+
+def _affordable(file_s: float) -> int:
+    """Return how many files to make where making a folder with one file took so long."""
+    return FILES if file_s < SLOW_FILE_S else max(int(LAYOUT_S / file_s), 1)
+
+
+def _planned(files: int) -> CompiledPlan:
+    return compile_plan(parse_scenario(SCENARIO.replace("FILES", str(files)), "the doctor's probe"))
+
+
+def _probed_in(place: _Place, files: int, seconds: float) -> Probe:
+    """Lay the files out, and probe."""
+    plan = Plan(_planned(files).document())
+    began = time.monotonic()
+    layout = place.sandbox.lay_out(plan, THREADS)
+    if _is_done(layout, place, lambda: place.interruption.level > Level.NONE):
+        return _measured(Engine(plan, [[place.sandbox]]), place.interruption, seconds, files)
+    took_s = time.monotonic() - began
+    entries = f"{layout.done_entries:,} of {layout.total_entries:,} files and folders"
+    return Probe(
+        seconds=0, ops=(), slowly=(f"{entries} made in {took_s:.1f} s",), hung=(), left=None
+    )
+
+
+def _is_done(task: Task, place: _Place, cancelled: Callable[[], bool]) -> bool:
+    """Wait for work in the folder; False: it took too long, or was cancelled.
+
+    Raises:
+        ReplayerError: It failed, or a call does not come back.
+    """
+    limit = Timer(LONGEST_S, task.cancel)
+    limit.start()
+    try:
+        finish(task, place.path, Patience(ANSWER_S, HASTE_S), cancelled)
+    except InterruptedRunError:
+        return False
     finally:
-        left = _removed(sandbox, path, interruption)
-    interruption.check(f"probing {path}")
-    return found.model_copy(update={"left": left})
+        limit.cancel()
+    return True
 
 
-def _measured(engine: Engine, interruption: Interruption, seconds: float) -> Probe:
+def _measured(engine: Engine, interruption: Interruption, seconds: float, files: int) -> Probe:
     """Let the user work, and collect what it felt."""
     try:
         engine.begin_segment(0, 0, 0)
@@ -135,21 +232,42 @@ def _measured(engine: Engine, interruption: Interruption, seconds: float) -> Pro
         began = time.monotonic()
         while time.monotonic() - began < seconds and interruption.level is Level.NONE:
             time.sleep(POLL_S)
-            if sum(op.errors for op in _ops(engine)) >= ENOUGH_ERRORS:
+            if sum(op.errors for op in _ops(engine, files)) >= ENOUGH_ERRORS:
                 break
         elapsed = time.monotonic() - began
-        hung = engine.end_segment(GRACE_NS)
-        ops = _ops(engine)
+        hung = _ended(engine, interruption)
+        ops = _ops(engine, files)
     finally:
         engine.close()
-    return Probe(seconds=elapsed, ops=ops, hung=tuple(map(_told, hung)), left=None)
+    hangs = tuple(map(_told, hung))
+    return Probe(seconds=elapsed, ops=ops, slowly=tuple(_slow_of(ops)), hung=hangs, left=None)
+
+
+def _ended(engine: Engine, interruption: Interruption) -> list[Stuck]:
+    """Have the user finish its transaction, and return the call that does not come back.
+
+    A call that takes long is one that is waited for: its time is what a slow mount has to show.
+    """
+    engine.stop_user(0)
+    deadline = time.monotonic() + ANSWER_S
+    while engine.running_users() and time.monotonic() < deadline:
+        if interruption.level > Level.NONE:
+            break
+        time.sleep(POLL_S)
+    return engine.end_segment(GRACE_NS)
+
+
+def _slow_of(ops: Sequence[ProbedOp]) -> Iterator[str]:
+    for op in ops:
+        if op.p50_ns is not None and op.p50_ns >= SLOW_NS:
+            yield f"{op.name} {format_time_ns(op.p50_ns)}"
 
 
 def _told(stuck: Stuck) -> str:
     return f"{stuck.op} of {stuck.path}, {stuck.age_ns / 1e9:.1f} s"
 
 
-def _ops(engine: Engine) -> tuple[ProbedOp, ...]:
+def _ops(engine: Engine, files: int) -> tuple[ProbedOp, ...]:
     """Return every op that was tried; one that always fails keeps those after it from it."""
     good: dict[tuple[str, str], Histogram] = {}
     bad: dict[tuple[str, str], Counter[str]] = {}
@@ -160,7 +278,11 @@ def _ops(engine: Engine) -> tuple[ProbedOp, ...]:
         elif row.outcome != "cancelled":
             good.setdefault(key, Histogram()).add(row.histogram)
     return tuple(
-        _probed(name, good.get(key, Histogram()), bad.get(key, Counter()))
+        _probed(
+            name.replace("FILES", format_many(files, "file")),
+            good.get(key, Histogram()),
+            bad.get(key, Counter()),
+        )
         for key, name in _NAMES.items()
         if key in good or key in bad
     )
@@ -179,13 +301,18 @@ def _probed(name: str, times: Histogram, outcomes: Counter[str]) -> ProbedOp:
     )
 
 
-def _removed(sandbox: Sandbox, path: Path, interruption: Interruption) -> str | None:
-    """Remove the folder; return where it is if that fails."""
+def _removed(place: _Place) -> str | None:
+    """Remove the folder; return where it is if that fails, or if two signals come meanwhile."""
+    presses = place.interruption.presses
     try:
-        ask(path, sandbox.remove(THREADS).result, interruption)
+        is_gone = _is_done(
+            place.sandbox.remove(THREADS),
+            place,
+            lambda: place.interruption.presses > presses + 1,
+        )
     except ReplayerError:
-        return sandbox.path
-    return None
+        is_gone = False
+    return None if is_gone else place.sandbox.path
 
 
 def _note(run: str, fingerprint: str) -> str:

@@ -41,12 +41,16 @@ def ask(path: Path, call: Callable[[], R], interruption: Interruption | None = N
 
     thread = threading.Thread(target=make_call, daemon=True)
     thread.start()
+    began = time.monotonic()
     _wait(thread, interruption)
     if results:
         return results[0]
     if not errors:
         give_up_on(str(path))
-    error = errors[0] if errors else TimeoutError()
+        waited = f"{time.monotonic() - began:.0f} s"
+        message = f"{path}: the mount does not answer within {waited}"
+        raise MountError(message, hint="is its server up?") from TimeoutError()
+    error = errors[0]
     if isinstance(error, OSError):
         raise explain(path, error) from error
     if isinstance(error, ValueError):

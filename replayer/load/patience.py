@@ -4,18 +4,23 @@ It looks at a task, and says which calls hang and when that is enough.
 """
 
 import math
+import os
+import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 from replayer.keeper import give_up_on
 from replayer.load.progress import Hang
-from replayer.load.targets import MountError
+from replayer.load.targets import MountError, explain
 
-__all__ = ["Patience", "Watched", "Work"]
+__all__ = ["Patience", "Watched", "Work", "finish"]
 
+R = TypeVar("R")
 Found_co = TypeVar("Found_co", covariant=True)
 
+POLL_S = 0.05
 STUCK_NS = 5_000_000_000  # as the engine's: a call that takes longer is reported
 SAID_AGAIN_S = 10.0  # chosen: seldom enough for a log
 FLUSHES = frozenset({"sync", "syncfs"})
@@ -112,3 +117,31 @@ class Patience:
         if is_news:
             self._said = {hang.call: now}
         return is_news
+
+
+def finish(task: Work[R], path: Path, patience: Patience, cancelled: Callable[[], bool]) -> R:
+    """Wait for a task without a display, saying what hangs, and return what it found.
+
+    Args:
+        task: The work.
+        path: What it is done to.
+        patience: How long is waited for calls that do not come back.
+        cancelled: Whether it shall end soon; asked again and again.
+
+    Raises:
+        MountError: It failed, or a call does not come back: nothing should be asked there again.
+        InterruptedRunError: It was cancelled.
+    """
+    while not task.finished:
+        if cancelled():
+            task.cancel()
+            patience.end()
+        for hang in patience.look(task):
+            sys.stderr.write(f"{hang}\n")
+        if patience.is_over:
+            raise patience.give_up(str(path), str(path))
+        time.sleep(POLL_S)
+    try:
+        return task.result()
+    except OSError as error:
+        raise explain(Path(os.fsdecode(error.filename or path)), error) from error

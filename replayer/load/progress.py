@@ -19,6 +19,7 @@ from rich.text import Text
 from replayer.errors import in_one_line
 from replayer.load.ledger import Ledger, Line
 from replayer.measure import format_many, format_number, format_time_ns, samples_needed
+from replayer.report import cut, text_width
 
 __all__ = [
     "Hang",
@@ -35,6 +36,9 @@ LINES_EVERY_S = 5.0
 REDRAWN_EVERY_S = 0.25
 PERCENTILES = (50.0, 95.0, 99.0)
 DASH = "\N{EN DASH}"
+LINE_WIDTH = 80
+"""Columns of a line in a pipe (chosen): it goes to logs, which people look at in narrow windows."""
+SHORTEST_NAME = 12
 SHOWN_ROWS = 24  # chosen: a table that fits an ordinary terminal
 
 Report = Callable[[int, int, int], None]
@@ -165,11 +169,11 @@ class LineProgress:
             nonlocal state
             state = (done, total, size_bytes)
             if self._is_due():
-                self.say(f"{title}: {_amount(*state)}")
+                self.say(_beside(title, f": {_amount(*state)}"))
 
         yield report
         if state[0]:
-            self.say(f"{title}: {_amount(*state)}, done")
+            self.say(_beside(title, f": {_amount(*state)}, done"))
 
     def tick(self, tick: Tick) -> None:
         """Write a line when the phase or what hangs has changed, and every few seconds."""
@@ -258,12 +262,24 @@ def _make_table(tick: Tick) -> RenderableType:
         figures = (_time(line, percent) for percent in PERCENTILES)
         table.add_row(Text(name), f"{line.count:,}", f"{line.errors:,}", *figures)
     hanging = [Text(str(hang), style="red") for hang in tick.hanging[:SHOWN_ROWS]]
-    return Group(Text(_headline(tick), style="bold"), table, *hanging)
+    return Group(Text(f"{tick.phase}{_state(tick)}", style="bold"), table, *hanging)
 
 
 def _in_a_line(tick: Tick) -> str:
-    rows = [f"{name} p50 {_time(line, 50)} p95 {_time(line, 95)}" for name, line in _rows(tick)]
-    return " | ".join([_headline(tick), *rows])
+    """Return the state, and times of the most frequent transactions, as far as they fit."""
+    line = _beside(in_one_line(tick.phase), _state(tick))
+    for name, row in sorted(_rows(tick), key=lambda named: -named[1].count):
+        longer = f"{line} | {in_one_line(name)} p50 {_time(row, 50)} p95 {_time(row, 95)}"
+        if text_width(longer) > LINE_WIDTH:
+            break
+        line = longer
+    return line
+
+
+def _beside(name: str, rest: str) -> str:
+    """Return a line: a name, shortened so that what stands behind it fits too."""
+    room = max(LINE_WIDTH - text_width(rest), SHORTEST_NAME)
+    return cut(f"{cut(name, room)}{rest}", LINE_WIDTH)
 
 
 def _time(line: Line, percent: float) -> str:
@@ -271,13 +287,13 @@ def _time(line: Line, percent: float) -> str:
     return format_time_ns(line.times.percentile(percent)) if is_known else DASH
 
 
-def _headline(tick: Tick) -> str:
+def _state(tick: Tick) -> str:
     if tick.laid_out_bytes is not None:
-        return f"{tick.phase}, laying out files: {_megabytes(tick.laid_out_bytes)}"
+        return f", laying out files: {_megabytes(tick.laid_out_bytes)}"
     ledger = tick.ledger
     errors = sum(line.errors for line in ledger.lines.values())
     rate = [] if ledger.rate is None else [f"{format_number(ledger.rate)} transactions/s"]
-    parts = [tick.phase, format_many(tick.users, "user"), *rate, format_many(errors, "error")]
+    parts = ["", format_many(tick.users, "user"), *rate, format_many(errors, "error")]
     if tick.left_s is not None:
         parts.append(f"{max(tick.left_s, 0):.0f} s left")
     if tick.done_share is not None:

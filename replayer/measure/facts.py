@@ -1,15 +1,17 @@
 """What was measured on: the machine, and each mount point as the kernel describes it.
 
-Read from /proc and statvfs only; nothing is written and no file of a target is opened. How long a
-mount has been there is not known to the kernel's tables, and so not said. Facts go into
+Read from /proc, statvfs and statfs only; nothing is written and no file of a target is opened. How
+long a mount has been there is not known to the kernel's tables, and so not said. Facts go into
 ``run.json``.
 """
 
+import ctypes
 import hashlib
 import os
 import platform
 import resource
 import sys
+from collections.abc import Iterable
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import Annotated
@@ -21,7 +23,15 @@ from replayer.measure.cpulist import PATTERN, format_cpu_list
 from replayer.measure.frozen import Frozen
 from replayer.measure.mountinfo import Mount, load_mountinfo, mount_of
 
-__all__ = ["Limits", "MachineFacts", "MountFacts", "SpaceFacts", "collect_facts", "collect_machine"]
+__all__ = [
+    "Limits",
+    "MachineFacts",
+    "MountFacts",
+    "SpaceFacts",
+    "collect_facts",
+    "collect_machine",
+    "filesystem_of",
+]
 
 
 class SpaceFacts(Frozen):
@@ -98,10 +108,14 @@ def collect_facts(path: Path) -> MountFacts:
     except OSError as error:
         message = f"{path}: {error.strerror or error}"
         raise ReplayerError(message, hint="a target is an existing directory") from error
-    mount = mount_of(PurePosixPath(resolved), load_mountinfo())
-    if mount is None:  # a root that was changed without /proc following: nothing to describe it by
-        mount = Mount(0, "0:0", "/", "/", (), "unknown", "unknown", ())
+    mount = mount_of(PurePosixPath(resolved), load_mountinfo()) or _untold(resolved)
     return _facts(resolved, mount, space)
+
+
+def filesystem_of(path: Path, mounts: Iterable[Mount]) -> str:
+    """Return the type of the file system that a resolved path lies on; ``unknown`` if it is."""
+    mount = mount_of(PurePosixPath(path), mounts)
+    return _numbered(path) if mount is None else mount.kind
 
 
 def collect_machine() -> MachineFacts:
@@ -124,6 +138,81 @@ def collect_machine() -> MachineFacts:
             address_space_bytes=_limit(resource.RLIMIT_AS),
         ),
     )
+
+
+def _untold(path: Path) -> Mount:
+    """Describe a mount that is not in the table: after chroot(2) the root's own often is not."""
+    flags, device = os.statvfs(path).f_flag, path.stat().st_dev
+    options = tuple(name for flag, name in _FLAGS.items() if flags & flag)
+    return Mount(
+        identifier=0,
+        device=f"{os.major(device)}:{os.minor(device)}",
+        root="/",
+        point="/",
+        options=("ro" if flags & os.ST_RDONLY else "rw", *options),
+        kind=_numbered(path),
+        source="unknown",
+        super_options=(),
+    )
+
+
+def _numbered(path: Path) -> str:
+    """Return the type of a file system by the number that statfs(2) has for it."""
+    found = (ctypes.c_long * 64)()  # the number comes first, and the rest takes less than that
+    if _LIBC.statfs(os.fsencode(path), found):
+        return "unknown"
+    return _TYPES.get(found[0] & 0xFFFFFFFF, "unknown")
+
+
+_LIBC = ctypes.CDLL(None)
+_FLAGS = {
+    os.ST_NOSUID: "nosuid",
+    os.ST_NODEV: "nodev",
+    os.ST_NOEXEC: "noexec",
+    os.ST_SYNCHRONOUS: "sync",
+    os.ST_NOATIME: "noatime",
+    os.ST_NODIRATIME: "nodiratime",
+    os.ST_RELATIME: "relatime",
+}
+"""Options of a mount by what statvfs(3) says of them."""
+_TYPES = {
+    0xEF53: "ext4",  # of ext2 and ext3 too, which the same driver mounts
+    0x58465342: "xfs",
+    0x9123683E: "btrfs",
+    0xF2F52010: "f2fs",
+    0x2FC12FC1: "zfs",
+    0xCA451A4E: "bcachefs",
+    0x01021994: "tmpfs",
+    0x858458F6: "ramfs",
+    0x794C7630: "overlay",
+    0x65735546: "fuse",
+    0x6969: "nfs",
+    0xFF534D42: "cifs",
+    0xFE534D42: "cifs",
+    0x00C36400: "ceph",
+    0x01021997: "9p",
+    0x0BD00BD0: "lustre",
+    0x01161970: "gfs2",
+    0x7461636F: "ocfs2",
+    0x5346414F: "afs",
+    0x4D44: "vfat",
+    0x2011BAB0: "exfat",
+    0x7366746E: "ntfs3",
+    0x3153464A: "jfs",
+    0x52654973: "reiserfs",
+    0x73717368: "squashfs",
+    0xE0F5E1E2: "erofs",
+    0x9660: "iso9660",
+    0x9FA0: "proc",
+    0x62656572: "sysfs",
+    0x1CD1: "devpts",
+    0x0027E0EB: "cgroup",
+    0x63677270: "cgroup2",
+    0x64626720: "debugfs",
+    0x74726163: "tracefs",
+    0x73636673: "securityfs",
+}
+"""Names as in the mount table by the numbers of statfs(2) and linux/magic.h."""
 
 
 def _facts(path: Path, mount: Mount, space: SpaceFacts) -> MountFacts:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from replayer.errors import in_one_line
-from replayer.report.style import Style, text_width
+from replayer.report.style import Style, cut, text_width
 
 __all__ = ["Column", "Grid", "lay_out_grid", "no_room_for"]
 
@@ -46,7 +46,7 @@ class Grid:
 def lay_out_grid(columns: Sequence[Column], rows: Sequence[Sequence[str]], style: Style) -> Grid:
     """Align rows under their columns: the first to the left, the others to the right."""
     cells = [
-        [in_one_line(row[0]), *(_cut(in_one_line(cell), _WIDEST_CELL) for cell in row[1:])]
+        [in_one_line(row[0]), *(cut(in_one_line(cell), _WIDEST_CELL) for cell in row[1:])]
         for row in rows
     ]
     widths = [
@@ -87,16 +87,8 @@ _FEWEST_COLUMNS = 2
 
 
 def _line(cells: Sequence[str], kept: Sequence[int], widths: Sequence[int]) -> str:
-    first = _cut(cells[0], widths[0])
+    first = cut(cells[0], widths[0])
     others = "".join(
         " " * (_GAP + widths[place] - text_width(cells[place])) + cells[place] for place in kept[1:]
     )
     return f"{first}{' ' * (widths[0] - text_width(first))}{others}".rstrip()
-
-
-def _cut(text: str, width: int) -> str:
-    if text_width(text) <= width:
-        return text
-    while text and text_width(text) > width - 1:
-        text = text[:-1]
-    return f"{text}…"

@@ -5,12 +5,15 @@ here.
 """
 
 import os
+import re
 import shutil
+import textwrap
 import unicodedata
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal, Self, TextIO
 
-__all__ = ["PLAIN", "Role", "Style", "text_width"]
+__all__ = ["PLAIN", "Role", "Style", "cut", "fold", "text_width"]
 
 Role = Literal["pass", "fail", "inconclusive", "heading", "faint"]
 
@@ -32,6 +35,9 @@ _ASCII = str.maketrans(
         "\N{GREATER-THAN OR EQUAL TO}": ">=",
     }
 )
+_LABEL = re.compile(r"\s*\S+(?: \S+)*  +|\s*")
+"""What stands before the text of a line: a label and at least two blanks, or blanks alone."""
+_NARROWEST = 80  # below this a terminal wraps, not we
 _PIPE_WIDTH = 120  # chosen: a pipe has no width; what most editors and logs show unwrapped
 
 
@@ -87,3 +93,38 @@ def text_width(text: str) -> int:
     """Return how many columns a text takes on a terminal."""
     wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
     return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
+
+
+def cut(text: str, width: int) -> str:
+    """Return the text, shortened to so many columns if it is longer."""
+    if text_width(text) <= width:
+        return text
+    while text and text_width(text) > width - 1:
+        text = text[:-1]
+    return f"{text}…"
+
+
+def fold(lines: Iterable[str], style: Style, indent: int | None = None) -> Iterator[str]:
+    """Yield lines; one that is too wide goes on in the next.
+
+    No word is broken: a path can still be copied.
+
+    Args:
+        lines: The lines.
+        style: How wide they may be.
+        indent: Where the next lines begin; None: below the text behind the label.
+    """
+    width = max(style.width, _NARROWEST)
+    for line in lines:
+        if text_width(line) <= width:
+            yield line
+            continue
+        label = _LABEL.match(line) if indent is None else None
+        begin = label.end() if label else indent or 0
+        yield from textwrap.wrap(
+            line,
+            width,
+            subsequent_indent=" " * begin,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )

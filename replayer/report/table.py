@@ -23,7 +23,7 @@ from replayer.report.replay import (
     explain_divergence,
     first_divergences,
 )
-from replayer.report.style import PLAIN, Style, text_width
+from replayer.report.style import PLAIN, Style, fold, text_width
 
 __all__ = ["heading", "note", "render_table", "wrapped"]
 
@@ -181,7 +181,7 @@ def _incidents(document: Document, style: Style) -> Iterator[str]:
             continue
         yield from heading(title, style)
         for incident in found[:_MOST_LINES]:
-            yield in_one_line(describe_incident(incident))
+            yield from fold([in_one_line(describe_incident(incident))], style)
         if len(found) > _MOST_LINES:
             yield from note("more in events.jsonl and in --json", style)
 

@@ -25,6 +25,7 @@ from replayer.load.interruption import Interruption, Level
 from replayer.load.ourselves import start_ourselves
 from replayer.load.targets import check_place, parse_targets, refuse_aliases
 from replayer.measure import format_time_ns
+from replayer.report import Style, fold
 from replayer.study.budget import Share, quick_budget
 from replayer.study.catalogue import load_study
 from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_length, step_words
@@ -37,6 +38,8 @@ __all__ = ["Order", "able", "announce", "exit_code_of", "resume_study", "run_stu
 
 PARENT = Path("replayer-studies")
 POLL_S = 0.1
+STEPS = Style(80)
+"""How wide what is said between the steps may be."""
 GRACE_S = 20.0  # chosen: a step's users end meanwhile, and its figures are written
 
 WEIGHTIEST = (EXIT_BUG, 3, 2, 1)
@@ -155,7 +158,8 @@ def _play(journal: Journal, study: Study, *, quiet: bool) -> None:
     state = journal.state
     terms = Terms(state.targets, state.quick, state.rounds, len(study.steps), quiet)
     long = announce(study, terms)
-    _say(f"study {study.letter} ({study.name}): {long}; {journal.path}", quiet=quiet)
+    for line in fold((f"study {study.letter} ({study.name}): {long}", f"  {journal.path}"), STEPS):
+        _say(line, quiet=quiet)
     budget = quick_budget(len(terms.targets)) if terms.quick else None
     pending = [name for name in study.steps if not journal.is_done(name)]
     interruption = Interruption()

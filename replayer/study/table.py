@@ -39,7 +39,7 @@ def render_study(
 ) -> str:
     """Render a study as text, ending with a newline."""
     lines = [
-        style.paint(f"Study {study.letter}: {study.title}", "heading"),
+        *_heading(f"Study {study.letter}: {study.title}", style),
         *_wrapped(f"published: {study.source}", style),
         *(line for text in study.conditions for line in _wrapped(f"  {text}", style)),
         *(line for table in tables for line in _table(table, style)),
@@ -81,7 +81,7 @@ def _against(found: Sequence[StepVerdict], style: Style) -> Iterator[str]:
 
 def _table(table: Filled, style: Style) -> Iterator[str]:
     yield ""
-    yield from (style.paint(line, "heading") for line in _wrapped(table.title, style))
+    yield from _heading(table.title, style)
     if table.columns and table.rows:
         yield from _rows(table, style)
     elif table.lines:
@@ -204,6 +204,11 @@ def _notes(study: Study, tables: Sequence[Filled], journal: Journal | None) -> I
         if says is not None:
             yield f"{name}: {says}"
     yield f"run folders: {journal.path}"
+
+
+def _heading(text: str, style: Style) -> Iterator[str]:
+    for line in _wrapped(text, style):
+        yield style.paint(line, "heading")
 
 
 def _wrapped(text: str, style: Style) -> list[str]:

@@ -4,12 +4,15 @@ import io
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from replayer._native import Histogram
 from replayer.load.ledger import Ledger
 from replayer.load.measured import MadeInterval, MadeRow
 from replayer.load.progress import Hang, LineProgress, QuietProgress, Tick, _make_table
+from replayer.report import text_width
 
 
 def tick() -> Tick:
@@ -31,13 +34,65 @@ def _row(name: str, outcome: str, times_ns: list[int]) -> MadeRow:
     return MadeRow(0, 0, "measured", name, "transaction", outcome, outcome == "ok", 0, times)
 
 
-def test_a_line_shows_times_of_what_succeeded() -> None:
+def line_of(state: Tick) -> str:
     said = io.StringIO()
-    LineProgress(said).tick(tick())
-    line = said.getvalue()
-    assert "broken p50 \N{EN DASH} p95 \N{EN DASH}" in line
+    LineProgress(said).tick(state)
+    return said.getvalue()
+
+
+def test_a_line_shows_times_of_what_succeeded() -> None:
+    line = line_of(tick())
     assert "look p50 1.00 µs p95 \N{EN DASH}" in line
     assert "11 errors" in line
+    ledger = Ledger()
+    ledger.add(MadeInterval(0, 1_000_000_000, 1, [_row("broken", "failed", [7_000_000] * 10)]))
+    line = line_of(Tick("measured", 1, None, ledger, ("near",)))
+    assert "broken p50 \N{EN DASH} p95 \N{EN DASH}" in line
+
+
+def test_a_line_shows_the_most_frequent_transactions_that_fit() -> None:
+    ledger = Ledger()
+    rows = [_row(f"page-{number}", "ok", [1000] * number) for number in range(1, 30)]
+    ledger.add(MadeInterval(0, 1_000_000_000, 1, rows))
+    line = line_of(Tick("measured", 1, 9, ledger, ("near",)))
+    assert line.endswith(", 9 s left\n")
+    line = line_of(Tick("measured", 1, None, ledger, ("near",)))
+    assert line.endswith(" 0 errors | page-29 p50 1.00 µs p95 1.00 µs\n")
+
+
+names = st.text(st.characters(categories=("L", "N", "P")), min_size=1, max_size=200)
+
+
+@given(
+    st.builds(
+        Tick,
+        phase=names,
+        users=st.integers(0, 10**6),
+        left_s=st.none() | st.floats(0, 10**7),
+        ledger=st.just(Ledger()),
+        targets=st.just(("near", "far")),
+        done_share=st.none() | st.floats(0, 1),
+        laid_out_bytes=st.none() | st.integers(0, 10**15),
+    ),
+    st.lists(names, max_size=40),
+)
+def test_a_line_in_a_pipe_is_at_most_80_columns_wide(state: Tick, transactions: list[str]) -> None:
+    ledger = Ledger()
+    rows = [_row(name, "ok", [1000]) for name in transactions]
+    ledger.add(MadeInterval(0, 1_000_000_000, 1, rows))
+    (line,) = line_of(replace(state, ledger=ledger)).splitlines()
+    assert text_width(line) <= 80
+
+
+@given(names, st.integers(0, 10**9), st.integers(0, 10**9), st.integers(0, 10**15))
+def test_a_line_of_work_is_at_most_80_columns_wide(
+    title: str, done: int, total: int, size_bytes: int
+) -> None:
+    said = io.StringIO()
+    with LineProgress(said).work(title) as report:
+        report(done + 1, total, size_bytes)
+    (line,) = said.getvalue().splitlines()
+    assert text_width(line) <= 80
 
 
 def test_the_table_shows_times_of_what_succeeded() -> None:

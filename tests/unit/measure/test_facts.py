@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from replayer import measure
 from replayer.errors import ReplayerError
-from replayer.measure.mountinfo import Mount, mount_of, parse_mountinfo
+from replayer.measure.facts import collect_facts, filesystem_of
+from replayer.measure.mountinfo import Mount, load_mountinfo, mount_of, parse_mountinfo
 from tests.unit.runs import make_health, make_load, make_machine, make_mount
 
 # From a client of an NFS 4.2 export, and one of sshfs.
@@ -247,3 +248,18 @@ def test_a_wait_of_more_than_all_of_the_time_is_no_percentage(delay_ns: int, say
     health = make_health(run_queue_delay_ns=delay_ns, in_call_ns=1000)
     (warning,) = measure.health_warnings(health, make_load(), make_machine())
     assert warning.message.startswith(says)
+
+
+@pytest.mark.parametrize("place", ["", "/proc", "/sys"])
+def test_a_file_system_that_the_mount_table_lacks_is_known_by_its_number(
+    tmp_path: Path, place: str
+) -> None:
+    path = Path(place) if place else tmp_path.resolve()
+    kind = collect_facts(path).filesystem
+    known = {"nfs4": "nfs", "ext2": "ext4", "ext3": "ext4"}.get(kind, kind).partition(".")[0]
+    assert filesystem_of(path, ()) == known
+    assert filesystem_of(path, load_mountinfo()) == kind
+
+
+def test_where_statfs_fails_the_file_system_is_unknown(tmp_path: Path) -> None:
+    assert filesystem_of(tmp_path / "nowhere", ()) == "unknown"
