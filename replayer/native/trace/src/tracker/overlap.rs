@@ -3,33 +3,14 @@
 use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::{O_CREAT, O_EXCL, O_TMPFILE, RENAME_EXCHANGE, RENAME_NOREPLACE, SEEK_END};
 use crate::op::Op;
+use crate::overlaps::{Before, Effect, Proof, Touch};
 use crate::paths::PathId;
 use crate::scope::Hit;
 use crate::tracker::Tracker;
 use crate::tracker::file::Used;
-use crate::tree::{Found, NodeId};
+use crate::tracker::resolve::follows_last;
+use crate::tree::Found;
 use replayer_ops::numbers::{EEXIST, EISDIR, ENOENT, ENOTEMPTY};
-
-/// What must have been so when a call took effect.
-#[derive(Debug, Clone, Copy)]
-enum Proof {
-    There(PathId),
-    Missing(PathId),
-    /// A directory without entries.
-    Empty(PathId),
-    /// A directory with entries.
-    Filled(PathId),
-    /// A file with so many bytes.
-    Long(NodeId, i64),
-}
-
-/// What a call does if it succeeds.
-#[derive(Debug, Clone, Copy)]
-enum Effect {
-    Makes(PathId),
-    Removes(PathId),
-    Lengthens(NodeId),
-}
 
 /// Whether a system call may do something that results of others show.
 pub(crate) fn may_show(name: &[u8]) -> bool {
@@ -85,6 +66,89 @@ impl Tracker {
             let mut each = effects.into_iter().flatten();
             each.any(|effect| self.is_explained(proof, effect))
         })
+    }
+
+    /// Note a call whose turn has come and that may overlap with others: between which lines it took effect, and the line in which the
+    /// first of those that are under way was entered.
+    pub(crate) fn note_overlap(&mut self, call: &Call<'_>, span: (u64, u64), oldest: Option<u64>) {
+        let is_on_names = matches!(
+            call.kind,
+            Kind::Open { .. } | Kind::Path { .. } | Kind::TwoPaths { .. }
+        );
+        let is_alone = span.0 == span.1 && oldest.is_none() && self.overlaps.is_idle();
+        if !is_on_names || is_alone || call.outcome == Outcome::Unknown {
+            return;
+        }
+        self.meet(call.task);
+        let needs = self.name_proofs(call);
+        let does = if call.outcome.is_ok() {
+            self.effects(call)
+        } else {
+            [None; 2]
+        };
+        if needs.iter().all(Option::is_none) && does.iter().all(Option::is_none) {
+            return;
+        }
+        let touch = Touch {
+            task: call.task,
+            span,
+            is_refuted: needs.iter().flatten().any(|&need| self.is_refuted(need)),
+            needs: needs.map(|need| need.map(|need| (need, self.before(need)))),
+            does: does.map(|does| {
+                let path = does?.path()?;
+                Some((does?, Before::Name(self.is_there(path))))
+            }),
+            has_met: false,
+            turn: 0,
+        };
+        let oldest = oldest.unwrap_or(span.1);
+        self.overlaps.note(&self.scope.paths, touch, oldest);
+    }
+
+    /// What the result of a call proves about names, all of it.
+    fn name_proofs(&mut self, call: &Call<'_>) -> [Option<Proof>; 2] {
+        let Kind::TwoPaths { path, to, .. } = call.kind else {
+            return self.proofs(call);
+        };
+        if call.outcome != Outcome::Error(ENOENT) {
+            return self.proofs(call);
+        }
+        // Either of two names is missing: it is the first, unless that of the second one's directory is known to be.
+        let [from, to] = [path, to].map(|path| self.place(call, path));
+        let parent = to.map(|to| self.scope.paths.parent(to));
+        let is_gone = parent.is_some_and(|parent| self.is_there(parent) == Some(false));
+        [
+            from.filter(|_| to.is_some() && !is_gone)
+                .map(Proof::Missing),
+            None,
+        ]
+    }
+
+    /// What is known of what a proof is about.
+    fn before(&mut self, proof: Proof) -> Before {
+        match proof {
+            Proof::There(path) | Proof::Missing(path) => Before::Name(self.is_there(path)),
+            Proof::Empty(path) | Proof::Filled(path) => Before::Entries(self.entries(path)),
+            Proof::Long(..) => Before::Name(None),
+        }
+    }
+
+    fn is_refuted(&mut self, proof: Proof) -> bool {
+        match (proof, self.before(proof)) {
+            (Proof::There(_), Before::Name(there)) => there == Some(false),
+            (Proof::Missing(_), Before::Name(there)) => there == Some(true),
+            (Proof::Empty(_), Before::Entries(count)) => count.is_some_and(|count| count > 0),
+            (Proof::Filled(_), Before::Entries(count)) => count == Some(0),
+            _ => false,
+        }
+    }
+
+    /// How many entries a directory has; None where that is not known.
+    fn entries(&mut self, path: PathId) -> Option<i64> {
+        match self.tree.find(&self.scope.paths, path, false) {
+            Found::Node(node, _) => self.tree.count_of_names(node),
+            _ => None,
+        }
     }
 
     fn proofs(&mut self, call: &Call<'_>) -> [Option<Proof>; 2] {
@@ -236,8 +300,9 @@ impl Tracker {
             Proof::There(path) => self.is_there(path) == Some(true),
             Proof::Missing(path) => self.is_there(path) == Some(false),
             Proof::Long(node, end) => self.tree.size(node) >= end,
-            // How many entries a directory has is not kept: the effect decides.
-            Proof::Empty(_) | Proof::Filled(_) => false,
+            // Where it is not known how many entries there are, the effect decides.
+            Proof::Empty(path) => self.entries(path) == Some(0),
+            Proof::Filled(path) => self.entries(path).is_some_and(|count| count > 0),
         }
     }
 
@@ -270,11 +335,14 @@ impl Tracker {
         }
     }
 
+    /// The name that a path leads to, behind a symlink that the call follows.
     fn place(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Option<PathId> {
-        match self.resolve(call, path).0 {
-            Hit::Inside(place) => Some(place),
-            _ => None,
-        }
+        let Hit::Inside(place) = self.resolve(call, path).0 else {
+            return None;
+        };
+        let target =
+            follows_last(call.kind).then(|| self.tree.link_target(&self.scope.paths, place));
+        Some(target.flatten().unwrap_or(place))
     }
 
     /// What a descriptor means, as far as calls before have told.

@@ -3,6 +3,7 @@
 use crate::access::Access;
 use crate::call::{Args, Call, FileKind, Outcome, PathArg};
 use crate::constants::{O_CREAT, O_DIRECTORY, O_NOFOLLOW, X_OK};
+use replayer_ops::numbers::ENOTEMPTY;
 use crate::error::TraceError;
 use crate::formats::strace::value::NOW;
 use crate::infer::Placed;
@@ -61,6 +62,7 @@ impl Tracker {
             self.learn_failure(op, place, number, 0);
             let ends = self.ends(place, op.follows());
             self.order_ends(seat, ends, Access::Read);
+            self.order_entries(place, number);
             return Ok(Fate::Event);
         }
         let placed = self.learn_success(op, place, args);
@@ -186,7 +188,7 @@ impl Tracker {
 
     /// Learn from an error.
     pub(crate) fn learn_failure(&mut self, op: Op, path: PathId, number: u16, flags: i64) {
-        use replayer_ops::numbers::{EEXIST, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR, ENOTEMPTY};
+        use replayer_ops::numbers::{EEXIST, EINVAL, EISDIR, ELOOP, ENOENT, ENOTDIR};
         let repairs = &mut self.counts.repairs;
         let paths = &self.scope.paths;
         let makes = matches!(op, Op::Mkdir | Op::Symlink | Op::Mknod) || flags & O_CREAT != 0;
@@ -225,6 +227,15 @@ impl Tracker {
                     .saw(paths, path, false, FileKind::Unknown, repairs);
             }
             _ => self.tree.looked_at(paths, path, follow),
+        }
+    }
+
+    /// Tell the order of events that this one failed for what was in a directory.
+    pub(crate) fn order_entries(&mut self, path: PathId, number: u16) {
+        if number == ENOTEMPTY
+            && let Found::Node(node, _) = self.tree.find(&self.scope.paths, path, false)
+        {
+            self.order.list(node);
         }
     }
 
