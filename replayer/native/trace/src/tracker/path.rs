@@ -3,7 +3,6 @@
 use crate::access::Access;
 use crate::call::{Args, Call, FileKind, Outcome, PathArg};
 use crate::constants::{O_CREAT, O_DIRECTORY, O_NOFOLLOW, X_OK};
-use replayer_ops::numbers::ENOTEMPTY;
 use crate::error::TraceError;
 use crate::formats::strace::value::NOW;
 use crate::infer::Placed;
@@ -15,6 +14,7 @@ use crate::tracker::resolve::{FOR_ITS_ENDING, fails_for_ending};
 use crate::tracker::special::kind_made;
 use crate::tracker::{Fate, On, Tracker};
 use crate::tree::{Found, NodeId};
+use replayer_ops::numbers::ENOTEMPTY;
 
 impl Tracker {
     /// Take a call on one path.
