@@ -44,10 +44,10 @@ def correct_figures() -> None:
     stats.calculate_response_time_percentile = _percentile  # type: ignore[assignment]
     _Entry.get_current_response_time_percentile = _current_percentile  # type: ignore[method-assign,assignment]
     _Entry.to_dict = _to_dict  # type: ignore[method-assign,assignment]
-    _Entry.percentile = _percentile_line  # type: ignore[method-assign]
+    _Entry.percentile = _percentile_line  # type: ignore[method-assign,assignment]
     stats.StatsCSV._percentile_fields = _percentile_fields  # type: ignore[method-assign,assignment] # noqa: SLF001 - no option of Locust's does it
-    stats.StatsCSV._requests_data_rows = _write_rows  # type: ignore[method-assign] # noqa: SLF001 - nor this
-    html.render_template_from = _render_page  # type: ignore[assignment]
+    stats.StatsCSV._requests_data_rows = _write_rows  # type: ignore[method-assign,assignment] # noqa: SLF001 - nor this
+    html.render_template_from = _render_page
 
 
 def round_figure(value: float) -> float:
