@@ -72,7 +72,7 @@ def _verdict(document: Document) -> Iterator[str]:
     if rows:
         titles = ("outcome", "threshold", "target", "measured", "stated in")
         yield from table_lines(titles, "lllrl", rows)
-    warnings = (": ".join(filter(None, (w.message, w.hint))) for w in document.warnings)
+    warnings = ("; hint: ".join(filter(None, (w.message, w.hint))) for w in document.warnings)
     notes = [*document.verdict.reasons, *warnings]
     if document.failure is not None:
         notes.insert(0, document.failure)
