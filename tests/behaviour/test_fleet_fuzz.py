@@ -149,10 +149,11 @@ def master(shell: Shell, meeting: Meeting) -> Iterator[Process]:
     """A master that waits for one worker, to lead it for minutes."""
     (shell.home / "counted.yaml").write_text(COUNTED.replace("iterations: 60", "duration: 5m"))
     words = ("run", "counted.yaml", "--master", "--expect-workers", "1", "-o", "out")
-    process = shell.start(*words, "--results", "none", *meeting.of_master)
+    process = shell.start(*words, "--json", *meeting.of_master)
     yield process
     process.kill()
-    process.wait(20)
+    if process.stderr is not None and not process.stderr.closed:
+        print(process.communicate()[1])  # noqa: T201 - shown where a test fails
 
 
 def dropped(record: RunRecord) -> int:

@@ -43,7 +43,7 @@ def led(
 
 
 def ended(process: Process) -> Done:
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=150)
     return Done(process.returncode, out, err)
 
 
@@ -118,7 +118,8 @@ def test_a_run_goes_on_with_the_users_that_are_left_where_a_worker_dies_before_i
     (left,) = (client for client in document["clients"] if client["status"] == "finished")
     assert left["users"] == 1
     assert sum(share["count"] for share in left["shares"]) > 0
-    rows = list(csv.DictReader((shell.home / "out" / "timeline.csv").open()))
+    with (shell.home / "out" / "timeline.csv").open() as file:
+        rows = list(csv.DictReader(file))
     assert {row["users"] for row in rows if row["phase"] == "measured"} == {"1"}
     assert sorted(each.code for each in done) == [-9, 0], done
     assert list((shell.home / "mount").iterdir()) == []

@@ -44,3 +44,12 @@ def test_a_lost_workers_users_go_to_nobody() -> None:
     again = environment.dispatcher_class([nodes[0], nodes[2]], [Idle])
     again.new_dispatch(9, 9)
     assert next(again) == before
+
+
+def test_users_of_a_worker_that_was_lost_before_locust_deals_go_to_nobody() -> None:
+    environment = Environment(user_classes=[Idle])
+    numbers = {"host0_x": 0, "host1_x": 1}
+    deal_to(environment, numbers)
+    dealer = environment.dispatcher_class([WorkerNode("host1_x")], [Idle])
+    dealer.new_dispatch(8, 8)
+    assert list(dealer)[-1]["host1_x"]["Idle"] == 4
