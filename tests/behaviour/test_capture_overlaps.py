@@ -1,4 +1,4 @@
-"""Captures of processes that make, find and remove the same files at the same time: real strace, real overlaps."""
+"""Captures of processes that make, find and remove the same files at once: real strace."""
 
 import json
 import shutil
