@@ -70,7 +70,7 @@ def render_likeness(found: Likeness, word: str) -> Iterator[str]:
         yield f"{'not compared':<{COLUMN}} {words}: plans have no such call"
     if found.ends:
         words = ", ".join(f"{op} {_amount(count).strip()}" for op, count in found.ends.items())
-        yield f"{'only find the end':<{COLUMN}} {words}: a run makes these too, in no share above"
+        yield f"{'only find the end':<{COLUMN}} {words}: the trace has none of these"
     yield _verdict(found)
 
 

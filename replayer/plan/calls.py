@@ -377,12 +377,17 @@ def _lock(scope: Scope, step: s.Lock) -> tuple[str, PlanStep]:
 
 def _copy_range(scope: Scope, step: s.CopyRange) -> tuple[str, PlanStep]:
     scope.whole.pop(step.file, None)
-    return "copy_file_range", {"to": scope.slot(step.to), "size": scope.draw(step.size)}
+    operands = {"to": scope.slot(step.to), "size": scope.draw(step.size), **_once(step)}
+    return "copy_file_range", operands
 
 
 def _sendfile(scope: Scope, step: s.Sendfile) -> tuple[str, PlanStep]:
     scope.whole.pop(step.file, None)
-    return "sendfile", {"size": scope.draw(step.size)}
+    return "sendfile", {"size": scope.draw(step.size), **_once(step)}
+
+
+def _once(step: s.CopyRange | s.Sendfile) -> PlanStep:
+    return {"once": True} if step.until == "once" else {}
 
 
 FILE_CALLS: Mapping[type, Callable[[Scope, Any], tuple[str, PlanStep]]] = {

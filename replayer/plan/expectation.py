@@ -324,19 +324,25 @@ class _Walker(KnownSlots):
         self.listed.add(step["file"])
 
     def call_copy_file_range(self, step: Mapping[str, Any], times: float) -> None:
-        self.transfer(step, times)
-        self.write(step["to"], times, self.left.get(step["file"], ZERO).mean)
-        self.left[step["file"]] = ZERO
+        self.write(step["to"], times, self.transfer(step, times))
 
     def call_sendfile(self, step: Mapping[str, Any], times: float) -> None:
         self.transfer(step, times)
-        self.left[step["file"]] = ZERO
 
-    def transfer(self, step: Mapping[str, Any], times: float) -> None:
-        left = self.left.get(step["file"], ZERO)
-        self.tally.ops[step["op"]] += times * (ratio_up(left, self.draw(step["size"])) + 1)
-        self.tally.ends[step["op"]] += times
-        self.tally.bytes_read += times * left.mean
+    def transfer(self, step: Mapping[str, Any], times: float) -> float:
+        """Count calls that copy or send what is left of a file; return the bytes of one step."""
+        left, size = self.left.get(step["file"], ZERO), self.draw(step["size"])
+        moved = left.mean
+        if step.get("once"):
+            self.tally.ops[step["op"]] += times
+            moved = smaller(left, size)
+            self.left[step["file"]] = left.map(lambda values: (values - size.mean).clip(0))
+        else:
+            self.tally.ops[step["op"]] += times * (ratio_up(left, size) + 1)
+            self.tally.ends[step["op"]] += times
+            self.left[step["file"]] = ZERO
+        self.tally.bytes_read += times * moved
+        return moved
 
     def call_mmap_read(self, step: Mapping[str, Any], times: float) -> None:
         self.tally.ops["mmap_read"] += times

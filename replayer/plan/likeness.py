@@ -78,7 +78,7 @@ class _Calls:
     read: float
     written: float
     ends: Mapping[str, float] = field(default_factory=dict)
-    """Calls beside these that only find the end of a file."""
+    """Calls among these that only find the end of a file, and that the trace lacks."""
 
     @property
     def total(self) -> float:
@@ -130,21 +130,21 @@ def compare_calls(
 
 
 def _of_plan(said: TransactionSummary, trace: _Calls, without: Collection[str]) -> _Calls:
-    """Return the plan's calls.
+    """Return the plan's calls, all that a run makes.
 
-    Engines copy and send until a call returns 0; not every application does. Such last calls, which
-    move nothing, are in the shares only as far as the trace has them; the others stand apart.
+    Steps copy and send until a call returns 0; not every application does. Such calls that only
+    find the end, and that the trace has no counterpart of, are named.
     """
     ops: defaultdict[str, float] = defaultdict(float)
-    ends: dict[str, float] = {}
     for name, count in said.ops.items():
         op = SAME_AS.get(name, name)
         if op not in without:
-            least = count - said.ends.get(name, 0.0)
-            shared = min(count, max(least, trace.ops.get(op, 0.0)))
-            ops[op] += shared
-            if count - shared > EXACT:
-                ends[op] = count - shared
+            ops[op] += count
+    ends = {
+        op: least
+        for op, count in said.ends.items()
+        if (least := min(count, ops.get(op, 0.0) - trace.ops.get(op, 0.0))) > EXACT
+    }
     read = said.bytes_read if READING & ops.keys() else 0.0
     written = said.bytes_written if WRITING & ops.keys() else 0.0
     return _Calls(ops, said.failing_lookups, read, written, ends)
@@ -168,7 +168,7 @@ def _of_trace(census: Mapping[str, Any], requests: int, without: Collection[str]
 
 def _amounts(plan: _Calls, trace: _Calls) -> tuple[Row, ...]:
     return (
-        Row("calls", plan.total + sum(plan.ends.values()), trace.total),
+        Row("calls", plan.total, trace.total),
         Row("bytes read", plan.read, trace.read),
         Row("bytes written", plan.written, trace.written),
     )

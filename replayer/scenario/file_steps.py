@@ -149,18 +149,20 @@ class Lock(OfFile):
 
 
 class CopyRange(OfFile):
-    """copy_file_range(2) until the end of the file."""
+    """copy_file_range(2) until a call returns 0, or ``until: once``: one call."""
 
     do: Literal["copy_range"]
     to: SlotName
     size: SizeDraw = size_of_text("1GiB")
+    until: Literal["end", "once"] = "end"
 
 
 class Sendfile(OfFile):
-    """sendfile(2) until the end of the file."""
+    """sendfile(2) until a call returns 0, or ``until: once``: one call."""
 
     do: Literal["sendfile"]
     size: SizeDraw = size_of_text("1GiB")
+    until: Literal["end", "once"] = "end"
 
 
 class MmapRead(OfFile):

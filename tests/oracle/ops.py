@@ -114,6 +114,8 @@ def run_call(user: User, step: Step) -> None:
             _read(op)
         case "write" | "append":
             _write(op)
+        case "sendfile" if step.get("once"):
+            user.timed(step, lambda: SINGLE["sendfile"](op))
         case "getdents" | "sendfile":
             while user.timed(step, lambda: SINGLE[step["op"]](op)):
                 pass
@@ -141,6 +143,9 @@ def _close(op: Op) -> None:
 
 
 def _copy(op: Op) -> None:
+    if op.step.get("once"):
+        op.user.timed(op.step, lambda: SINGLE["copy_file_range"](op))
+        return
     descriptor = op.user.slots[op.step["file"]].descriptor
     held = 0 if descriptor is None else os.fstat(descriptor).st_size
     total = 0

@@ -50,8 +50,10 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                 self.pwrite(act, slot, size, offset)
             }
             DataCall::Getdents => self.getdents(act, slot),
-            DataCall::CopyFileRange { to, size } => self.copy(act, (slot, *to), *size),
-            DataCall::Sendfile(size) => self.sendfile(act, slot, *size),
+            DataCall::CopyFileRange { to, size, once } => {
+                self.copy(act, (slot, *to), *size, *once)
+            }
+            DataCall::Sendfile { size, once } => self.sendfile(act, slot, *size, *once),
             DataCall::MmapRead => match self.file(slot) {
                 Some(file) => self.moving(act, |kernel| kernel.mmap_read(file)),
                 None => self.refuse(act, Errno::BADF),
@@ -186,11 +188,14 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         }
     }
 
-    fn copy(&mut self, act: Act<'_>, (from, to): (u8, u8), size: Draw) -> Done {
+    fn copy(&mut self, act: Act<'_>, (from, to): (u8, u8), size: Draw, once: bool) -> Done {
         let size = self.draw(size);
         let (Some(from), Some(to)) = (self.file(from), self.file(to)) else {
             return self.refuse(act, Errno::BADF);
         };
+        if once {
+            return self.moving(act, |kernel| kernel.copy_file_range(from, to, size));
+        }
         // Not a timed call. A copy onto the end of its own file would go on until the device is full.
         let ask = || self.kernel.fstat(from);
         let held = self
@@ -200,13 +205,17 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         self.until_nothing(act, held, |kernel| kernel.copy_file_range(from, to, size))
     }
 
-    fn sendfile(&mut self, act: Act<'_>, slot: u8, size: Draw) -> Done {
+    fn sendfile(&mut self, act: Act<'_>, slot: u8, size: Draw, once: bool) -> Done {
         let size = self.draw(size);
         let sink = self.sink();
         let Some(file) = self.file(slot) else {
             return self.refuse(act, Errno::BADF);
         };
-        self.until_nothing(act, u64::MAX, |kernel| kernel.sendfile(file, sink, size))
+        let call = |kernel: &K| kernel.sendfile(file, sink, size);
+        if once {
+            return self.moving(act, call);
+        }
+        self.until_nothing(act, u64::MAX, call)
     }
 
     /// Repeat a call that moves bytes until it moves none, or more than `most` were moved in all.

@@ -204,7 +204,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                     let change = self.change_open(*to);
                     Some(Deed::Pass(*file, Some((*to, change))))
                 }
-                DataCall::Sendfile(_) | DataCall::MmapRead => Some(Deed::Pass(*file, None)),
+                DataCall::Sendfile { .. } | DataCall::MmapRead => Some(Deed::Pass(*file, None)),
                 _ => None,
             },
             _ => None,

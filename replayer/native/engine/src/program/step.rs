@@ -326,8 +326,13 @@ pub(crate) enum DataCall {
     CopyFileRange {
         to: u8,
         size: Draw,
+        /// One call; else calls until one returns 0.
+        once: bool,
     },
-    Sendfile(Draw),
+    Sendfile {
+        size: Draw,
+        once: bool,
+    },
     MmapRead,
 }
 

@@ -48,9 +48,10 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
             let wrote = positions.follow(event);
             own.follow(event);
             let piece = cursor.at(row, event.thread);
-            if label.is_none() || piece.is_some() {
-                let chosen = piece.filter(|_| label.is_some());
-                let most_ns = chosen.map(|piece| piece.most_pause_ns(row, event));
+            let is_chosen = label.is_none() || piece.is_some();
+            if is_chosen {
+                let piece = label.and(piece);
+                let most_ns = piece.map(|piece| piece.most_pause_ns(row, event));
                 pauses.choose(event, most_ns.unwrap_or(i64::MAX));
             }
             pauses.follow(event);
@@ -60,16 +61,13 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
             {
                 tally.add(event, places, piece.request);
             }
-            if label.is_none() || piece.is_some() {
+            if is_chosen {
                 whole.add(event, places, 0);
                 // Each request is a performance of its own, which begins with the files as they were.
                 let performance = label.and(piece).map_or(0, |piece| piece.request);
                 growth.add(wrote, performance, places.written());
                 threads.insert(event.thread);
-                let end = event
-                    .start_ns
-                    .saturating_add(event.duration_ns.unwrap_or(0));
-                span_ns = span_ns.max(end);
+                span_ns = span_ns.max(end_ns(event));
             }
         }
     }
@@ -77,7 +75,6 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
         span_ns = pieces.span_ns();
     }
     let names = kinds.named(&whole);
-    let mut document = whole.json();
     let rest = json!({
         "threads": threads.len(),
         "requests": pieces.requests(),
@@ -93,10 +90,21 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
         "missing": names.missing,
         "labels": by_label(&pieces, &labels, &kinds),
     });
-    if let (Some(document), Value::Object(rest)) = (document.as_object_mut(), rest) {
-        document.extend(rest);
+    Ok(joined(whole.json(), rest).to_string())
+}
+
+/// One object with the keys of both.
+fn joined(mut document: Value, more: Value) -> Value {
+    if let (Some(document), Value::Object(more)) = (document.as_object_mut(), more) {
+        document.extend(more);
     }
-    Ok(document.to_string())
+    document
+}
+
+/// When an event ended.
+fn end_ns(event: &Event) -> i64 {
+    let duration_ns = event.duration_ns.unwrap_or(0);
+    event.start_ns.saturating_add(duration_ns)
 }
 
 fn by_label(pieces: &Pieces, tallies: &[Tally], kinds: &Kinds) -> Value {

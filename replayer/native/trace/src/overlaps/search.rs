@@ -155,7 +155,7 @@ struct Lies {
 
 impl Names {
     fn of(touches: &[Touch], paths: &Paths) -> Self {
-        let named = touches.iter().flat_map(|touch| touch.named());
+        let named = touches.iter().flat_map(Touch::named);
         let mut all: Vec<PathId> = named.map(|(path, _)| path).collect();
         all.sort_unstable();
         all.dedup();

@@ -355,14 +355,13 @@ impl Importer {
             outcome,
             kind,
         };
-        match self.cause(tracker, &call) {
-            Some(cause) => self.waiting.begin(cause),
-            None => {
-                let under_way = self.halves.oldest().into_iter();
-                let oldest = under_way.chain(self.waiting.first()).min();
-                tracker.note_overlap(&call, (at.line, self.now), oldest);
-                tracker.call(&call)?;
-            }
+        if let Some(cause) = self.cause(tracker, &call) {
+            self.waiting.begin(cause);
+        } else {
+            let under_way = self.halves.oldest().into_iter();
+            let oldest = under_way.chain(self.waiting.first()).min();
+            tracker.note_overlap(&call, (at.line, self.now), oldest);
+            tracker.call(&call)?;
         }
         Ok(true)
     }
