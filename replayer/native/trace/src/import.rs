@@ -156,22 +156,18 @@ fn strict_error(counts: &Counts) -> TraceError {
 ///
 /// # Errors
 /// As `import`.
-pub fn rehearse(
-    request: &Request,
-    log: Vec<u8>,
-    manifest: Option<Vec<u8>>,
-) -> Result<u64, TraceError> {
+pub fn rehearse(request: &Request, log: &[u8], manifest: Option<&[u8]>) -> Result<u64, TraceError> {
     let format = match &request.format {
         Some(name) => find(name)?,
         None => &crate::formats::strace::FORMAT,
     };
-    let memory = |name, bytes: &Vec<u8>| Input::memory(name, bytes.clone());
+    let memory = |name, bytes: &[u8]| Input::memory(name, bytes.to_vec());
     let (mut tracker, ..) = pass_until_told(|orders| {
         let mut tracker = tracker(request, orders, &mut |_| Ok(Box::new(std::io::sink())))?;
-        if let Some(manifest) = &manifest {
+        if let Some(manifest) = manifest {
             manifest::load(&mut tracker, memory("manifest", manifest)?)?;
         }
-        let clock = (format.import)(vec![memory("log", &log)?], &mut tracker, &mut |_| true)?;
+        let clock = (format.import)(vec![memory("log", log)?], &mut tracker, &mut |_| true)?;
         Ok((tracker, clock, None))
     })?;
     tracker.order.settle();

@@ -50,9 +50,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
                 self.pwrite(act, slot, size, offset)
             }
             DataCall::Getdents => self.getdents(act, slot),
-            DataCall::CopyFileRange { to, size, once } => {
-                self.copy(act, (slot, *to), *size, *once)
-            }
+            DataCall::CopyFileRange { to, size, once } => self.copy(act, (slot, *to), *size, *once),
             DataCall::Sendfile { size, once } => self.sendfile(act, slot, *size, *once),
             DataCall::MmapRead => match self.file(slot) {
                 Some(file) => self.moving(act, |kernel| kernel.mmap_read(file)),

@@ -201,11 +201,11 @@ fn data_call(op: Op, take: &mut Operands) -> Parsed<Option<(u8, DataCall)>> {
         Op::CopyFileRange => DataCall::CopyFileRange {
             to: take.take("to", slot)?,
             size: take.draw("size")?,
-            once: take.has("once") && take.boolean("once")?,
+            once: take.flag("once")?,
         },
         Op::Sendfile => DataCall::Sendfile {
             size: take.draw("size")?,
-            once: take.has("once") && take.boolean("once")?,
+            once: take.flag("once")?,
         },
         Op::MmapRead => DataCall::MmapRead,
         _ => return Ok(None),

@@ -170,6 +170,11 @@ impl<'a, 'c, 't> Operands<'a, 'c, 't> {
         self.take("align", |value| integer(value, 1, LARGEST))
     }
 
+    /// A flag that may be left out: false.
+    pub(super) fn flag(&mut self, key: &'static str) -> Parsed<bool> {
+        Ok(self.fields.has(key) && self.boolean(key)?)
+    }
+
     pub(super) fn boolean(&mut self, key: &'static str) -> Parsed<bool> {
         self.take(key, boolean)
     }

@@ -35,8 +35,7 @@ pub fn census(directory: &Path, label: Option<&str>) -> Result<String, TraceErro
     let mut whole = Tally::default();
     let mut labels: Vec<Tally> = pieces.labels().map(|_| Tally::default()).collect();
     let (mut positions, mut growth) = (Positions::default(), Growth::default());
-    let mut own = Own::default();
-    let mut pauses = Pauses::of(&trace);
+    let (mut own, mut pauses) = (Own::default(), Pauses::of(&trace));
     let mut threads = FxHashSet::default();
     let mut span_ns = 0;
     let mut cursor = pieces.cursor();

@@ -16,6 +16,8 @@ use std::collections::VecDeque;
 pub(crate) enum Proof {
     There(PathId),
     Missing(PathId),
+    /// One of both is not there.
+    EitherMissing(PathId, PathId),
     /// A directory without entries.
     Empty(PathId),
     /// A directory with entries.
@@ -47,8 +49,8 @@ pub(crate) struct Touch {
     pub(crate) task: u64,
     /// The lines between which it took effect, counted over all logs: those of its entry and of its return.
     pub(crate) span: (u64, u64),
-    /// What its result proves, and what was known of that.
-    pub(crate) needs: [Option<(Proof, Before)>; 2],
+    /// What its result proves, and what was known of the names that it is about.
+    pub(crate) needs: [Option<(Proof, [Before; 2])>; 2],
     /// What it did: nothing where it failed. And what was known of that name.
     pub(crate) does: [Option<(Effect, Before)>; 2],
     /// The result cannot be so in this order.
@@ -68,12 +70,12 @@ pub(crate) struct Orders(FxHashMap<u64, Vec<Sooner>>);
 
 /// Calls that others which are under way may overlap: more are seldom made while one of them lasts (chosen).
 const MOST_RECENT: usize = 4096;
-/// Calls that have overlapped, kept for what later results show of them (chosen).
-const MOST_KEPT: usize = 4096;
+/// Calls that changed names or overlapped, kept for what later results show of them (chosen).
+const MOST_KEPT: usize = 32_768;
 /// Results that wait for the calls around them to return (chosen).
 const MOST_REFUTED: usize = 1024;
 /// Searches of a pass: a log that somebody else's work makes strange may ask for one with each line (chosen).
-const MOST_SEARCHES: u64 = 10_000;
+const MOST_SEARCHES: u64 = 2_000;
 /// Groups of calls that overlap each other, one after the other, that a result may depend on (chosen).
 const MOST_GROUPS: usize = 8;
 
@@ -166,12 +168,13 @@ impl Overlaps {
         }
     }
 
-    /// Nothing overlaps with the first of the recent calls any more: keep it where a later result may show something of it.
+    /// Nothing overlaps with the first of the recent calls any more: keep it where later results may show something of it.
     fn keep_first(&mut self, paths: &Paths) {
         let Some(touch) = self.recent.pop_front() else {
             return;
         };
-        if !touch.has_met && !touch.is_refuted && !self.is_of_changed(&touch, paths) {
+        let is_needed = touch.has_met || touch.is_refuted || touch.changes();
+        if !is_needed && !self.is_of_changed(&touch, paths) {
             return;
         }
         if self.kept.len() >= MOST_KEPT
@@ -225,28 +228,19 @@ impl Overlaps {
         if end >= oldest {
             return end;
         }
-        let begins = groups.iter().take(at + 1).rev().take(MOST_GROUPS);
         let upto: Vec<Touch> = (related.iter().filter(|touch| touch.span.1 <= end))
             .map(|&touch| touch.clone())
             .collect();
-        let mut told = None;
-        for &(begin, _) in begins {
-            let these = upto.get(begin..).unwrap_or_default();
-            if these.len() > 1
-                && let Some(order) = search::find_order(these, paths)
-            {
-                told = Some((these.to_vec(), order));
-                break;
-            }
-        }
-        let these = if let Some((these, order)) = told {
-            self.take_order(&these, &order);
-            these
+        let begins = groups.iter().take(at + 1).rev().take(MOST_GROUPS);
+        let mut each = begins.filter_map(|&(begin, _)| upto.get(begin..));
+        let told = each.find_map(|these| Some((these, other_order(these, paths)?)));
+        if let Some((these, order)) = told {
+            self.take_order(these, &order);
+            self.no_more_refuted(these);
         } else {
             self.unexplained += 1;
-            upto
-        };
-        self.no_more_refuted(&these);
+            self.no_more_refuted(&upto);
+        }
         0
     }
 
@@ -313,6 +307,12 @@ impl Touch {
         was_there && matches!(need, Proof::There(_))
     }
 
+    /// Whether a name means something else after it, as far as is known.
+    fn changes(&self) -> bool {
+        let mut does = self.does.iter().flatten();
+        does.any(|does| !matches!(does, (Effect::Makes(_), Before::Name(Some(true)))))
+    }
+
     fn proofs(&self) -> impl Iterator<Item = Proof> {
         self.needs.into_iter().flatten().map(|(need, _)| need)
     }
@@ -324,21 +324,23 @@ impl Touch {
     /// The names that it is about, and what was known of them.
     fn named(&self) -> impl Iterator<Item = (PathId, Before)> {
         let needs = self.needs.into_iter().flatten();
-        let needs = needs.filter_map(|(need, before)| Some((need.path()?, before)));
+        let needs = needs.flat_map(|(need, [one, other])| need.paths().zip([one, other]));
         let does = self.does.into_iter().flatten();
         needs.chain(does.filter_map(|(does, before)| Some((does.path()?, before))))
     }
 }
 
 impl Proof {
-    /// The name that it is about.
-    fn path(self) -> Option<PathId> {
-        match self {
+    /// The names that it is about.
+    pub(crate) fn paths(self) -> impl Iterator<Item = PathId> {
+        let paths = match self {
             Self::There(path) | Self::Missing(path) | Self::Empty(path) | Self::Filled(path) => {
-                Some(path)
+                [Some(path), None]
             }
-            Self::Long(..) => None,
-        }
+            Self::EitherMissing(one, other) => [Some(one), Some(other)],
+            Self::Long(..) => [None; 2],
+        };
+        paths.into_iter().flatten()
     }
 }
 
@@ -354,11 +356,13 @@ impl Effect {
 
 /// Whether an effect may change what a proof is about.
 fn is_seen(paths: &Paths, effect: Effect, need: Proof) -> bool {
-    let (Some(changed), Some(path)) = (effect.path(), need.path()) else {
-        return false;
-    };
     let is_entry = matches!(need, Proof::Empty(_) | Proof::Filled(_));
-    paths.is_at_or_below(path, changed) || is_entry && paths.parent(changed) == path
+    effect.path().is_some_and(|changed| {
+        let mut each = need.paths();
+        each.any(|path| {
+            paths.is_at_or_below(path, changed) || is_entry && paths.parent(changed) == path
+        })
+    })
 }
 
 /// Whether one of two names lies at or below the other.
@@ -391,6 +395,14 @@ fn related<'a>(
         });
     }
     related
+}
+
+/// An order that allows every result, and is not the one in which a result could not be so.
+fn other_order(touches: &[Touch], paths: &Paths) -> Option<Vec<usize>> {
+    let order = search::find_order(touches, paths)?;
+    let turns = order.iter().filter_map(|&at| touches.get(at));
+    let is_other = !turns.map(|touch| touch.turn).is_sorted();
+    is_other.then_some(order)
 }
 
 /// Sort calls, and tell them apart where all that came before had returned: where each group begins, and the line in which it ended.

@@ -144,30 +144,30 @@ struct Names {
 }
 
 /// Which other names lie around one.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Lies {
     above: Vec<usize>,
     below: Vec<usize>,
     entries: Vec<usize>,
-    /// It may have other entries, which no call here is about.
-    has_others: bool,
+    /// It has other entries, which no call here is about.
+    others: Is,
 }
 
 impl Names {
     fn of(touches: &[Touch], paths: &Paths) -> Self {
-        let named = touches.iter().flat_map(Touch::named);
-        let mut all: Vec<PathId> = named.map(|(path, _)| path).collect();
+        let paths_of = touches.iter().flat_map(Touch::named);
+        let mut all: Vec<PathId> = paths_of.map(|(path, _)| path).collect();
         all.sort_unstable();
         all.dedup();
-        let such = |is_so: &dyn Fn(PathId) -> bool| -> Vec<usize> {
+        let numbers = |is_so: &dyn Fn(PathId) -> bool| -> Vec<usize> {
             let each = all.iter().enumerate().filter(|(_, path)| is_so(**path));
             each.map(|(number, _)| number).collect()
         };
         let around = |&path: &PathId| Lies {
-            above: such(&|other| other != path && paths.is_at_or_below(path, other)),
-            below: such(&|other| other != path && paths.is_at_or_below(other, path)),
-            entries: such(&|other| other != path && paths.parent(other) == path),
-            has_others: true,
+            above: numbers(&|other| other != path && paths.is_at_or_below(path, other)),
+            below: numbers(&|other| other != path && paths.is_at_or_below(other, path)),
+            entries: numbers(&|other| other != path && paths.parent(other) == path),
+            others: Is::Unknown,
         };
         let mut names = Self {
             lies: all.iter().map(around).collect(),
@@ -183,38 +183,66 @@ impl Names {
         let mut taken: Vec<&Touch> = touches.iter().collect();
         taken.sort_unstable_by_key(|touch| touch.turn);
         let mut told = vec![false; self.first.len()];
-        for touch in taken {
+        for touch in &taken {
             for (path, before) in touch.named() {
-                let Some(number) = self.numbers.get(&path).copied() else {
-                    continue;
-                };
-                match before {
-                    Before::Entries(count) => {
-                        if let Some(lies) = self.lies.get_mut(number) {
-                            lies.has_others &= count != Some(0);
-                        }
-                    }
-                    Before::Name(before) => {
-                        let is_told = told
-                            .get_mut(number)
-                            .map(|told| std::mem::replace(told, true));
-                        if is_told == Some(false) {
-                            put(&mut self.first, number, before.into());
-                        }
-                    }
+                if let (Before::Name(before), Some(&number)) = (before, self.numbers.get(&path))
+                    && let Some(told) = told.get_mut(number).filter(|told| !**told)
+                {
+                    *told = true;
+                    put(&mut self.first, number, before.into());
                 }
             }
             // Of what lies below a name that changed, the state before is not known.
             for effect in touch.effects() {
-                for &number in self
-                    .lies_around(effect.path())
-                    .into_iter()
-                    .flat_map(|lies| &lies.below)
-                {
-                    told.get_mut(number)
-                        .into_iter()
-                        .for_each(|told| *told = true);
+                let lies = self.lies_around(effect.path());
+                for &number in lies.into_iter().flat_map(|lies| &lies.below) {
+                    put(&mut told, number, true);
                 }
+            }
+        }
+        self.count_others(&taken);
+    }
+
+    /// Whether directories have other entries than those that calls are about, and what follows for these where they have not.
+    fn count_others(&mut self, taken: &[&Touch]) {
+        let mut state = self.first.clone();
+        for touch in taken {
+            for (path, before) in touch.named() {
+                if let (Before::Entries(Some(count)), Some(&number)) =
+                    (before, self.numbers.get(&path))
+                {
+                    self.count_others_of(number, count, &mut state);
+                }
+            }
+            // The import has believed each result, whether it could be so or not.
+            for need in touch.proofs() {
+                match need {
+                    Proof::There(path) => self.set_there(&mut state, path),
+                    Proof::Missing(path) => self.set(&mut state, path, Is::Missing),
+                    _ => {}
+                }
+            }
+            self.apply(touch, &mut state);
+        }
+    }
+
+    fn count_others_of(&mut self, directory: usize, count: i64, state: &mut State) {
+        let Some(lies) = self.lies.get_mut(directory) else {
+            return;
+        };
+        let such = |what| -> Vec<usize> {
+            let entries = lies.entries.iter().copied();
+            entries.filter(|&entry| is(state, entry, what)).collect()
+        };
+        let count = usize::try_from(count).unwrap_or(0);
+        let (there, unknown) = (such(Is::There).len(), such(Is::Unknown));
+        if count > there + unknown.len() {
+            lies.others = Is::There;
+        } else if count <= there {
+            lies.others = Is::Missing;
+            for entry in unknown {
+                put(&mut self.first, entry, Is::Missing);
+                put(state, entry, Is::Missing);
             }
         }
     }
@@ -229,14 +257,17 @@ impl Names {
         for need in touch.proofs() {
             is_certain &= self.is_so(need, state)?;
         }
+        self.apply(touch, state);
+        Some(is_certain)
+    }
+
+    /// What a call does, if it did anything.
+    fn apply(&self, touch: &Touch, state: &mut State) {
         let mut moves = false;
         for effect in touch.effects() {
             if let Effect::Removes(path) = effect {
                 moves = true;
-                self.numbers
-                    .get(&path)
-                    .into_iter()
-                    .for_each(|&number| put(state, number, Is::Missing));
+                self.set(state, path, Is::Missing);
             }
         }
         for effect in touch.effects() {
@@ -249,43 +280,57 @@ impl Names {
                 }
             }
         }
-        Some(is_certain)
     }
 
     /// Whether a proof is known to hold; None where it cannot. What is not known is so from then on.
     fn is_so(&self, need: Proof, state: &mut State) -> Option<bool> {
-        let path = need.path()?;
-        let number = self.numbers.get(&path).copied()?;
-        let entries = || {
-            self.lies
-                .get(number)
-                .into_iter()
-                .flat_map(|lies| &lies.entries)
-        };
-        let is_there = |state: &State, number: usize| state.get(number) == Some(&Is::There);
-        match (need, self.look(state, path)) {
-            (Proof::There(_), Is::Missing) | (Proof::Missing(_), Is::There) => None,
-            (Proof::There(_), Is::There) | (Proof::Missing(_), Is::Missing) => Some(true),
-            (Proof::There(_), Is::Unknown) => {
-                self.set_there(state, path);
+        match need {
+            Proof::There(path) => match self.look(state, path) {
+                Is::Missing => return None,
+                Is::There => {}
+                Is::Unknown => {
+                    self.set_there(state, path);
+                    return Some(false);
+                }
+            },
+            Proof::Missing(path) => return self.is_missing(path, state),
+            Proof::EitherMissing(one, other) => {
+                let sure = [one, other].map(|path| self.look(state, path) == Is::Missing);
+                if !sure.contains(&true) {
+                    return self
+                        .is_missing(one, state)
+                        .or_else(|| self.is_missing(other, state));
+                }
+            }
+            Proof::Empty(path) => {
+                let lies = self.lies_around(Some(path))?;
+                let mut entries = lies.entries.iter();
+                if lies.others == Is::There || entries.any(|&entry| is(state, entry, Is::There)) {
+                    return None;
+                }
+                lies.entries
+                    .iter()
+                    .for_each(|&entry| put(state, entry, Is::Missing));
+            }
+            Proof::Filled(path) => {
+                let lies = self.lies_around(Some(path))?;
+                let mut entries = lies.entries.iter();
+                let has_some = entries.any(|&entry| !is(state, entry, Is::Missing));
+                return (lies.others != Is::Missing || has_some).then_some(true);
+            }
+            Proof::Long(..) => {}
+        }
+        Some(true)
+    }
+
+    fn is_missing(&self, path: PathId, state: &mut State) -> Option<bool> {
+        match self.look(state, path) {
+            Is::There => None,
+            Is::Missing => Some(true),
+            Is::Unknown => {
+                self.set(state, path, Is::Missing);
                 Some(false)
             }
-            (Proof::Missing(_), Is::Unknown) => {
-                put(state, number, Is::Missing);
-                Some(false)
-            }
-            (Proof::Empty(_), _) => {
-                let is_empty = !entries().any(|&entry| is_there(state, entry));
-                entries().for_each(|&entry| put(state, entry, Is::Missing));
-                is_empty.then_some(true)
-            }
-            (Proof::Filled(_), _) => {
-                let has_others = self.lies.get(number).is_some_and(|lies| lies.has_others);
-                let mut each = entries();
-                (has_others || each.any(|&entry| state.get(entry) != Some(&Is::Missing)))
-                    .then_some(true)
-            }
-            (Proof::Long(..), _) => Some(true),
         }
     }
 
@@ -293,7 +338,7 @@ impl Names {
         let Some(lies) = self.lies_around(Some(path)) else {
             return Is::Unknown;
         };
-        let is_missing = |number: &usize| state.get(*number) == Some(&Is::Missing);
+        let is_missing = |number: &usize| is(state, *number, Is::Missing);
         if lies.above.iter().any(is_missing) {
             return Is::Missing;
         }
@@ -302,6 +347,12 @@ impl Names {
             .get(&path)
             .and_then(|&number| state.get(number));
         number.copied().unwrap_or(Is::Unknown)
+    }
+
+    fn set(&self, state: &mut State, path: PathId, is: Is) {
+        if let Some(&number) = self.numbers.get(&path) {
+            put(state, number, is);
+        }
     }
 
     /// A name is there, and so are the directories that it lies in.
@@ -326,8 +377,12 @@ impl From<Option<bool>> for Is {
     }
 }
 
-fn put(state: &mut State, number: usize, is: Is) {
-    if let Some(place) = state.get_mut(number) {
-        *place = is;
+fn is(state: &[Is], number: usize, what: Is) -> bool {
+    state.get(number) == Some(&what)
+}
+
+fn put<T>(places: &mut [T], number: usize, value: T) {
+    if let Some(place) = places.get_mut(number) {
+        *place = value;
     }
 }

@@ -80,7 +80,7 @@ impl Tracker {
             return;
         }
         self.meet(call.task);
-        let needs = self.name_proofs(call);
+        let needs = self.proofs(call);
         let does = if call.outcome.is_ok() {
             self.effects(call)
         } else {
@@ -105,42 +105,18 @@ impl Tracker {
         self.overlaps.note(&self.scope.paths, touch, oldest);
     }
 
-    /// What the result of a call proves about names, all of it.
-    fn name_proofs(&mut self, call: &Call<'_>) -> [Option<Proof>; 2] {
-        let Kind::TwoPaths { path, to, .. } = call.kind else {
-            return self.proofs(call);
-        };
-        if call.outcome != Outcome::Error(ENOENT) {
-            return self.proofs(call);
+    /// What is known of the names that a proof is about.
+    fn before(&mut self, proof: Proof) -> [Before; 2] {
+        let is_of_entries = matches!(proof, Proof::Empty(_) | Proof::Filled(_));
+        let mut all = [Before::Name(None); 2];
+        for (path, before) in proof.paths().zip(&mut all) {
+            *before = if is_of_entries {
+                Before::Entries(self.entries(path))
+            } else {
+                Before::Name(self.is_there(path))
+            };
         }
-        // Either of two names is missing: it is the first, unless that of the second one's directory is known to be.
-        let [from, to] = [path, to].map(|path| self.place(call, path));
-        let parent = to.map(|to| self.scope.paths.parent(to));
-        let is_gone = parent.is_some_and(|parent| self.is_there(parent) == Some(false));
-        [
-            from.filter(|_| to.is_some() && !is_gone)
-                .map(Proof::Missing),
-            None,
-        ]
-    }
-
-    /// What is known of what a proof is about.
-    fn before(&mut self, proof: Proof) -> Before {
-        match proof {
-            Proof::There(path) | Proof::Missing(path) => Before::Name(self.is_there(path)),
-            Proof::Empty(path) | Proof::Filled(path) => Before::Entries(self.entries(path)),
-            Proof::Long(..) => Before::Name(None),
-        }
-    }
-
-    fn is_refuted(&mut self, proof: Proof) -> bool {
-        match (proof, self.before(proof)) {
-            (Proof::There(_), Before::Name(there)) => there == Some(false),
-            (Proof::Missing(_), Before::Name(there)) => there == Some(true),
-            (Proof::Empty(_), Before::Entries(count)) => count.is_some_and(|count| count > 0),
-            (Proof::Filled(_), Before::Entries(count)) => count == Some(0),
-            _ => false,
-        }
+        all
     }
 
     /// How many entries a directory has; None where that is not known.
@@ -221,13 +197,9 @@ impl Tracker {
         match outcome {
             Outcome::Value(_) if alone => [Proof::There(from), Proof::Missing(to)].map(Some),
             Outcome::Value(_) => [Proof::There(from), Proof::There(parent)].map(Some),
-            Outcome::Error(ENOENT) => {
-                let either = [Proof::Missing(from), Proof::Missing(parent)];
-                let is_met = either.into_iter().any(|proof| self.is_met(proof));
-                either.map(|proof| Some(proof).filter(|_| !is_met))
-            }
-            Outcome::Error(EEXIST) => [Some(Proof::There(to)), None],
-            Outcome::Error(ENOTEMPTY) => [Some(Proof::Filled(to)), None],
+            Outcome::Error(ENOENT) => [Some(Proof::EitherMissing(from, parent)), None],
+            Outcome::Error(EEXIST) => [Proof::There(from), Proof::There(to)].map(Some),
+            Outcome::Error(ENOTEMPTY) => [Proof::There(from), Proof::Filled(to)].map(Some),
             _ => [None; 2],
         }
     }
@@ -296,13 +268,29 @@ impl Tracker {
     }
 
     fn is_met(&mut self, proof: Proof) -> bool {
+        self.holds(proof) == Some(true)
+    }
+
+    fn is_refuted(&mut self, proof: Proof) -> bool {
+        self.holds(proof) == Some(false)
+    }
+
+    /// Whether a proof holds now; None where that is not known.
+    fn holds(&mut self, proof: Proof) -> Option<bool> {
         match proof {
-            Proof::There(path) => self.is_there(path) == Some(true),
-            Proof::Missing(path) => self.is_there(path) == Some(false),
-            Proof::Long(node, end) => self.tree.size(node) >= end,
-            // Where it is not known how many entries there are, the effect decides.
-            Proof::Empty(path) => self.entries(path) == Some(0),
-            Proof::Filled(path) => self.entries(path).is_some_and(|count| count > 0),
+            Proof::There(path) => self.is_there(path),
+            Proof::Missing(path) => self.is_there(path).map(|there| !there),
+            Proof::EitherMissing(one, other) => {
+                match [one, other].map(|path| self.is_there(path)) {
+                    [Some(false), _] | [_, Some(false)] => Some(true),
+                    [Some(true), Some(true)] => Some(false),
+                    _ => None,
+                }
+            }
+            Proof::Empty(path) => self.entries(path).map(|count| count == 0),
+            Proof::Filled(path) => self.entries(path).map(|count| count > 0),
+            // It may be longer than is known.
+            Proof::Long(node, end) => (self.tree.size(node) >= end).then_some(true),
         }
     }
 
@@ -312,8 +300,9 @@ impl Tracker {
             (Effect::Makes(made), Proof::There(path)) => {
                 paths.is_at_or_below(path, made) && self.is_there(made) != Some(true)
             }
-            (Effect::Removes(removed), Proof::Missing(path)) => {
-                paths.is_at_or_below(path, removed) && self.is_there(removed) != Some(false)
+            (Effect::Removes(removed), Proof::Missing(_) | Proof::EitherMissing(..)) => {
+                let is_below = |path| paths.is_at_or_below(path, removed);
+                proof.paths().any(is_below) && self.is_there(removed) != Some(false)
             }
             (Effect::Removes(removed), Proof::Empty(directory)) => {
                 paths.parent(removed) == directory && self.is_there(removed) != Some(false)
@@ -354,9 +343,9 @@ impl Tracker {
 
 fn proofs_of_rmdir(place: PathId, outcome: Outcome) -> [Option<Proof>; 2] {
     match outcome {
-        Outcome::Value(_) => [Some(Proof::There(place)), Some(Proof::Empty(place))],
+        Outcome::Value(_) => [Proof::There(place), Proof::Empty(place)].map(Some),
         Outcome::Error(ENOENT) => [Some(Proof::Missing(place)), None],
-        Outcome::Error(EEXIST | ENOTEMPTY) => [Some(Proof::Filled(place)), None],
+        Outcome::Error(EEXIST | ENOTEMPTY) => [Proof::There(place), Proof::Filled(place)].map(Some),
         _ => [None; 2],
     }
 }

@@ -86,8 +86,11 @@ impl Do {
 
     fn names(&self) -> Vec<&'static str> {
         match *self {
-            Self::Stat(at) | Self::Open(at) | Self::Create(at) => vec![FILES[at]],
-            Self::CreateAlone(at) | Self::Unlink(at) => vec![FILES[at]],
+            Self::Stat(at)
+            | Self::Open(at)
+            | Self::Create(at)
+            | Self::CreateAlone(at)
+            | Self::Unlink(at) => vec![FILES[at]],
             Self::Rename(from, to) => vec![FILES[from], FILES[to]],
             Self::StatDirectory(at) | Self::Mkdir(at) | Self::Rmdir(at) => vec![DIRECTORIES[at]],
         }
@@ -163,13 +166,13 @@ fn begin(bits: u8) -> Model {
 }
 
 fn manifest(model: &Model) -> String {
-    let rows = model
-        .0
-        .iter()
-        .map(|name| match DIRECTORIES.contains(&name.as_str()) {
-            true => format!("{name}\td\t0\t755\t\n"),
-            false => format!("{name}\tf\t5\t644\t\n"),
-        });
+    let rows = model.0.iter().map(|name| {
+        if DIRECTORIES.contains(&name.as_str()) {
+            format!("{name}\td\t0\t755\t\n")
+        } else {
+            format!("{name}\tf\t5\t644\t\n")
+        }
+    });
     [".\td\t0\t755\t\n".to_owned()]
         .into_iter()
         .chain(rows)
@@ -186,8 +189,7 @@ fn log(history: &[Made], model: &Model) -> String {
         let each = || history.iter().enumerate();
         let last = each()
             .take(at)
-            .filter(of_task)
-            .last()
+            .rfind(of_task)
             .map_or(0, |(at, _)| 100 * (at as u64 + 1));
         let next = each()
             .skip(at + 1)
@@ -269,10 +271,10 @@ fn replayed(trace: &Imported, mut seed: u64) -> Vec<usize> {
     for &(to, from) in &trace.trace.edges().unwrap() {
         waits[usize::try_from(to).unwrap()].insert(usize::try_from(from).unwrap());
     }
-    for row in 0..count {
+    for (row, waits) in waits.iter_mut().enumerate() {
         let thread = trace.events[row].thread;
         let before = (0..row).rev().find(|&at| trace.events[at].thread == thread);
-        waits[row].extend(before);
+        waits.extend(before);
     }
     let mut order: Vec<usize> = Vec::new();
     let mut left: BTreeSet<usize> = (0..count).collect();
