@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 
 from replayer.report import run_schema
-from tests.behaviour.shell import LOOK_ONLY, Done, Shell, make_shell
+from tests.behaviour.shell import LOOK_ONLY, TINY, Done, Shell, make_shell
 
 
 def left_on(path: Path) -> list[str]:
@@ -375,3 +375,19 @@ def test_a_reader_that_has_seen_enough_leaves_nothing_behind(tmp_path: Path) -> 
     assert process.returncode in {0, 4}, messages
     assert "bug" not in messages
     assert left_on(mount) == []
+
+
+def test_progress_in_a_pipe_is_one_line_of_80_columns_at_a_time(shell: Shell) -> None:
+    pages = {f"a_page_with_a_long_name_{number}": number + 1 for number in range(20)}
+    steps = "\n".join(f"  {page}:\n    - stat: {{from: files, pick: uniform}}" for page in pages)
+    mix = ", ".join(f"{page}: {weight}" for page, weight in pages.items())
+    head = TINY.partition("mix:")[0]
+    (shell.home / "pages.yaml").write_text(f"{head}mix: {{{mix}}}\ntransactions:\n{steps}\n")
+    target = shell.target(
+        "a-mount-whose-name-is-so-long-that-no-line-has-room-for-all-of-it-and-more"
+    )
+    done = shell.run("run", "pages.yaml", "--target", target, "-t", "6s")
+    assert done.went_well, done.err
+    lines = done.err.splitlines()
+    assert [line for line in lines if len(line) > 80] == []
+    assert any(", measured, " in line or "s left" in line for line in lines)
