@@ -19,11 +19,16 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "small.yaml"
 
 
+def words(text: str) -> str:
+    """A text on one line, however wide it was printed."""
+    return " ".join(text.split())
+
+
 def test_check_shows_what_would_run_and_touches_nothing(
     small: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["check", small]) == 0
-    shown = capsys.readouterr().out
+    shown = words(capsys.readouterr().out)
     for piece in (
         "2 users, closed loop: the next transaction at once; 2.00 s measured on each target",
         "look           90.0 %  4 ops, 0 look-ups meant to fail, reads 10.0 kB, writes 0 B",
@@ -33,7 +38,7 @@ def test_check_shows_what_would_run_and_touches_nothing(
         "threshold     look.p95 < 200ms",
         "threshold     errors == 0  (default)",
     ):
-        assert piece in shown
+        assert words(piece) in shown
     assert [path.name for path in tmp_path.iterdir()] == ["small.yaml"]
 
 
@@ -52,7 +57,7 @@ def test_check_says_when_transactions_begin(
     small: str, capsys: pytest.CaptureFixture[str], change: str, says: str
 ) -> None:
     assert main(["check", small, "--set", change]) == 0
-    assert f"2 users, {says}; 2.00 s measured" in capsys.readouterr().out
+    assert f"2 users, {says}; 2.00 s measured" in words(capsys.readouterr().out)
     assert main(["check", small, "--set", change, "--json"]) == 0
     pacing = json.loads(capsys.readouterr().out)["pacing"]
     assert says.endswith(pacing["says"])
@@ -159,7 +164,7 @@ def test_check_names_the_calls_that_a_run_makes_beyond_those_of_a_trace(
     assert main(["check", "wordpress-update", "--against", word]) == 0
     shown = capsys.readouterr().out
     assert "only find the end           sendfile 1: the trace has none of these" in shown
-    assert "calls                           18,876     19,128" in shown
+    assert "calls                           18,448     19,128" in shown
 
 
 def test_check_knows_shipped_traces_by_name(
@@ -226,7 +231,8 @@ def test_a_directory_is_no_scenario(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_scenarios_lists_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["scenarios"]) == 0
-    rows = capsys.readouterr().out.splitlines()[1:]
+    lines = capsys.readouterr().out.splitlines()[1:]
+    rows = [line for line in lines if not line.startswith(" ")]  # others go on with a row
     assert [row.split()[0] for row in rows] == sorted(shipped_scenarios())
     assert main(["scenarios", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
