@@ -34,7 +34,6 @@ mod listings;
 mod manifest;
 mod op;
 mod order;
-mod overlaps;
 mod paths;
 mod pipes;
 mod pool;

@@ -20,8 +20,6 @@ pub(crate) struct Names {
     added: i64,
     /// Before the trace, as the first whole listing of it proves, or its removal.
     before: Option<i64>,
-    /// Now, of those that are known.
-    known: i64,
 }
 
 /// A listing that is under way.
@@ -69,7 +67,7 @@ impl Tree {
 
     /// A listing has come to its end. The first one counts: later ones may see what others than the traced program did.
     pub(crate) fn was_listed(&mut self, directory: NodeId, listing: Listing) {
-        let Names { added, before, .. } = self.names(directory);
+        let Names { added, before } = self.names(directory);
         // What is made or removed during a listing may be in it or not.
         if before.is_none() && added == listing.added && listing.entries >= DOTS {
             self.had_names(
@@ -88,26 +86,6 @@ impl Tree {
         if let Some(node) = self.node_mut(directory) {
             node.names.before = Some(count);
         }
-    }
-
-    /// A name of a directory means something else from now on, whether events did that or results have told of it.
-    pub(crate) fn count_known(&mut self, directory: NodeId, before: Option<Entry>, now: Entry) {
-        let count = |entry| i64::from(matches!(entry, Some(Entry::Present(_))));
-        if let Some(node) = self.node_mut(directory) {
-            node.names.known += count(Some(now)) - count(before);
-        }
-    }
-
-    /// How many names a directory has now, where that is known.
-    pub(crate) fn count_of_names(&self, directory: NodeId) -> Option<i64> {
-        let node = self.node(directory)?;
-        let Names {
-            added,
-            before,
-            known,
-        } = node.names;
-        let proven = before.map(|before| before.saturating_add(added));
-        node.complete.then_some(known).or(proven)
     }
 
     /// Have as many names before the trace as listings prove.

@@ -3,14 +3,33 @@
 use crate::call::{Args, Call, FileArg, Kind, Outcome, PathArg};
 use crate::constants::{O_CREAT, O_EXCL, O_TMPFILE, RENAME_EXCHANGE, RENAME_NOREPLACE, SEEK_END};
 use crate::op::Op;
-use crate::overlaps::{Before, Effect, Proof, Touch};
 use crate::paths::PathId;
 use crate::scope::Hit;
 use crate::tracker::Tracker;
 use crate::tracker::file::Used;
-use crate::tracker::resolve::follows_last;
-use crate::tree::Found;
+use crate::tree::{Found, NodeId};
 use replayer_ops::numbers::{EEXIST, EISDIR, ENOENT, ENOTEMPTY};
+
+/// What must have been so when a call took effect.
+#[derive(Debug, Clone, Copy)]
+enum Proof {
+    There(PathId),
+    Missing(PathId),
+    /// A directory without entries.
+    Empty(PathId),
+    /// A directory with entries.
+    Filled(PathId),
+    /// A file with so many bytes.
+    Long(NodeId, i64),
+}
+
+/// What a call does if it succeeds.
+#[derive(Debug, Clone, Copy)]
+enum Effect {
+    Makes(PathId),
+    Removes(PathId),
+    Lengthens(NodeId),
+}
 
 /// Whether a system call may do something that results of others show.
 pub(crate) fn may_show(name: &[u8]) -> bool {
@@ -66,65 +85,6 @@ impl Tracker {
             let mut each = effects.into_iter().flatten();
             each.any(|effect| self.is_explained(proof, effect))
         })
-    }
-
-    /// Note a call whose turn has come and that may overlap with others: between which lines it took effect, and the line in which the
-    /// first of those that are under way was entered.
-    pub(crate) fn note_overlap(&mut self, call: &Call<'_>, span: (u64, u64), oldest: Option<u64>) {
-        let is_on_names = matches!(
-            call.kind,
-            Kind::Open { .. } | Kind::Path { .. } | Kind::TwoPaths { .. }
-        );
-        let is_alone = span.0 == span.1 && oldest.is_none() && self.overlaps.is_idle();
-        if !is_on_names || is_alone || call.outcome == Outcome::Unknown {
-            return;
-        }
-        self.meet(call.task);
-        let needs = self.proofs(call);
-        let does = if call.outcome.is_ok() {
-            self.effects(call)
-        } else {
-            [None; 2]
-        };
-        if needs.iter().all(Option::is_none) && does.iter().all(Option::is_none) {
-            return;
-        }
-        let touch = Touch {
-            task: call.task,
-            span,
-            is_refuted: needs.iter().flatten().any(|&need| self.is_refuted(need)),
-            needs: needs.map(|need| need.map(|need| (need, self.before(need)))),
-            does: does.map(|does| {
-                let path = does?.path()?;
-                Some((does?, Before::Name(self.is_there(path))))
-            }),
-            has_met: false,
-            turn: 0,
-        };
-        let oldest = oldest.unwrap_or(span.1);
-        self.overlaps.note(&self.scope.paths, touch, oldest);
-    }
-
-    /// What is known of the names that a proof is about.
-    fn before(&mut self, proof: Proof) -> [Before; 2] {
-        let is_of_entries = matches!(proof, Proof::Empty(_) | Proof::Filled(_));
-        let mut all = [Before::Name(None); 2];
-        for (path, before) in proof.paths().zip(&mut all) {
-            *before = if is_of_entries {
-                Before::Entries(self.entries(path))
-            } else {
-                Before::Name(self.is_there(path))
-            };
-        }
-        all
-    }
-
-    /// How many entries a directory has; None where that is not known.
-    fn entries(&mut self, path: PathId) -> Option<i64> {
-        match self.tree.find(&self.scope.paths, path, false) {
-            Found::Node(node, _) => self.tree.count_of_names(node),
-            _ => None,
-        }
     }
 
     fn proofs(&mut self, call: &Call<'_>) -> [Option<Proof>; 2] {
@@ -197,9 +157,13 @@ impl Tracker {
         match outcome {
             Outcome::Value(_) if alone => [Proof::There(from), Proof::Missing(to)].map(Some),
             Outcome::Value(_) => [Proof::There(from), Proof::There(parent)].map(Some),
-            Outcome::Error(ENOENT) => [Some(Proof::EitherMissing(from, parent)), None],
-            Outcome::Error(EEXIST) => [Proof::There(from), Proof::There(to)].map(Some),
-            Outcome::Error(ENOTEMPTY) => [Proof::There(from), Proof::Filled(to)].map(Some),
+            Outcome::Error(ENOENT) => {
+                let either = [Proof::Missing(from), Proof::Missing(parent)];
+                let is_met = either.into_iter().any(|proof| self.is_met(proof));
+                either.map(|proof| Some(proof).filter(|_| !is_met))
+            }
+            Outcome::Error(EEXIST) => [Some(Proof::There(to)), None],
+            Outcome::Error(ENOTEMPTY) => [Some(Proof::Filled(to)), None],
             _ => [None; 2],
         }
     }
@@ -268,29 +232,12 @@ impl Tracker {
     }
 
     fn is_met(&mut self, proof: Proof) -> bool {
-        self.holds(proof) == Some(true)
-    }
-
-    fn is_refuted(&mut self, proof: Proof) -> bool {
-        self.holds(proof) == Some(false)
-    }
-
-    /// Whether a proof holds now; None where that is not known.
-    fn holds(&mut self, proof: Proof) -> Option<bool> {
         match proof {
-            Proof::There(path) => self.is_there(path),
-            Proof::Missing(path) => self.is_there(path).map(|there| !there),
-            Proof::EitherMissing(one, other) => {
-                match [one, other].map(|path| self.is_there(path)) {
-                    [Some(false), _] | [_, Some(false)] => Some(true),
-                    [Some(true), Some(true)] => Some(false),
-                    _ => None,
-                }
-            }
-            Proof::Empty(path) => self.entries(path).map(|count| count == 0),
-            Proof::Filled(path) => self.entries(path).map(|count| count > 0),
-            // It may be longer than is known.
-            Proof::Long(node, end) => (self.tree.size(node) >= end).then_some(true),
+            Proof::There(path) => self.is_there(path) == Some(true),
+            Proof::Missing(path) => self.is_there(path) == Some(false),
+            Proof::Long(node, end) => self.tree.size(node) >= end,
+            // How many entries a directory has is not kept: the effect decides.
+            Proof::Empty(_) | Proof::Filled(_) => false,
         }
     }
 
@@ -300,9 +247,8 @@ impl Tracker {
             (Effect::Makes(made), Proof::There(path)) => {
                 paths.is_at_or_below(path, made) && self.is_there(made) != Some(true)
             }
-            (Effect::Removes(removed), Proof::Missing(_) | Proof::EitherMissing(..)) => {
-                let is_below = |path| paths.is_at_or_below(path, removed);
-                proof.paths().any(is_below) && self.is_there(removed) != Some(false)
+            (Effect::Removes(removed), Proof::Missing(path)) => {
+                paths.is_at_or_below(path, removed) && self.is_there(removed) != Some(false)
             }
             (Effect::Removes(removed), Proof::Empty(directory)) => {
                 paths.parent(removed) == directory && self.is_there(removed) != Some(false)
@@ -324,14 +270,11 @@ impl Tracker {
         }
     }
 
-    /// The name that a path leads to, behind a symlink that the call follows.
     fn place(&mut self, call: &Call<'_>, path: &PathArg<'_>) -> Option<PathId> {
-        let Hit::Inside(place) = self.resolve(call, path).0 else {
-            return None;
-        };
-        let target =
-            follows_last(call.kind).then(|| self.tree.link_target(&self.scope.paths, place));
-        Some(target.flatten().unwrap_or(place))
+        match self.resolve(call, path).0 {
+            Hit::Inside(place) => Some(place),
+            _ => None,
+        }
     }
 
     /// What a descriptor means, as far as calls before have told.
@@ -343,9 +286,9 @@ impl Tracker {
 
 fn proofs_of_rmdir(place: PathId, outcome: Outcome) -> [Option<Proof>; 2] {
     match outcome {
-        Outcome::Value(_) => [Proof::There(place), Proof::Empty(place)].map(Some),
+        Outcome::Value(_) => [Some(Proof::There(place)), Some(Proof::Empty(place))],
         Outcome::Error(ENOENT) => [Some(Proof::Missing(place)), None],
-        Outcome::Error(EEXIST | ENOTEMPTY) => [Proof::There(place), Proof::Filled(place)].map(Some),
+        Outcome::Error(EEXIST | ENOTEMPTY) => [Some(Proof::Filled(place)), None],
         _ => [None; 2],
     }
 }

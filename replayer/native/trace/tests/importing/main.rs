@@ -16,7 +16,6 @@ mod flavours;
 mod formats;
 mod fuzz;
 mod hostile;
-mod linear;
 mod listings;
 mod midnight;
 mod others;
