@@ -69,5 +69,6 @@ class Telling:
             ledger=self._ledger,
             targets=self._targets,
             laid_out_bytes=laid_out_bytes,
+            target=self._target,
         )
         self._progress.tick(tick)

@@ -107,6 +107,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--note", default="", metavar="TEXT", help="what it is of, instead of the command line"
     )
+    _add_rehearsals(parser)
+    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    parser.add_argument("words", nargs="*", metavar="COMMAND", help="what to run, behind --")
+
+
+def _add_rehearsals(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rehearse",
         type=_parse_times,
@@ -121,8 +127,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --rehearse: a shell runs this before each time, and before the recording; then "
         "the roots' file systems write out what it left in memory (sync -f)",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
-    parser.add_argument("words", nargs="*", metavar="COMMAND", help="what to run, behind --")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -210,6 +210,7 @@ class Conductor:
             targets=names,
             hanging=self._band.hanging(),
             done_share=self._done_share(),
+            target=segment.target,
         )
         self._request.progress.tick(tick)
         gevent.sleep(POLL_S if left_s is None else max(min(POLL_S, left_s), 0))

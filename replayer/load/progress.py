@@ -73,6 +73,7 @@ class Tick:
         hanging: Calls that do not come back.
         done_share: How much of a segment that ends by itself is done, where it is known.
         laid_out_bytes: How much is written of the files that a job lays out before it begins.
+        target: Whose turn it is, by index.
     """
 
     phase: str
@@ -83,6 +84,7 @@ class Tick:
     hanging: tuple[Hang, ...] = ()
     done_share: float | None = None
     laid_out_bytes: int | None = None
+    target: int = 0
 
 
 class Progress(Protocol):
@@ -266,9 +268,12 @@ def _make_table(tick: Tick) -> RenderableType:
 
 
 def _in_a_line(tick: Tick) -> str:
-    """Return the state, and times of the most frequent transactions, as far as they fit."""
+    """Return the state, and times of the target's most frequent transactions, as they fit."""
     line = _beside(in_one_line(tick.phase), _state(tick))
-    for name, row in sorted(_rows(tick), key=lambda named: -named[1].count):
+    own = [
+        (name, row) for (target, name), row in tick.ledger.lines.items() if target == tick.target
+    ]
+    for name, row in sorted(own, key=lambda named: (-named[1].count, named[0])):
         longer = f"{line} | {in_one_line(name)} p50 {_time(row, 50)} p95 {_time(row, 95)}"
         if text_width(longer) > LINE_WIDTH:
             break

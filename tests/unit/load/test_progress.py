@@ -60,6 +60,15 @@ def test_a_line_shows_the_most_frequent_transactions_that_fit() -> None:
     assert line.endswith(" 0 errors | page-29 p50 1.00 µs p95 1.00 µs\n")
 
 
+def test_a_line_shows_transactions_of_the_target_whose_turn_it_is() -> None:
+    ledger = Ledger()
+    rows = [_row("look", "ok", [1000]), replace(_row("look", "ok", [5000]), target=1)]
+    ledger.add(MadeInterval(0, 1_000_000_000, 1, rows))
+    for target, p50 in ((0, "1.00 µs"), (1, "5.00 µs")):
+        line = line_of(Tick("measured", 1, None, ledger, ("near", "far"), target=target))
+        assert line.endswith(f" | look p50 {p50} p95 {p50}\n")
+
+
 names = st.text(st.characters(categories=("L", "N", "P")), min_size=1, max_size=200)
 
 
