@@ -32,7 +32,8 @@ def test_lines_that_found_no_room_follow_once_there_is_some(tmp_path: Path) -> N
     lines = [f"line {number}\n" for number in range(100)]
     for line in lines[:10]:
         file.append(line)
-    assert file.error is None
+    unspoiled = file.error
+    assert unspoiled is None
     with limited(123):
         for line in lines[10:50]:
             file.append(line)
