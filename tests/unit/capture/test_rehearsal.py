@@ -14,8 +14,8 @@ from replayer.errors import ReplayerError
 QUIET = make_progress(Telling.QUIET, sys.stderr)
 COMPUTES = """
 import time
-end = time.monotonic() + 0.3
-while time.monotonic() < end:
+end = time.process_time() + 0.3
+while time.process_time() < end:
     sum(range(10_000))
 """
 NOTHING = Preparation(None, [])

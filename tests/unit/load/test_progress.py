@@ -66,7 +66,7 @@ def test_a_line_shows_transactions_of_the_target_whose_turn_it_is() -> None:
     ledger.add(MadeInterval(0, 1_000_000_000, 1, rows))
     for target, p50 in ((0, "1.00 µs"), (1, "5.00 µs")):
         line = line_of(Tick("measured", 1, None, ledger, ("near", "far"), target=target))
-        assert line.endswith(f" | look p50 {p50} p95 {p50}\n")
+        assert line.endswith(f" | look p50 {p50} p95 \N{EN DASH}\n")
 
 
 names = st.text(st.characters(categories=("L", "N", "P")), min_size=1, max_size=200)
