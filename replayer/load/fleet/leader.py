@@ -297,18 +297,9 @@ def _last_words(chronicle: Chronicle, muster: Muster) -> Iterator[str]:
 def dismiss(muster: Muster, error: BaseException) -> None:
     """Tell the workers that there will be no run; what they made they remove."""
     text = str(error) if isinstance(error, ReplayerError) else type(error).__name__
-    forsaken = _forsaken(muster)
-    muster.dismiss(text, exit_code_of(error), FAREWELL_S)
-    if forsaken is not None:
-        _say(f"replayer: {forsaken}")
-
-
-def _forsaken(muster: Muster) -> str | None:
-    """Tell what a lost worker leaves on its targets, if nobody else can remove it."""
-    maker = muster.maker
-    if maker is None or maker.lost is None or muster.heir is not None:
-        return None
-    return maker.leaves
+    is_removed = muster.dismiss(text, exit_code_of(error), FAREWELL_S)
+    if muster.maker is not None and not is_removed:
+        _say(f"replayer: {muster.maker.leaves}")
 
 
 def _say(text: str) -> None:

@@ -325,23 +325,30 @@ class Muster:
             return None
         return next((worker for worker in self.heirs if worker.lost is None), None)
 
-    def dismiss(self, why: str, exit_code: int, within_s: float) -> None:
-        """Tell all that there will be no run, and wait until they have removed what they made.
+    def dismiss(self, why: str, exit_code: int, within_s: float) -> bool:
+        """Tell all workers that there will be no run, and wait until they have removed their files.
 
-        What a lost one has made, another one removes.
+        Another worker removes what a lost one has made.
 
         Args:
-            why: What they say.
-            exit_code: What this process will exit with, and so they do.
+            why: The reason that the workers print.
+            exit_code: The exit code of this process and of the workers.
             within_s: How long to wait.
+
+        Returns:
+            Whether the worker that had to remove the folders has answered. Another worker may have
+            died without a sign: only an answer proves that the folders are gone.
         """
         for name in self._hellos.keys() - self._by_id.keys():
             self._turn_away(name, f"the master gave up: {why}", exit_code)
-        heir = None if self.heir is None else self.heir.number
-        told = {"why": why, "then": self.others, "exit_code": exit_code, "heir": heir}
-        self.on_loss = lambda _worker: None  # whoever takes longer to remove things is not missed
+        heir = self.heir
+        told = {"why": why, "then": self.others, "exit_code": exit_code}
+        told["heir"] = None if heir is None else heir.number
+        self.on_loss = lambda _worker: None  # a worker that needs longer is not reported as lost
+        remover = heir or self.maker
         with suppress(ReplayerError):
-            self.order_all(self.living, "dismiss", told, within_s)
+            return remover is None or remover in self.ask(self.living, "dismiss", told, within_s)
+        return False
 
     def close(self) -> None:
         """Nobody is lost any more: the run is over."""
