@@ -8,12 +8,14 @@ from pathlib import Path
 
 from replayer.errors import ReplayerError
 from replayer.keeper import uninterrupted
-from replayer.load import LOCUSTFILE
-from replayer.load.csv_files import csv_prefix
-from replayer.load.fleet_options import add_fleet_options, add_locusts_fleet_options, fleet_words
-from replayer.load.listening import UnusableAddressError
-from replayer.load.metrics_options import add_metrics_option
-from replayer.load.options import (
+from replayer.locust import LOCUSTFILE
+from replayer.locust.user_code import OURS, place_of, put
+from replayer.paths import is_file, is_folder
+from replayer.run.addresses import UnusableAddressError
+from replayer.run.cluster_options import add_fleet_options, add_locusts_fleet_options, fleet_words
+from replayer.run.csv_files import csv_prefix
+from replayer.run.metrics_options import add_metrics_option
+from replayer.run.options import (
     DEFAULT_STOP_TIMEOUT_S,
     Settings,
     add_procedure_options,
@@ -21,10 +23,8 @@ from replayer.load.options import (
     add_target_options,
     words_of,
 )
-from replayer.load.parser import Parser
-from replayer.load.people import OURS, place_of, put
-from replayer.load.web_options import refuse_page_words, web_words
-from replayer.paths import is_file, is_folder
+from replayer.run.parser import Parser
+from replayer.run.web_options import refuse_page_words, web_words
 
 __all__ = ["add_run_arguments", "code_of", "hand_over"]
 
@@ -144,7 +144,7 @@ def _run_locust(arguments: argparse.Namespace) -> int:
     with uninterrupted():  # imports that are cut short end in whatever words
         from locust.main import main  # noqa: PLC0415 - patches the standard library
 
-        from replayer.load import listeners  # noqa: F401, PLC0415 - as above
+        from replayer.locust import listeners  # noqa: F401, PLC0415 - as above
 
     try:
         main()

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
-from replayer.baseline import Order, run_baseline, shipped_jobs
-from replayer.baseline.jobs import DEFAULT_JOBS
-from replayer.baseline.order import Size
-from replayer.load.options import (
+from replayer.fio.baseline import run_baseline
+from replayer.fio.jobs import DEFAULT_JOBS, shipped_jobs
+from replayer.fio.order import BaselineOrder, Size
+from replayer.run.options import (
     DEFAULT_STOP_TIMEOUT_S,
     add_junit_option,
     read_report_files,
@@ -103,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the jobs and return the exit code."""
     return run_baseline(
-        Order(
+        BaselineOrder(
             jobs=tuple(arguments.jobs),
             targets=tuple(arguments.target),
             devices=tuple(arguments.device),

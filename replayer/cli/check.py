@@ -6,13 +6,13 @@ import sys
 from collections.abc import Iterator
 
 from replayer.cli._against import compare_with_traces, render_likeness
-from replayer.load.options import read_seed
 from replayer.measure import LOOPS, DatasetPart, part_in_words
 from replayer.measure.units import format_bytes, format_count, format_many, format_time_ns
 from replayer.plan import PlanSummary, compile_plan, describe_plan
 from replayer.plan.summary import DatasetSummary, TransactionSummary
 from replayer.plan.traces import TraceSummary
 from replayer.report import Style, fold
+from replayer.run.options import read_seed
 from replayer.scenario import Scenario, load_scenario, pace_facts, pace_in_words
 from replayer.verdict import DEFAULT, Names, check_names, parse_threshold, with_default
 

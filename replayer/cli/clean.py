@@ -15,12 +15,12 @@ from typing import TypeVar
 from replayer._native import Finding, Sandbox, Task
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, in_one_line
 from replayer.keeper import hung_calls
-from replayer.load.asking import ask
-from replayer.load.marker import MARKER, owner_in
-from replayer.load.patience import Patience
-from replayer.load.targets import DEFAULT_FOLDER
-from replayer.load.whereabouts import Identity, identify
 from replayer.paths import is_folder, is_link
+from replayer.run.bounded_call import ask
+from replayer.run.dir_identity import Identity, identify
+from replayer.run.marker import MARKER, owner_in
+from replayer.run.targets import DEFAULT_FOLDER
+from replayer.run.watchdog import Watchdog
 
 R = TypeVar("R")
 
@@ -299,7 +299,7 @@ def _wait(task: Task, path: str) -> Finding:
     Raises:
         MountError: A call does not come back.
     """
-    patience = Patience(HUNG_S, HUNG_S)
+    patience = Watchdog(HUNG_S, HUNG_S)
     while not task.finished:
         try:
             for hang in patience.look(task):

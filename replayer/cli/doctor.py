@@ -7,8 +7,8 @@ from pathlib import Path
 
 from replayer.doctor import Examination, Probe, examine, render_examination, run_probe
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines
-from replayer.load.interruption import Interruption, Level
 from replayer.report import Style
+from replayer.run.interruption import Interruption, Level
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 

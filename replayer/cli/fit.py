@@ -7,9 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from replayer.capture.progress import say
-from replayer.load.fitting import FitOrder, fit_pauses
-from replayer.load.options import read_rounds
 from replayer.measure import format_time_ns
+from replayer.run.fitting import FitOrder, fit_pauses
+from replayer.run.options import read_rounds
 from replayer.trace import load_facts
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]

@@ -2,7 +2,7 @@
 
 import argparse
 
-from replayer.load import LOCUSTFILE
+from replayer.locust import LOCUSTFILE
 
 NAME = "locustfile"
 HELP = 'print the path of the packaged locustfile, for locust -f "$(replayer locustfile)"'

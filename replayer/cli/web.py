@@ -3,8 +3,8 @@
 import argparse
 
 from replayer.cli._locust import add_run_arguments, hand_over
-from replayer.load.options import add_scenario_options
-from replayer.load.web_options import add_web_options
+from replayer.run.options import add_scenario_options
+from replayer.run.web_options import add_web_options
 
 NAME = "web"
 HELP = "serve a web page that starts runs, shows them live and compares past ones"

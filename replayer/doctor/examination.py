@@ -8,8 +8,6 @@ from replayer.doctor.advice import Advice, Service
 from replayer.doctor.php import PHP_ADVICE
 from replayer.doctor.probe import Probe, clean_command
 from replayer.doctor.rules import advise, service_of
-from replayer.load.asking import ask
-from replayer.load.interruption import Interruption
 from replayer.measure import (
     Frozen,
     Guarantee,
@@ -21,6 +19,8 @@ from replayer.measure import (
     guarantee_of,
 )
 from replayer.report import PLAIN, Style, fold
+from replayer.run.bounded_call import ask
+from replayer.run.interruption import Interruption
 
 __all__ = ["Examination", "examine", "render_examination"]
 

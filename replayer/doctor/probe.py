@@ -18,10 +18,6 @@ from threading import Timer
 
 from replayer._native import Engine, Histogram, Plan, Sandbox, Stuck, Task
 from replayer.errors import ReplayerError
-from replayer.load.asking import ANSWER_S, HASTE_S, ask
-from replayer.load.interruption import InterruptedRunError, Interruption, Level
-from replayer.load.patience import Patience, finish
-from replayer.load.targets import Target, check_place
 from replayer.measure import (
     Frozen,
     describe_owner,
@@ -32,6 +28,10 @@ from replayer.measure import (
 )
 from replayer.plan import Plan as CompiledPlan
 from replayer.plan import compile_plan
+from replayer.run.bounded_call import ANSWER_S, HASTE_S, ask
+from replayer.run.interruption import InterruptedRunError, Interruption, Level
+from replayer.run.targets import NamedTarget, check_place
+from replayer.run.watchdog import Watchdog, finish
 from replayer.scenario import parse_scenario
 
 __all__ = ["Probe", "ProbedOp", "clean_command", "run_probe"]
@@ -147,7 +147,7 @@ def run_probe(path: Path, interruption: Interruption, seconds: float = PROBE_S) 
         ReplayerError: It is no folder to write to, the mount does not answer, or the probe was
             interrupted. The hint names the folder if it could not be removed.
     """
-    target = Target(path.name, (path.absolute(),))
+    target = NamedTarget(path.name, (path.absolute(),))
     ask(path, partial(check_place, target, target.paths[0]), interruption)
     run = f"doctor-{secrets.token_hex(4)}"
     note = _note(run, _planned(FILES).fingerprint)
@@ -216,7 +216,7 @@ def _is_done(task: Task, place: _Place, cancelled: Callable[[], bool]) -> bool:
     limit = Timer(LONGEST_S, task.cancel)
     limit.start()
     try:
-        finish(task, place.path, Patience(ANSWER_S, HASTE_S), cancelled)
+        finish(task, place.path, Watchdog(ANSWER_S, HASTE_S), cancelled)
     except InterruptedRunError:
         return False
     finally:

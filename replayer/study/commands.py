@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from replayer.baseline.jobs import load_jobs
 from replayer.errors import ReplayerError
 from replayer.fio import seconds_needed
-from replayer.load.schedule import default_rounds
-from replayer.load.targets import parse_targets
+from replayer.fio.jobs import load_jobs
+from replayer.run.schedule import default_rounds
+from replayer.run.targets import parse_targets
 from replayer.scenario import load_scenario, shipped_scenarios
 from replayer.study.model import Step
 

@@ -16,16 +16,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from replayer.baseline.direct import without_direct
-from replayer.baseline.jobs import load_jobs
 from replayer.errors import EXIT_BUG, EXIT_INCONCLUSIVE, ReplayerError
 from replayer.fio import check_values, find_fio
-from replayer.load.asking import ask
-from replayer.load.interruption import Interruption, Level
-from replayer.load.ourselves import start_ourselves
-from replayer.load.targets import check_place, parse_targets, refuse_aliases
+from replayer.fio.direct import without_direct
+from replayer.fio.jobs import load_jobs
 from replayer.measure import format_time_ns
 from replayer.report import Style, fold
+from replayer.run.bounded_call import ask
+from replayer.run.interruption import Interruption, Level
+from replayer.run.own_command import start_ourselves
+from replayer.run.targets import check_place, parse_targets, refuse_aliases
 from replayer.study.budget import Share, quick_budget
 from replayer.study.catalogue import load_study
 from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_length, step_words

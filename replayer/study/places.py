@@ -6,10 +6,10 @@ A mount that is not there any more leaves its mount point, an empty folder of an
 from collections.abc import Sequence
 from functools import partial
 
-from replayer.load.asking import ask
-from replayer.load.targets import MountError, parse_targets
 from replayer.measure import Frozen, MountFacts
 from replayer.measure.facts import collect_facts
+from replayer.run.bounded_call import ask
+from replayer.run.targets import MountError, parse_targets
 
 __all__ = ["Place", "find_places", "refuse_other_places"]
 

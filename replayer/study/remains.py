@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from replayer.errors import ReplayerError
-from replayer.load.asking import ask
-from replayer.load.targets import parse_targets
 from replayer.measure import RunRecord, load_run, summarise
 from replayer.measure.run import is_alive, is_elsewhere
+from replayer.run.bounded_call import ask
+from replayer.run.targets import parse_targets
 from replayer.study.journal import Attempt, Journal
 from replayer.verdict import judge
 

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from replayer import fio, measure
-from replayer.baseline import turn
-from replayer.baseline.gauge import Gauge
 from replayer.errors import ReplayerError
-from replayer.load.interruption import Interruption
+from replayer.fio import turn
+from replayer.fio.job_health import JobHealth
+from replayer.run.interruption import Interruption
 from tests.behaviour.shell import Shell, Until
 from tests.behaviour.test_baseline import folder_of, has_measured, parent_of, still_running
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 
 IMPATIENT = """\
-from replayer.baseline import turn
+from replayer.fio import turn
 from replayer.cli import main
 turn.LATE_S = 1.0
 raise SystemExit(main())
@@ -101,8 +101,8 @@ def test_fio_ends_where_the_run_folder_takes_no_more(shell: Shell, small: Path) 
     with suppress(OSError), (small / "fill").open("wb", buffering=0) as filling:
         while True:
             filling.write(b"\0" * 4096)
-    gauge, nobody = Gauge(), Interruption()
-    watch = turn.Watch(
+    gauge, nobody = JobHealth(), Interruption()
+    watch = turn.TurnObserver(
         recorder, gauge, nobody, lambda *_: None, lambda _: None, lambda _: None, stop_timeout_s=1.0
     )
     launch = fio.Launch(fio.find_fio(), jobs, mount)

@@ -11,7 +11,7 @@ import msgpack  # type: ignore[import-untyped]
 import pytest
 import zmq
 
-from replayer.load.fleet import wire
+from replayer.cluster import wire
 from replayer.measure import RunRecord, load_run
 from tests.behaviour.parts import COUNTED, Meeting, counts, wait_for, workers
 from tests.behaviour.shell import Process, Shell

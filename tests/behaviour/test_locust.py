@@ -17,7 +17,7 @@ import os
 
 from locust import constant, task
 
-from replayer.load import FileUser
+from replayer.locust import FileUser
 
 
 class Editor(FileUser):
@@ -77,7 +77,7 @@ FAULTY = """
 from gevent import Timeout
 from locust import constant, task
 
-from replayer.load import FileUser
+from replayer.locust import FileUser
 
 
 class Faulty(FileUser):

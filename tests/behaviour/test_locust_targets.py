@@ -9,7 +9,7 @@ LOCUST = ("-m", "locust")
 SLOW = """
 from locust import constant, task
 
-from replayer.load import FileUser
+from replayer.locust import FileUser
 
 
 class Slow(FileUser):

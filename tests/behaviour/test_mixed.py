@@ -17,7 +17,7 @@ LOCUST = ("-m", "locust")
 EDITOR = """
 from locust import constant, task
 
-from replayer.load import FileUser
+from replayer.locust import FileUser
 
 
 class Editor(FileUser):
@@ -59,7 +59,7 @@ IMPATIENT = """
 import gevent
 from locust import constant, task
 
-from replayer.load import FileUser
+from replayer.locust import FileUser
 
 
 class Impatient(FileUser):

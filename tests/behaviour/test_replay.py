@@ -249,7 +249,7 @@ def test_bad_input_is_refused_with_one_line_and_nothing_is_left(
 
 
 def test_locusts_own_command_line_replays_too(shell: Shell) -> None:
-    words = ("-f", str(Path(__file__).parents[2] / "replayer/load/locustfile.py"), "--headless")
+    words = ("-f", str(Path(__file__).parents[2] / "replayer/locust/locustfile.py"), "--headless")
     done = shell.run(
         *words, "--trace", "wordpress/login", "--pace", "asap", "--results", "json",
         program=("-m", "locust"),

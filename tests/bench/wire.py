@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from replayer.cli import main as do
-from replayer.load.band import OwnBand
-from replayer.load.schedule import Segment
+from replayer.locust.engine_client import EngineClient
+from replayer.run.schedule import ScheduledSegment
 
 __all__ = ["Asked", "asked_on", "asked_since", "load_asked", "seconds", "show_beside", "total"]
 
@@ -108,20 +108,20 @@ def main() -> None:
 
 
 def _note_phases(note: Path, folder: Path) -> None:
-    begin, close = OwnBand.begin, OwnBand.close_gauge
+    begin, close = EngineClient.begin, EngineClient.close_gauge
     before: list[Wire | None] = []
 
-    def begin_noted(band: OwnBand, segment: Segment, warm_up_ns: int) -> None:
+    def begin_noted(band: EngineClient, segment: ScheduledSegment, warm_up_ns: int) -> None:
         before.append(asked_on(folder))
         begin(band, segment, warm_up_ns)
 
-    def close_noted(band: OwnBand) -> None:
+    def close_noted(band: EngineClient) -> None:
         close(band)
         found = asked_since(folder, before[-1]) or {}
         note.write_text(json.dumps({name: asdict(asked) for name, asked in found.items()}))
 
-    OwnBand.begin = begin_noted  # type: ignore[assignment, method-assign]
-    OwnBand.close_gauge = close_noted  # type: ignore[assignment, method-assign]
+    EngineClient.begin = begin_noted  # type: ignore[assignment, method-assign]
+    EngineClient.close_gauge = close_noted  # type: ignore[assignment, method-assign]
 
 
 def _mount_point(folder: Path) -> Path:

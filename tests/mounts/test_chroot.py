@@ -18,7 +18,7 @@ import os, sys, json, encodings.idna
 from pathlib import Path
 from replayer.capture.roots import check_roots
 from replayer.doctor import examine
-from replayer.load.interruption import Interruption
+from replayer.run.interruption import Interruption
 os.chroot(sys.argv[1])
 os.chdir("/")
 assert " / / " not in Path("/proc/self/mountinfo").read_text()

@@ -16,7 +16,6 @@ import pytest
 from replayer import _native as engine
 from replayer.cli.show import render_trace
 from replayer.errors import ReplayerError
-from replayer.load.replays import describe_replay, load_plan
 from replayer.plan import (
     Plan,
     ReplayOptions,
@@ -24,6 +23,7 @@ from replayer.plan import (
     compile_replay,
     describe_plan,
 )
+from replayer.run.replays import describe_replay, load_plan
 from replayer.trace import load_facts, load_trace, take_census
 from tests.forgery import COLUMNS, INT32, TEXT, Column, SmallTrace, small_trace
 from tests.property.observation import made_readable, wait_until_idle

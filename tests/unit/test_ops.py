@@ -10,8 +10,8 @@ import replayer
 from replayer import measure, ops
 from replayer.analysis import grouping
 from replayer.capture import positions
-from replayer.load import causes
 from replayer.report import cost
+from replayer.run import causes
 
 PACKAGE = Path(replayer.__file__).parent
 TABLE = PACKAGE / "ops.py"

@@ -13,10 +13,10 @@ import pytest
 import yaml
 
 from replayer import cli
-from replayer.load.options import Settings
-from replayer.load.results import check_thresholds
-from replayer.load.targets import parse_targets
-from replayer.load.workload import Load, make_workload
+from replayer.run.options import Settings
+from replayer.run.results import check_thresholds
+from replayer.run.targets import parse_targets
+from replayer.run.workload import Load, make_workload
 
 PIPELINES = Path(__file__).parents[2] / "scenarios" / "pipelines"
 GITHUB = PIPELINES / "github-actions.yml"

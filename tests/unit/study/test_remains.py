@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from replayer.errors import ReplayerError
-from replayer.load.interruption import Interruption
 from replayer.measure.run import Process, this_process
+from replayer.run.interruption import Interruption
 from replayer.study import flow, remains
 from replayer.study.journal import Attempt, Journal, create_journal
 from tests.unit.runs import RunWriter, make_run

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from replayer import fio
-from replayer.baseline import shipped_jobs
-from replayer.baseline.jobs import load_jobs
 from replayer.errors import ReplayerError
+from replayer.fio.jobs import load_jobs, shipped_jobs
 from replayer.measure import load_run, summarise
 from replayer.report import Style
 from replayer.scenario import load_scenario

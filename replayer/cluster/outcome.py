@@ -1,0 +1,197 @@
+"""How a run on several workers ended: everybody's last word, and the targets put in order."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from replayer.cluster import wire
+from replayer.cluster.recorder import MergedRecorder
+from replayer.cluster.replay_totals import add_replays
+from replayer.cluster.worker import Worker
+from replayer.cluster.worker_pool import WorkerPool
+from replayer.errors import ReplayerError
+from replayer.measure.capacity import busiest_shares, share_of_all
+from replayer.measure.clients import Client, ClientLoss, ClientShare
+from replayer.measure.facts import MachineFacts
+from replayer.measure.health import Health, RunWarning
+from replayer.measure.replay import ReplayResults
+from replayer.measure.tasks import TaskFailure, add_task_failures
+from replayer.run.prepared_run import Leftovers
+
+__all__ = ["Outcome", "gather_outcome", "list_clients"]
+
+CLOSE_S = 60.0  # chosen: ending ten thousand threads and sending what is left, on a busy machine
+REMOVE_S = 3600.0  # chosen: millions of files on a slow mount; a sign of life is asked for as ever
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the workers said at the end.
+
+    Attributes:
+        clients: Who measured what.
+        health: Of the client that fared worst; None if none could tell.
+        replay: How far replays agreed with their traces.
+        task_failures: What tasks of a locustfile raised, on all workers.
+        failure: Why a worker's results are not whole.
+        warnings: What a reader of the figures must know.
+        leavings: What is still on the targets, in lines.
+        left: Whether something could not be removed.
+        losses: What was taken away from the targets meanwhile, in sentences.
+    """
+
+    clients: tuple[Client, ...] = ()
+    health: Health | None = None
+    replay: ReplayResults | None = None
+    task_failures: tuple[TaskFailure, ...] = ()
+    failure: ReplayerError | None = None
+    warnings: tuple[RunWarning, ...] = ()
+    leavings: tuple[str, ...] = ()
+    left: bool = False
+    losses: tuple[str, ...] = ()
+
+
+def gather_outcome(pool: WorkerPool, recorder: MergedRecorder) -> Outcome:
+    """Have every worker close and tell; then have one remove the folders, or keep them."""
+    found: dict[Worker, Mapping[str, Any]] = {}
+    failure: ReplayerError | None = None
+    # Each for itself: what one cannot do shall not cost the results of the others.
+    try:
+        found = pool.close_all(CLOSE_S)
+    except ReplayerError as error:
+        failure = error
+    words = {worker.number: word for worker, word in found.items()}
+    recorder.finish()
+    for worker, said in found.items():
+        if failure is None and said.get("error") is not None:
+            failure = wire.unpack_error(said["error"], str(worker))
+    leavings = _put_away(pool, words, recorder.say)
+    clients = tuple(
+        _client(worker, words.get(worker.number, {}), recorder) for worker in pool.workers
+    )
+    return Outcome(
+        clients=clients,
+        health=_worst(clients),
+        replay=add_replays([word["replay"] for word in words.values() if word.get("replay")]),
+        task_failures=add_task_failures(
+            TaskFailure.model_validate(each)
+            for word in words.values()
+            for each in word["task_failures"]
+        ),
+        failure=failure,
+        warnings=tuple(_losses(clients)),
+        leavings=(*leavings.kept, *leavings.left),
+        left=bool(leavings.left),
+        losses=leavings.losses,
+    )
+
+
+def list_clients(pool: WorkerPool, recorder: MergedRecorder) -> tuple[Client, ...]:
+    """Return who works, as it is known when the run begins: a killed master writes no more."""
+    found = (_client(worker, {}, recorder) for worker in pool.workers)
+    return tuple(client.model_copy(update={"status": "working"}) for client in found)
+
+
+def _put_away(
+    pool: WorkerPool, words: Mapping[int, Mapping[str, Any]], say: Callable[[str], None]
+) -> Leftovers:
+    hung = any(word.get("hung") for word in words.values())
+    hanging = sorted({at for word in words.values() for at in word.get("hanging", ())})
+    primary = pool.primary
+    if primary is None:
+        kept = "replayer: the folders of --reuse are as the lost workers have left them"
+        return Leftovers(
+            (), (kept if pool.creator is None else f"replayer: {pool.creator.leaves}",)
+        )
+    found: list[Any] = []
+    with suppress(ReplayerError):
+        told = {"hung": hung, "hanging": hanging}
+        found = pool.order_to_put_away(primary, told, say, REMOVE_S)
+    if not found:
+        return Leftovers((), (f"replayer: {primary.leaves}",))
+    return Leftovers(*(tuple(found[0][what]) for what in ("kept", "left", "losses")))
+
+
+def _client(worker: Worker, word: Mapping[str, Any], recorder: MergedRecorder) -> Client:
+    health = word.get("health")
+    return Client(
+        number=worker.number,
+        machine=MachineFacts.model_validate(worker.facts["machine"]),
+        pid=worker.hello["pid"],
+        users=worker.facts["users"],
+        paths=tuple(tuple(paths) for paths in worker.facts["paths"]),
+        status="finished" if word else "lost",
+        losses=tuple(_loss(worker, place, recorder) for place in range(len(worker.was_lost))),
+        clock_within_ns=worker.within_ns,
+        shares=tuple(
+            ClientShare(target=target, transaction=name, count=count)
+            for (target, name), count in sorted(worker.shares.items())
+        ),
+        health=None if health is None else Health.model_validate(health),
+        folder=worker.folder,
+    )
+
+
+def _loss(worker: Worker, place: int, recorder: MergedRecorder) -> ClientLoss:
+    at_s, why = worker.was_lost[place]
+    back = worker.back_s[place : place + 1]
+    since_s = recorder.since_s(at_s)
+    return ClientLoss(
+        at_s=round(since_s, 3),
+        why=why,
+        measuring=since_s < recorder.measured_until_s,
+        back_s=round(back[0], 3) if back else None,
+    )
+
+
+def _losses(clients: Sequence[Client]) -> Iterator[RunWarning]:
+    for client in clients:
+        who = f"worker {client.number} ({client.machine.host}, process {client.pid})"
+        for loss in client.losses:
+            if loss.back_s is None:
+                fewer = (
+                    f"and from then on come from {len(clients) - 1} of {len(clients)} clients or "
+                    "fewer"
+                )
+                rest = fewer if loss.measuring else "and its last ones may be missing"
+                message = (
+                    f"{who} is lost since {loss.at_s:.1f} s: it {loss.why}; figures hold what it "
+                    f"had sent, {rest}"
+                )
+                hint = f"its own records are in {client.folder} there"
+            else:
+                message = f"{who} was lost from {loss.at_s:.1f} to {loss.back_s:.1f} s: {loss.why}"
+                hint = "calls that were under way then took as long, and are in the figures"
+            yield RunWarning(kind="other", message=message, hint=hint)
+
+
+def _worst(clients: Iterable[Client]) -> Health | None:
+    """Return the health of the client that fared worst: a mean would hide it behind the others.
+
+    Processes of one machine may share its CPUs: those that were used most count, and none of these
+    processes is another program. The longest standstill counts. Users that were given up and events
+    that were dropped are those of all.
+    """
+    known = [(each.machine, each.health) for each in clients if each.health is not None]
+    if not known:
+        return None
+    used = [
+        (machine, health.client_cpu_share, health.outside_cpu_share) for machine, health in known
+    ]
+    cpu_share, outside_share = busiest_shares(used)
+    healths = [health for _, health in known]
+    its, worst = max(known, key=lambda each: (each[1].waiting_share, each[1].own_cpu_share))
+    others = worst.others_cpu_share
+    if others is not None:  # to each, the clients beside it are other programs
+        others = max(others + worst.client_cpu_share - share_of_all(its, used), 0.0)
+    return worst.model_copy(
+        update={
+            "client_cpu_share": cpu_share,
+            "outside_cpu_share": outside_share,
+            "others_cpu_share": others,
+            "stood_still_ns": max(health.stood_still_ns for health in healths),
+            "users_given_up": sum(health.users_given_up for health in healths),
+            "events_dropped": sum(health.events_dropped for health in healths),
+        }
+    )

@@ -1,0 +1,200 @@
+"""The record of a run on several workers: what they tell, in the master's run folder as it comes.
+
+Times are shifted to the master's clock; counts are added by the merger; nothing is judged here.
+"""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from replayer.cluster.merging import Merger
+from replayer.cluster.wire import News
+from replayer.cluster.worker import Worker
+from replayer.cluster.worker_pool import WorkerPool
+from replayer.errors import ReplayerError
+from replayer.measure.hlog import Key, Segment, Span
+from replayer.measure.runfolder import event_line
+from replayer.measure.writing import Appended, Line, Recording
+from replayer.run.ledger import is_transaction
+from replayer.run.measured import MadeInterval, MeasuredInterval, MeasuredRow
+from replayer.run.progress import ProgressDisplay
+from replayer.run.targets import explain
+from replayer.run.writer import RunWriter
+
+__all__ = ["MergedRecorder"]
+
+NS_PER_S = 1_000_000_000
+LATEST_NS = 2 * NS_PER_S
+"""Chosen: results of a second are here so long after it began, for a worker tells them at its end,
+four times a second."""
+
+
+class MergedRecorder:
+    """Writes what workers tell.
+
+    Attributes:
+        run writer: The run folder.
+        worker pool: The workers.
+        begin_ns: The run's begin on this machine's monotonic clock.
+        begin_epoch_ns: The same as wall-clock time.
+        measured_until_s: Until when something was measured, in seconds since the run's begin.
+    """
+
+    def __init__(self, writer: RunWriter, pool: WorkerPool, progress: ProgressDisplay) -> None:
+        self.writer = writer
+        self.begin_ns = time.monotonic_ns()
+        self.begin_epoch_ns = time.time_ns()
+        self.measured_until_s = 0.0
+        self.pool = pool
+        self._progress = progress
+        self._merger = Merger()
+        self._recording: Recording | None = None
+        self._events: Appended | None = None
+        self._phases: set[str] = set()
+        self._has_failed = False
+        pool.on_news = self._take
+        pool.on_loss = self._lose
+        pool.on_return = self._welcome
+
+    def begin(self) -> None:
+        """The engines are made now."""
+        self.begin_ns, self.begin_epoch_ns = time.monotonic_ns(), time.time_ns()
+        self._recording = Recording(self.writer.folder.path, self.begin_epoch_ns)
+        self._merger.takers.append(self._record)
+
+    def hand_to(self, taker: Callable[[MeasuredInterval], None]) -> None:
+        """Hand every second to one more."""
+        self._merger.takers.append(taker)
+
+    def finish(self) -> None:
+        """Hand on what is left, and write what could not be written before."""
+        self._merger.hand_on_all()
+        for file in self._files():
+            file.append("")
+
+    def record_failure(self) -> ReplayerError | None:
+        """Return why the record is not whole, or was not at some time; None when it always was."""
+        for file in self._files():
+            if file.error is not None:
+                return explain(file.path, file.error)
+        return None
+
+    def _files(self) -> tuple[Appended, ...]:
+        events = () if self._events is None else (self._events,)
+        return (*(() if self._recording is None else self._recording.files), *events)
+
+    def say(self, text: str) -> None:
+        """Tell the user something."""
+        self._progress.say(text)
+
+    def now_s(self) -> float:
+        """Return the seconds since the run's begin."""
+        return self.since_s(time.monotonic())
+
+    def since_s(self, moment_s: float) -> float:
+        """Return when in the run a moment of the monotonic clock was."""
+        return max(moment_s - self.begin_ns / NS_PER_S, 0.0)
+
+    def _take(self, worker: Worker, news: News) -> None:
+        for interval in news.intervals:
+            shifted = _shifted(interval, worker.offset_ns)
+            worker.upto_ns = max(worker.upto_ns, shifted.end_ns)
+            _count(worker, shifted)
+            if any(row.phase == "measured" for row in shifted.rows):
+                self.measured_until_s = max(self.measured_until_s, shifted.end_ns / NS_PER_S)
+            self._merger.add(worker.number, shifted)
+        for event in news.events:
+            self._note(worker, dict(event))
+        living = self.pool.living
+        if living:
+            now_ns = int(self.now_s() * NS_PER_S)
+            self._merger.hand_on(
+                min(_reached_ns(each, now_ns) for each in living),
+                {each.number: each.state.running for each in living if not each.state.busy},
+            )
+
+    def _record(self, interval: MeasuredInterval) -> None:
+        if self._recording is not None:
+            span = Span(interval.start_ns / NS_PER_S, interval.end_ns / NS_PER_S)
+            self._recording.add(span, interval.users, [_line(row) for row in interval.rows])
+            self._tell_of_failure()
+
+    def _tell_of_failure(self) -> None:
+        """Have events.jsonl say once, as the engine does, that a file could not be written."""
+        failed = next((file for file in self._files() if file.error is not None), None)
+        if failed is None or failed.error is None or self._has_failed:
+            return
+        self._has_failed = True
+        reason = failed.error.strerror or str(failed.error)
+        message = f"the record is incomplete: {failed.path.name}: {reason}"
+        fields: dict[str, Any] = {"message": message, "errno": failed.error.errno}
+        self._write_event("warning", self.now_s(), fields)
+
+    def _write_event(self, kind: str, t_s: float, fields: dict[str, Any]) -> None:
+        if self._events is None:
+            self._events = Appended(self.writer.folder.path / "events.jsonl")
+        self._events.append(event_line(kind, round(t_s, 6), fields))
+
+    def _note(self, worker: Worker, event: dict[str, Any]) -> None:
+        """Keep a worker's event; that a phase began or ended is told once, by whoever is first."""
+        kind, t_s = str(event.pop("kind", "?")), event.pop("t_s", None)
+        shifted_s = self.now_s() if t_s is None else t_s + worker.offset_ns / NS_PER_S
+        if kind == "phase":
+            said = json.dumps(event, sort_keys=True)
+            if said in self._phases:
+                return
+            self._phases.add(said)
+        else:
+            event["client"] = worker.number
+        self._write_event(kind, max(shifted_s, 0.0), event)
+
+    def _lose(self, worker: Worker) -> None:
+        since_s = self.since_s(worker.was_lost[-1][0])
+        text = f"{worker} is lost since {since_s:.1f} s: it {worker.lost}"
+        self._tell(worker, "lost", text, since_s)
+
+    def _welcome(self, worker: Worker) -> None:
+        back_s = self.now_s()
+        worker.back_s.append(back_s)
+        text = f"{worker} is back: its results count, and hold the pause"
+        self._tell(worker, "back", text, back_s)
+
+    def _tell(self, worker: Worker, what: str, text: str, at_s: float) -> None:
+        event: dict[str, Any] = {"client": worker.number, "what": what, "message": text, "hint": ""}
+        self._write_event("warning", at_s, event)
+        self._progress.say(f"replayer: {text}")
+
+
+def _reached_ns(worker: Worker, now_ns: int) -> int:
+    """Return until when results are known: a worker whose users rest tells no more seconds."""
+    return worker.upto_ns if worker.state.busy else max(worker.upto_ns, now_ns - LATEST_NS)
+
+
+def _shifted(interval: MadeInterval, offset_ns: int) -> MadeInterval:
+    return MadeInterval(
+        max(interval.start_ns + offset_ns, 0),
+        max(interval.end_ns + offset_ns, 0),
+        interval.users,
+        interval.rows,
+    )
+
+
+def _count(worker: Worker, interval: MadeInterval) -> None:
+    for row in interval.rows:
+        if is_transaction(row):
+            key = (row.target, row.transaction)
+            worker.shares[key] = worker.shares.get(key, 0) + row.histogram.count
+
+
+def _line(row: MeasuredRow) -> Line:
+    found = row.histogram
+    p50, p95, p99 = (found.percentile(percent) for percent in (50.0, 95.0, 99.0))
+    segment = Segment(row.target, row.round, row.phase)
+    return Line(
+        Key(segment, row.transaction, row.op, row.outcome, row.expected),
+        row.bytes,
+        found.count,
+        found.to_v2(),
+        (found.mean, p50, p95, p99, found.max),
+    )

@@ -1,0 +1,354 @@
+"""A worker: says hello, does what its master orders, and tells how it is until the run is over.
+
+It ends by itself when its user ends it, or when the master gives no sign of life. A process that
+was stopped for a while does not take its own silence for the master's.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import gevent
+from gevent.event import Event
+from gevent.queue import Queue
+from locust import __version__
+from locust.env import Environment
+from locust.rpc import Message
+from locust.runners import STATE_INIT, WorkerRunner
+
+from replayer.cluster import wire
+from replayer.cluster.forks import stay
+from replayer.cluster.wire import WorkerState
+from replayer.cluster.worker_plan import agreed_workload, refuse_differences
+from replayer.cluster.worker_run import WorkerRun, WorkerTerms
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, keep_bug
+from replayer.keeper import leave_now
+from replayer.measure.facts import collect_machine
+from replayer.run.cluster_options import is_forked
+from replayer.run.exit_watchdog import last_words, tidies_for
+from replayer.run.interruption import InterruptedRunError, Interruption
+from replayer.run.options import Settings, options_of
+from replayer.run.prepared_run import RunRequest, chosen_targets
+from replayer.run.progress import SilentProgress, make_progress
+from replayer.run.targets import NamedTarget
+
+__all__ = ["WorkerProcess", "open_worker_process"]
+
+BEAT_S = 0.25  # chosen: four signs of life a second, and a display that is live
+HELLO_S = 1.0
+ASLEEP_S = 2.0
+"""Chosen: a beat that comes later than this was held up by a stopped process or machine."""
+SAFE_S = 20.0  # chosen: time for the last results to be acknowledged
+HURRIED_S = 5.0  # chosen: the same where a person waits for the end, and the master may be gone
+LEFT = "left"
+"""What a worker does that its user ends."""
+
+
+class LostMasterError(ReplayerError):
+    """The master is silent."""
+
+    exit_code = EXIT_ENVIRONMENT
+
+
+class DismissedError(ReplayerError):
+    """There is no run for this worker: it ends as its master does.
+
+    Args:
+        told: Why, and with which exit code; a master of another version may not say that.
+    """
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        super().__init__(str(told["why"]))
+        self.exit_code = int(told.get("exit_code", ReplayerError.exit_code))
+
+
+class WorkerProcess:
+    """One worker process."""
+
+    def __init__(self, environment: Environment, runner: WorkerRunner, settings: Settings) -> None:
+        self._environment = environment
+        self._runner = runner
+        self._settings = settings
+        self._stop_timeout_s = float(environment.stop_timeout or 0)
+        self._interruption = Interruption(tidies_for(self._stop_timeout_s))
+        self._orders: Queue[Mapping[str, Any]] = Queue()
+        self._run: WorkerRun | None = None
+        self._turn = 0
+        self._heard_s = time.monotonic()
+        self._timeout_s: float | None = None  # told with the first order
+        self._over: str | None = None
+        self._code = 0
+        self._is_tidy = Event()
+        self._is_tidy.set()
+        self._silent = settings.quiet or is_forked(options_of(environment))
+
+    def begin(self) -> None:
+        """Listen, and say hello until the master answers."""
+        runner = self._runner
+        runner.register_message(wire.ORDER, self._hear)
+        runner.register_message(wire.TAKEN, self._hear_taken)
+        self._environment.events.heartbeat_received.add_listener(self._note_life)
+        self._environment.events.test_stop.add_listener(self._skip_locusts_pause)
+        self._leave_keys_to_the_master()
+        last_words(self._last_words)
+        gevent.spawn(self._obey)
+        gevent.spawn(self._beat)
+        self._greeter = gevent.spawn(self._greet)
+
+    def _last_words(self) -> Iterable[str]:
+        return () if self._run is None else self._run.last_words()
+
+    def _skip_locusts_pause(self, **_: object) -> None:
+        """Have Locust not sleep for its stop timeout: it would hear nothing meanwhile."""
+        self._environment.stop_timeout = 0.0  # the next run brings it along
+
+    def _leave_keys_to_the_master(self) -> None:
+        """Ignore what reaches every process of a terminal: the master ends the run."""
+        if is_forked(options_of(self._environment)):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    def close(self) -> int:
+        """Leave in order, and return the exit code."""
+        if self._over is None:
+            self._leave(InterruptedRunError("the master ended it"))
+            self._code = 0  # it did what it was told
+            if self._run is not None and not self._run.is_over:
+                self._clean_up()
+        self._is_tidy.wait()  # a master that does not wait for it takes its workers with it
+        return self._code
+
+    def end_process(self) -> None:
+        """Leave at once when threads hang in the kernel; the interpreter would wait for them."""
+        if self._run is not None and self._run.hung:
+            leave_now(self._code)
+
+    def _greet(self) -> None:
+        self._interruption.watch()  # Locust has taken SIGTERM by now
+        self._leave_keys_to_the_master()
+        targets = [target.name for target in chosen_targets(self._settings)]
+        hello = {
+            "protocol": wire.PROTOCOL,
+            "host": collect_machine().host,
+            "pid": os.getpid(),
+            "targets": targets,
+        }
+        while self._timeout_s is None and self._over is None:
+            self._send(wire.HELLO, hello)
+            gevent.sleep(HELLO_S)
+
+    def _hear(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
+        self._note_life()
+        order = msg.data
+        if order["do"] == "interrupt" and self._run is not None:
+            self._run.interrupt()
+        elif order["do"] == "cancel":
+            self._interruption.ask()
+        elif order["do"] == "leave folders":
+            self._interruption.leave_folders()
+        elif order["do"] == "go":
+            self._refuse(DismissedError(order["told"]))
+        else:
+            self._orders.put(order)
+
+    def _hear_taken(self, msg: Any, **_: object) -> None:  # noqa: ANN401 - Locust's message
+        self._note_life()
+        if self._run is not None and self._run.reporter is not None:
+            self._run.reporter.is_safe(msg.data)
+
+    def _note_life(self, **_: object) -> None:
+        self._heard_s = time.monotonic()
+
+    def _obey(self) -> None:
+        """Do one order after the other."""
+        while self._over is None:
+            order = self._orders.get()
+            answer: dict[str, Any] = {"ticket": order["ticket"]}
+            try:
+                answer["found"] = self._do(order["do"], order["told"])
+            except ReplayerError as error:
+                answer["error"] = wire.pack_error(error)
+            except Exception as error:  # noqa: BLE001 - the master must hear of it
+                self._say(keep_bug(error))
+                answer["error"] = wire.pack_error(error)
+            self._send(wire.ANSWER, answer)
+
+    def _do(self, name: str, told: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any message
+        if name == "prepare":
+            return self._prepare(told)
+        if name == "dismiss":
+            return self._dismiss(DismissedError(told), told)
+        if name == "release":
+            return self._release("another run begins, or none")
+        if self._run is None:
+            message = f"cannot {name}: nothing was prepared"
+            raise ReplayerError(message)
+        found = self._run.orders()[name](**told)
+        if name == "close":
+            self._wait_until_safe(SAFE_S)
+        return found
+
+    def _prepare(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        self._timeout_s = float(told["timeout_s"])
+        stay()  # from now on there is something to clean up, and a time to wait for the master
+        numbers = told["numbers"]
+        number = numbers[self._runner.client_id]
+        self._say(f"is worker {number} of {len(numbers)} (from 0)")
+        if not is_forked(options_of(self._environment)):
+            refuse_differences(self._settings, options_of(self._environment), told)
+        request = RunRequest(
+            settings=self._settings,
+            workload=agreed_workload(self._own_workload(), told),
+            targets=self._targets(told["targets"]),
+            rounds=told["rounds"],
+            schedule=(),
+            progress=SilentProgress() if self._silent else make_progress(quiet=False),
+            interruption=self._interruption,
+            stop_timeout_s=self._stop_timeout_s,
+        )
+        self._turn += 1
+        terms = WorkerTerms(number, len(numbers), told["keep"], self._turn)
+        self._run = WorkerRun(self._environment, request, terms, self._send)
+        return self._run.facts()
+
+    def _targets(self, names: Sequence[str]) -> tuple[NamedTarget, ...]:
+        """Return this worker's targets of these names."""
+        own = {target.name: target for target in chosen_targets(self._settings)}
+        missing = [name for name in names if name not in own]
+        if missing:
+            message = f"no target is named {missing[0]} here: {', '.join(own)}"
+            hint = "name them alike everywhere: --target NAME=PATH; the paths may differ"
+            raise ReplayerError(message, hint=hint)
+        return tuple(own[name] for name in names)
+
+    def _own_workload(self) -> Settings:
+        """Return what this worker was given to run; a page may choose something else."""
+        options = options_of(self._environment)
+        if is_forked(options) and not options.headless:
+            return replace(self._settings, scenario=None, replay=None)
+        return self._settings
+
+    def _wait_until_safe(self, within_s: float, leaving: str | None = None) -> None:
+        """Wait until the master has every result, for so long at most."""
+        deadline_s = time.monotonic() + within_s
+        reporter = self._run.reporter if self._run is not None else None
+        while reporter is not None and not reporter.is_done and time.monotonic() < deadline_s:
+            reporter.tell(replace(self._state(), leaving=leaving))
+            gevent.sleep(BEAT_S / 5)
+
+    def _beat(self) -> None:
+        """Tell how things are, until the run is over."""
+        while self._over is None:
+            begin_s = time.monotonic()
+            gevent.sleep(BEAT_S)
+            if time.monotonic() - begin_s > ASLEEP_S:
+                self._note_life()  # it was we who were silent
+            if self._run is not None and self._run.reporter is not None:
+                self._run.reporter.tell(self._state())
+            elif self._timeout_s is not None:
+                self._send(wire.NEWS, {"state": WorkerState().pack()})
+            self._look()
+
+    def _look(self) -> None:
+        """See whether this worker shall end by itself."""
+        silent_s = time.monotonic() - self._heard_s
+        if self._interruption.presses and self._over is None:
+            # The master shall not wait for it, but have what it has measured.
+            self._send(wire.NEWS, {"state": replace(self._state(), leaving=LEFT).pack()})
+            self._leave(InterruptedRunError("this worker was ended by its user"))
+            self._wait_until_safe(HURRIED_S, leaving=LEFT)
+            gevent.spawn(self._runner.quit)
+        elif self._timeout_s is not None and silent_s > self._timeout_s and self._over is None:
+            message = f"the master gave no sign of life for {self._timeout_s:g} s"
+            self._leave(LostMasterError(message))
+            self._clean_up()
+            gevent.spawn(self._runner.quit)
+
+    def _state(self) -> WorkerState:
+        return WorkerState() if self._run is None else self._run.state()
+
+    def _refuse(self, error: ReplayerError) -> None:
+        if self._over is None:
+            self._say(in_lines(error).removeprefix("replayer: "), always=True)
+            self._leave(error)
+            gevent.spawn(self._clean_up_and_quit)
+
+    def _clean_up_and_quit(self) -> None:
+        self._clean_up()
+        self._runner.quit()
+
+    def _dismiss(self, error: DismissedError, told: Mapping[str, Any]) -> None:
+        """There will be no run: remove what was made for it."""
+        why = str(error)
+        if self._run is not None:
+            self._run.inherit(told.get("heir"))
+        if told["then"] == "wait":
+            self._release(why)
+            return
+        self._over, self._code = why, error.exit_code
+        self._say(f"the master gave up: {why}")
+        self._is_tidy.clear()
+        try:
+            if self._run is not None:
+                self._run.abandon(InterruptedRunError(why))
+                self._clean_up()
+        finally:
+            self._is_tidy.set()
+        gevent.spawn_later(BEAT_S, self._runner.quit)
+
+    def _release(self, why: str) -> None:
+        """End what is left of this part, and be there for the next run."""
+        run, self._run = self._run, None
+        if run is not None:
+            if not run.is_over:
+                run.abandon(InterruptedRunError(why))
+                for line in run.remove_own():
+                    self._say(line, always=True)
+            run.release()
+        self._runner.stop()
+        self._runner.worker_state = STATE_INIT
+        # A new master does not know us yet.
+        self._runner.client.send(Message("client_ready", __version__, self._runner.client_id))
+        self._interruption = Interruption(tidies_for(self._stop_timeout_s))
+        self._timeout_s = None
+        self._greeter.kill()
+        self._greeter = gevent.spawn(self._greet)
+
+    def _leave(self, why: ReplayerError) -> None:
+        self._over, self._code = str(why), why.exit_code
+        run = self._run
+        if run is None or run.is_over:
+            return
+        run.abandon(why)
+        self._say(f"{why}; its part is in {run.folder}", always=True)
+
+    def _clean_up(self) -> None:
+        """Nobody else will: remove what this worker made."""
+        left = () if self._run is None else self._run.remove_own()
+        for line in left:
+            self._say(line, always=True)
+
+    def _send(self, kind: str, data: dict[str, Any]) -> None:
+        self._runner.send_message(kind, data)
+
+    def _say(self, text: str, *, always: bool = False) -> None:
+        if always or not self._silent:
+            sys.stderr.write(f"replayer: {text}\n")
+
+
+def open_worker_process(environment: Environment, settings: Settings) -> WorkerProcess:
+    """Make a process a worker.
+
+    Raises:
+        ReplayerError: Its targets cannot be meant.
+    """
+    runner = environment.runner
+    assert isinstance(runner, WorkerRunner)  # noqa: S101 - whoever calls has looked
+    chosen_targets(settings)
+    follower = WorkerProcess(environment, runner, settings)
+    follower.begin()
+    return follower

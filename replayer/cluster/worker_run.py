@@ -1,0 +1,396 @@
+"""A worker's part in a run: each order of the master, done on the worker's own targets.
+
+Orders come one after the other. None of them holds a path: where the targets are was said on the
+worker's own command line, and is checked here as for any run.
+"""
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from locust.env import Environment
+from locust.runners import WorkerRunner
+
+from replayer._native import Engine
+from replayer.cluster import wire
+from replayer.cluster.leftovers import remove_patiently
+from replayer.cluster.reporter import Reporter, Send
+from replayer.cluster.user_dispatch import users_of
+from replayer.cluster.wire import WorkerState
+from replayer.errors import ReplayerError
+from replayer.locust.runtime import Runtime
+from replayer.measure.facts import collect_machine
+from replayer.measure.runfolder import PARENT, RunFolder, create_run_folder
+from replayer.plan import describe_plan
+from replayer.run.caches import Remounted, choose_procedure
+from replayer.run.cluster_options import is_forked
+from replayer.run.effects import changes_files
+from replayer.run.marker import marker_note
+from replayer.run.options import Keep, options_of
+from replayer.run.prepared_run import (
+    OVERHEAD_OPS,
+    PreparedRun,
+    RunRequest,
+    check_procedure,
+    check_targets,
+    put_away,
+)
+from replayer.run.remounting import remount
+from replayer.run.replays import load_plan, read_results
+from replayer.run.schedule import ScheduledSegment
+from replayer.run.target_dir import LayoutContext, TargetDir
+from replayer.run.threads import call_in_thread
+from replayer.run.writer import RunEnding, RunWriter, describe_targets
+
+__all__ = ["WorkerRun", "WorkerTerms"]
+
+PARTS = PARENT / "parts"
+"""Where workers keep their own run folders unless a person says otherwise."""
+
+
+@dataclass(frozen=True)
+class WorkerTerms:
+    """What the master told of the run.
+
+    Attributes:
+        number: This worker's, from 0.
+        workers: How many there are.
+        keep: Whether, and as what, the folders stay on the targets.
+        turn: How many parts this worker has had, with this one.
+    """
+
+    number: int
+    workers: int
+    keep: Keep | None
+    turn: int
+
+
+class WorkerRun:
+    """What a worker has of one run.
+
+    Args:
+        environment: Locust's.
+        request: What is run, on the worker's own targets.
+        terms: What the master said.
+        send: How messages get to the master.
+    """
+
+    def __init__(
+        self, environment: Environment, request: RunRequest, terms: WorkerTerms, send: Send
+    ) -> None:
+        settings, workload = request.settings, request.workload
+        self._environment = environment
+        self._terms = terms
+        self._send = send
+        self._procedure = choose_procedure(workload.cache, settings.remount_command)
+        check_procedure(self._procedure, request.rounds)
+        self.request = replace(request, settings=replace(settings, keep=terms.keep))
+        check_targets(self.request)
+        works = LayoutContext(
+            load_plan(workload.plan),
+            request.progress,
+            request.interruption,
+            request.stop_timeout_s,
+        )
+        self._target_dirs = [TargetDir(target, works) for target in request.targets]
+        self._writer: RunWriter | None = None
+        self._session: PreparedRun | None = None
+        self._runtime: Runtime | None = None
+        self._reporter: Reporter | None = None
+        self._serial = 0
+        self._closed = False
+        self._is_put_away = False
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the master writes down of this worker."""
+        described = describe_targets(self.request.targets)
+        return {
+            "targets": [facts.model_dump(mode="json") for facts in described],
+            "machine": collect_machine().model_dump(mode="json"),
+            "procedure": self._procedure.words,
+            "paths": [[str(path) for path in t.paths] for t in self.request.targets],
+            "users": len(self._slots()),
+            "keeps": not self._is_to_be_removed,
+        }
+
+    def orders(self) -> Mapping[str, Callable[..., Any]]:
+        """Return what can be ordered, by name."""
+        names = (
+            *("create", "join", "lay_out", "remount", "engine", "clock", "caches", "begin"),
+            *("measure", "open_gauge", "close_gauge", "stop_users", "end", "close", "put_away"),
+        )
+        return {name: getattr(self, name) for name in names}
+
+    def create(self, run: str) -> list[str]:
+        """Make the run's folder on each target; returns what the folders are called."""
+        needs = describe_plan(self.request.workload.plan)
+        self._open_record(run)
+        note = marker_note(
+            run, self.request.workload.plan.fingerprint, self.request.workload.source
+        )
+        for target_dir in self._target_dirs:
+            if self.request.settings.reuse:
+                target_dir.take_over(note)
+                target_dir.verify()
+            else:
+                target_dir.create(run, note)
+                target_dir.require(needs.space_bytes, needs.inodes)
+        return [Path(target_dir.sandboxes[0].path).name for target_dir in self._target_dirs]
+
+    def join(self, run: str, folders: list[str]) -> None:
+        """Find the folders that another worker made, through this worker's mount points."""
+        self._open_record(run)
+        for target_dir, name in zip(self._target_dirs, folders, strict=True):
+            if self.request.settings.reuse:
+                target_dir.open(target_dir.target.paths)
+            else:
+                target_dir.join(wire.read_name(name))
+
+    def lay_out(self, target: int) -> None:
+        """Lay a target out, if it is not as the plan wants it."""
+        self._target_dirs[target].lay_out()
+
+    def remount(self) -> None:
+        """Have the user's own command remount the targets, if that is how caches become cold."""
+        command = self.request.settings.remount_command
+        if isinstance(self._procedure, Remounted) and command is not None:
+            remount(command, self._target_dirs)
+
+    def engine(self) -> dict[str, Any]:
+        """Make the engine and the slots."""
+        writer, plan = self._record, self.request.workload.plan
+        works = self._target_dirs[0].works
+        engine = Engine(
+            works.plan,
+            [target_dir.sandboxes for target_dir in self._target_dirs],
+            record=str(writer.folder.path),
+            turn=(self._terms.number, self._terms.workers),
+        )
+        self._session = PreparedRun(
+            request=self.request,
+            target_dirs=tuple(self._target_dirs),
+            procedure=self._procedure,
+            writer=writer,
+            engine=engine,
+            overhead_ns=call_in_thread(engine.overhead_ns, OVERHEAD_OPS),
+            restless=changes_files(plan),
+        )
+        self._runtime = Runtime(self._session, self._environment, self._slots())
+        self._reporter = Reporter(self._send, writer.folder.path / "events.jsonl")
+        self._runtime.pump.hand_to(self._reporter.add)
+        self._runtime.start()
+        return {"lanes": works.plan.replay_lanes, "folder": str(writer.folder.path)}
+
+    def clock(self) -> int:
+        """Return the engine's time."""
+        return self._active.engine.now_ns()
+
+    def caches(self, target: int) -> None:
+        """Bring this machine's caches into their state."""
+        self._players.client.prepare_caches(target)
+
+    def begin(
+        self,
+        target: int,
+        round: int,  # noqa: A002 - the contract's word
+        warm_up_ns: int,
+        measured_ns: int | None,
+        serial: int,
+    ) -> None:
+        """Let the users run."""
+        self._players.client.begin(ScheduledSegment(target, round, measured_ns), warm_up_ns)
+        self._serial = serial
+
+    def measure(self) -> None:
+        """Measure from now on."""
+        self._players.client.end_warm_up()
+
+    def open_gauge(self) -> None:
+        """A measured phase begins."""
+        self._players.client.open_gauge()
+
+    def close_gauge(self) -> None:
+        """It has ended."""
+        self._players.client.close_gauge()
+
+    def stop_users(self) -> None:
+        """Have Locust stop its users."""
+        runner = self._environment.runner
+        if isinstance(runner, WorkerRunner):
+            runner.stop_users(runner.user_classes_count)
+
+    def end(self, grace_ns: int) -> int:
+        """End the segment, in bounded time; returns how many users hang in the kernel for good."""
+        self._players.client.end(grace_ns)
+        return self._players.client.stuck_users()
+
+    def close(self) -> dict[str, Any]:
+        """End all users; returns the last word. Results are on their way by then."""
+        runtime, session = self._players, self._active
+        runtime.client.settle()
+        runtime.close()
+        self._closed = True
+        failure = runtime.record_failure()
+        plan = self.request.workload.plan
+        replay = read_results(session.engine, plan) if plan.traces else None
+        health = runtime.health()
+        failed = runtime.failed_tasks.found()
+        status: Literal["failed", "finished"] = "failed" if failure else "finished"
+        refused = self._record.end(RunEnding(status, health=health, task_failures=failed))
+        failure = failure or refused
+        return {
+            "health": health.model_dump(mode="json"),
+            "replay": None if replay is None else replay.model_dump(mode="json"),
+            "error": None if failure is None else wire.pack_error(failure),
+            "task_failures": [found.model_dump(mode="json") for found in failed],
+            "hung": runtime.hung,
+            "hanging": [
+                at for at, target_dir in enumerate(self._target_dirs) if target_dir.is_hanging
+            ],
+        }
+
+    def put_away(self, hung: bool, hanging: list[int]) -> dict[str, list[str]]:  # noqa: FBT001 - a fact, sent by name
+        """Remove the run's folders, or keep them for another run.
+
+        Args:
+            hung: Whether calls of any worker hang.
+            hanging: On which targets, where that is known: they are left behind.
+        """
+        for at in hanging:
+            self._target_dirs[at].is_hanging = True
+        leavings = put_away(self._active, hung=hung)
+        self._is_put_away = True
+        return {
+            "kept": list(leavings.kept),
+            "left": list(leavings.left),
+            "losses": list(leavings.losses),
+        }
+
+    @property
+    def hung(self) -> bool:
+        """Whether calls hang that can never be ended."""
+        return self._runtime is not None and self._runtime.hung
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to be done: the master tells what could not be put away."""
+        left = any(
+            target_dir.made_here and target_dir.sandboxes for target_dir in self._target_dirs
+        )
+        is_tidy = self._is_put_away or not (left and self._is_to_be_removed)
+        return self._closed and is_tidy
+
+    @property
+    def folder(self) -> str:
+        """Where this worker's own records are."""
+        return "nowhere yet" if self._writer is None else str(self._writer.folder.path)
+
+    @property
+    def reporter(self) -> Reporter | None:
+        """Who sends results; None before there can be any."""
+        return self._reporter
+
+    def state(self) -> WorkerState:
+        """Return how this worker is."""
+        if self._runtime is None or self._session is None:
+            return WorkerState()
+        client = self._runtime.client
+        return WorkerState(
+            serial=self._serial,
+            running=client.running_users(),
+            busy=client.busy_users(),
+            given_up=client.stuck_users(),
+            hanging=tuple((hang.call, hang.age_s) for hang in client.hanging()),
+            refusal=self._refusal(),
+        )
+
+    def interrupt(self) -> None:
+        """Cancel every user at once."""
+        if self._session is not None:
+            self._session.engine.interrupt()
+
+    def abandon(self, why: ReplayerError) -> None:
+        """End this part before the run is over; results so far are in its own folder."""
+        if self._runtime is not None and not self._closed:
+            self._runtime.close()
+        if self._writer is not None and not self._closed:
+            health = None if self._runtime is None else self._runtime.health()
+            self._writer.end(RunEnding("failed", health=health, failure=why))
+        self._closed = True
+
+    def last_words(self) -> Iterator[str]:
+        """Bring its record to an end, where the process has no time to do more."""
+        if self._writer is not None and not self._closed:
+            error = ReplayerError("its process was told to end, and had to be ended by force")
+            self._writer.end(RunEnding("failed", failure=error))
+        yield f"its part is in {self.folder}"
+        if any(target_dir.made_here for target_dir in self._target_dirs) and not self._is_put_away:
+            paths = shlex.join(str(target.paths[0]) for target in self.request.targets)
+            yield f"its folders may be left behind: replayer clean {paths} removes them"
+
+    def release(self) -> None:
+        """Let Locust count by itself again: another part may follow."""
+        if self._runtime is not None:
+            self._runtime.release()
+
+    def inherit(self, successor: int | None) -> None:
+        """Take over the folders of a worker that is lost, if this one is to remove them."""
+        for target_dir in self._target_dirs:
+            target_dir.made_here |= successor == self._terms.number
+
+    def remove_own(self) -> tuple[str, ...]:
+        """Remove the folders that this worker made, when no master will order it.
+
+        Other workers may be at work there for a moment longer: it is tried again for a while.
+
+        Returns:
+            What is left, in lines.
+        """
+        if not self._is_to_be_removed:
+            return ()
+        hung = self.hung and not any(target_dir.is_hanging for target_dir in self._target_dirs)
+        mine = (target_dir for target_dir in self._target_dirs if target_dir.made_here)
+        return tuple(line for each in mine for line in remove_patiently(each, hung=hung))
+
+    @property
+    def _is_to_be_removed(self) -> bool:
+        return not self.request.settings.keep and not self.request.settings.reuse
+
+    def _refusal(self) -> dict[str, Any] | None:
+        try:
+            self._players.client.check()
+        except ReplayerError as error:
+            return wire.pack_error(error)
+        return None
+
+    def _slots(self) -> range:
+        users = self.request.workload.plan.users
+        return users_of(self._terms.number, self._terms.workers, users)
+
+    def _open_record(self, run: str) -> None:
+        output = self.request.settings.output
+        name = f"{wire.read_name(run)}-{self._terms.number}"
+        if output is None or is_forked(options_of(self._environment)):
+            output = PARTS / name
+        elif self._terms.turn > 1:
+            output = output.with_name(f"{output.name}-{self._terms.turn}")
+        made = create_run_folder(output)
+        self._writer = RunWriter(RunFolder(made.path, name), self.request.workload)
+        self._writer.begin(self.request.targets, self.request.rounds, self._procedure)
+
+    @property
+    def _record(self) -> RunWriter:
+        assert self._writer is not None  # noqa: S101 - the master orders create or join first
+        return self._writer
+
+    @property
+    def _players(self) -> Runtime:
+        assert self._runtime is not None  # noqa: S101 - the master orders engine first
+        return self._runtime
+
+    @property
+    def _active(self) -> PreparedRun:
+        assert self._session is not None  # noqa: S101 - the master orders engine first
+        return self._session

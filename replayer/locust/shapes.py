@@ -1,0 +1,100 @@
+"""What a load shape raises, or returns that no load can be made of: heard, and an end of the run.
+
+Locust itself takes a shape that dies for one that has come to its end, and goes on with the users
+that there are where it cannot begin a stage.
+"""
+
+import math
+from collections.abc import Callable, Collection
+from numbers import Real
+from typing import Any
+
+import gevent
+from locust import LoadTestShape, User, exception
+from locust.env import Environment
+
+from replayer.locust.user_code import place_of, put
+from replayer.measure.tasks import TaskFailure
+
+__all__ = ["ENDS", "ShapeWatch"]
+
+Shape = Callable[[], Any]
+ENDS: tuple[type[Exception], ...] = tuple(filter(None, [getattr(exception, "StopTest", None)]))
+"""Locust's own word for an end, where it has one: not all of its versions do."""
+
+
+class ShapeWatch:
+    """Hears what the load shape of an environment raises, if it has one, until another does.
+
+    Attributes:
+        found: What ended it; it cannot raise twice.
+    """
+
+    def __init__(self, environment: Environment) -> None:
+        self.found: tuple[TaskFailure, ...] = ()
+        self._environment = environment
+        shape = environment.shape_class
+        if shape is not None:
+            shape.tick = _Tick(_own_tick(shape), self._kinds, self._note)  # type: ignore[method-assign]
+
+    def _kinds(self) -> Collection[type[User]]:
+        return self._environment.user_classes
+
+    def _note(self, raised: str, place: str | None) -> None:
+        self.found = (TaskFailure(what="shape", raised=raised, place=place, count=1),)
+
+
+class _Tick:
+    """A shape's own tick, in whose mistakes the shape ends."""
+
+    def __init__(
+        self,
+        tick: Shape,
+        kinds: Callable[[], Collection[type[User]]],
+        note: Callable[[str, str | None], None],
+    ) -> None:
+        self.tick = tick
+        self._kinds = kinds
+        self._note = note
+
+    def __call__(self) -> Any:  # noqa: ANN401 - as theirs
+        try:
+            wanted = self.tick()
+        except ENDS:
+            raise
+        except (Exception, gevent.Timeout) as error:  # noqa: BLE001 - whatever a person's code raises
+            self._note(put(error), place_of(error))
+            return None
+        wrong = None if wanted is None else _wrong(wanted, self._kinds())
+        if wrong is None:
+            return wanted
+        code = getattr(self.tick, "__code__", None)
+        place = None if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+        self._note(f"tick() {wrong}, got {wanted!r}", place)
+        return None
+
+
+def _own_tick(shape: LoadTestShape) -> Shape:
+    tick: Shape = shape.tick
+    return tick.tick if isinstance(tick, _Tick) else tick
+
+
+def _wrong(wanted: object, kinds: Collection[type[User]]) -> str | None:
+    """Say why Locust can make no load of it: users, users a second and, perhaps, their classes."""
+    pair = "must return (users, spawn_rate) or None"
+    if not isinstance(wanted, tuple | list) or len(wanted) not in {2, 3}:
+        return pair
+    users, rate, *classes = wanted
+    if not all(isinstance(number, Real) for number in (users, rate)):
+        return pair
+    if not 0 <= users < math.inf:
+        return "must return a number of users that is 0 or more"
+    if not 0 < rate < math.inf:
+        return "must return a spawn_rate above 0"
+    if classes and classes[0] is not None and not _are_among(classes[0], kinds):
+        return "must return classes of users that take part, in a list"
+    return None
+
+
+def _are_among(classes: object, kinds: Collection[type[User]]) -> bool:
+    return isinstance(classes, Collection) and all(each in kinds for each in classes)

@@ -1,0 +1,356 @@
+"""A run from the checks of its targets to the removal of its folders: what is made, and unmade.
+
+Nothing is timed here. The controller runs the segments of a session; the listeners tie both to
+Locust.
+"""
+
+import os
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from replayer._native import Engine
+from replayer.errors import ReplayerError
+from replayer.measure.runfolder import create_run_folder
+from replayer.plan import describe_plan
+from replayer.run.caches import CacheProcedure, Remounted, choose_procedure
+from replayer.run.effects import changes_files
+from replayer.run.interruption import InterruptedRunError, Interruption
+from replayer.run.marker import marker_note
+from replayer.run.options import Settings
+from replayer.run.progress import ProgressDisplay
+from replayer.run.remounting import remount
+from replayer.run.replays import load_plan, make_event_log
+from replayer.run.schedule import ScheduledSegment
+from replayer.run.target_dir import AWAY, HANGING, LayoutContext, TargetDir
+from replayer.run.targets import (
+    DEFAULT_FOLDER,
+    MountError,
+    NamedTarget,
+    TargetError,
+    check_place,
+    explain,
+    parse_targets,
+    refuse_aliases,
+)
+from replayer.run.threads import call_in_thread, call_within
+from replayer.run.workload import Workload
+from replayer.run.writer import RunEnding, RunWriter
+
+__all__ = [
+    "Leftovers",
+    "PreparedRun",
+    "RunRequest",
+    "check_in_time",
+    "check_procedure",
+    "chosen_targets",
+    "find_losses",
+    "prepare_run",
+    "put_away",
+]
+
+CHECK_S = 20.0  # chosen: a mount that takes longer to be looked at is taken for dead
+OVERHEAD_OPS = 100_000  # chosen: 10 ms at the promised 100 ns an op
+
+
+@dataclass(frozen=True)
+class RunRequest:
+    """What a session is made from."""
+
+    settings: Settings
+    workload: Workload
+    targets: tuple[NamedTarget, ...]
+    rounds: int
+    schedule: tuple[ScheduledSegment, ...]
+    progress: ProgressDisplay
+    interruption: Interruption
+    stop_timeout_s: float
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """A run that is ready for its users.
+
+    Attributes:
+        request: What it was made from.
+        target folders: The folder of each target.
+        procedure: How caches are brought into their state.
+        run writer: Its run folder.
+        engine: Its users' threads.
+        overhead_ns: The engine's own cost of an op.
+        restless: Whether running changes what was laid out.
+    """
+
+    request: RunRequest
+    target_dirs: tuple[TargetDir, ...]
+    procedure: CacheProcedure
+    writer: RunWriter
+    engine: Engine
+    overhead_ns: float
+    restless: bool
+
+
+def chosen_targets(settings: Settings) -> tuple[NamedTarget, ...]:
+    """Return the targets that were asked for; without any, the embedded default.
+
+    Raises:
+        TargetError: They cannot be meant.
+    """
+    if settings.targets and settings.reuse:
+        message = "--target and --reuse exclude each other: a kept folder is a target already"
+        raise TargetError(message)
+    return parse_targets(settings.targets or settings.reuse or (str(DEFAULT_FOLDER),))
+
+
+def check_targets(request: RunRequest) -> None:
+    """Look at the targets, after making the embedded default.
+
+    Raises:
+        ReplayerError: One of them cannot be used.
+    """
+    if _is_default(request.settings):
+        _make_default_folder()
+    for target in request.targets:
+        check_in_time(target)
+    _look_in_time(request.targets[0].paths[0], partial(refuse_aliases, request.targets))
+
+
+def check_in_time(target: NamedTarget) -> None:
+    """Look at a target, each of its mount points in bounded time.
+
+    Raises:
+        ReplayerError: It cannot be used.
+    """
+    for path in target.paths:
+        _look_in_time(path, partial(check_place, target, path))
+
+
+def _look_in_time(path: Path, look: Callable[[], None]) -> None:
+    try:
+        call_within(CHECK_S, look, str(path))
+    except TimeoutError as error:
+        raise explain(path, error) from error
+
+
+def prepare_run(request: RunRequest) -> PreparedRun:
+    """Make the folders, lay out the datasets and make the engine.
+
+    Raises:
+        ReplayerError: Something refuses; what was made until then is removed again.
+    """
+    settings, workload = request.settings, request.workload
+    procedure = choose_procedure(workload.cache, settings.remount_command)
+    check_procedure(procedure, request.rounds)
+    check_targets(request)
+    works = LayoutContext(
+        load_plan(workload.plan),
+        request.progress,
+        request.interruption,
+        request.stop_timeout_s,
+    )
+    writer = RunWriter(create_run_folder(settings.output, settings.runs), workload)
+    writer.begin(request.targets, request.rounds, procedure)
+    target_dirs = [TargetDir(target, works) for target in request.targets]
+    try:
+        event_log = make_event_log(settings.replay, writer.folder.path)
+        writer.add_to_replay(lanes=works.plan.replay_lanes, event_log=event_log)
+        _prepare(request, writer, target_dirs, procedure)
+        engine = Engine(
+            works.plan,
+            [target_dir.sandboxes for target_dir in target_dirs],
+            record=str(writer.folder.path),
+            event_log=event_log,
+        )
+        overhead_ns = call_in_thread(engine.overhead_ns, OVERHEAD_OPS)
+    except BaseException as error:
+        _abandon(request, writer, target_dirs, error)
+        raise
+    return PreparedRun(
+        request=request,
+        target_dirs=tuple(target_dirs),
+        procedure=procedure,
+        writer=writer,
+        engine=engine,
+        overhead_ns=overhead_ns,
+        restless=changes_files(workload.plan),
+    )
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """What is still on the targets, each in a line.
+
+    Attributes:
+        kept: As it was asked for.
+        left: Because it could not be removed.
+        losses: What was taken away from the targets meanwhile, in sentences.
+    """
+
+    kept: tuple[str, ...]
+    left: tuple[str, ...]
+    losses: tuple[str, ...] = ()
+
+
+def find_losses(session: PreparedRun, *, hung: bool) -> tuple[str, ...]:
+    """Say which folders of a run were taken away from their targets while it ran.
+
+    Args:
+        session: The run, whose engine is closed.
+        hung: Calls hang: where it is not known on which target, none is looked at.
+    """
+    if hung and not any(target_dir.is_hanging for target_dir in session.target_dirs):
+        return ()
+    found = (target_dir.find_loss() for target_dir in session.target_dirs)
+    return tuple(loss.says for loss in found if loss is not None)
+
+
+def put_away(session: PreparedRun, *, hung: bool) -> Leftovers:
+    """Remove the run's folders, or leave them for another run.
+
+    Args:
+        session: The run, whose engine is closed.
+        hung: Calls hang: where it is not known on which target, nothing more is asked of any.
+    """
+    settings = session.request.settings
+    nowhere = hung and not any(target_dir.is_hanging for target_dir in session.target_dirs)
+    kept: list[str] = []
+    left: list[str] = []
+    losses: list[str] = []
+    for target_dir in session.target_dirs:
+        loss = None if nowhere else target_dir.find_loss()  # may find that it hangs
+        if loss is not None:
+            losses.append(loss.says)
+            left.append(loss.remedy)
+            target_dir.forget()
+        elif nowhere or target_dir.is_hanging:
+            left.extend(target_dir.say_left(HANGING))
+        elif settings.keep or settings.reuse:
+            kept.append(_keep(session, target_dir))
+        else:
+            left.extend(_remove(target_dir))
+    _remove_default_folder(settings)
+    return Leftovers(tuple(kept), tuple(left), tuple(losses))
+
+
+def _prepare(
+    request: RunRequest,
+    writer: RunWriter,
+    target_dirs: Sequence[TargetDir],
+    procedure: CacheProcedure,
+) -> None:
+    needs = describe_plan(request.workload.plan)
+    note = marker_note(writer.folder.id, request.workload.plan.fingerprint, request.workload.source)
+    for target_dir in target_dirs:
+        if request.settings.reuse:
+            target_dir.take_over(note)
+            target_dir.verify()
+            # What an earlier run laid out does not say that it is of this one.
+            target_dir.fresh = not request.workload.plan.verifies
+        else:
+            target_dir.create(writer.folder.id, note)
+            target_dir.require(needs.space_bytes, needs.inodes)
+    for target_dir in target_dirs:
+        target_dir.lay_out()
+    if isinstance(procedure, Remounted) and request.settings.remount_command is not None:
+        remount(request.settings.remount_command, target_dirs)
+
+
+def check_procedure(procedure: CacheProcedure, rounds: int) -> None:
+    """Refuse rounds that a mount cannot be taken away between.
+
+    Raises:
+        ReplayerError: There are several.
+    """
+    if isinstance(procedure, Remounted) and rounds > 1:
+        message = f"--remount-command goes with one round, got {rounds}"
+        hint = "a mount cannot be taken away from users that are there: add --rounds 1"
+        raise ReplayerError(message, hint=hint)
+
+
+def _abandon(
+    request: RunRequest, writer: RunWriter, target_dirs: Sequence[TargetDir], error: BaseException
+) -> None:
+    """Remove what was made for a run that will not be, and say so in its folder."""
+    interrupted = isinstance(error, InterruptedRunError)
+    writer.end(RunEnding("interrupted" if interrupted else "failed", failure=error))
+    request.progress.close()
+    for target_dir in target_dirs:
+        if not request.settings.reuse:
+            for line in _lines_of_abandoned(target_dir):
+                sys.stderr.write(f"{line}\n")
+        elif target_dir.sandboxes:
+            with suppress(ReplayerError):
+                target_dir.hand_on()
+    request.progress.close()  # once more: a removal shows how far it is
+    _remove_default_folder(request.settings)
+
+
+def _keep(session: PreparedRun, target_dir: TargetDir) -> str:
+    """Leave a folder for another run, which may take it over once it is as it shall be."""
+    folders = ",".join(sandbox.path for sandbox in target_dir.sandboxes)
+    undone = _restore(session, target_dir)
+    if not target_dir.is_hanging:
+        with suppress(ReplayerError):
+            target_dir.hand_on()
+    if session.request.settings.keep == "used":
+        return f"kept as the users left it: {target_dir.target.name}={folders}"
+    if undone is not None:
+        why = f"not laid out anew ({undone}), and so --reuse would refuse it"
+        return f"kept, but {why}: {target_dir.target.name}={folders}"
+    return f"kept: use it again with --reuse {shlex.quote(f'{target_dir.target.name}={folders}')}"
+
+
+def _restore(session: PreparedRun, target_dir: TargetDir) -> str | None:
+    """Lay out anew what users have changed, if that is wanted; returns why it could not be."""
+    if session.request.settings.keep == "used" or not session.restless:
+        return None
+    if session.request.interruption.ends_restoring():
+        return "interrupted"
+    try:
+        target_dir.restore()
+    except InterruptedRunError:
+        return "interrupted"
+    except ReplayerError as error:
+        return str(error)
+    return None
+
+
+def _lines_of_abandoned(target_dir: TargetDir) -> list[str]:
+    if target_dir.is_hanging:
+        return target_dir.say_left(HANGING)
+    if not target_dir.sandboxes:
+        return target_dir.say_left(AWAY)
+    loss = target_dir.find_loss()
+    return _remove(target_dir) if loss is None else [loss.remedy]
+
+
+def _remove(target_dir: TargetDir) -> list[str]:
+    try:
+        target_dir.remove()
+    except ReplayerError as error:
+        return target_dir.say_left(str(error))
+    return []
+
+
+def _is_default(settings: Settings) -> bool:
+    return not settings.targets and not settings.reuse
+
+
+def _make_default_folder() -> None:
+    try:
+        DEFAULT_FOLDER.mkdir(exist_ok=True)
+    except OSError as error:
+        path, reason = DEFAULT_FOLDER.absolute(), os.strerror(error.errno or 0).lower()
+        message = f"{path}: without --target a run is laid out there: {reason}"
+        raise MountError(message, hint="name a folder to run in: --target PATH") from error
+
+
+def _remove_default_folder(settings: Settings) -> None:
+    """Remove the embedded default's folder when nothing is in it any more."""
+    if _is_default(settings):
+        with suppress(OSError):
+            DEFAULT_FOLDER.rmdir()

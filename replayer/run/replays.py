@@ -1,0 +1,224 @@
+"""What a run's replays are and what came of them, in the form that run.json has.
+
+Before the run from its plan, afterwards from the engine's counts; the first divergence of each
+target is explained from the trace. Nothing is judged here.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from replayer._native import Engine
+from replayer._native import Plan as EnginePlan
+from replayer.errors import ReplayerError
+from replayer.measure import (
+    Divergence,
+    DivergenceCount,
+    OrderFacts,
+    PastEvent,
+    Replay,
+    ReplayedTarget,
+    ReplayedTrace,
+    ReplayedTransaction,
+    ReplayResults,
+    counted,
+    format_time_ns,
+)
+from replayer.plan import Plan, steps_of
+from replayer.run.causes import Circumstances, likely_cause
+from replayer.run.replay_options import ReplaySettings
+from replayer.trace import TraceError, TraceFacts, check_order, load_history, take_census
+
+__all__ = ["describe_replay", "load_plan", "make_event_log", "read_order", "read_results"]
+
+AS_RECORDED = 100
+MOST_PAST = 8
+"""Chosen: events that explain one, and fit on a screen."""
+
+
+def load_plan(plan: Plan) -> EnginePlan:
+    """Have the engine read a plan and the traces that it replays, every event of them.
+
+    Raises:
+        ReplayerError: A trace cannot be replayed.
+    """
+    try:
+        made = EnginePlan(plan.document(), [str(facts.folder) for facts in plan.traces])
+        _ = made.replay_lanes  # its events are read now, not when the run has begun
+    except ValueError as error:
+        if not plan.traces:
+            raise  # plans of scenarios are ours: it is a bug
+        message, hint = (*map(str, error.args), "")[:2]
+        raise ReplayerError(message, hint=hint) from error
+    except OSError as error:
+        message = f"{error.filename}: {error.strerror}"
+        raise ReplayerError(message, hint="the trace cannot be read") from error
+    return made
+
+
+def make_event_log(settings: ReplaySettings | None, run_folder: Path) -> str | None:
+    """Make the folder for the times of all events; None when nobody asked for them.
+
+    Raises:
+        ReplayerError: It cannot be made, or holds something already.
+    """
+    if settings is None or not (settings.check_order or settings.event_log):
+        return None
+    folder = (settings.event_log or run_folder / "events").absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        inside = next(folder.iterdir(), None)
+    except OSError as error:
+        message = f"{folder}: cannot hold the event log: {error.strerror}"
+        raise ReplayerError(message, hint="choose another folder with --event-log") from error
+    if inside is not None:
+        message = f"{folder}: an event log needs an empty folder, this one holds {inside.name}"
+        raise ReplayerError(message, hint="choose another folder with --event-log")
+    return str(folder)
+
+
+def describe_replay(plan: Plan) -> Replay | None:
+    """Return what a plan replays; None when it replays nothing."""
+    if not plan.traces:
+        return None
+    return Replay(
+        traces=tuple(
+            ReplayedTrace(
+                name=facts.name,
+                sha256=facts.sha256,
+                events=facts.events,
+                threads=facts.threads,
+                span_ns=facts.span_ns,
+                untraced_ns=facts.untraced_ns,
+                pauses_percent=facts.pauses_percent,
+                blind_spots=counted(facts.blind_spots),
+            )
+            for facts in plan.traces
+        ),
+        transactions=tuple(
+            _transaction(transaction["name"], step, plan.traces[step["trace"]])
+            for transaction in plan.body["transactions"]
+            for step in steps_of(transaction["steps"], "replay")
+        ),
+    )
+
+
+def _transaction(name: str, step: Mapping[str, Any], facts: TraceFacts) -> ReplayedTransaction:
+    speed = step["speed_percent"] / AS_RECORDED
+    pauses = take_census(facts.folder, step["request"]).pauses
+    has_pauses = step["pace"] != "asap" and facts.pauses_percent is None
+    made_ns = pauses.recorder_ns if has_pauses else None
+    return ReplayedTransaction(
+        name=name,
+        trace=facts.name,
+        request=step["request"],
+        pace=step["pace"],
+        speed=speed,
+        pauses_ns=round(pauses.pauses_ns / speed) if has_pauses else None,
+        recorder_ns=None if made_ns is None else round(made_ns / speed),
+    )
+
+
+def read_results(engine: Engine, plan: Plan) -> ReplayResults:
+    """Return how far the replays agreed with their traces."""
+    found = json.loads(engine.divergences())
+    explained: set[int] = set()
+    examples = []
+    for each in found["examples"]:
+        first = each["target"] not in explained
+        explained.add(each["target"])
+        examples.append(_divergence(each, plan, first=first))
+    return ReplayResults(
+        performances=found["performances"],
+        events=found["events"],
+        compared=found["compared"],
+        matched=found["matched"],
+        omitted=counted(found["omitted"]),
+        allowed=counted(found["allowed"]),
+        diverged=tuple(DivergenceCount.model_validate(each) for each in found["diverged"]),
+        examples=tuple(examples),
+        targets=tuple(map(_target, found["targets"])),
+    )
+
+
+def read_order(plan: Plan, log: Path) -> OrderFacts:
+    """Hold the event log of a run against the order of its trace.
+
+    Raises:
+        TraceError: The log or the trace cannot be read.
+    """
+    found = check_order(plan.traces[0].folder, log)
+    first = found["first"]
+    return OrderFacts(
+        performances=found["performances"],
+        events=found["events"],
+        edges=found["edges"],
+        violated=found["violated"],
+        first=None if first is None else _overtaking(first),
+    )
+
+
+def _overtaking(first: Mapping[str, Any]) -> str:
+    early_ns = first["end_ns"] - first["start_ns"]
+    return (
+        f"row {first['event']} began {format_time_ns(early_ns)} before row {first['waits_for']} "
+        f"had ended (user {first['user']}, performance {first['performance']})"
+    )
+
+
+def _divergence(each: Mapping[str, Any], plan: Plan, *, first: bool) -> Divergence:
+    """Return a divergence; the first of its target with what led to it."""
+    facts = plan.traces[each["trace"]]
+    bare = Divergence(
+        target=each["target"],
+        user=each["user"],
+        performance=each["performance"],
+        trace=facts.name,
+        row=each["row"],
+        thread=each["thread"],
+        op=each["op"],
+        path=each["path"],
+        recorded=each["recorded"],
+        got=each["got"],
+        result_recorded=each["result_recorded"],
+        result_got=each["result_got"],
+    )
+    history = _history(facts, bare.row) if first else None
+    hint = likely_cause(bare, Circumstances(plan.users, _has_requests(plan, each["trace"])))
+    return bare.model_copy(update={"history": history, "hint": hint})
+
+
+def _has_requests(plan: Plan, trace: int) -> bool:
+    replays = plan.steps("replay")
+    return any(step["trace"] == trace and step["request"] is not None for step in replays)
+
+
+def _target(each: Mapping[str, Any]) -> ReplayedTarget:
+    return ReplayedTarget(
+        index=each["target"],
+        performances=each["performances"],
+        events=each["events"],
+        compared=each["compared"],
+        matched=each["matched"],
+        drift_ns=each["drift_ns"],
+    )
+
+
+def _history(facts: TraceFacts, row: int) -> tuple[PastEvent, ...]:
+    try:
+        found = load_history(facts.folder, row, MOST_PAST)
+    except TraceError:
+        return ()  # the trace is gone meanwhile: what is known already is shown without it
+    return tuple(
+        PastEvent(
+            row=each["row"],
+            thread=each["thread"],
+            op=each["op"],
+            path=each["path"],
+            to_path=each["to_path"],
+            result=each["error"] or (str(each["result"]) if each["result"] else "ok"),
+            why=each["why"],
+        )
+        for each in found
+    )

@@ -1,0 +1,151 @@
+"""What is judged and shown at the end of a run: read back from its folder, as any report is."""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from replayer.errors import EXIT_INCONCLUSIVE, ReplayerError, drop_output, in_lines
+from replayer.measure import Run, RunFolder, load_run, with_results
+from replayer.plan import describe_plan
+from replayer.report import (
+    Document,
+    ReportFiles,
+    Style,
+    compose,
+    render_html,
+    render_json,
+    render_junit,
+    render_table,
+    say_verdict,
+)
+from replayer.run.options import Settings
+from replayer.run.targets import NamedTarget
+from replayer.run.workload import Workload
+from replayer.run.writer import RunEnding, RunWriter
+from replayer.verdict import Names, check_names, parse_threshold
+
+__all__ = [
+    "Shown",
+    "check_thresholds",
+    "end_run",
+    "say_interrupted",
+    "say_problems",
+    "show_results",
+]
+
+
+def check_thresholds(
+    workload: Workload, targets: Sequence[NamedTarget], transactions: tuple[str, ...] | None
+) -> None:
+    """Refuse thresholds that are none, or on something that the run will not have.
+
+    Args:
+        workload: What is run.
+        targets: Where.
+        transactions: What users do; None where that shows only as they do it.
+
+    Raises:
+        ReplayerError: With the value and the nearest known name.
+    """
+    thresholds = [parse_threshold(text, source) for text, source in workload.thresholds]
+    names = Names(
+        targets=tuple(target.name for target in targets),
+        transactions=transactions,
+        ops=describe_plan(workload.plan).ops,
+    )
+    check_names(thresholds, names)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What came of showing results.
+
+    Attributes:
+        exit_code: What they call for.
+        problems: What could not be read, kept, written or printed.
+        verdict: What the run proves; None where that is not known.
+        why: Why it proves that, in a sentence.
+    """
+
+    exit_code: int
+    problems: tuple[ReplayerError, ...] = ()
+    verdict: Literal["pass", "fail", "inconclusive"] | None = None
+    why: str = ""
+
+
+def end_run(
+    writer: RunWriter, ending: RunEnding, settings: Settings, failure: ReplayerError | None
+) -> Shown:
+    """Write how a run ended, show its results, and say what went wrong, first why it failed."""
+    refused = writer.end(ending)
+    shown = show_results(writer.folder, writer.run, settings.results, settings.files)
+    problems = say_problems([failure, refused, *shown.problems])
+    if problems:
+        return Shown(problems[0].exit_code, problems)
+    if ending.status == "interrupted":
+        say_interrupted(writer.folder)
+    return shown
+
+
+def show_results(
+    folder: RunFolder, run: Run | None, form: Literal["tables", "json", "none"], files: ReportFiles
+) -> Shown:
+    """Judge a run, keep the judgement, and tell it; what refuses costs nothing else.
+
+    Args:
+        folder: Its folder.
+        run: How it ended, for where its folder has taken no more.
+        form: What is printed.
+        files: Where else it is written.
+    """
+    try:
+        record = load_run(folder.path, run)
+        document = compose(record)
+    except ReplayerError as error:
+        return Shown(EXIT_INCONCLUSIVE, (error,))
+    verdict = document.verdict
+    judged = with_results(record.run, summary=document.summary, verdict=verdict.outcome)
+    problems = (
+        *_refused(partial(folder.write_run, judged)),
+        *files.write(lambda: render_html([record]), lambda: render_junit(document)),
+        *_refused(partial(_print, document, form)),
+    )
+    return Shown(verdict.exit_code, problems, verdict.outcome, say_verdict(document))
+
+
+def say_problems(found: Iterable[ReplayerError | None]) -> tuple[ReplayerError, ...]:
+    """Say what went wrong, each once, and return it."""
+    problems = {str(problem): problem for problem in found if problem is not None}
+    for problem in problems.values():
+        sys.stderr.write(f"{in_lines(problem)}\n")
+    return tuple(problems.values())
+
+
+def say_interrupted(folder: RunFolder) -> None:
+    """Say that a run's figures are not those of all of it."""
+    text = f"replayer: interrupted: the figures hold what was run until then ({folder.path})"
+    sys.stderr.write(f"{text}\n")
+
+
+def _refused(step: Callable[[], None]) -> Iterator[ReplayerError]:
+    try:
+        step()
+    except ReplayerError as error:
+        yield error
+
+
+def _print(document: Document, form: Literal["tables", "json", "none"]) -> None:
+    """Print; a reader that has gone changes neither the exit code nor the cleaning.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    try:
+        if form == "json":
+            print(render_json(document), flush=True)
+        elif form == "tables":
+            print(render_table(document, Style.of(sys.stdout)), flush=True)
+    except BrokenPipeError:
+        drop_output()

@@ -1,0 +1,47 @@
+"""The order of segments: each target has its turn in each round, A B A B.
+
+Pure: what to run when. The controller does it.
+"""
+
+from dataclasses import dataclass
+
+__all__ = ["ScheduledSegment", "default_rounds", "make_schedule"]
+
+ROUNDS_OF_SEVERAL = 3  # chosen: the fewest that give a median and a spread
+
+
+@dataclass(frozen=True)
+class ScheduledSegment:
+    """One turn of one target.
+
+    Attributes:
+        target: The target's index.
+        round: From 0.
+        duration_ns: Measured time; None when the users' transactions end it.
+    """
+
+    target: int
+    round: int
+    duration_ns: int | None
+
+
+def default_rounds(targets: int) -> int:
+    """Return how many rounds are run when nothing is said."""
+    return 1 if targets == 1 else ROUNDS_OF_SEVERAL
+
+
+def make_schedule(
+    targets: int, rounds: int, duration_ns: int | None
+) -> tuple[ScheduledSegment, ...]:
+    """Return the segments in order: all targets in the first round, then all in the next.
+
+    Args:
+        targets: How many targets.
+        rounds: Turns of each.
+        duration_ns: Measured time of each segment, or None.
+    """
+    return tuple(
+        ScheduledSegment(target, turn, duration_ns)
+        for turn in range(rounds)
+        for target in range(targets)
+    )

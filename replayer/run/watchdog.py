@@ -1,0 +1,147 @@
+"""How long is waited for work on a mount whose calls do not come back, and what is said meanwhile.
+
+It looks at a task, and says which calls hang and when that is enough.
+"""
+
+import math
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+from replayer.keeper import give_up_on
+from replayer.run.progress import Hang
+from replayer.run.targets import MountError, explain
+
+__all__ = ["MountTask", "Watchdog", "Watched", "finish"]
+
+R = TypeVar("R")
+Found_co = TypeVar("Found_co", covariant=True)
+
+POLL_S = 0.05
+STUCK_NS = 5_000_000_000  # as the engine's: a call that takes longer is reported
+SAID_AGAIN_S = 10.0  # chosen: seldom enough for a log
+FLUSHES = frozenset({"sync", "syncfs"})
+FLUSHED_LATER = 10  # chosen: a fifth of 64 GB (vm.dirty_ratio) in 20 minutes are 11 MB/s
+NS_PER_S = 1e9
+
+
+class Watched(Protocol):
+    """What of a task is looked at."""
+
+    def stuck(self, after_ns: int) -> list[tuple[str, str, int]]:
+        """Calls under way for longer than that, longest first: op, path, age."""
+
+
+class MountTask(Watched, Protocol[Found_co]):
+    """Work under way: a task of the engine's, or what can be watched like one."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether it is over."""
+
+    @property
+    def done_entries(self) -> int:
+        """How much was dealt with."""
+
+    @property
+    def total_entries(self) -> int:
+        """How much there is; 0: it is not known."""
+
+    @property
+    def done_bytes(self) -> int:
+        """How many bytes were moved."""
+
+    def cancel(self) -> None:
+        """End it soon."""
+
+    def result(self) -> Found_co:
+        """Return what it found, or raise what ended it."""
+
+
+class Watchdog:
+    """One wait for one task.
+
+    Attributes:
+        last: The call that has hung for the longest, as of the last look; None if none does.
+        is_over: Whether it is enough.
+    """
+
+    def __init__(
+        self, hung_s: float, end_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Wait for the first call that hangs for ``hung_s``, or ``end_s`` after ``end``."""
+        self._hung_s = hung_s
+        self._end_s = end_s
+        self._clock = clock
+        self._ended: float | None = None
+        self._said: dict[str, float] = {}
+        self.last: Hang | None = None
+        self.is_over = False
+
+    def end(self) -> None:
+        """The work was cancelled: it shall end soon."""
+        if self._ended is None:
+            self._ended = self._clock()
+
+    def look(self, task: Watched) -> tuple[Hang, ...]:
+        """Look at a task, and return what must be said: a call that hangs, now and then."""
+        hanging = task.stuck(STUCK_NS)[:1]
+        hangs = tuple(Hang(f"{op} {path}", age / NS_PER_S) for op, path, age in hanging)
+        self.last = hangs[0] if hangs else None
+        too_long = any(age / NS_PER_S > self._limit_s(op) for op, _, age in hanging)
+        ended_long_ago = self._ended is not None and self._clock() - self._ended > self._end_s
+        self.is_over = too_long or ended_long_ago
+        return tuple(hang for hang in hangs if self._is_news(hang))
+
+    def give_up(self, name: str, path: str) -> MountError:
+        """Leave the task's threads behind, and return the refusal.
+
+        Args:
+            name: What its calls were made on, for whoever ends the process.
+            path: Where that is.
+        """
+        give_up_on(name)
+        message = f"{path}: {self.last or 'a call'} and was given up on"
+        return MountError(message, hint="is its server up?")
+
+    def _limit_s(self, op: str) -> float:
+        """Return how long a call may last: one that writes out all that is dirty has much to do."""
+        return self._hung_s * (FLUSHED_LATER if op in FLUSHES else 1)
+
+    def _is_news(self, hang: Hang) -> bool:
+        now = self._clock()
+        is_news = now - self._said.get(hang.call, -math.inf) >= SAID_AGAIN_S
+        if is_news:
+            self._said = {hang.call: now}
+        return is_news
+
+
+def finish(task: MountTask[R], path: Path, watchdog: Watchdog, cancelled: Callable[[], bool]) -> R:
+    """Wait for a task without a display, saying what hangs, and return what it found.
+
+    Args:
+        task: The work.
+        path: What it is done to.
+        watchdog: How long is waited for calls that do not come back.
+        cancelled: Whether it shall end soon; asked again and again.
+
+    Raises:
+        MountError: It failed, or a call does not come back: nothing should be asked there again.
+        InterruptedRunError: It was cancelled.
+    """
+    while not task.finished:
+        if cancelled():
+            task.cancel()
+            watchdog.end()
+        for hang in watchdog.look(task):
+            sys.stderr.write(f"{hang}\n")
+        if watchdog.is_over:
+            raise watchdog.give_up(str(path), str(path))
+        time.sleep(POLL_S)
+    try:
+        return task.result()
+    except OSError as error:
+        raise explain(Path(os.fsdecode(error.filename or path)), error) from error

@@ -1,0 +1,153 @@
+"""The options of the web page, declared once for ``replayer run`` and ``replayer web``.
+
+Locust's own (host, port, login, TLS) keep their names; those that Locust does not have are added to
+its parser. What they ask for is checked here, before anything listens.
+"""
+
+import argparse
+import ipaddress
+import os
+from pathlib import Path
+
+from replayer.errors import ReplayerError
+from replayer.run.parser import Parser
+
+__all__ = [
+    "LOOPBACK",
+    "add_page_options",
+    "add_web_options",
+    "check_web_options",
+    "is_loopback",
+    "read_secret",
+    "refuse_page_words",
+    "web_words",
+]
+
+LOOPBACK = "127.0.0.1"
+SECRET_VARIABLE = "REPLAYER_WEB_SECRET"  # noqa: S105 - where it is looked for, not what it is
+LEAST_SECRET = 12
+"""Chosen: with one attempt a second, guessing letters and digits takes longer than the universe."""
+LOCUSTS = ("web_host", "web_port", "web_base_path", "tls_cert", "tls_key")
+
+
+def add_web_options(parser: Parser) -> None:
+    """Declare what Locust's parser has already and a command of ours has not."""
+    parser.add_argument(
+        "--web-host", metavar="ADDRESS", help=f"where the page listens (default: {LOOPBACK})"
+    )
+    parser.add_argument("--web-port", metavar="PORT", help="its port (default: 8089)")
+    parser.add_argument("--web-base-path", metavar="PATH", help="put it under a path, as /load")
+    parser.add_argument(
+        "--web-login", action="store_true", help="ask for a secret before anything is shown"
+    )
+    parser.add_argument("--tls-cert", metavar="FILE", help="serve https with this certificate")
+    parser.add_argument("--tls-key", metavar="FILE", help="and this key")
+    add_page_options(parser)
+
+
+def add_page_options(parser: Parser) -> None:
+    """Declare what Locust does not have."""
+    parser.add_argument(
+        "--web-secret-file",
+        metavar="FILE",
+        help=f"file that holds the secret of --web-login (default: ${SECRET_VARIABLE})",
+    )
+    parser.add_argument(
+        "--offer",
+        action="append",
+        default=[],
+        metavar="SCENARIO",
+        help="a scenario that the page offers beside those that come with the program; repeatable",
+    )
+
+
+def web_words(arguments: argparse.Namespace) -> list[str]:
+    """Write the options as a command line of Locust's."""
+    values = {name: getattr(arguments, name) for name in (*LOCUSTS, "web_secret_file")}
+    return [
+        *(f"--{name.replace('_', '-')}={text}" for name, text in values.items() if text),
+        *(f"--offer={scenario}" for scenario in arguments.offer),
+        *(["--web-login"] if arguments.web_login else []),
+    ]
+
+
+def refuse_page_words(arguments: argparse.Namespace) -> None:
+    """Refuse options of the page where none is served.
+
+    Raises:
+        ReplayerError: Names the first one.
+    """
+    words = web_words(arguments)
+    if words and not arguments.web:
+        name, _, _ = words[0].partition("=")
+        message = f"{name} is about the web page, and none is served"
+        raise ReplayerError(message, hint="add --web, or leave it out")
+
+
+def check_web_options(options: argparse.Namespace) -> None:
+    """Refuse a page that others could use, and what the page does not do.
+
+    Raises:
+        ReplayerError: With what is missing.
+    """
+    for chosen, name in (
+        (options.class_picker, "--class-picker"),
+        (options.autostart, "--autostart"),
+        (options.report_html, "--html"),
+        (options.junit, "--junit"),
+        (options.results == "json", "--json"),
+    ):
+        if chosen:
+            message = f"{name}: does not go with the web page"
+            raise ReplayerError(message, hint="leave it out; the page starts runs when it is told")
+    if not is_loopback(options.web_host) and not options.web_login:
+        message = (
+            f"--web-host {options.web_host or '*'}: other machines could put load on your mounts, "
+            "so a login is needed"
+        )
+        hint = f"add --web-login and a secret in ${SECRET_VARIABLE} or --web-secret-file"
+        raise ReplayerError(message, hint=hint)
+    if options.web_login:
+        read_secret(options)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address reaches this machine alone; an empty one means every interface."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def read_secret(options: argparse.Namespace) -> str:
+    """Return the secret of the login.
+
+    It is no option itself: command lines are shown to every user of a machine, and are kept in run
+    folders.
+
+    Raises:
+        ReplayerError: There is none, or it is too short.
+    """
+    secret = os.environ.get(SECRET_VARIABLE, "").strip()  # as what is sent, and the file
+    where = f"${SECRET_VARIABLE}"
+    if options.web_secret_file is not None:
+        where = options.web_secret_file
+        secret = _read(Path(options.web_secret_file))
+    if not secret:
+        message = "--web-login: there is no secret to log in with"
+        hint = f"set {SECRET_VARIABLE} in the environment, or name a file: --web-secret-file FILE"
+        raise ReplayerError(message, hint=hint)
+    if len(secret) < LEAST_SECRET:
+        message = (
+            f"{where}: the secret must be {LEAST_SECRET} characters or more, got {len(secret)}"
+        )
+        raise ReplayerError(message, hint="such as: head -c 24 /dev/urandom | base64")
+    return secret
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        message = f"{file}: the secret cannot be read: {error}"
+        raise ReplayerError(message) from error

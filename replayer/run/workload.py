@@ -1,0 +1,206 @@
+"""What users do in a run: a scenario or a trace compiled for it, or the tasks of a locustfile.
+
+Pure but for reading the files of scenarios and traces. The plan goes on to the engine and into the
+run folder.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from replayer.errors import ReplayerError
+from replayer.measure.run import DatasetPart
+from replayer.plan import Plan, ReplayOptions, choose_requests, compile_plan, compile_replay
+from replayer.run.options import CacheState, Settings
+from replayer.run.replay_options import ReplaySettings
+from replayer.scenario import load_scenario, pace_in_words
+from replayer.scenario.units import read_rate
+from replayer.trace import TraceFacts, load_facts
+from replayer.verdict import AS_RECORDED, with_default
+
+__all__ = ["Load", "Workload", "make_workload"]
+
+NS_PER_S = 1_000_000_000
+FREE_FORM: dict[str, object] = {
+    "format": 1,
+    "name": "locustfile",
+    "seed": 1,
+    "users": 1,
+    "written": "random",
+    "pool_bytes": 4 * 1024 * 1024,
+    "tables": [],
+    "datasets": [],
+    "pickers": [],
+    "transactions": [{"name": "none", "steps": []}],
+    "mix": [1],
+    "pace": {"kind": "closed", "think": {"const": 0}},
+    "warm_up_ns": 0,
+}
+"""The plan of a locustfile whose users are all written in Python: it lays out nothing."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What the command line says of users and time; None is left to the scenario."""
+
+    users: int | None
+    run_time_s: int | None
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A plan and what its scenario says beside it.
+
+    Attributes:
+        plan: For one segment.
+        source: The scenario or trace as it was given, or the locustfile.
+        duration_ns: Measured time per target, all rounds together; None: until users are done.
+        ramp_up_ns: Time in which the users arrive.
+        cache: State of the caches before each segment.
+        thresholds: Texts and where each was written.
+        pace: How transactions follow each other, in words.
+        parts: Datasets of which less than the whole is used.
+    """
+
+    plan: Plan
+    source: str
+    duration_ns: int | None
+    ramp_up_ns: int
+    cache: CacheState
+    thresholds: tuple[tuple[str, str], ...]
+    pace: str
+    parts: tuple[DatasetPart, ...] = ()
+
+    @property
+    def events(self) -> int | None:
+        """Events of a segment in which whole traces are replayed; None where that is not known."""
+        (*others, last) = self.plan.body["transactions"]
+        loops = self.transactions_per_user
+        steps = last["steps"]
+        if others or loops is None or len(self.plan.traces) != 1 or len(steps) != 1:
+            return None
+        whole = steps[0]["do"] == "replay" and steps[0]["request"] is None
+        return self.plan.users * loops * self.plan.traces[0].events if whole else None
+
+    @property
+    def transactions(self) -> tuple[str, ...]:
+        """What its users do, by name."""
+        return tuple(each["name"] for each in self.plan.body["transactions"])
+
+    @property
+    def transactions_per_user(self) -> int | None:
+        """After how many transactions a user is done."""
+        found: int | None = self.plan.body["stop"]["transactions"]
+        return found
+
+    @property
+    def warm_up_ns(self) -> int:
+        """Time that is run and not measured at the begin of each segment."""
+        return int(self.plan.body["warm_up_ns"])
+
+
+def make_workload(settings: Settings, load: Load) -> Workload:
+    """Load and compile the scenario or trace, or make the plan of a locustfile without one.
+
+    Raises:
+        ReplayerError: It cannot be run.
+    """
+    if settings.replay is not None:
+        return _replay(settings, settings.replay, load)
+    if settings.scenario is None:
+        return _free_form(settings, load)
+    scenario = load_scenario(settings.scenario, settings.changes)
+    plan = compile_plan(
+        scenario,
+        users=load.users,
+        seed=settings.seed,
+        duration_ns=_segment_ns(load, scenario.duration_ns),
+    )
+    return Workload(
+        plan=plan,
+        source=settings.scenario,
+        duration_ns=_total_ns(load, scenario.duration_ns),
+        ramp_up_ns=scenario.users.ramp_up_ns,
+        cache=settings.cache or scenario.cache,
+        thresholds=with_default(
+            (
+                *((text, settings.scenario) for text in scenario.thresholds),
+                *_stated(settings),
+            )
+        ),
+        pace=pace_in_words(scenario),
+        parts=tuple(
+            DatasetPart(dataset=name, percent=percent) for name, percent in scenario.parts.items()
+        ),
+    )
+
+
+def _replay(settings: Settings, replay: ReplaySettings, load: Load) -> Workload:
+    if settings.scenario is not None:
+        message = f"--scenario and --trace exclude each other, got {settings.scenario} as well"
+        raise ReplayerError(message, hint="a scenario may name traces: see scenarios/README.md")
+    trace = load_facts(replay.trace, Path())
+    requests = None if replay.requests is None else choose_requests(trace, replay.requests)
+    options = ReplayOptions(
+        pace=replay.pace,
+        speed=replay.speed,
+        rate=None if replay.rate is None else read_rate(replay.rate),
+        loops=replay.loops,
+        requests=requests,
+        users=load.users,
+        seed=1 if settings.seed is None else settings.seed,
+        duration_ns=_segment_ns(load, None),
+    )
+    return Workload(
+        plan=compile_replay(trace, options),
+        source=replay.trace,
+        duration_ns=_total_ns(load, None),
+        ramp_up_ns=0,
+        cache=settings.cache or "as-is",
+        thresholds=with_default(_stated(settings), AS_RECORDED),
+        pace=_replay_in_words(trace, options),
+    )
+
+
+def _stated(settings: Settings) -> tuple[tuple[str, str], ...]:
+    return tuple((text, "--threshold") for text in settings.thresholds)
+
+
+def _replay_in_words(trace: TraceFacts, options: ReplayOptions) -> str:
+    speed = 1.0 if options.speed is None else options.speed
+    fast = "as recorded" if speed == 1 else f"{speed:g} times as fast"
+    words = {
+        "asap": "each event at once after the one before",
+        "closed": f"each event after the pause it had, {fast}",
+        "timed": f"each event by the recorded clock, {fast}",
+        "open": f"requests arrive {_arrivals(options, fast)}; inside, the pauses {fast}",
+    }
+    what = "whole trace" if options.requests is None else "requests"
+    return f"{options.pace}, {what} {trace.name}: {words[options.pace]}"
+
+
+def _arrivals(options: ReplayOptions, fast: str) -> str:
+    return f"at random, {fast}" if options.rate is None else f"at random, {options.rate:g} a second"
+
+
+def _free_form(settings: Settings, load: Load) -> Workload:
+    seed = 1 if settings.seed is None else settings.seed
+    stop = {"duration_ns": _segment_ns(load, None), "transactions": None}
+    return Workload(
+        plan=Plan({**FREE_FORM, "users": load.users or 1, "seed": seed, "stop": stop}),
+        source="locustfile",
+        duration_ns=_total_ns(load, None),
+        ramp_up_ns=0,
+        cache=settings.cache or "as-is",
+        thresholds=with_default(_stated(settings)),
+        pace="tasks of the locustfile",
+    )
+
+
+def _total_ns(load: Load, stated_ns: int | None) -> int | None:
+    return stated_ns if load.run_time_s is None else load.run_time_s * NS_PER_S
+
+
+def _segment_ns(load: Load, stated_ns: int | None) -> int | None:
+    total_ns = _total_ns(load, stated_ns)
+    return None if total_ns is None else max(total_ns // load.rounds, 1)

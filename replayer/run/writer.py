@@ -1,0 +1,210 @@
+"""The run folder of a run: what is written at its begin, while it goes on, and at its end.
+
+Facts and their form are the measure room's; here they are gathered in the order in which a run
+learns them. Reports read the folder and nothing else.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import JsonValue
+
+from replayer._native import confinement
+from replayer.errors import ReplayerError
+from replayer.measure import Replay
+from replayer.measure.clients import Client
+from replayer.measure.clock import utc_text
+from replayer.measure.facts import MachineFacts, collect_machine
+from replayer.measure.health import LOOPS, Health, LoadFacts, RunWarning
+from replayer.measure.kinds import UserKind
+from replayer.measure.run import (
+    CacheFacts,
+    PlanFacts,
+    Run,
+    StatedThreshold,
+    collect_target,
+    finish,
+    this_process,
+)
+from replayer.measure.run import Target as TargetFacts
+from replayer.measure.runfolder import RunFolder
+from replayer.measure.tasks import TaskFailure
+from replayer.measure.verification import Verification
+from replayer.run.caches import CacheProcedure
+from replayer.run.replays import describe_replay
+from replayer.run.targets import NamedTarget
+from replayer.run.workload import Workload
+
+__all__ = ["RunEnding", "RunWriter", "describe_targets", "load_facts"]
+
+NS_PER_S = 1e9
+
+
+class RunWriter:
+    """Writes one run folder."""
+
+    def __init__(self, folder: RunFolder, workload: Workload) -> None:
+        self.folder = folder
+        self._workload = workload
+        self._run: Run | None = None
+        folder.write_plan(workload.plan.document())
+
+    def begin(self, targets: Sequence[NamedTarget], rounds: int, procedure: CacheProcedure) -> None:
+        """Write what is known before anything runs."""
+        self.begin_with(describe_targets(targets), rounds, procedure.words, collect_machine())
+
+    def begin_with(
+        self,
+        targets: tuple[TargetFacts, ...],
+        rounds: int,
+        procedure: str,
+        machine: MachineFacts,
+    ) -> None:
+        """Write the same of targets and a machine that were described elsewhere."""
+        work = self._workload
+        self._run = Run(
+            id=self.folder.id,
+            command=tuple(sys.argv),
+            began=utc_text(),
+            process=this_process(),
+            machine=machine,
+            plan=PlanFacts(
+                name=work.plan.name,
+                fingerprint=work.plan.fingerprint,
+                seed=work.plan.seed,
+                scenario=work.source,
+                parts=work.parts,
+            ),
+            load=load_facts(work, rounds),
+            cache=CacheFacts(asked=work.cache, procedure=procedure),
+            targets=targets,
+            thresholds=tuple(
+                StatedThreshold(text=text, source=source) for text, source in work.thresholds
+            ),
+            replay=describe_replay(work.plan),
+            warnings=tuple(_never_cold(targets)) if work.cache == "cold" else (),
+        )
+        self.folder.write_run(self._run)
+
+    def note(self, kind: str, t_s: float, fields: Mapping[str, JsonValue]) -> None:
+        """Append an event."""
+        self.folder.append_event(kind, t_s, fields)
+
+    @property
+    def run(self) -> Run | None:
+        """What is told of the run by now; None before it began."""
+        return self._run
+
+    @property
+    def replay(self) -> Replay | None:
+        """What was written of replays; None when there is none."""
+        return None if self._run is None else self._run.replay
+
+    def note_replay(self, **known: object) -> None:
+        """Note what is known of replays by now, if anything is replayed; the end writes it."""
+        if self._run is not None and self._run.replay is not None:
+            replay = self._run.replay.model_copy(update=known)
+            self._run = self._run.model_copy(update={"replay": replay})
+
+    def add_to_replay(self, **known: object) -> None:
+        """Write what is known of replays by now, if anything is replayed."""
+        self.note_replay(**known)
+        if self.replay is not None and self._run is not None:
+            self.folder.write_run(self._run)
+
+    def add_clients(self, clients: tuple[Client, ...]) -> None:
+        """Write who measures."""
+        if self._run is not None:
+            self._run = self._run.model_copy(update={"clients": clients})
+            self.folder.write_run(self._run)
+
+    def end(self, ending: "RunEnding") -> ReplayerError | None:
+        """Write how it went; return what refused to take it."""
+        run = self._run
+        if run is None:
+            return None
+        if ending.users is not None:
+            load = run.load.model_copy(update={"users": ending.users})
+            run = run.model_copy(update={"load": load})
+        ended = finish(
+            run,
+            ending.status,
+            health=ending.health,
+            failure=ending.failure,
+            extra=ending.warnings,
+        ).model_copy(
+            update={
+                "clients": ending.clients,
+                "verification": ending.verification,
+                "losses": ending.losses,
+                "task_failures": ending.task_failures,
+                "user_kinds": ending.user_kinds,
+            }
+        )
+        self._run, refused = self.folder.write_end(ended)
+        return refused
+
+
+@dataclass(frozen=True)
+class RunEnding:
+    """How a run ended.
+
+    Attributes:
+        status: As run.json has it.
+        health: What the harness suffered; None if nothing ran.
+        failure: Why it failed, in a line.
+        warnings: What a reader of the figures must know beside that.
+        clients: Who measured, where it was several.
+        verification: What reads returned, if that was checked.
+        losses: What was taken away from the targets while it ran, in sentences.
+        task_failures: What tasks of a locustfile, or its load shape, raised.
+        users: How many there were, where that was not known before.
+        user_kinds: Which they were, where a locustfile brought some.
+    """
+
+    status: Literal["finished", "interrupted", "failed"]
+    health: Health | None = None
+    failure: BaseException | None = None
+    warnings: tuple[RunWarning, ...] = ()
+    clients: tuple[Client, ...] = ()
+    verification: Verification | None = None
+    losses: tuple[str, ...] = ()
+    task_failures: tuple[TaskFailure, ...] = ()
+    users: int | None = None
+    user_kinds: tuple[UserKind, ...] = ()
+
+
+def describe_targets(targets: Sequence[NamedTarget]) -> tuple[TargetFacts, ...]:
+    """Return what run.json says of targets, as this machine sees them."""
+    return tuple(
+        collect_target(index, target.name, target.paths, confinement())
+        for index, target in enumerate(targets)
+    )
+
+
+def _never_cold(targets: Sequence[TargetFacts]) -> Iterator[RunWarning]:
+    """Yield which targets have nothing but memory to keep their files in."""
+    for target in targets:
+        if target.guarantee.fsync == "memory":
+            yield RunWarning(
+                kind="other",
+                message=f"{target.name} is in memory ({target.mounts[0].filesystem}): its files "
+                "are never cold",
+                hint="cold reads are those of a target with a device or a server behind it",
+            )
+
+
+def load_facts(work: Workload, rounds: int) -> LoadFacts:
+    """Return how the users of a run work."""
+    return LoadFacts(
+        users=work.plan.users,
+        loop=LOOPS[work.plan.body["pace"]["kind"]],
+        pace=work.pace,
+        rounds=rounds,
+        duration_s=None if work.duration_ns is None else work.duration_ns / NS_PER_S,
+        transactions_per_user=work.transactions_per_user,
+        warm_up_s=work.warm_up_ns / NS_PER_S,
+        ramp_up_s=work.ramp_up_ns / NS_PER_S,
+    )

@@ -1,0 +1,114 @@
+"""The scenarios that the page offers: those named on the command line, then the shipped ones.
+
+Their names are known at once; what they are is read when the page asks, in a thread, as the lists
+of files of a large one take a second.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from replayer.errors import ReplayerError
+from replayer.run.options import VERIFY, Settings
+from replayer.scenario import load_scenario, shipped_scenarios
+
+__all__ = ["TASKS_ALONE", "Choice", "Facts", "describe_choices", "offered", "read_facts"]
+
+NS_PER_S = 1e9
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A scenario that the form offers.
+
+    Attributes:
+        name: As the form shows it.
+        source: Its file or name, as the command line has it; None for users of a locustfile alone.
+        changes: What the command line changes in it.
+    """
+
+    name: str
+    source: str | None
+    changes: tuple[str, ...] = ()
+
+
+TASKS_ALONE = Choice("locustfile", None)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a scenario is.
+
+    Attributes:
+        name: As the form shows it.
+        about: What its users do.
+        users: How many it has by itself.
+        spawn_rate: Of its own ramp-up.
+    """
+
+    name: str
+    about: str
+    users: int
+    spawn_rate: float
+
+
+def offered(settings: Settings, more: Sequence[str]) -> Iterator[Choice]:
+    """Yield what was named on the command line, then what comes with the program.
+
+    Raises:
+        ReplayerError: What was named cannot be run.
+    """
+    first = [] if settings.scenario is None else [settings.scenario]
+    names: set[str] = set()
+    for source in dict.fromkeys((*first, *more)):
+        name = Path(source).stem if Path(source).stem not in names else source
+        names.add(name)
+        choice = Choice(name, source, _changes_of(settings, source))
+        read_facts(choice)
+        yield choice
+    for name in shipped_scenarios():
+        if name not in names:
+            yield Choice(name, name, _changes_of(settings, name))
+
+
+def _changes_of(settings: Settings, source: str) -> tuple[str, ...]:
+    """Return the command line's changes to a scenario.
+
+    They are those of the scenario that it names, if it names one. What others are run without
+    would not be missed but for ``--verify``, which is asked of all.
+    """
+    if settings.scenario in {None, source}:
+        return settings.changes
+    return tuple(change for change in settings.changes if change == VERIFY)
+
+
+def read_facts(choice: Choice) -> Facts:
+    """Read what a scenario is.
+
+    Raises:
+        ReplayerError: It cannot be run.
+    """
+    if choice.source is None:
+        return Facts(choice.name, "The tasks of the locustfile.", 1, 1.0)
+    scenario = load_scenario(choice.source, choice.changes)
+    users, seconds = scenario.users.count, scenario.users.ramp_up_ns / NS_PER_S
+    return Facts(
+        name=choice.name,
+        about=" ".join(scenario.about.split()),
+        users=users,
+        spawn_rate=round(users / seconds, 3) if seconds else float(users),
+    )
+
+
+@cache
+def describe_choices(choices: tuple[Choice, ...]) -> tuple[Facts, ...]:
+    """Return what the scenarios are, but for those that cannot be read."""
+    return tuple(facts for choice in choices if (facts := _try(choice)) is not None)
+
+
+def _try(choice: Choice) -> Facts | None:
+    try:
+        return read_facts(choice)
+    except ReplayerError:
+        return None  # the form says why when it is started

@@ -1,0 +1,276 @@
+"""The form of Locust's page: what it shows, and what may be sent by it. Nothing else is taken.
+
+Scenarios and targets are fixed when the process starts, and are sent by name: no path can be.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from locust.util.timespan import parse_timespan
+
+from replayer.errors import ReplayerError
+from replayer.measure.runfolder import PARENT
+from replayer.run.options import CacheState, Settings
+from replayer.run.replay_options import Pace, ReplaySettings
+from replayer.run.targets import parse_targets
+from replayer.scenario.model import wrong_users
+from replayer.scenario.units import wrong_run_time
+from replayer.web.choices import Choice
+from replayer.web.numerals import whole_number
+
+__all__ = ["REPLAY_CACHES", "REPLAY_PACES", "ForeignError", "RunForm", "RunOrder", "make_form"]
+
+STATED = "as the scenario says"
+CACHES = (STATED, "as-is", "warm", "cold")
+AT_ONCE = ("arrivals=null", "users.every=null", "users.think_time=0s")
+PACES = {STATED: (), "no think time": AT_ONCE}
+LOCUSTS = frozenset({"user_count", "spawn_rate", "run_time", "host", "profile"})
+OURS = frozenset({"scenario", "targets", "cache", "pace"})
+REPLAYS = frozenset({"trace", "user_count", "run_time", "targets", "cache", "pace"})
+REPLAY_CACHES = ("as-is", "warm", "cold")
+REPLAY_PACES = {
+    "closed": "each event as long after the one before as recorded",
+    "asap": "each event at once after the one before",
+    "timed": "by the recorded clock",
+}
+"""Those that need nothing more; open arrivals are for requests, and for the command line."""
+
+
+class ForeignError(ReplayerError):
+    """Something was sent that the form does not show."""
+
+
+@dataclass(frozen=True)
+class RunOrder:
+    """A run as the form asks for it.
+
+    Attributes:
+        settings: All but Locust's own options.
+        users: How many.
+        spawn_rate: How many arrive a second.
+        run_time_s: Measured time per target; None is left to the scenario.
+    """
+
+    settings: Settings
+    users: int
+    spawn_rate: float
+    run_time_s: int | None
+
+
+@dataclass(frozen=True)
+class RunForm:
+    """What the form shows.
+
+    Attributes:
+        settings: The command line's; a run has these but for what the form says.
+        choices: Scenarios, the first one chosen.
+        words: What --target or --reuse said, by the target's name.
+        runs: Where run folders are made.
+    """
+
+    settings: Settings
+    choices: tuple[Choice, ...]
+    words: Mapping[str, str]
+    runs: Path
+
+    @property
+    def host(self) -> str:
+        """What stands where Locust shows the host under test: the targets."""
+        return ", ".join(self.words)
+
+    def fields(self) -> dict[str, dict[str, Any]]:
+        """Return the fields beside Locust's own, in Locust's form."""
+        targets = list(self.words)
+        several = len(targets) > 1
+        return {
+            "scenario": _field([choice.name for choice in self.choices], "what the users do"),
+            "targets": {
+                **_field(targets, "where; fixed when the program was started"),
+                "is_multiple": several,
+                "default_value": targets if several else targets[0],
+            },
+            "cache": {
+                **_field(CACHES, "state of the client's caches before each turn"),
+                "default_value": self.settings.cache or STATED,
+            },
+            "pace": _field(self._paces(), "when the next transaction begins"),
+        }
+
+    def read(self, sent: Mapping[str, Sequence[str]]) -> RunOrder:
+        """Read what was sent.
+
+        Raises:
+            ForeignError: It is not what the form shows.
+            ReplayerError: A number or a time is wrong.
+        """
+        _refuse_foreign(sent, LOCUSTS | OURS)
+        _refuse_change(sent, "host", self.host)
+        _refuse_change(sent, "profile", "")
+        return RunOrder(
+            settings=self._settings(sent),
+            users=_read_users(_one(sent, "user_count")),
+            spawn_rate=_read_rate(_one(sent, "spawn_rate")),
+            run_time_s=_read_time(_one(sent, "run_time")),
+        )
+
+    def read_replay(self, sent: Mapping[str, Sequence[str]], traces: Sequence[str]) -> RunOrder:
+        """Read what the page of traces sent.
+
+        Args:
+            sent: Fields and their values.
+            traces: The names of those that it shows.
+
+        Raises:
+            ForeignError: It is not what the page shows.
+            ReplayerError: A number or a time is wrong.
+        """
+        _refuse_foreign(sent, REPLAYS)
+        users = _read_users(_one(sent, "user_count"))
+        cache = _pick(sent, "cache", REPLAY_CACHES)
+        pace = cast("Pace", _pick(sent, "pace", list(REPLAY_PACES)))
+        replay = ReplaySettings(trace=_pick(sent, "trace", traces), pace=pace)
+        settings = self._common(sent, cast("CacheState", cache))
+        return RunOrder(
+            settings=replace(settings, scenario=None, replay=replay, changes=()),
+            users=users,
+            spawn_rate=float(users),
+            run_time_s=_read_time(_one(sent, "run_time")),
+        )
+
+    def _settings(self, sent: Mapping[str, Sequence[str]]) -> Settings:
+        choices = {choice.name: choice for choice in self.choices}
+        chosen = choices[_pick(sent, "scenario", list(choices))]
+        cache = _pick(sent, "cache", CACHES)
+        pace = _pick(sent, "pace", self._paces())
+        settings = self._common(sent, None if cache == STATED else cast("CacheState", cache))
+        changes = () if chosen.source is None else (*chosen.changes, *PACES[pace])
+        return replace(settings, scenario=chosen.source, replay=None, changes=changes)
+
+    def _paces(self) -> list[str]:
+        """Return what the form offers; tasks of a locustfile alone wait as they say themselves."""
+        has_scenarios = any(choice.source is not None for choice in self.choices)
+        return list(PACES) if has_scenarios else [STATED]
+
+    def _common(self, sent: Mapping[str, Sequence[str]], cache: CacheState | None) -> Settings:
+        chosen = self._targets(sent)
+        return replace(
+            self.settings,
+            cache=cache,
+            output=None,
+            runs=self.runs,
+            targets=chosen if self.settings.targets else (),
+            reuse=chosen if self.settings.reuse else (),
+        )
+
+    def _targets(self, sent: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+        only = list(self.words) if len(self.words) == 1 else []
+        names = sent.get("targets", only)
+        for name in names:
+            if name not in self.words:
+                message = f"targets: {name!r} is none of {', '.join(self.words)}"
+                raise ForeignError(message)
+        if not names:
+            message = "targets: none is chosen"
+            raise ReplayerError(message)
+        return tuple(word for name, word in self.words.items() if name in names)
+
+
+def make_form(settings: Settings, choices: Sequence[Choice], default: str) -> RunForm:
+    """Return the form of a process.
+
+    Args:
+        settings: The command line's.
+        choices: Scenarios that are offered.
+        default: The target when none was named.
+
+    Raises:
+        ReplayerError: The targets cannot be meant.
+    """
+    words = settings.reuse or settings.targets or (default,)
+    named = {target.name: word for target, word in zip(parse_targets(words), words, strict=True)}
+    return RunForm(settings, tuple(choices), named, settings.output or PARENT)
+
+
+def _field(choices: Sequence[str], about: str) -> dict[str, Any]:
+    return {
+        "choices": list(choices),
+        "default_value": choices[0],
+        "help_text": about,
+        "is_multiple": False,
+        "is_required": False,
+        "is_secret": False,
+    }
+
+
+def _one(sent: Mapping[str, Sequence[str]], name: str) -> str:
+    return sent[name][0] if sent.get(name) else ""
+
+
+def _pick(sent: Mapping[str, Sequence[str]], name: str, known: Sequence[str]) -> str:
+    value = _one(sent, name) or known[0]
+    if value not in known:
+        message = f"{name}: {value!r} is none of {', '.join(known)}"
+        raise ForeignError(message)
+    return value
+
+
+def _refuse_foreign(sent: Mapping[str, Sequence[str]], known: frozenset[str]) -> None:
+    foreign = sorted(set(sent) - known)
+    if foreign:
+        message = f"{foreign[0]}: the form has no such field"
+        raise ForeignError(message)
+    doubled = sorted(name for name, values in sent.items() if len(values) > 1)
+    if doubled and doubled != ["targets"]:
+        message = f"{doubled[0]}: sent more than once"
+        raise ForeignError(message)
+
+
+def _refuse_change(sent: Mapping[str, Sequence[str]], name: str, fixed: str) -> None:
+    if _one(sent, name) not in {"", fixed}:
+        message = f"{name}: cannot be set from the page"
+        raise ForeignError(message)
+
+
+def _read_users(text: str) -> int:
+    digits = text.strip().removeprefix("-")
+    count = whole_number(digits)
+    if count is None:
+        message = f"users must be a whole number, got {text!r}"
+        raise ReplayerError(message)
+    users = -count if "-" in text else count
+    wrong = wrong_users(users)
+    if wrong is not None:
+        message = f"users {wrong}"
+        raise ReplayerError(message)
+    return users
+
+
+def _read_rate(text: str) -> float:
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = math.nan
+    if not 0 < rate < math.inf:
+        message = f"ramp-up must be a number of users a second above 0, got {text!r}"
+        raise ReplayerError(message)
+    return rate
+
+
+def _read_time(text: str) -> int | None:
+    if not text.strip():
+        return None
+    try:
+        seconds = int(parse_timespan(text))
+    except (ValueError, OverflowError):
+        seconds = 0
+    if seconds < 1:
+        message = f"run time must be such as 20, 20s, 3m, 2h or 1h20m, got {text!r}"
+        raise ReplayerError(message)
+    wrong = wrong_run_time(seconds)
+    if wrong is not None:
+        message = f"run time {wrong}, got {text!r}"
+        raise ReplayerError(message)
+    return seconds

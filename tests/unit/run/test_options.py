@@ -1,0 +1,78 @@
+"""The options of a run, written and read back."""
+
+import argparse
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from replayer.report import ReportFiles
+from replayer.run.options import Settings, add_options, add_scenario_options, words_of
+from replayer.run.replay_options import ReplaySettings, add_replay_options
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
+LISTS = st.lists(TEXTS, max_size=3).map(tuple)
+REPLAYS = st.builds(
+    ReplaySettings,
+    trace=TEXTS,
+    pace=st.sampled_from(["asap", "closed", "timed", "open"]),
+    speed=st.none() | st.floats(1e-6, 1e9),
+    rate=st.none() | st.sampled_from(["50/s", "0.5/min"]),
+    loops=st.none() | st.integers(1, 10**9),
+    requests=st.none() | LISTS,
+    check_order=st.booleans(),
+    event_log=st.none() | st.just(Path("an event/log")),
+)
+SETTINGS = st.builds(
+    Settings,
+    scenario=st.none() | TEXTS,
+    replay=st.none() | REPLAYS,
+    targets=LISTS,
+    cache=st.sampled_from([None, "as-is", "cold", "warm"]),
+    remount_command=st.none() | TEXTS,
+    rounds=st.none() | st.integers(1, 1000),
+    seed=st.none() | st.integers(0, 2**64 - 1),
+    changes=LISTS,
+    keep=st.sampled_from([None, "laid-out", "used"]),
+    reuse=LISTS,
+    output=st.none() | st.just(Path("somewhere/else")),
+    thresholds=LISTS,
+    results=st.sampled_from(["tables", "json", "none"]),
+    files=st.builds(
+        ReportFiles,
+        html=st.none() | st.just(Path("a page.html")),
+        junit=st.none() | st.just(Path("some/verdict.xml")),
+    ),
+    quiet=st.booleans(),
+)
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(exit_on_error=False)
+    made.add_argument("--scenario")
+    made.add_argument("--results", default="tables")
+    made.add_argument("--trace")
+    add_options(made)
+    add_scenario_options(made)
+    add_replay_options(made)
+    return made
+
+
+@given(SETTINGS)
+def test_settings_come_back_from_the_words_they_are_written_as(settings: Settings) -> None:
+    assert Settings.read(parser().parse_args(words_of(settings))) == settings
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["--rounds=0"], ["--rounds=x"], ["--seed=-1"], ["--cache=hot"]),
+        *(["--speed=0"], ["--speed=-1"], ["--speed=inf"], ["--speed=nan"], ["--speed=fast"]),
+        ["--keep", "--keep-used"],
+        *(["--loops=0"], ["--loops=1.5"], ["--rate=5"], ["--rate=0/s"], ["--pace=quick"]),
+    ],
+)
+def test_numbers_out_of_bounds_are_refused(words: list[str]) -> None:
+    with pytest.raises(argparse.ArgumentError):
+        parser().parse_args(words)

@@ -1,0 +1,89 @@
+"""What the form makes of an order: a run of the chosen scenario, and what goes with it."""
+
+from pathlib import Path
+
+import pytest
+
+from replayer.errors import ReplayerError
+from replayer.run.options import Settings
+from replayer.run.workload import Load, Workload, make_workload
+from replayer.web.choices import offered
+from replayer.web.form import RunForm, make_form
+
+OWN = """\
+name: own
+users: {count: 2, think_time: 2ms}
+duration: 1s
+datasets:
+  papers: {files: 20, sizes: 1KiB}
+mix: {look: 1}
+transactions:
+  look:
+    - stat: {from: papers, pick: uniform}
+"""
+PACES = {
+    "own.yaml": OWN,
+    "paced.yaml": OWN.replace("think_time: 2ms", "every: 1s"),
+    "open.yaml": OWN.replace(", think_time: 2ms", "") + "arrivals: {rate: 5/s}\n",
+}
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name, text in PACES.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def formed(*changes: str, scenario: str | None = "own.yaml") -> RunForm:
+    settings = Settings(scenario=scenario, targets=("mount",), changes=changes)
+    return make_form(settings, [*offered(settings, list(PACES))], "mount")
+
+
+def ordered(form: RunForm, scenario: str, pace: str = "as the scenario says") -> Workload:
+    fields = {"scenario": scenario, "pace": pace, "user_count": "2", "spawn_rate": "2"}
+    order = form.read({name: [value] for name, value in fields.items()})
+    return make_workload(order.settings, Load(order.users, order.run_time_s, 1))
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize("scenario", ["own", "paced", "open"])
+def test_no_think_time_is_possible_whatever_the_scenarios_pace(scenario: str) -> None:
+    workload = ordered(formed(), scenario, "no think time")
+    assert workload.plan.body["pace"] == {"kind": "closed", "think": {"const": 0}}
+    assert ordered(formed(), scenario).plan.body["pace"] != workload.plan.body["pace"]
+
+
+@pytest.mark.usefixtures("home")
+def test_changes_of_the_command_line_are_those_of_the_scenario_that_it_names() -> None:
+    form = formed("papers.files=7")
+    assert len(ordered(form, "own").plan.body["datasets"][0]["entries"]) == 7
+    assert len(ordered(form, "paced").plan.body["datasets"][0]["entries"]) == 20
+    assert ordered(form, "small-reads").plan.name == "small-reads"
+
+
+@pytest.mark.usefixtures("home")
+def test_verifying_is_asked_of_every_scenario() -> None:
+    for form in (formed("verify=true"), formed("verify=true", scenario=None)):
+        assert ordered(form, "paced").plan.verifies
+        assert ordered(form, "small-reads").plan.verifies
+        with pytest.raises(ReplayerError, match="verify"):
+            ordered(form, "wordpress-replay")
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(
+    ("users", "says"),
+    [
+        ("-3", "users must be from 1 to 1,000,000, got -3"),
+        ("0", "users must be from 1 to 1,000,000, got 0"),
+        ("1e1", "users must be a whole number, got '1e1'"),
+        ("--3", "users must be a whole number, got '--3'"),
+        ("2.5", "users must be a whole number, got '2.5'"),
+    ],
+)
+def test_a_number_of_users_that_cannot_be_is_refused_as_it_was_sent(users: str, says: str) -> None:
+    with pytest.raises(ReplayerError) as refused:
+        formed().read({"user_count": [users], "spawn_rate": ["2"], "scenario": ["own"]})
+    assert str(refused.value) == says

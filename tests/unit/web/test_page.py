@@ -1,0 +1,230 @@
+"""Locust's application with our page on it: what it shows, and what it refuses."""
+
+import re
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from werkzeug.http import parse_options_header
+
+from replayer.web.guard import TOKEN_HEADER
+from tests.unit.runs import RunWriter, make_run
+from tests.unit.web.conftest import ORDER, Served
+
+INDEX_ARGUMENTS = re.compile(r"window\.templateArgs = (.*)")
+
+
+def test_the_form_offers_scenarios_targets_caches_and_pace(served: Served) -> None:
+    page = served.ask("/").get_data(as_text=True)
+    found = INDEX_ARGUMENTS.search(page)
+    assert found is not None
+    shown = found[1]
+    fields = shown[shown.index('"extra_options"') :]
+    order = [fields.index(f'"{name}": {{') for name in ("scenario", "targets", "cache", "pace")]
+    assert order == sorted(order)
+    assert '"tiny"' in fields
+    assert '"wordpress-pages"' in fields
+    assert "html_file" not in fields
+    assert "remount_command" not in fields
+
+
+def test_locusts_page_carries_our_script_and_token(served: Served) -> None:
+    answer = served.ask("/")
+    page = answer.get_data(as_text=True)
+    assert f'content="{served.token}"' in page
+    assert '<script src="/replayer/assets/page.js">' in page
+    assert "'sha256-" in answer.headers["Content-Security-Policy"]
+    assert "'unsafe-inline'" not in answer.headers["Content-Security-Policy"].split("style-src")[0]
+
+
+@pytest.mark.parametrize("path", ["/", "/stats/requests", "/replayer/now", "/replayer/runs", "/no"])
+def test_no_other_origin_may_read_an_answer(served: Served, path: str) -> None:
+    answer = served.ask(path, Origin="http://evil.example")
+    assert not [name for name, _ in answer.headers if name.lower().startswith("access-control")]
+    assert answer.headers["X-Frame-Options"] == "DENY"
+    assert "frame-ancestors 'none'" in answer.headers["Content-Security-Policy"]
+
+
+def test_another_page_cannot_start_a_run(served: Served) -> None:
+    answer = served.send("/swarm", ORDER, Origin="http://evil.example")
+    assert (answer.status_code, served.control.state) == (403, "ready")
+
+
+def test_a_form_without_our_token_cannot_start_a_run(served: Served) -> None:
+    answer = served.send("/swarm", ORDER, **{TOKEN_HEADER: "guess"})
+    assert (answer.status_code, served.control.state) == (403, "ready")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["html_file", "csv_prefix", "json_file", "logfile", "output", "remount_command", "changes"],
+)
+def test_an_option_that_the_form_does_not_show_is_refused(served: Served, name: str) -> None:
+    before = vars(served.options).copy()
+    answer = served.send("/swarm", {**ORDER, name: "written-by-a-stranger"})
+    assert answer.status_code == 403
+    assert name in answer.get_json()["message"]
+    assert vars(served.options) == before
+    assert served.control.state == "ready"
+
+
+def test_attributes_of_users_cannot_be_set(served: Served) -> None:
+    answer = served.client.post(
+        "/user",
+        json={"user_class_name": "ScenarioUser", "host": "elsewhere"},
+        headers={"Host": "127.0.0.1:8089", "X-Replayer-Token": served.token},
+    )
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("target", ["/etc", "near=/etc", "elsewhere", "../near", ""])
+def test_a_target_that_was_not_named_at_the_start_is_refused(served: Served, target: str) -> None:
+    answer = served.send("/swarm", {**ORDER, "targets": ["near", target]})
+    assert (answer.status_code, served.control.state) == (403, "ready")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("scenario", "/etc/passwd"),
+        ("scenario", "tiny.yaml"),
+        ("cache", "dropped"),
+        ("pace", "users.count=1000000"),
+        ("host", "http://elsewhere"),
+        ("profile", "other"),
+        ("user_classes", "ScenarioUser"),
+        ("spawn_rate", ["1", "2"]),
+    ],
+)
+def test_a_value_that_the_form_does_not_offer_is_refused(
+    served: Served, name: str, value: str
+) -> None:
+    answer = served.send("/swarm", {**ORDER, name: value})
+    assert (answer.status_code, served.control.state) == (403, "ready")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("user_count", "0", "users"),
+        ("user_count", "2.5", "users"),
+        ("user_count", "1000001", "from 1 to 1,000,000"),
+        ("spawn_rate", "nan", "ramp-up"),
+        ("spawn_rate", "inf", "ramp-up"),
+        ("run_time", "soon", "run time"),
+        ("run_time", "0", "run time"),
+        ("run_time", "99999999h", "must be at most a year (8760h), got '99999999h'"),
+        ("targets", [], "none is chosen"),
+    ],
+)
+def test_a_mistake_is_explained_in_the_form(
+    served: Served, name: str, value: object, says: str
+) -> None:
+    answer = served.send("/swarm", {**ORDER, name: value})
+    assert answer.status_code == 200
+    assert answer.get_json()["success"] is False
+    assert says in answer.get_json()["message"]
+    assert served.control.state == "ready"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("trace", "/etc"),
+        ("trace", "../traces/wordpress/front-warm"),
+        ("pace", "open"),
+        ("cache", "as the scenario says"),
+        ("targets", "/etc"),
+        ("scenario", "tiny"),
+        ("event_log", "written-by-a-stranger"),
+    ],
+)
+def test_a_replay_of_anything_else_is_refused(served: Served, name: str, value: str) -> None:
+    order = {"trace": "wordpress/front-warm", "user_count": "1", "targets": "near"}
+    answer = served.send("/replayer/replay", {**order, name: value})
+    assert (answer.status_code, served.control.state) == (403, "ready")
+
+
+def test_locusts_reset_works_from_our_page(served: Served) -> None:
+    assert served.send("/stats/reset").status_code == 200
+
+
+def test_past_runs_are_found_by_listing_alone(served: Served) -> None:
+    Path("run.json").write_text("{}")
+    for name in ("..", "%2e%2e", "..%2f..", ".", "none"):
+        answer = served.ask(f"/replayer/runs/{name}", Accept="text/html")
+        assert answer.status_code in {308, 400, 404}, name
+
+
+def test_every_trace_is_shown_with_its_blind_spots(served: Served) -> None:
+    page = served.ask("/replayer/traces").get_data(as_text=True)
+    assert "wordpress/front-warm" in page
+    assert page.count("<dt>blind spots</dt>") == page.count("<article") > 10
+
+
+def test_what_is_no_page_is_not_served(served: Served) -> None:
+    assert served.ask("/replayer/assets/../pages.py").status_code == 404
+    assert served.ask("/replayer/series?target=x&after=-5&op=%00").get_json() == {"run": None}
+
+
+@pytest.mark.parametrize("name", ["target", "after"])
+def test_a_number_of_thousands_of_digits_is_as_if_not_sent(served: Served, name: str) -> None:
+    answer = served.ask(f"/replayer/series?{name}={'9' * 5000}")
+    assert (answer.status_code, answer.get_json()) == (200, {"run": None})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("user_count", "9" * 5000), ("run_time", "9" * 5000), ("run_time", "9" * 18 + "h")],
+)
+def test_an_order_of_numbers_that_nobody_can_mean_is_answered(
+    served: Served, name: str, value: str
+) -> None:
+    answer = served.send("/swarm", {**ORDER, name: value})
+    assert (answer.status_code, answer.get_json()["success"]) == (200, False)
+    assert served.control.state == "ready"
+
+
+@pytest.mark.parametrize(
+    ("name", "saved"),
+    [
+        ("日本 #1?", "filename*=UTF-8''replayer-%E6%97%A5%E6%9C%AC%20#1%3F.csv"),
+        ("two\nlines", "filename=replayer-two_lines.csv"),
+        ('a"b', 'filename="replayer-a\\"b.csv"'),
+        ("plain", "filename=replayer-plain.csv"),
+    ],
+)
+def test_reports_of_runs_with_any_name_can_be_saved(served: Served, name: str, saved: str) -> None:
+    writer = RunWriter(served.control.form.runs / name)
+    writer.transaction("page", [1000] * 20)
+    writer.write(make_run())
+    answer = served.ask(f"/replayer/runs/{quote(name)}/report.csv")
+    assert answer.status_code == 200
+    assert saved in answer.headers["Content-Disposition"]
+    assert answer.content_type == "text/csv; charset=utf-8"
+    assert "page" in answer.get_data(as_text=True)
+
+
+@pytest.mark.parametrize("host", ["日本", "near, far", "a;b"])
+@pytest.mark.parametrize("path", ["stats/requests/csv", "stats/report?download=1"])
+def test_locusts_downloads_can_be_saved_whatever_targets_are_called(
+    served: Served, monkeypatch: pytest.MonkeyPatch, host: str, path: str
+) -> None:
+    environment = served.control._environment  # noqa: SLF001 - Locust's own views use it
+    monkeypatch.setattr(environment, "host", host)
+    answer = served.ask(f"/{path}")
+    assert answer.status_code == 200
+    header = answer.headers["Content-Disposition"]
+    assert header.isascii(), "or no server sends it"
+    _, options = parse_options_header(header)
+    assert host in options["filename"]
+
+
+def test_why_a_figure_has_no_ratio_to_the_best_is_on_the_page(served: Served) -> None:
+    for name, time in (("quick", 0), ("slow", 27 * 10**9)):
+        writer = RunWriter(served.control.form.runs / name)
+        writer.transaction("look", [10**6 + time] * 40)
+        writer.record("0/0/measured/look/until/ok/expected", [time] * 40)
+        writer.write(make_run(id=name))
+    page = served.ask("/replayer/compare?run=quick&run=slow").get_data(as_text=True)
+    assert ">no ratio to 0</small>" in page
