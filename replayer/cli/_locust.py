@@ -12,19 +12,18 @@ from replayer.locust import LOCUSTFILE
 from replayer.locust.user_code import OURS, place_of, put
 from replayer.paths import is_file, is_folder
 from replayer.run.addresses import UnusableAddressError
-from replayer.run.cluster_options import add_fleet_options, add_locusts_fleet_options, fleet_words
-from replayer.run.csv_files import csv_prefix
-from replayer.run.metrics_options import add_metrics_option
 from replayer.run.options import (
     DEFAULT_STOP_TIMEOUT_S,
+    Parser,
     Settings,
     add_procedure_options,
     add_result_options,
     add_target_options,
+    csv_prefix,
     words_of,
 )
-from replayer.run.parser import Parser
-from replayer.run.web_options import refuse_page_words, web_words
+from replayer.run.roles import add_fleet_options, add_locusts_fleet_options, fleet_words
+from replayer.run.web_options import add_metrics_option, refuse_page_words, web_words
 
 __all__ = ["add_run_arguments", "code_of", "hand_over"]
 

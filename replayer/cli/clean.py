@@ -16,11 +16,9 @@ from replayer._native import Finding, Sandbox, Task
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, in_one_line
 from replayer.keeper import hung_calls
 from replayer.paths import is_folder, is_link
-from replayer.run.bounded_call import ask
-from replayer.run.dir_identity import Identity, identify
-from replayer.run.marker import MARKER, owner_in
+from replayer.run.marker import MARKER, Identity, identify, owner_in
 from replayer.run.targets import DEFAULT_FOLDER
-from replayer.run.watchdog import Watchdog
+from replayer.run.watchdog import Watchdog, ask
 
 R = TypeVar("R")
 

@@ -3,7 +3,7 @@
 import argparse
 
 from replayer.cli._locust import add_run_arguments, hand_over
-from replayer.run.replay_options import add_replay_options
+from replayer.run.options import add_replay_options
 
 NAME = "replay"
 HELP = "replay a trace on one or more targets: the same calls, their times, and what differs"

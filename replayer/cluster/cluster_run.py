@@ -14,30 +14,30 @@ from locust.env import Environment
 from locust.runners import MasterRunner
 
 from replayer.cluster.agreement import Agreement, PoolTerms, agree, names_of
-from replayer.cluster.locust_master import Master
 from replayer.cluster.outcome import Outcome, list_clients
 from replayer.cluster.recorder import MergedRecorder
-from replayer.cluster.user_dispatch import dispatch_to
 from replayer.cluster.worker import Worker
 from replayer.cluster.worker_pool import WorkerPool
 from replayer.cluster.workers_client import WorkersClient
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, exit_code_of
 from replayer.locust.controller import PhaseController
 from replayer.locust.local_run import make_request
+from replayer.locust.master import Master, dispatch_to
 from replayer.locust.stats_bridge import LocustStats
 from replayer.measure.health import RunWarning, health_warnings
 from replayer.measure.run import Target as TargetFacts
 from replayer.measure.runfolder import RunFolder, create_run_folder
 from replayer.run.exit_watchdog import last_words, tidies_for
 from replayer.run.interruption import Interruption, Level
-from replayer.run.observer import Observer
 from replayer.run.options import Settings, options_of
 from replayer.run.prepared_run import RunRequest
+from replayer.run.progress import Observer
 from replayer.run.results import Shown, end_run
 from replayer.run.targets import NamedTarget
 from replayer.run.writer import RunEnding, RunWriter, load_facts
 
-__all__ = ["ClusterRun", "dismiss", "open_cluster_run", "open_run"]
+__all__ = ["ClusterRun", "PersistentPool", "dismiss", "gather_pool", "open_cluster_run", "open_run"]
+
 
 CLOCK_ASKS = 5  # chosen: the quickest of five answers is hardly ever delayed
 LOST = "figures go on without it; it counts again if it comes back"
@@ -308,3 +308,54 @@ def dismiss(pool: WorkerPool, error: BaseException) -> None:
 
 def _say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
+
+
+class PersistentPool:
+    """The workers of one page.
+
+    Args:
+        environment: Locust's.
+        runner: Its runner.
+        settings: The command line's: its targets are those that every worker must have.
+    """
+
+    def __init__(self, environment: Environment, runner: MasterRunner, settings: Settings) -> None:
+        self._environment = environment
+        self._settings = settings
+        options = options_of(environment)
+        self._pool = WorkerPool(runner, Interruption(), options.worker_timeout, "wait")
+        self._pool.watch_forks(options.processes or 0)
+
+    def open(self, request: RunRequest, observer: Observer, run_time_s: int | None) -> ClusterRun:
+        """Have those who are there agree on a run and prepare it.
+
+        Args:
+            request: What shall be run, on targets that are names.
+            observer: Who is told.
+            run_time_s: As the form had it.
+
+        Raises:
+            ReplayerError: Too few are there, or one refuses.
+        """
+        options, pool = options_of(self._environment), self._pool
+        pool.renew(request.interruption)
+        try:
+            with observer.progress.work(f"waiting for {options.expect_workers} or more workers"):
+                pool.gather(
+                    options.expect_workers, options.expect_workers_max_wait, observer.progress.say
+                )
+            names_of(pool, self._settings)
+            terms = PoolTerms(run_time_s, options.worker_timeout)
+            agreement = agree(pool, request, terms, observer.watch)
+            return open_run(self._environment, request, agreement)
+        except BaseException as error:
+            dismiss(pool, error)
+            raise
+
+
+def gather_pool(environment: Environment, settings: Settings) -> PersistentPool | None:
+    """Return the workers of a page; None where it plays its runs by itself."""
+    runner = environment.runner
+    return (
+        PersistentPool(environment, runner, settings) if isinstance(runner, MasterRunner) else None
+    )

@@ -1,5 +1,6 @@
 """How a run on several workers ended: everybody's last word, and the targets put in order."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -7,7 +8,6 @@ from typing import Any
 
 from replayer.cluster import wire
 from replayer.cluster.recorder import MergedRecorder
-from replayer.cluster.replay_totals import add_replays
 from replayer.cluster.worker import Worker
 from replayer.cluster.worker_pool import WorkerPool
 from replayer.errors import ReplayerError
@@ -15,11 +15,18 @@ from replayer.measure.capacity import busiest_shares, share_of_all
 from replayer.measure.clients import Client, ClientLoss, ClientShare
 from replayer.measure.facts import MachineFacts
 from replayer.measure.health import Health, RunWarning
-from replayer.measure.replay import ReplayResults
+from replayer.measure.replay import (
+    Counted,
+    DivergenceCount,
+    ReplayedTarget,
+    ReplayResults,
+    counted,
+)
 from replayer.measure.tasks import TaskFailure, add_task_failures
 from replayer.run.prepared_run import Leftovers
 
-__all__ = ["Outcome", "gather_outcome", "list_clients"]
+__all__ = ["Outcome", "add_replays", "gather_outcome", "list_clients"]
+
 
 CLOSE_S = 60.0  # chosen: ending ten thousand threads and sending what is left, on a busy machine
 REMOVE_S = 3600.0  # chosen: millions of files on a slow mount; a sign of life is asked for as ever
@@ -194,4 +201,63 @@ def _worst(clients: Iterable[Client]) -> Health | None:
             "users_given_up": sum(health.users_given_up for health in healths),
             "events_dropped": sum(health.events_dropped for health in healths),
         }
+    )
+
+
+MOST_EXAMPLES = 20  # as one engine keeps
+
+
+def add_replays(found: Sequence[Mapping[str, Any]]) -> ReplayResults | None:
+    """Return the sum of several workers' results; None where nothing was replayed."""
+    parts = [ReplayResults.model_validate(each) for each in found]
+    if not parts:
+        return None
+    return ReplayResults(
+        performances=sum(part.performances for part in parts),
+        events=sum(part.events for part in parts),
+        compared=sum(part.compared for part in parts),
+        matched=sum(part.matched for part in parts),
+        omitted=_counts(part.omitted for part in parts),
+        allowed=_counts(part.allowed for part in parts),
+        diverged=_diverged(parts),
+        examples=tuple(each for part in parts for each in part.examples)[:MOST_EXAMPLES],
+        targets=_targets(parts),
+    )
+
+
+def _counts(parts: Iterable[Sequence[Counted]]) -> tuple[Counted, ...]:
+    sums: Counter[str] = Counter()
+    for part in parts:
+        sums.update({each.name: each.count for each in part})
+    return counted(sums)
+
+
+def _diverged(parts: Sequence[ReplayResults]) -> tuple[DivergenceCount, ...]:
+    sums: Counter[DivergenceCount] = Counter()
+    for part in parts:
+        for each in part.diverged:
+            sums[each.model_copy(update={"count": 0})] += each.count
+    return tuple(
+        kind.model_copy(update={"count": count})
+        for kind, count in sorted(sums.items(), key=lambda item: -item[1])
+    )
+
+
+def _targets(parts: Sequence[ReplayResults]) -> tuple[ReplayedTarget, ...]:
+    found: dict[int, ReplayedTarget] = {}
+    for part in parts:
+        for each in part.targets:
+            known = found.get(each.index)
+            found[each.index] = each if known is None else _sum_of(known, each)
+    return tuple(found[index] for index in sorted(found))
+
+
+def _sum_of(one: ReplayedTarget, other: ReplayedTarget) -> ReplayedTarget:
+    return ReplayedTarget(
+        index=one.index,
+        performances=one.performances + other.performances,
+        events=one.events + other.events,
+        compared=one.compared + other.compared,
+        matched=one.matched + other.matched,
+        drift_ns=max(one.drift_ns, other.drift_ns),
     )

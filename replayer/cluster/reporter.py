@@ -13,7 +13,7 @@ from typing import Any
 
 from replayer.cluster import wire
 from replayer.cluster.wire import WorkerState
-from replayer.run.measured import MeasuredInterval
+from replayer.run.ledger import MeasuredInterval
 
 __all__ = ["Reporter"]
 

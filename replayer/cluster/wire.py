@@ -21,7 +21,7 @@ from replayer.measure.replay import ReplayResults
 from replayer.measure.run import Target as TargetFacts
 from replayer.measure.tasks import TaskFailure
 from replayer.run.interruption import InterruptedRunError
-from replayer.run.measured import MadeInterval, MadeRow, MeasuredInterval, Phase
+from replayer.run.ledger import MadeInterval, MadeRow, MeasuredInterval, Phase
 
 __all__ = [
     "ANSWER",

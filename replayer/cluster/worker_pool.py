@@ -19,7 +19,6 @@ from locust.runners import MasterRunner
 
 from replayer.cluster import wire
 from replayer.cluster.forks import kill_fork
-from replayer.cluster.reminder import Reminder
 from replayer.cluster.wire import News
 from replayer.cluster.worker import Worker
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
@@ -27,7 +26,38 @@ from replayer.measure.facts import collect_machine
 from replayer.run.descendants import living_below
 from replayer.run.interruption import Interruption, Level
 
-__all__ = ["LostWorkerError", "Others", "WorkerPool"]
+__all__ = ["LostWorkerError", "Others", "Reminder", "WorkerPool"]
+
+
+FIRST_S = 5.0  # chosen: whoever starts workers along with their master need not be told
+RARELY_S = 300.0
+"""Chosen: a log of a night's waiting then has some hundred lines."""
+AT_MOST_EVERY_S = 1.0  # chosen: workers that come one after the other are told of together
+
+
+class Reminder:
+    """One wait, for a number to grow.
+
+    Args:
+        now_s: When it begins.
+    """
+
+    def __init__(self, now_s: float) -> None:
+        self._said_s = now_s
+        self._said: int | None = None
+        self._pause_s = FIRST_S
+
+    def is_due(self, count: int, now_s: float) -> bool:
+        """Whether to say now how far it is; who is told so says it."""
+        silent_s = now_s - self._said_s
+        changed = self._said is not None and count != self._said
+        if silent_s < (AT_MOST_EVERY_S if changed else self._pause_s):
+            return False
+        known = self._said is not None and not changed
+        self._pause_s = min(2 * self._pause_s, RARELY_S) if known else 2 * FIRST_S
+        self._said, self._said_s = count, now_s
+        return True
+
 
 FORKS_S = 1.0  # chosen: to look for them is to look at every process of the machine
 POLL_S = 0.02  # chosen: begins of workers are then apart by less than an interval's fiftieth

@@ -21,19 +21,19 @@ from locust.rpc import Message
 from locust.runners import STATE_INIT, WorkerRunner
 
 from replayer.cluster import wire
+from replayer.cluster.agreement import agreed_workload, refuse_differences
 from replayer.cluster.forks import stay
 from replayer.cluster.wire import WorkerState
-from replayer.cluster.worker_plan import agreed_workload, refuse_differences
 from replayer.cluster.worker_run import WorkerRun, WorkerTerms
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError, in_lines, keep_bug
 from replayer.keeper import leave_now
 from replayer.measure.facts import collect_machine
-from replayer.run.cluster_options import is_forked
 from replayer.run.exit_watchdog import last_words, tidies_for
 from replayer.run.interruption import InterruptedRunError, Interruption
 from replayer.run.options import Settings, options_of
 from replayer.run.prepared_run import RunRequest, chosen_targets
 from replayer.run.progress import SilentProgress, make_progress
+from replayer.run.roles import is_forked
 from replayer.run.targets import NamedTarget
 
 __all__ = ["WorkerProcess", "open_worker_process"]

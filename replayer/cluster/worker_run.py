@@ -10,23 +10,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import gevent
 from locust.env import Environment
 from locust.runners import WorkerRunner
 
 from replayer._native import Engine
 from replayer.cluster import wire
-from replayer.cluster.leftovers import remove_patiently
 from replayer.cluster.reporter import Reporter, Send
-from replayer.cluster.user_dispatch import users_of
 from replayer.cluster.wire import WorkerState
 from replayer.errors import ReplayerError
+from replayer.locust.master import users_of
 from replayer.locust.runtime import Runtime
 from replayer.measure.facts import collect_machine
 from replayer.measure.runfolder import PARENT, RunFolder, create_run_folder
 from replayer.plan import describe_plan
-from replayer.run.caches import Remounted, choose_procedure
-from replayer.run.cluster_options import is_forked
-from replayer.run.effects import changes_files
+from replayer.run.caches import Remounted, choose_procedure, remount
+from replayer.run.interruption import InterruptedRunError
 from replayer.run.marker import marker_note
 from replayer.run.options import Keep, options_of
 from replayer.run.prepared_run import (
@@ -37,14 +36,52 @@ from replayer.run.prepared_run import (
     check_targets,
     put_away,
 )
-from replayer.run.remounting import remount
 from replayer.run.replays import load_plan, read_results
+from replayer.run.roles import is_forked
 from replayer.run.schedule import ScheduledSegment
-from replayer.run.target_dir import LayoutContext, TargetDir
+from replayer.run.target_dir import AWAY, HANGING, LayoutContext, TargetDir
 from replayer.run.threads import call_in_thread
+from replayer.run.workload import changes_files
 from replayer.run.writer import RunEnding, RunWriter, describe_targets
 
-__all__ = ["WorkerRun", "WorkerTerms"]
+__all__ = ["WorkerRun", "WorkerTerms", "remove_patiently"]
+
+
+REMOVALS = 10
+AGAIN_S = 1.0
+"""Chosen: workers find out within a second of each other that their master is gone."""
+
+
+def remove_patiently(target_dir: TargetDir, *, hung: bool) -> list[str]:
+    """Remove a folder; other workers may be at work there for a moment longer.
+
+    Args:
+        target_dir: Where it is.
+        hung: Calls hang, and it is not known on which target.
+
+    Returns:
+        What is left, in lines.
+    """
+    if hung or target_dir.is_hanging:
+        return target_dir.say_left(HANGING)
+    if not target_dir.sandboxes:
+        return target_dir.say_left(AWAY)
+    loss = target_dir.find_loss()
+    return _try_to_remove(target_dir) if loss is None else [loss.remedy]
+
+
+def _try_to_remove(target_dir: TargetDir) -> list[str]:
+    for left in reversed(range(REMOVALS + 1)):
+        try:
+            target_dir.remove()
+        except ReplayerError as error:
+            if not left or isinstance(error, InterruptedRunError):  # its user has had enough
+                return target_dir.say_left(str(error))
+            gevent.sleep(AGAIN_S)
+        else:
+            break
+    return []
+
 
 PARTS = PARENT / "parts"
 """Where workers keep their own run folders unless a person says otherwise."""

@@ -15,7 +15,7 @@ from replayer.cluster.recorder import MergedRecorder
 from replayer.cluster.worker import Worker
 from replayer.cluster.worker_pool import LostWorkerError
 from replayer.errors import ReplayerError
-from replayer.locust.spawning import SpawnWatch
+from replayer.locust.shapes import SpawnWatch
 from replayer.locust.users import count_native
 from replayer.run.ledger import Ledger
 from replayer.run.progress import Hang

@@ -19,8 +19,8 @@ from replayer.measure import (
     guarantee_of,
 )
 from replayer.report import PLAIN, Style, fold
-from replayer.run.bounded_call import ask
 from replayer.run.interruption import Interruption
+from replayer.run.watchdog import ask
 
 __all__ = ["Examination", "examine", "render_examination"]
 

@@ -28,10 +28,9 @@ from replayer.measure import (
 )
 from replayer.plan import Plan as CompiledPlan
 from replayer.plan import compile_plan
-from replayer.run.bounded_call import ANSWER_S, HASTE_S, ask
 from replayer.run.interruption import InterruptedRunError, Interruption, Level
 from replayer.run.targets import NamedTarget, check_place
-from replayer.run.watchdog import Watchdog, finish
+from replayer.run.watchdog import ANSWER_S, HASTE_S, Watchdog, ask, finish
 from replayer.scenario import parse_scenario
 
 __all__ = ["Probe", "ProbedOp", "clean_command", "run_probe"]

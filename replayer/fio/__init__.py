@@ -11,7 +11,7 @@ from replayer.fio.amounts import (
     processes_at_once,
     seconds_needed,
 )
-from replayer.fio.checking import check_job_file
+from replayer.fio.checking import check_job_file, check_values
 from replayer.fio.clock import verifies_after
 from replayer.fio.fence import find_confinement
 from replayer.fio.jobfile import JobFile, JobFileError, Section, parse_job_file
@@ -20,7 +20,6 @@ from replayer.fio.process import FioProcess, Launch, children_of, tasks_of
 from replayer.fio.program import FioError, Program, find_fio
 from replayer.fio.recorder import Gain, Recorder
 from replayer.fio.snapshot import WAYS, JobState, Share, Snapshot, parse_snapshot
-from replayer.fio.values import check_values
 from replayer.fio.writing import Scale, folders_of, render_job_file, scaled
 
 __all__ = [

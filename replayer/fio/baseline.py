@@ -23,31 +23,33 @@ from replayer.fio import (
     Launch,
     Program,
     Recorder,
+    Scale,
     check_values,
     find_fio,
+    processes,
     processes_at_once,
     render_job_file,
+    scaled,
     seconds_needed,
 )
 from replayer.fio.devices import parse_devices
 from replayer.fio.job_health import JobHealth
-from replayer.fio.job_progress import JobProgress
 from replayer.fio.jobs import load_jobs
-from replayer.fio.order import BaselineOrder
+from replayer.fio.order import BaselineOrder, Size
 from replayer.fio.places import DevicePlace, FolderPlace, JobPlace
 from replayer.fio.run_record import BaselineRecord, marker_note, name_of
-from replayer.fio.scaling import scale_jobs
-from replayer.fio.turn import TurnEnding, TurnObserver, play_turn
+from replayer.fio.turn import JobProgress, TurnEnding, TurnObserver, play_turn
 from replayer.measure import RunWarning, Segment, create_run_folder
 from replayer.measure.runfolder import writing_to
-from replayer.run.bounded_call import ask
 from replayer.run.interruption import Interruption, Level
 from replayer.run.results import Shown, say_interrupted, say_problems, show_results
 from replayer.run.schedule import default_rounds
 from replayer.run.targets import parse_targets, refuse_aliases
+from replayer.run.watchdog import ask
 from replayer.verdict import Names, check_names, parse_threshold
 
-__all__ = ["run_baseline"]
+__all__ = ["run_baseline", "scale_jobs"]
+
 
 _FAILED = re.compile(r"io_u error on file (?P<path>.+?): (?P<outcome>.+?): (?P<op>[a-z]+) offset=")
 """As log_io_error() of fio's io_u.c puts it."""
@@ -332,3 +334,31 @@ def _expected_s(files: Sequence[JobFile], turns: int) -> float | None:
     each = [seconds_needed(file) for file in files]
     known = [seconds for seconds in each if seconds is not None]
     return sum(known) * turns if len(known) == len(each) else None
+
+
+STEP_BYTES = 1 << 20  # chosen: sizes stay multiples of every usual block size
+LEAST_BYTES = STEP_BYTES
+
+
+def scale_jobs(
+    files: Sequence[JobFile], order: BaselineOrder, places: Sequence[JobPlace]
+) -> tuple[JobFile, ...]:
+    """Return the job files as they are run.
+
+    Raises:
+        ReplayerError: A target cannot be asked for its free space.
+    """
+    free_bytes = None
+    if order.size is not None and order.size.share is not None:
+        free_bytes = min(place.facts(0).mounts[0].space.bytes_free for place in places)
+    return tuple(
+        scaled(file, Scale(_size_bytes(file, order.size, free_bytes), order.runtime_s, order.seed))
+        for file in files
+    )
+
+
+def _size_bytes(file: JobFile, size: Size | None, free_bytes: int | None) -> int | None:
+    if size is None or size.share is None or free_bytes is None:
+        return None if size is None else size.size_bytes
+    own = free_bytes * size.share / sum(processes(section) for section in file.sections)
+    return max(int(own) // STEP_BYTES * STEP_BYTES, LEAST_BYTES)

@@ -5,9 +5,10 @@ done to a mount; what is here only asks it.
 """
 
 import os
+import secrets
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -19,14 +20,15 @@ from replayer.errors import ReplayerError
 from replayer.fio import JobFile, bytes_needed, find_confinement, folders_of
 from replayer.fio.devices import Device, claim_device, describe_device
 from replayer.fio.promises import is_direct
+from replayer.fio.run_record import marker_note
 from replayer.measure import Target as TargetFacts
 from replayer.measure import collect_target
-from replayer.run.bounded_call import ANSWER_S, ask
 from replayer.run.interruption import Interruption
-from replayer.run.targets import MountError, NamedTarget, check_place
-from replayer.run.watchdog import Watchdog, finish
+from replayer.run.targets import MountError, NamedTarget, check_place, parse_targets
+from replayer.run.watchdog import ANSWER_S, Watchdog, ask, finish
 
-__all__ = ["NO_ROOM", "DevicePlace", "FolderPlace", "JobPlace"]
+__all__ = ["NO_ROOM", "DevicePlace", "FolderPlace", "JobPlace", "without_direct"]
+
 
 NO_ROOM = "make room, or use another target; `replayer baseline --size 10%` makes files smaller"
 THREADS = 8  # chosen: as runs remove theirs
@@ -252,3 +254,30 @@ class DevicePlace:
     def left(self) -> str:
         """Return the folder."""
         return self._folder.name if self._folder is not None else ""
+
+
+def without_direct(files: Sequence[JobFile], targets: Sequence[str]) -> tuple[str, ...]:
+    """Return those targets that have no O_DIRECT, if the jobs need it.
+
+    A target that cannot be asked is not among them: who runs the jobs there says why.
+    """
+    if not any(is_direct(section) for file in files for section in file.sections):
+        return ()
+    return tuple(word for word in targets if _lacks_direct(word, files))
+
+
+def _lacks_direct(word: str, files: Sequence[JobFile]) -> bool:
+    run = f"direct-{secrets.token_hex(4)}"
+    try:
+        (target,) = parse_targets([word])
+        place = FolderPlace(target)
+        place.create(run, marker_note(run, files))
+    except ReplayerError:
+        return False
+    try:
+        return not ask(place.path, place.has_direct)
+    except ReplayerError:
+        return False
+    finally:
+        with suppress(ReplayerError):
+            place.remove(Interruption())

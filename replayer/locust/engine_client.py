@@ -13,7 +13,7 @@ from locust.env import Environment
 from locust.runners import LocalRunner
 
 from replayer._native import Stuck
-from replayer.locust.spawning import SpawnWatch
+from replayer.locust.shapes import SpawnWatch
 from replayer.locust.users import count_native
 from replayer.run.client_health import ClientHealth
 from replayer.run.doorbell import ResultPump

@@ -16,7 +16,7 @@ from typing import Literal, Self
 from gevent import GreenletExit, getcurrent
 
 from replayer._native import Outcome
-from replayer.run.mailbox import Mailbox
+from replayer.run.doorbell import Mailbox
 
 __all__ = ["File", "FileSystem", "LockKind"]
 

@@ -18,28 +18,30 @@ from locust.runners import DistributedRunner, MasterRunner, WorkerRunner
 
 from replayer.cluster.cluster_run import ClusterRun, open_cluster_run
 from replayer.cluster.forks import forks_follow, forks_follow_no_more
-from replayer.cluster.locust_master import read_carefully
 from replayer.cluster.worker_process import WorkerProcess, open_worker_process
 from replayer.errors import EXIT_BUG, ReplayerError, guard_streams, in_lines, keep_bug
-from replayer.locust.csv_output import find_refusal, watch_csv_files
-from replayer.locust.figures import correct_figures
-from replayer.locust.keys import leave_keys_alone
 from replayer.locust.local_run import LocalRun, make_request, open_local_run
-from replayer.run.cluster_options import add_fleet_options, arrange_modes
+from replayer.locust.master import read_carefully
+from replayer.locust.patches import correct_figures, find_refusal, leave_keys_alone, watch_csv_files
 from replayer.run.exit_watchdog import watch_exit
 from replayer.run.metrics import Meter, serve_metrics
-from replayer.run.metrics_options import add_metrics_option, read_address
-from replayer.run.observer import Observer, at_the_terminal
 from replayer.run.options import (
     DEFAULT_STOP_TIMEOUT_S,
     Settings,
     add_options,
+    add_replay_options,
     add_scenario_options,
     options_of,
 )
-from replayer.run.replay_options import add_replay_options
-from replayer.run.roles import refuse_idle_options
-from replayer.run.web_options import LOOPBACK, add_page_options, check_web_options
+from replayer.run.progress import Observer, at_the_terminal
+from replayer.run.roles import add_fleet_options, arrange_modes, refuse_idle_options
+from replayer.run.web_options import (
+    LOOPBACK,
+    add_metrics_option,
+    add_page_options,
+    check_web_options,
+    read_address,
+)
 from replayer.surroundings import check_surroundings
 
 if TYPE_CHECKING:  # Locust's web server is not for headless runs

@@ -11,9 +11,13 @@ from locust.runners import MasterRunner
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.keeper import leave_now
 from replayer.locust.controller import PhaseController
-from replayer.locust.mixing import refuse_mixtures
 from replayer.locust.runtime import Runtime
-from replayer.locust.users import has_file_users, has_python_users, has_scenario_users
+from replayer.locust.users import (
+    has_file_users,
+    has_python_users,
+    has_scenario_users,
+    refuse_mixtures,
+)
 from replayer.measure.facts import collect_machine
 from replayer.measure.health import RunWarning, health_warnings
 from replayer.measure.run import part_in_words
@@ -22,7 +26,6 @@ from replayer.plan import say_limits, say_warmed
 from replayer.run.caches import refuse_idle_remount
 from replayer.run.exit_watchdog import tidies_for
 from replayer.run.interruption import Interruption, Level
-from replayer.run.observer import Observer
 from replayer.run.options import Settings, options_of
 from replayer.run.prepared_run import (
     PreparedRun,
@@ -32,6 +35,7 @@ from replayer.run.prepared_run import (
     prepare_run,
     put_away,
 )
+from replayer.run.progress import Observer
 from replayer.run.replays import read_order, read_results
 from replayer.run.results import Shown, check_thresholds, end_run
 from replayer.run.schedule import ScheduledSegment, default_rounds, make_schedule

@@ -6,28 +6,82 @@ native thread. Neither makes a call on a mount itself.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Literal
+from weakref import WeakKeyDictionary
 
 from gevent import GreenletExit, Timeout
 from locust import User, task
 from locust.env import Environment
 from locust.user.task import LOCUST_STATE_RUNNING, LOCUST_STATE_WAITING
 
+from replayer._native import Engine
+from replayer.errors import ReplayerError
 from replayer.locust.filesystem import FileSystem
-from replayer.locust.user_context import crew_of
+from replayer.measure import format_many
 from replayer.measure.kinds import UserKind
-from replayer.run.user_registry import UserSlot
+from replayer.plan import Plan
+from replayer.run.doorbell import Mailbox
+from replayer.run.user_registry import UserRegistry, UserSlot
 
 __all__ = [
     "FileUser",
     "ScenarioUser",
+    "UserContext",
     "count_native",
+    "crew_of",
     "has_file_users",
     "has_file_users_alone",
     "has_python_users",
     "has_scenario_users",
+    "join",
     "list_kinds",
+    "refuse_mixtures",
 ]
+
+
+@dataclass(frozen=True)
+class UserContext:
+    """What the users of a run share.
+
+    Attributes:
+        engine: Their native threads.
+        user registry: Their numbers.
+        mailbox: Answers to users written in Python.
+        targets: How many targets there are.
+    """
+
+    engine: Engine
+    registry: UserRegistry
+    mailbox: Mailbox
+    targets: int
+
+    def target_of(self, number: int) -> int:
+        """Return the target that a user written in Python is dealt."""
+        return number % self.targets
+
+
+_contexts: WeakKeyDictionary[Environment, UserContext] = WeakKeyDictionary()
+
+
+def join(environment: Environment, context: UserContext) -> None:
+    """Let the environment's users find their run."""
+    _contexts[environment] = context
+
+
+def crew_of(environment: Environment) -> UserContext:
+    """Return what the environment's users share.
+
+    Raises:
+        ReplayerError: No run was prepared: the users were started without Locust's ``init`` event.
+    """
+    try:
+        return _contexts[environment]
+    except KeyError:
+        message = (
+            "a FileUser or ScenarioUser runs under 'replayer run' or 'locust -f', not by itself"
+        )
+        raise ReplayerError(message) from None
 
 
 class _NativeUser(User):
@@ -168,3 +222,62 @@ def has_file_users_alone(environment: Environment) -> bool:
 def has_python_users(environment: Environment) -> bool:
     """Whether users with tasks of their own take part."""
     return any(not issubclass(kind, ScenarioUser) for kind in environment.user_classes)
+
+
+def refuse_mixtures(environment: Environment, plan: Plan, targets: int, rounds: int) -> None:
+    """Refuse turns that a locustfile cannot take part in, and roles that its users would take.
+
+    And targets on which not as many of them would work: they stay on the one that they are dealt.
+
+    Args:
+        environment: Whose users and load shape they are.
+        plan: What the scenario's users do.
+        targets: How many.
+        rounds: How many turns of each.
+
+    Raises:
+        ReplayerError: With what can be done instead.
+    """
+    if environment.shape_class is not None:
+        _refuse_turns_of_a_shape(plan, targets, rounds)
+    if has_file_users(environment) and rounds > 1:
+        message = f"--rounds {rounds}: tasks of a locustfile cannot be begun anew for another turn"
+        raise ReplayerError(message, hint="leave it out, and compare several runs")
+    if has_file_users_alone(environment) and plan.users % targets:
+        message = (
+            f"{format_many(plan.users, 'user')} of a locustfile cannot be dealt to {targets} "
+            "targets evenly: more would work on the first ones, and be taken for faster mounts"
+        )
+        fewer = plan.users - plan.users % targets
+        numbers = " or ".join(f"-u {each}" for each in (fewer, fewer + targets) if each)
+        raise ReplayerError(message, hint=f"{numbers}, or run it once for each target")
+    if not has_scenario_users(environment):
+        return
+    if has_file_users(environment) and targets > 1:
+        message = (
+            f"{targets} targets have their turns one after the other, and tasks of a locustfile "
+            "cannot be begun anew for another turn"
+        )
+        hint = "run it once for each target, and compare the runs; or run the locustfile alone"
+        raise ReplayerError(message, hint=hint)
+    if has_python_users(environment) and plan.body.get("roles"):
+        message = "a scenario with roles needs all users, and some are of a locustfile"
+        raise ReplayerError(message, hint="leave the locustfile out")
+
+
+def _refuse_turns_of_a_shape(plan: Plan, targets: int, rounds: int) -> None:
+    """Refuse what would have other load than the shape says, or another one in each turn."""
+    if targets > 1:
+        message = f"a load shape runs on one target at a time, got {targets}"
+        raise ReplayerError(message, hint="run it once for each target, and compare the runs")
+    if rounds > 1:
+        message = f"--rounds {rounds}: a load shape cannot be begun anew for another round"
+        raise ReplayerError(message, hint="leave it out, and compare several runs")
+    each = plan.body["stop"]["transactions"]
+    if each is not None:
+        message = (
+            f"a load shape says when its users come and go, and here each is done after {each:,} "
+            "of its transactions (iterations of a scenario, --loops of a trace)"
+        )
+        hint = "leave the load shape out, or have time end it: duration, or -t with a trace"
+        raise ReplayerError(message, hint=hint)

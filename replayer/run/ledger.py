@@ -5,12 +5,111 @@ interval.
 """
 
 from collections import Counter, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal, Protocol
 
 from replayer._native import Histogram
-from replayer.run.measured import MeasuredInterval, MeasuredRow
 
-__all__ = ["Ledger", "LiveLine", "is_transaction"]
+__all__ = [
+    "Ledger",
+    "LiveLine",
+    "MadeInterval",
+    "MadeRow",
+    "MeasuredInterval",
+    "MeasuredRow",
+    "Phase",
+    "is_transaction",
+]
+
+
+Phase = Literal["warm-up", "measured"]
+
+
+class MeasuredRow(Protocol):
+    """What was measured of one key in one interval; see the engine's ``Row``."""
+
+    @property
+    def target(self) -> int:
+        """Its index."""
+
+    @property
+    def round(self) -> int:
+        """From 0."""
+
+    @property
+    def phase(self) -> Phase:
+        """Whether it counts."""
+
+    @property
+    def transaction(self) -> str:
+        """The name."""
+
+    @property
+    def op(self) -> str:
+        """An op, or a time of transactions."""
+
+    @property
+    def outcome(self) -> str:
+        """How it ended."""
+
+    @property
+    def expected(self) -> bool:
+        """False when it counts as an error."""
+
+    @property
+    def bytes(self) -> int:
+        """Moved."""
+
+    @property
+    def histogram(self) -> Histogram:
+        """Its times."""
+
+
+class MeasuredInterval(Protocol):
+    """One second, or what is left of one at a boundary."""
+
+    @property
+    def start_ns(self) -> int:
+        """Since the run's begin."""
+
+    @property
+    def end_ns(self) -> int:
+        """Since the run's begin."""
+
+    @property
+    def users(self) -> int:
+        """Users running at its end."""
+
+    @property
+    def rows(self) -> Sequence[MeasuredRow]:
+        """One for each key."""
+
+
+@dataclass(frozen=True)
+class MadeRow:
+    """A row that was sent, or the sum of several."""
+
+    target: int
+    round: int
+    phase: Phase
+    transaction: str
+    op: str
+    outcome: str
+    expected: bool
+    bytes: int
+    histogram: Histogram
+
+
+@dataclass(frozen=True)
+class MadeInterval:
+    """An interval that was sent, or the sum of several."""
+
+    start_ns: int
+    end_ns: int
+    users: int
+    rows: Sequence[MeasuredRow]
+
 
 RATED_S = 0.5
 """Chosen: the first slice of a run may be one of a few milliseconds, and what ended in it says

@@ -24,11 +24,9 @@ from prometheus_client.metrics_core import (
 
 from replayer._native import Histogram
 from replayer.run.addresses import UnusableAddressError, put_address
-from replayer.run.ledger import CANCELLED, COUNTED
-from replayer.run.measured import MeasuredInterval, MeasuredRow
-from replayer.run.metrics_options import Address
-from replayer.run.observer import Observer
-from replayer.run.progress import Hang, ProgressDisplay, Report, Tick
+from replayer.run.ledger import CANCELLED, COUNTED, MeasuredInterval, MeasuredRow
+from replayer.run.progress import Hang, Observer, ProgressDisplay, Report, Tick
+from replayer.run.web_options import Address
 
 __all__ = ["PATH", "Meter", "render_metrics", "serve_metrics"]
 

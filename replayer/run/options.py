@@ -5,31 +5,191 @@ those here are added to its parser. What was chosen goes on as frozen ``Settings
 """
 
 import argparse
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol, cast
 
-from replayer.errors import ReplayerError
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
+from replayer.paths import exists, is_folder
 from replayer.report import ReportFiles
-from replayer.run.parser import Parser
-from replayer.run.replay_options import ReplaySettings, replay_words_of
 
 __all__ = [
     "VERIFY",
     "CacheState",
+    "CsvRefusedError",
+    "Pace",
+    "Parser",
+    "ReplaySettings",
     "Settings",
     "add_junit_option",
     "add_options",
     "add_procedure_options",
+    "add_replay_options",
     "add_result_options",
     "add_scenario_options",
     "add_target_options",
+    "csv_prefix",
     "options_of",
     "read_report_files",
     "read_rounds",
     "read_seed",
+    "replay_words_of",
     "words_of",
 ]
+
+
+Pace = Literal["asap", "closed", "timed", "open"]
+MAX_LOOPS = 1_000_000_000  # chosen: a page view of a millisecond, for more than a week
+
+
+class Parser(Protocol):
+    """Something that takes declarations of arguments."""
+
+    def add_argument(self, *name_or_flags: str, **kwargs: Any) -> object:  # noqa: ANN401 - theirs
+        """Declare one argument."""
+
+    def add_mutually_exclusive_group(self) -> "Parser":
+        """Return where arguments are declared of which at most one may be given."""
+
+
+@dataclass(frozen=True)
+class ReplaySettings:
+    """Which trace is replayed, and how.
+
+    Attributes:
+        trace: A folder, or the name of a shipped trace.
+        pace: How its events, and with ``open`` its requests, follow each other.
+        speed: 1 is as recorded; None: nothing was said.
+        rate: Arrivals, such as ``50/s``; None: as recorded.
+        loops: How often each user does all of it; None: once, or until the time is over.
+        requests: ``LABEL`` or ``LABEL=WEIGHT`` each, empty for all; None: the whole trace.
+        check_order: Whether the order of events is held against the trace's afterwards.
+        event_log: Where the times of all events are kept; None: in the run folder, if needed.
+    """
+
+    trace: str
+    pace: Pace = "closed"
+    speed: float | None = None
+    rate: str | None = None
+    loops: int | None = None
+    requests: tuple[str, ...] | None = None
+    check_order: bool = False
+    event_log: Path | None = None
+
+    @classmethod
+    def read(cls, parsed: argparse.Namespace) -> "ReplaySettings | None":
+        """Pick them out of a parsed command line; None without a trace."""
+        trace = getattr(parsed, "trace", None)  # replayer run has none
+        if trace is None:
+            return None
+        return cls(
+            trace=trace,
+            pace=cast("Pace", parsed.pace),
+            speed=parsed.speed,
+            rate=parsed.rate,
+            loops=parsed.loops,
+            requests=None if parsed.requests is None else tuple(parsed.requests),
+            check_order=parsed.check_order,
+            event_log=Path(parsed.event_log) if parsed.event_log else None,
+        )
+
+
+def add_replay_options(parser: Parser) -> None:
+    """Declare the options of a replay, except the trace."""
+    parser.add_argument(
+        "--pace",
+        choices=("asap", "closed", "timed", "open"),
+        default="closed",
+        help="how events follow each other: closed (each as long after the one before as recorded; "
+        "the default), timed (by the recorded clock), asap (at once); open: requests arrive at a "
+        "rate, and are closed inside",
+    )
+    parser.add_argument(
+        "--speed", type=_read_speed, metavar="X", help="1 is as recorded (default), 2 twice as fast"
+    )
+    parser.add_argument(
+        "--rate",
+        type=_read_rate,
+        metavar="RATE",
+        help="requests that arrive, such as 50/s, with --pace open (default: as recorded)",
+    )
+    parser.add_argument(
+        "--loops",
+        type=_read_loops,
+        metavar="N",
+        help="how often each user does all of it (default: once; with -t until the time is over)",
+    )
+    parser.add_argument(
+        "--requests",
+        nargs="*",
+        action="extend",
+        metavar="LABEL",
+        help="requests as transactions instead of the whole trace: all as often as recorded, or "
+        "those named, as LABEL or LABEL=WEIGHT",
+    )
+    parser.add_argument(
+        "--check-order",
+        action="store_true",
+        help="log when each event was made, and check afterwards that none overtook one that it "
+        "had to wait for",
+    )
+    parser.add_argument(
+        "--event-log",
+        metavar="DIR",
+        help="keep that log in a new folder (default with --check-order: events in the run folder)",
+    )
+
+
+def replay_words_of(settings: ReplaySettings) -> list[str]:
+    """Write settings as a command line that ``add_replay_options`` reads back."""
+    texts = {
+        "--trace": settings.trace,
+        "--pace": settings.pace,
+        "--speed": settings.speed,
+        "--rate": settings.rate,
+        "--loops": settings.loops,
+        "--event-log": settings.event_log,
+    }
+    requests = settings.requests
+    return [
+        *(["--requests"] if requests == () else ()),
+        *(f"--requests={label}" for label in requests or ()),
+        *(f"{name}={text}" for name, text in texts.items() if text is not None),
+        *(["--check-order"] if settings.check_order else ()),
+    ]
+
+
+def _read_speed(text: str) -> float:
+    try:
+        speed = float(text)
+    except ValueError:
+        speed = 0.0
+    if not 0 < speed < float("inf"):
+        message = f"must be a number above 0, such as 0.5 or 2, got {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return speed
+
+
+def _read_rate(text: str) -> str:
+    # Only when a rate is given: the models are slow to import, and help is asked for often.
+    from pydantic_core import PydanticCustomError  # noqa: PLC0415
+
+    from replayer.scenario.units import read_rate  # noqa: PLC0415
+
+    try:
+        read_rate(text)
+    except PydanticCustomError as error:
+        raise argparse.ArgumentTypeError(error.message()) from None
+    return text
+
+
+def _read_loops(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= MAX_LOOPS:
+        message = f"must be a whole number from 1 to {MAX_LOOPS}, got {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)
+
 
 CacheState = Literal["as-is", "cold", "warm"]
 Keep = Literal["laid-out", "used"]
@@ -294,3 +454,39 @@ def _read_number(text: str, low: int, high: int) -> int:
         message = f"must be a whole number from {low} to {high}, got {text!r}"
         raise argparse.ArgumentTypeError(message)
     return int(text)
+
+
+CSV_NAME = "locust"
+"""What files in a folder begin with, as in ``locust_stats.csv``."""
+
+
+class CsvRefusedError(ReplayerError):
+    """A folder that takes no files."""
+
+    exit_code = EXIT_ENVIRONMENT
+
+
+def csv_prefix(word: str) -> str:
+    """Return Locust's prefix for a word: in a folder, or what was given.
+
+    Args:
+        word: A folder, or one to be made if it ends with a slash; else a prefix.
+
+    Raises:
+        ReplayerError: The folder that it would be in does not exist.
+        CsvRefusedError: It cannot be written.
+    """
+    path = Path(word)
+    is_there = is_folder(path)
+    names_folder = is_there or word.endswith("/")
+    folder = path if is_there else path.absolute().parent
+    if names_folder and not is_there and exists(path):
+        message = f"--csv {word}: is a file and no folder"
+        raise ReplayerError(message, hint="leave the slash out, or name another folder")
+    if not is_folder(folder):
+        message = f"--csv {word}: there is no folder {folder}"
+        raise ReplayerError(message, hint="make it first")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        message = f"--csv {word}: {folder} is not writable for this user"
+        raise CsvRefusedError(message, hint="name a folder that you may write to")
+    return str(path / CSV_NAME) if names_folder else word

@@ -17,13 +17,11 @@ from replayer._native import Engine
 from replayer.errors import ReplayerError
 from replayer.measure.runfolder import create_run_folder
 from replayer.plan import describe_plan
-from replayer.run.caches import CacheProcedure, Remounted, choose_procedure
-from replayer.run.effects import changes_files
+from replayer.run.caches import CacheProcedure, Remounted, choose_procedure, remount
 from replayer.run.interruption import InterruptedRunError, Interruption
 from replayer.run.marker import marker_note
 from replayer.run.options import Settings
 from replayer.run.progress import ProgressDisplay
-from replayer.run.remounting import remount
 from replayer.run.replays import load_plan, make_event_log
 from replayer.run.schedule import ScheduledSegment
 from replayer.run.target_dir import AWAY, HANGING, LayoutContext, TargetDir
@@ -38,7 +36,7 @@ from replayer.run.targets import (
     refuse_aliases,
 )
 from replayer.run.threads import call_in_thread, call_within
-from replayer.run.workload import Workload
+from replayer.run.workload import Workload, changes_files
 from replayer.run.writer import RunEnding, RunWriter
 
 __all__ = [

@@ -19,18 +19,21 @@ from rich.text import Text
 from replayer.errors import in_one_line
 from replayer.measure import format_many, format_number, format_time_ns, samples_needed
 from replayer.report import cut, text_width
-from replayer.run.ledger import Ledger, LiveLine
+from replayer.run.ledger import Ledger, LiveLine, MeasuredInterval
 
 __all__ = [
     "Hang",
     "LineProgress",
     "LiveProgress",
+    "Observer",
     "ProgressDisplay",
     "QuietProgress",
     "SilentProgress",
     "Tick",
+    "at_the_terminal",
     "make_progress",
 ]
+
 
 LINES_EVERY_S = 5.0
 REDRAWN_EVERY_S = 0.25
@@ -322,3 +325,21 @@ def _amount(done: int, total: int, size_bytes: int) -> str:
 
 def _megabytes(size_bytes: int) -> str:
     return f"{size_bytes / 1e6:,.1f} MB"
+
+
+@dataclass(frozen=True)
+class Observer:
+    """Who is told.
+
+    Attributes:
+        progress: How far things are, several times a second.
+        watch: What was measured, interval by interval.
+    """
+
+    progress: ProgressDisplay
+    watch: Callable[[MeasuredInterval], None]
+
+
+def at_the_terminal(*, quiet: bool) -> Observer:
+    """Return the observer of a run on the command line."""
+    return Observer(make_progress(quiet=quiet), lambda _interval: None)

@@ -5,13 +5,163 @@ command line is parsed, before anything forks, connects or listens; pure.
 """
 
 import argparse
+import socket
+import sys
 from collections.abc import Iterator, Sequence
 
 from replayer.errors import ReplayerError
-from replayer.run.cluster_options import DEFAULT_TIMEOUT_S, EVERYWHERE
+from replayer.run.addresses import find_host, put_address, try_address
+from replayer.run.options import Parser
 from replayer.run.web_options import LOOPBACK
 
-__all__ = ["refuse_idle_options"]
+__all__ = [
+    "DEFAULT_TIMEOUT_S",
+    "EVERYWHERE",
+    "add_fleet_options",
+    "add_locusts_fleet_options",
+    "arrange_modes",
+    "fleet_words",
+    "is_forked",
+    "refuse_idle_options",
+]
+
+
+DEFAULT_TIMEOUT_S = 10
+"""Chosen: heartbeats come each second, and a busy machine may well miss a few."""
+EVERYWHERE = "*"
+EACH_CPU = -1  # Locust's number for as many as there are
+LOCUSTS = (
+    "master_bind_host",
+    "master_bind_port",
+    "expect_workers",
+    "expect_workers_max_wait",
+    "master_host",
+    "master_port",
+    "processes",
+)
+
+
+def add_locusts_fleet_options(parser: Parser) -> None:
+    """Declare what Locust's parser has already and a command of ours has not."""
+    parser.add_argument(
+        "--processes", metavar="N", help="run on N processes of this machine (-1: one for each CPU)"
+    )
+    parser.add_argument(
+        "--master", action="store_true", help="lead workers; this process runs no users"
+    )
+    parser.add_argument("--expect-workers", metavar="N", help="how many workers to wait for")
+    parser.add_argument(
+        "--expect-workers-max-wait", metavar="SECONDS", help="how long to wait for them"
+    )
+    parser.add_argument("--master-bind-host", metavar="ADDRESS", help="where the master listens")
+    parser.add_argument("--master-bind-port", metavar="PORT", help="its port (default: 5557)")
+    parser.add_argument(
+        "--worker", action="store_true", help="be a worker, with the targets named here"
+    )
+    parser.add_argument("--master-host", metavar="HOST", help="where a worker finds its master")
+    parser.add_argument("--master-port", metavar="PORT", help="the master's port (default: 5557)")
+
+
+def add_fleet_options(parser: Parser) -> None:
+    """Declare what Locust does not have."""
+    parser.add_argument(
+        "--on-lost-worker",
+        choices=("fail", "continue"),
+        default="fail",
+        help="what a master does when a worker dies, hangs or leaves: fail, with the results so "
+        "far (default), or continue with the users that are left",
+    )
+    parser.add_argument(
+        "--worker-timeout",
+        type=_read_seconds,
+        default=DEFAULT_TIMEOUT_S,
+        metavar="SECONDS",
+        help="a worker or master without a sign of life for so long is lost (default: "
+        f"{DEFAULT_TIMEOUT_S})",
+    )
+
+
+def fleet_words(arguments: argparse.Namespace) -> list[str]:
+    """Write the options as a command line of Locust's."""
+    values = {name: getattr(arguments, name) for name in LOCUSTS}
+    return [
+        *(f"--{name.replace('_', '-')}={text}" for name, text in values.items() if text),
+        *(["--master"] if arguments.master else []),
+        *(["--worker"] if arguments.worker else []),
+        f"--on-lost-worker={arguments.on_lost_worker}",
+        f"--worker-timeout={arguments.worker_timeout}",
+    ]
+
+
+def is_forked(options: argparse.Namespace) -> bool:
+    """Whether this worker is one of the processes of a command line, and not the command itself."""
+    return bool(options.worker and options.processes)
+
+
+def arrange_modes(options: argparse.Namespace) -> None:
+    """Check the mode, and see that processes of one machine find each other there alone.
+
+    Called once the options are parsed, before Locust forks or connects.
+
+    Raises:
+        ReplayerError: Options that do not go together, or a port that is somebody else's.
+    """
+    if options.master and options.worker:
+        message = "--master and --worker exclude each other"
+        raise ReplayerError(message, hint="start the workers as processes of their own")
+    _check_processes(options.processes)
+    if options.processes and not options.worker and options.master_bind_host == EVERYWHERE:
+        # Two such runs at once are no trouble to each other, and nobody else can join.
+        options.master_bind_host = options.master_host = LOOPBACK
+        options.master_bind_port = options.master_port = _free_port()
+    elif options.master:
+        _try_once(options.master_bind_host, options.master_bind_port)
+        where = put_address(options.master_bind_host, options.master_bind_port)
+        _say(options, f"waits for workers at {where}; whoever reaches that port can join")
+    elif options.worker:
+        where = put_address(options.master_host, options.master_port)
+        _say(options, f"looks for its master at {where}")
+        find_host("--master-host", options.master_host)
+
+
+def _check_processes(count: int | None) -> None:
+    """Refuse counts that Locust takes for one process, or ends at without a word of ours."""
+    if count is not None and count < 1 and count != EACH_CPU:
+        message = f"--processes must be at least 1, or {EACH_CPU} for one for each CPU, got {count}"
+        raise ReplayerError(message, hint="leave it out for one process alone")
+
+
+_said: set[str] = set()
+"""What was said: the options are parsed again for each view of Locust's page."""
+_tried: set[tuple[str, int]] = set()
+"""Where it was tried to listen; the second time it is this process that does."""
+
+
+def _try_once(host: str, port: int) -> None:
+    if (host, port) not in _tried:
+        _tried.add((host, port))
+        try_address("--master-bind-port", host, port)
+
+
+def _say(options: argparse.Namespace, text: str) -> None:
+    if not options.quiet and text not in _said:
+        _said.add(text)
+        sys.stderr.write(f"replayer: {text}\n")
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind((LOOPBACK, 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+def _read_seconds(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 3600:  # noqa: PLR2004 - chosen: an hour
+        message = f"must be a whole number of seconds from 1 to 3600, got {text!r}"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)
+
 
 LOCUSTS_PORT = 5557
 DEFAULTS: dict[str, object] = {

@@ -7,26 +7,78 @@ sandboxes.
 
 import os
 import shlex
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import gevent
+from gevent.hub import get_hub
 
-from replayer._native import Engine, Finding, Plan, Sandbox
-from replayer.errors import ReplayerError
-from replayer.run.dir_identity import Identity, Loss, find_loss, identify
-from replayer.run.eviction import MachineEviction
+from replayer._native import Engine, Finding, Plan, Sandbox, evict_machine_caches
+from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
 from replayer.run.interruption import InterruptedRunError, Interruption
-from replayer.run.marker import hand_on, take_over
+from replayer.run.marker import Identity, Loss, find_loss, hand_on, identify, take_over
 from replayer.run.progress import ProgressDisplay
 from replayer.run.targets import MountError, NamedTarget, explain, explain_reading
 from replayer.run.threads import call_within
 from replayer.run.watchdog import MountTask, Watchdog
 
-__all__ = ["AWAY", "HANGING", "LayoutContext", "TargetDir"]
+__all__ = ["AWAY", "HANGING", "LayoutContext", "MachineEviction", "TargetDir", "may_evict_machine"]
+
+
+SWITCH = "/proc/sys/vm/drop_caches"
+
+
+class EvictionError(ReplayerError):
+    """The kernel has refused."""
+
+    exit_code = EXIT_ENVIRONMENT
+
+
+def may_evict_machine() -> bool:
+    """Whether this process may drop the machine's caches: root may, outside of most containers."""
+    with suppress(OSError):
+        os.close(os.open(SWITCH, os.O_WRONLY | os.O_CLOEXEC))
+        return True
+    return False
+
+
+class MachineEviction:
+    """One sync of all mounts and dropping of all caches, under way in a thread."""
+
+    done_entries = total_entries = done_bytes = 0
+
+    def __init__(self) -> None:
+        self._began_ns = time.monotonic_ns()
+        self._answer = get_hub().threadpool.spawn(evict_machine_caches)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended."""
+        return bool(self._answer.ready())
+
+    def cancel(self) -> None:
+        """Nothing ends a sync: whoever waits for it leaves it behind."""
+
+    def stuck(self, after_ns: int) -> list[tuple[str, str, int]]:
+        """Return the call, what it is made on, and for how long, if that is longer than a limit."""
+        age_ns = time.monotonic_ns() - self._began_ns
+        return [("sync", "all mounts of this machine", age_ns)] if age_ns > after_ns else []
+
+    def result(self) -> None:
+        """Refuse to go on with caches that are not cold.
+
+        Raises:
+            ReplayerError: They could not be dropped.
+        """
+        if not self._answer.get():
+            message = f"{SWITCH}: the machine's caches could not be dropped"
+            raise EvictionError(message, hint="run it with --cache as-is or warm")
+
 
 R = TypeVar("R")
 

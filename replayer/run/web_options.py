@@ -7,21 +7,27 @@ its parser. What they ask for is checked here, before anything listens.
 import argparse
 import ipaddress
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from replayer.errors import ReplayerError
-from replayer.run.parser import Parser
+from replayer.run.addresses import MOST_PORT
+from replayer.run.options import Parser
 
 __all__ = [
     "LOOPBACK",
+    "Address",
+    "add_metrics_option",
     "add_page_options",
     "add_web_options",
     "check_web_options",
     "is_loopback",
+    "read_address",
     "read_secret",
     "refuse_page_words",
     "web_words",
 ]
+
 
 LOOPBACK = "127.0.0.1"
 SECRET_VARIABLE = "REPLAYER_WEB_SECRET"  # noqa: S105 - where it is looked for, not what it is
@@ -151,3 +157,37 @@ def _read(file: Path) -> str:
     except (OSError, UnicodeDecodeError) as error:
         message = f"{file}: the secret cannot be read: {error}"
         raise ReplayerError(message) from error
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where to listen."""
+
+    host: str
+    port: int
+
+
+def add_metrics_option(parser: Parser) -> None:
+    """Declare the option."""
+    parser.add_argument(
+        "--metrics",
+        metavar="[HOST:]PORT",
+        help="serve figures for Prometheus at /metrics while it runs (default host: "
+        f"{LOOPBACK}); a web page has them at /metrics anyway",
+    )
+
+
+def read_address(options: argparse.Namespace) -> Address | None:
+    """Return where to listen; None when nobody asked.
+
+    Raises:
+        ReplayerError: It is no address.
+    """
+    text: str | None = options.metrics
+    if text is None:
+        return None
+    host, _, port = text.rpartition(":")
+    if not port.isdecimal() or not 0 < int(port) <= MOST_PORT:
+        message = f"--metrics {text!r}: the port must be a number from 1 to {MOST_PORT}"
+        raise ReplayerError(message, hint="write --metrics 9646, or --metrics ADDRESS:9646")
+    return Address(host.strip("[]") or LOOPBACK, int(port))

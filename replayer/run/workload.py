@@ -4,20 +4,23 @@ Pure but for reading the files of scenarios and traces. The plan goes on to the 
 run folder.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from replayer.errors import ReplayerError
 from replayer.measure.run import DatasetPart
+from replayer.ops import ALTERING
 from replayer.plan import Plan, ReplayOptions, choose_requests, compile_plan, compile_replay
-from replayer.run.options import CacheState, Settings
-from replayer.run.replay_options import ReplaySettings
+from replayer.run.options import CacheState, ReplaySettings, Settings
 from replayer.scenario import load_scenario, pace_in_words
 from replayer.scenario.units import read_rate
 from replayer.trace import TraceFacts, load_facts
 from replayer.verdict import AS_RECORDED, with_default
 
-__all__ = ["Load", "Workload", "make_workload"]
+__all__ = ["Load", "Workload", "changes_files", "make_workload"]
+
 
 NS_PER_S = 1_000_000_000
 FREE_FORM: dict[str, object] = {
@@ -204,3 +207,19 @@ def _total_ns(load: Load, stated_ns: int | None) -> int | None:
 def _segment_ns(load: Load, stated_ns: int | None) -> int | None:
     total_ns = _total_ns(load, stated_ns)
     return None if total_ns is None else max(total_ns // load.rounds, 1)
+
+
+WRITE_FLAGS = 0o1 | 0o2 | 0o100 | 0o1000  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC of Linux x86-64
+
+
+def changes_files(plan: Plan) -> bool:
+    """Whether running the plan leaves other files behind than were laid out."""
+    if any(trace.changes_files for trace in plan.traces):
+        return True
+    return any(map(_changes, plan.steps("call")))
+
+
+def _changes(step: Mapping[str, Any]) -> bool:
+    if step["op"] == "open":
+        return bool(step["flags"] & WRITE_FLAGS)
+    return step["op"] in ALTERING

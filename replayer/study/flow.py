@@ -18,14 +18,14 @@ from pathlib import Path
 
 from replayer.errors import EXIT_BUG, EXIT_INCONCLUSIVE, ReplayerError
 from replayer.fio import check_values, find_fio
-from replayer.fio.direct import without_direct
 from replayer.fio.jobs import load_jobs
+from replayer.fio.places import without_direct
 from replayer.measure import format_time_ns
 from replayer.report import Style, fold
-from replayer.run.bounded_call import ask
 from replayer.run.interruption import Interruption, Level
 from replayer.run.own_command import start_ourselves
 from replayer.run.targets import check_place, parse_targets, refuse_aliases
+from replayer.run.watchdog import ask
 from replayer.study.budget import Share, quick_budget
 from replayer.study.catalogue import load_study
 from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_length, step_words

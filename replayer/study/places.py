@@ -8,8 +8,8 @@ from functools import partial
 
 from replayer.measure import Frozen, MountFacts
 from replayer.measure.facts import collect_facts
-from replayer.run.bounded_call import ask
 from replayer.run.targets import MountError, parse_targets
+from replayer.run.watchdog import ask
 
 __all__ = ["Place", "find_places", "refuse_other_places"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from replayer.errors import ReplayerError
 from replayer.measure import RunRecord, load_run, summarise
 from replayer.measure.run import is_alive, is_elsewhere
-from replayer.run.bounded_call import ask
 from replayer.run.targets import parse_targets
+from replayer.run.watchdog import ask
 from replayer.study.journal import Attempt, Journal
 from replayer.verdict import judge
 

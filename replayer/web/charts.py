@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from replayer.web.numerals import whole_number
+from replayer.web.form import whole_number
 from replayer.web.op_totals import WHOLE, Key, OpLine
 from replayer.web.run_control import ActiveRun
 from replayer.web.series import BINS_PER_DECADE, Cell, Figure, SecondColumn

@@ -13,15 +13,31 @@ from locust.util.timespan import parse_timespan
 
 from replayer.errors import ReplayerError
 from replayer.measure.runfolder import PARENT
-from replayer.run.options import CacheState, Settings
-from replayer.run.replay_options import Pace, ReplaySettings
+from replayer.run.options import CacheState, Pace, ReplaySettings, Settings
 from replayer.run.targets import parse_targets
 from replayer.scenario.model import wrong_users
 from replayer.scenario.units import wrong_run_time
 from replayer.web.choices import Choice
-from replayer.web.numerals import whole_number
 
-__all__ = ["REPLAY_CACHES", "REPLAY_PACES", "ForeignError", "RunForm", "RunOrder", "make_form"]
+__all__ = [
+    "REPLAY_CACHES",
+    "REPLAY_PACES",
+    "ForeignError",
+    "RunForm",
+    "RunOrder",
+    "make_form",
+    "whole_number",
+]
+
+
+MOST_DIGITS = 18
+"""Chosen: what the kernel counts has no more."""
+
+
+def whole_number(text: str) -> int | None:
+    """Return what was sent as a number; None if it is none that can be meant."""
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else None
+
 
 STATED = "as the scenario says"
 CACHES = (STATED, "as-is", "warm", "cold")

@@ -1,24 +1,69 @@
-"""The library of traces as the page shows it: what each holds, and what it cannot show.
-
-Read from trace.json alone; checking the tables and replaying them is the business of others.
-"""
+"""The pages of past runs and of traces: tables made here, in threads, so that nobody waits."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from replayer.measure.units import format_bytes, format_count, format_time_ns
+from flask import Blueprint, Response, render_template, request, send_file
+from pydantic import ValidationError
+
+from replayer.errors import ReplayerError
+from replayer.measure import Run, RunRecord, TransactionSummary, load_run, samples_needed
+from replayer.measure.units import (
+    format_bytes,
+    format_count,
+    format_rate,
+    format_time_ns,
+    format_times,
+)
+from replayer.paths import UnaskablePathError, is_file, is_link
+from replayer.report import (
+    Compared,
+    Comparison,
+    Document,
+    compare,
+    compose,
+    plan_changes,
+    render_csv,
+    render_html,
+    render_json,
+    render_junit,
+    render_markdown,
+    render_table,
+    same_work,
+    show_interval,
+    show_value,
+)
+from replayer.report.claims import say_unranked
+from replayer.run.threads import call_in_thread
 from replayer.trace import shipped_traces
+from replayer.web.form import REPLAY_CACHES, REPLAY_PACES
+from replayer.web.run_control import RunControl
+from replayer.web.start_answer import answer_order
 
-__all__ = ["LibraryEntry", "list_traces"]
+__all__ = [
+    "Beside",
+    "LibraryEntry",
+    "PastRun",
+    "add_comparison",
+    "add_library",
+    "add_runs",
+    "compare_runs",
+    "find_run",
+    "list_runs",
+    "list_traces",
+    "render_comparison",
+]
+
 
 TRACE_JSON = "trace.json"
 MOST_TRACES = 200
 """Chosen: more than fit on a page that is read."""
-MOST_NAMED = 8
+MOST_NAMED_TRACES = 8
 """Chosen: ops and requests that say what a trace is like."""
 
 
@@ -88,8 +133,14 @@ def _facts(trace: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
 
 def _requests(trace: Mapping[str, Any]) -> str:
     found = sorted(trace["requests"], key=lambda item: -int(item["count"]))
-    shown = [f"{format_count(item['count'])} x {item['label']}" for item in found[:MOST_NAMED]]
-    more = f", and {len(found) - MOST_NAMED} more labels" if len(found) > MOST_NAMED else ""
+    shown = [
+        f"{format_count(item['count'])} x {item['label']}" for item in found[:MOST_NAMED_TRACES]
+    ]
+    more = (
+        f", and {len(found) - MOST_NAMED_TRACES} more labels"
+        if len(found) > MOST_NAMED_TRACES
+        else ""
+    )
     return (", ".join(shown) or "none") + more
 
 
@@ -106,6 +157,289 @@ def _counted(named: Mapping[str, int]) -> str:
 
 
 def _ops(named: Mapping[str, int]) -> tuple[tuple[str, int, float], ...]:
-    ordered = sorted(named.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMED]
+    ordered = sorted(named.items(), key=lambda item: (-item[1], item[0]))[:MOST_NAMED_TRACES]
     most = max((count for _, count in ordered), default=1)
     return tuple((name, count, count / most) for name, count in ordered)
+
+
+MOST_RUNS = 200
+"""Chosen: the newest ones; a longer list is for the command line."""
+MOST_COMPARED = 8
+"""Chosen: columns that a person can follow."""
+
+
+class NoRunError(ReplayerError):
+    """There is no run of that name here."""
+
+
+@dataclass(frozen=True)
+class PastRun:
+    """A run folder, as far as run.json tells.
+
+    Attributes:
+        name: The folder's.
+        run: run.json.
+    """
+
+    name: str
+    run: Run
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Runs side by side.
+
+    Attributes:
+        comparison: As ``replayer compare`` makes it.
+        notes: What stands against comparing them.
+    """
+
+    comparison: Comparison
+    notes: tuple[str, ...]
+
+
+def list_runs(folder: Path) -> list[PastRun]:
+    """Return the runs in a folder, newest first; what is no run is left out."""
+    names = sorted(_names(folder), reverse=True)
+    found = (_load(folder / name) for name in names[:MOST_RUNS])
+    return [run for run in found if run is not None]
+
+
+def find_run(folder: Path, name: str) -> Path:
+    """Return the folder of a run that is listed.
+
+    Raises:
+        NoRunError: None of that name is.
+    """
+    if name in _names(folder):
+        return folder / name
+    message = f"{name}: there is no such run in {folder}"
+    raise NoRunError(message)
+
+
+def compare_runs(folders: Sequence[Path]) -> Beside:
+    """Compare the targets of several runs; other work is said, and not refused.
+
+    Raises:
+        ReplayerError: Too few or too many, or one cannot be read.
+    """
+    records = _records(folders)
+    comparison = compare(records, _plans(records))
+    return Beside(comparison, (*_other_work(records), *comparison.cautions))
+
+
+def render_comparison(folders: Sequence[Path]) -> str:
+    """Render the same as a page of its own.
+
+    Raises:
+        ReplayerError: See above.
+    """
+    records = _records(folders)
+    return render_html(records, _plans(records))
+
+
+def _records(folders: Sequence[Path]) -> list[RunRecord]:
+    if not 2 <= len(folders) <= MOST_COMPARED:  # noqa: PLR2004 - one has nothing to compare with
+        message = f"choose 2 to {MOST_COMPARED} runs to compare, got {len(folders)}"
+        raise ReplayerError(message)
+    return [load_run(folder) for folder in folders]
+
+
+def _plans(records: Sequence[RunRecord]) -> Literal["same plan", "different plans"]:
+    alike = all(same_work(records[0], other) for other in records[1:])
+    return "same plan" if alike else "different plans"
+
+
+def _other_work(records: Sequence[RunRecord]) -> Iterator[str]:
+    """Say which runs did other work than the first."""
+    first = records[0]
+    for other in records[1:]:
+        if not same_work(first, other):
+            yield (
+                f"{first.folder.name} and {other.folder.name} did different work: they "
+                f"differ in {plan_changes(first, other)}; only what bears the same name is compared"
+            )
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the names of the runs in a folder; one that may not be listed shows none."""
+    try:
+        return [each.name for each in folder.iterdir() if _is_run(each)]
+    except OSError:
+        return []
+
+
+def _is_run(folder: Path) -> bool:
+    """Whether a folder is a run's; those of others may not let themselves be looked into."""
+    try:
+        return not is_link(folder) and is_file(folder / "run.json")
+    except UnaskablePathError:
+        return False
+
+
+def _load(folder: Path) -> PastRun | None:
+    try:
+        return PastRun(folder.name, Run.model_validate_json((folder / "run.json").read_bytes()))
+    except (OSError, ValidationError):
+        return None
+
+
+FORMS: dict[str, tuple[Callable[[Document], str], str]] = {
+    "json": (render_json, "application/json"),
+    "md": (render_markdown, "text/markdown"),
+    "csv": (render_csv, "text/csv"),
+    "xml": (render_junit, "application/xml"),
+}
+
+MOST_NAMED = 3  # chosen: a line of a table; the report has them all
+
+
+def add_runs(blueprint: Blueprint, control: RunControl) -> None:
+    """Add the list of runs, and the report of each in every form."""
+    folder = control.form.runs
+
+    @blueprint.route("/runs")
+    def runs() -> str:
+        found = call_in_thread(list_runs, folder)
+        rows = [_row(past) for past in found]
+        return render_template("replayer/runs.html", rows=rows, folder=folder.absolute())
+
+    @blueprint.route("/runs/<name>")
+    def run(name: str) -> str:
+        document = call_in_thread(_document, folder, name)
+        text = call_in_thread(render_table, document)
+        return render_template("replayer/run.html", name=name, document=document, text=text)
+
+    @blueprint.route("/runs/<name>/report.<form>")
+    def report(name: str, form: str) -> Response:
+        if form not in FORMS:
+            return Response("no such form", status=404)
+        render, kind = FORMS[form]
+        text = render(call_in_thread(_document, folder, name))
+        return send_file(
+            BytesIO(text.encode()),
+            mimetype=kind,
+            as_attachment=True,
+            download_name=f"replayer-{_in_a_header(name)}.{form}",
+        )
+
+    @blueprint.route("/runs/<name>/report.html")
+    def page(name: str) -> str:
+        record = call_in_thread(load_run, find_run(folder, name))
+        return call_in_thread(render_html, [record])
+
+
+def _in_a_header(name: str) -> str:
+    """Return a folder's name without line ends and what else no header can hold."""
+    return "".join(letter if letter.isprintable() else "_" for letter in name)
+
+
+def add_comparison(blueprint: Blueprint, control: RunControl) -> None:
+    """Add the comparison of several runs."""
+    folder = control.form.runs
+
+    def chosen() -> list[Path]:
+        return [find_run(folder, name) for name in request.args.getlist("run")]
+
+    @blueprint.route("/compare")
+    def compare() -> str:
+        found = call_in_thread(compare_runs, chosen())
+        return render_template(
+            "replayer/compare.html",
+            notes=found.notes,
+            comparison=found.comparison,
+            ranking=[_ranked(each) for each in found.comparison.compared],
+            unranked=[*say_unranked(found.comparison.unranked)],
+            columns=[(each.label, Path(each.folder).name) for each in found.comparison.contenders],
+            runs=request.args.getlist("run"),
+        )
+
+    @blueprint.route("/compare.html")
+    def comparison_page() -> str:
+        return call_in_thread(render_comparison, chosen())
+
+
+def add_library(blueprint: Blueprint, control: RunControl) -> None:
+    """Add the list of traces, and the start of a replay."""
+
+    @blueprint.route("/traces")
+    def traces() -> str:
+        return render_template(
+            "replayer/traces.html",
+            entries=call_in_thread(list_traces),
+            targets=list(control.form.words),
+            caches=REPLAY_CACHES,
+            paces=REPLAY_PACES,
+            startable=control.has_scenario_users,
+        )
+
+    @blueprint.route("/replay", methods=["POST"])
+    def replay() -> Response:
+        traces = list(shipped_traces())
+        return answer_order(control, lambda sent: control.form.read_replay(sent, traces))
+
+
+def _document(folder: Path, name: str) -> Document:
+    return compose(load_run(find_run(folder, name)))
+
+
+def _row(past: PastRun) -> dict[str, Any]:
+    run = past.run
+    return {
+        "name": past.name,
+        "began": run.began.replace("T", " ").removesuffix("Z"),
+        "scenario": run.plan.name,
+        "targets": ", ".join(_target(run)),
+        "users": format_count(run.load.users),
+        "cache": run.cache.asked,
+        "outcome": run.verdict or run.status,
+        "errors": _errors(run),
+        "figures": _figures(run),
+    }
+
+
+def _target(run: Run) -> list[str]:
+    return [f"{target.name} ({target.mounts[0].filesystem})" for target in run.targets]
+
+
+def _errors(run: Run) -> str:
+    if run.summary is None:
+        return ""
+    return format_count(sum(target.overall.errors for target in run.summary.targets))
+
+
+def _figures(run: Run) -> list[dict[str, Any]]:
+    """Return the p95 and the rate of each transaction, in a line each, by target."""
+    if run.summary is None:
+        return []
+    several = len(run.summary.targets) > 1
+    return [
+        {"target": target.name if several else "", "lines": [*_lines(target.overall.transactions)]}
+        for target in run.summary.targets
+    ]
+
+
+def _lines(transactions: Sequence[TransactionSummary]) -> Iterator[str]:
+    """Yield a line for each transaction that has a p95, and one for all that have none."""
+    for found in transactions:
+        if found.latency.p95_ns is not None:
+            p95, rate = format_time_ns(found.latency.p95_ns), found.throughput_per_s or 0
+            yield f"{found.name}: p95 {p95}, {format_rate(rate)}"
+    few = [found for found in transactions if found.latency.p95_ns is None]
+    if few:
+        named = ", ".join(f"{found.name} ({found.latency.count:,})" for found in few[:MOST_NAMED])
+        more = f" and {len(few) - MOST_NAMED} more" if len(few) > MOST_NAMED else ""
+        yield f"fewer than {samples_needed(95)} samples, no p95: {named}{more}"
+
+
+def _ranked(ranked: Compared) -> dict[str, Any]:
+    places = {
+        standing.label: {
+            "value": show_value(ranked, standing.value),
+            "ratio": format_times(standing.ratio),
+            "interval": show_interval(standing),
+            "claim": standing.claim,
+        }
+        for standing in ranked.standings
+    }
+    return {"name": f"{ranked.subject} {ranked.figure}", "kind": ranked.kind, "places": places}

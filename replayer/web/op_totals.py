@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 
 from replayer._native import Histogram
 from replayer.measure.summary import PERCENTILE_SAMPLES
-from replayer.run.ledger import CANCELLED, COUNTED, RECENT_INTERVALS
-from replayer.run.measured import MeasuredInterval, MeasuredRow
+from replayer.run.ledger import CANCELLED, COUNTED, RECENT_INTERVALS, MeasuredInterval, MeasuredRow
 
 __all__ = ["WHOLE", "Key", "OpLine", "OpTotals", "is_shown", "supported"]
 

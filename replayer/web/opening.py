@@ -2,6 +2,7 @@
 
 import ssl
 import sys
+from collections.abc import Sequence
 
 import gevent
 from flask.json.provider import DefaultJSONProvider
@@ -10,18 +11,18 @@ from locust.web import WebUI
 
 from replayer.errors import ReplayerError
 from replayer.locust.users import has_scenario_users
+from replayer.measure.health import RunWarning
 from replayer.run.addresses import put_address, try_address, try_certificate
 from replayer.run.options import Settings, options_of
-from replayer.run.prepared_run import chosen_targets
-from replayer.run.targets import DEFAULT_FOLDER
+from replayer.run.prepared_run import check_in_time, chosen_targets
+from replayer.run.targets import DEFAULT_FOLDER, NamedTarget
 from replayer.run.web_options import is_loopback, read_secret
 from replayer.web import guard, locust_page, login, pages
 from replayer.web.choices import TASKS_ALONE, offered, read_facts
 from replayer.web.form import RunForm, make_form
 from replayer.web.run_control import RunControl
-from replayer.web.target_warnings import warn_of_targets
 
-__all__ = ["open_run_control"]
+__all__ = ["open_run_control", "warn_of_targets"]
 
 
 class _InOrder(DefaultJSONProvider):
@@ -91,3 +92,16 @@ def _announce(web_ui: WebUI, base: str) -> None:
             "--tls-cert and --tls-key would change that"
         )
     sys.stderr.write("\n".join(lines) + "\n")
+
+
+def warn_of_targets(control: RunControl, targets: Sequence[NamedTarget]) -> None:
+    """Say on stderr and on the page which targets would refuse a run now."""
+    for target in targets:
+        try:
+            check_in_time(target)
+        except ReplayerError as error:
+            message = f"no run can begin on {target.name} as it is: {error}"
+            warning = RunWarning(kind="other", message=message, hint=error.hint)
+            control.target_warnings = (*control.target_warnings, warning)
+            hint = f"\nhint: {error.hint}" if error.hint else ""
+            sys.stderr.write(f"replayer: warning: {message}{hint}\n")

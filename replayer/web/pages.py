@@ -5,8 +5,10 @@ traces) is read in a thread.
 """
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from flask import (
     Blueprint,
@@ -21,17 +23,18 @@ from locust.web import WebUI
 from werkzeug.exceptions import HTTPException
 
 from replayer.errors import ReplayerError
+from replayer.measure.health import RunWarning
 from replayer.run.metrics import PATH, render_metrics
 from replayer.run.threads import call_in_thread
 from replayer.web import login
 from replayer.web.charts import describe_series, parse_look
 from replayer.web.choices import describe_choices
 from replayer.web.guard import TOKEN
-from replayer.web.library_pages import add_comparison, add_library, add_runs
-from replayer.web.overview import describe_now
-from replayer.web.run_control import RunControl
+from replayer.web.library import add_comparison, add_library, add_runs
+from replayer.web.run_control import ActiveRun, RunControl
 
-__all__ = ["install"]
+__all__ = ["describe_now", "install"]
+
 
 HERE = Path(__file__).parent
 PLACE = "/replayer"
@@ -98,3 +101,53 @@ def _add_live(blueprint: Blueprint, web_ui: WebUI, control: RunControl) -> None:
     @blueprint.route("/latency")
     def latency() -> str:
         return render_template("replayer/latency.html", page="latency")
+
+
+CACHE_UNKNOWN = RunWarning(
+    kind="other",
+    message="the client's caches are left as they are: what was laid out just now is likely in "
+    "memory, so reads may not reach the mount",
+    hint="choose cold or warm for a stated state of the caches",
+)
+
+
+def describe_now(control: RunControl) -> dict[str, Any]:
+    """Return the state of the run control, as JSON."""
+    active = control.active
+    run = None if active is None else _describe(active)
+    target_warnings = _shown(control.target_warnings) if active is None else []
+    return {"state": control.state, "run": run, "outlook": target_warnings}
+
+
+def _describe(active: ActiveRun) -> dict[str, Any]:
+    request, tick = active.request, active.status.tick_now
+    work = active.status.work_now
+    return {
+        "id": None if active.folder is None else active.folder.name,
+        "scenario": request.workload.plan.name,
+        "targets": [target.name for target in request.targets],
+        "cache": request.workload.cache,
+        "outcome": active.outcome,
+        "failure": active.failure,
+        "why": active.why,
+        "phase": None if tick is None else tick.phase,
+        "users": None if tick is None else tick.users,
+        "left_s": None if tick is None or tick.left_s is None else max(tick.left_s, 0.0),
+        "rate": None if tick is None else tick.ledger.rate,
+        "errors": sum(line.errors.total() for line in active.op_totals.lines.values()),
+        "work": None if work is None else vars(work),
+        "hanging": [{"call": hang.call, "age_s": hang.age_s} for hang in active.status.hanging],
+        "warnings": _shown(_warnings(active)),
+    }
+
+
+def _shown(warnings: Sequence[RunWarning]) -> list[dict[str, str | None]]:
+    return [{"message": warning.message, "hint": warning.hint} for warning in warnings]
+
+
+def _warnings(active: ActiveRun) -> list[RunWarning]:
+    """Return what is wrong now, or was when the run ended."""
+    found = list(active.ended_with if active.run is None else active.run.warnings())
+    if active.request.workload.cache == "as-is":
+        found.append(CACHE_UNKNOWN)
+    return found

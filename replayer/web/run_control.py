@@ -6,6 +6,9 @@ out in a greenlet, played by Locust's runner, and closed when that has stopped.
 
 import signal
 import sys
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -17,27 +20,103 @@ from locust.env import Environment
 from locust.runners import STATE_STOPPED, LocalRunner, MasterRunner
 from locust.web import WebUI
 
-from replayer.cluster.cluster_run import ClusterRun
-from replayer.cluster.persistent_pool import gather_pool
+from replayer.cluster.cluster_run import ClusterRun, gather_pool
 from replayer.errors import ReplayerError, in_lines, keep_bug
 from replayer.keeper import interrupt, is_echo
 from replayer.locust.local_run import LocalRun, make_request, open_local_run
 from replayer.locust.users import has_scenario_users
 from replayer.measure.health import RunWarning
 from replayer.run.interruption import SIGNALS, Level
-from replayer.run.measured import MeasuredInterval
+from replayer.run.ledger import MeasuredInterval
 from replayer.run.metrics import Meter
-from replayer.run.observer import Observer
 from replayer.run.options import options_of
 from replayer.run.prepared_run import RunRequest, chosen_targets
-from replayer.run.progress import make_progress
+from replayer.run.progress import Hang, Observer, ProgressDisplay, Report, Tick, make_progress
 from replayer.run.targets import NamedTarget
 from replayer.web.form import RunForm, RunOrder
-from replayer.web.live_status import LiveStatus
 from replayer.web.op_totals import OpTotals
 from replayer.web.series import RunSeries
 
-__all__ = ["ActiveRun", "BusyError", "RunControl"]
+__all__ = ["ActiveRun", "BusyError", "LiveStatus", "RunControl", "WorkInProgress"]
+
+
+MOST_HANGS = 20  # chosen: more lines than a person reads
+
+
+@dataclass
+class WorkInProgress:
+    """Work before or between segments, such as laying out."""
+
+    title: str
+    done: int = 0
+    total: int = 0
+    bytes: int = 0
+
+
+@dataclass
+class LiveStatus:
+    """The state of a run, as told last.
+
+    Attributes:
+        terminal: Who is told as well.
+        tick: The running segment's state; None before the first.
+        work: What is being done to a target now.
+        said: Lines that stay.
+        worst: How many calls hung at once since it was asked last.
+    """
+
+    terminal: ProgressDisplay
+    tick_now: Tick | None = None
+    work_now: WorkInProgress | None = None
+    said: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_HANGS))
+    _worst: int = 0
+
+    @contextmanager
+    def work(self, title: str) -> Iterator[Report]:
+        """Keep how far a piece of work is, while it lasts."""
+        self.work_now = WorkInProgress(title)
+        try:
+            with self.terminal.work(title) as report:
+
+                def both(done: int, total: int, size_bytes: int) -> None:
+                    self.work_now = WorkInProgress(title, done, total, size_bytes)
+                    report(done, total, size_bytes)
+
+                yield both
+        finally:
+            self.work_now = None
+
+    def tick(self, tick: Tick) -> None:
+        """Keep the state of a running segment."""
+        self.tick_now = tick
+        self._worst = max(self._worst, len(tick.hanging))
+        self.terminal.tick(tick)
+
+    def say(self, text: str) -> None:
+        """Keep a line."""
+        self.said.append(text)
+        self.terminal.say(text)
+
+    def alarm(self, hang: Hang) -> None:
+        """Keep a line of a call that does not come back."""
+        self.said.append(str(hang))
+        self.terminal.alarm(hang)
+
+    def close(self) -> None:
+        """The run is over."""
+        self.tick_now = None
+        self.terminal.close()
+
+    @property
+    def hanging(self) -> tuple[Hang, ...]:
+        """Calls that do not come back now, longest first."""
+        return () if self.tick_now is None else self.tick_now.hanging[:MOST_HANGS]
+
+    def take_worst(self) -> int:
+        """Return how many calls hung at once since this was asked last."""
+        worst, self._worst = self._worst, len(self.hanging)
+        return worst
+
 
 WorkerState = Literal["ready", "spawning", "running", "stopped"]
 LOCUSTS_S = 1.0  # chosen: Locust takes SIGTERM right after it has begun to serve the page

@@ -15,7 +15,7 @@ from replayer._native import Histogram
 from replayer.analysis import Widening
 from replayer.analysis.series import STUMP
 from replayer.measure.summary import PERCENTILE_SAMPLES
-from replayer.run.measured import MeasuredInterval, MeasuredRow
+from replayer.run.ledger import MeasuredInterval, MeasuredRow
 from replayer.web.op_totals import PERCENTS, Key, is_shown
 
 __all__ = ["BINS_PER_DECADE", "Cell", "Figure", "RunSeries", "SecondColumn"]

@@ -44,7 +44,7 @@ REFUSED = 2
 DIRECT = """\
 from pathlib import Path
 import sys
-from replayer.fio.direct import without_direct
+from replayer.fio.places import without_direct
 from replayer.fio.jobs import load_jobs
 for _ in range(100):
     without_direct(load_jobs(["rand-read-4k"]), [sys.argv[1]])

@@ -11,7 +11,7 @@ from replayer import measure, ops
 from replayer.analysis import grouping
 from replayer.capture import positions
 from replayer.report import cost
-from replayer.run import causes
+from replayer.run import replays
 
 PACKAGE = Path(replayer.__file__).parent
 TABLE = PACKAGE / "ops.py"
@@ -81,7 +81,7 @@ GROUPS: dict[str, tuple[frozenset[str], str]] = {
         "copy_file_range splice",
     ),
     "lengths": (
-        causes.LENGTHS,
+        replays.LENGTHS,
         "getdents lseek pread pread_random preadv read readv",
     ),
     "waits": (

@@ -12,7 +12,7 @@ from replayer._native import Sandbox
 from replayer.cli import clean, main
 from replayer.cli.clean import BEGUN, Found, look
 from replayer.errors import ReplayerError
-from replayer.run import bounded_call
+from replayer.run import watchdog
 from replayer.run.marker import MARKER, marker_note
 
 RUN = "replayer-20261121T000000-abcd"
@@ -160,7 +160,7 @@ def test_a_mount_that_hangs_ends_the_whole(
         return Sandbox.open(str(path))
 
     opened: list[Path] = []
-    monkeypatch.setattr(bounded_call, "ANSWER_S", 0.1)
+    monkeypatch.setattr(watchdog, "ANSWER_S", 0.1)
     monkeypatch.setattr(keeper, "_hung", [])
     monkeypatch.setattr(clean, "open_folder", hang)
     assert main(["clean", str(tmp_path)]) == 3

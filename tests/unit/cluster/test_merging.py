@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer._native import Histogram
-from replayer.cluster.merging import Merger
+from replayer.cluster.recorder import Merger
 from replayer.cluster.wire import pack_interval, unpack_interval
-from replayer.run.measured import MadeInterval, MadeRow, MeasuredInterval
+from replayer.run.ledger import MadeInterval, MadeRow, MeasuredInterval
 
 S = 1_000_000_000
 Told = tuple[int, MadeInterval]

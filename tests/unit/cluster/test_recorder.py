@@ -8,7 +8,7 @@ from replayer._native import Histogram
 from replayer.cluster.recorder import MergedRecorder
 from replayer.cluster.wire import News, WorkerState
 from replayer.cluster.worker import Worker
-from replayer.run.measured import MadeInterval, MadeRow, MeasuredInterval
+from replayer.run.ledger import MadeInterval, MadeRow, MeasuredInterval
 
 S = 1_000_000_000
 

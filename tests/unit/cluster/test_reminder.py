@@ -1,6 +1,6 @@
 """How often a wait for workers is told of."""
 
-from replayer.cluster.reminder import Reminder
+from replayer.cluster.worker_pool import Reminder
 
 POLLS_PER_S = 10
 

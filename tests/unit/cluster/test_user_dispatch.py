@@ -6,7 +6,7 @@ from locust import User
 from locust.env import Environment
 from locust.runners import WorkerNode
 
-from replayer.cluster.user_dispatch import dispatch_to, users_of
+from replayer.locust.master import dispatch_to, users_of
 
 
 class Idle(User):

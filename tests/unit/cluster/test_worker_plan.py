@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from replayer.cluster.worker_plan import agreed_workload, refuse_differences
+from replayer.cluster.agreement import agreed_workload, refuse_differences
 from replayer.errors import ReplayerError
 from replayer.plan import ReplayOptions, compile_replay
 from replayer.run.options import Settings

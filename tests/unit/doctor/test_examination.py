@@ -12,8 +12,8 @@ from replayer.cli import main
 from replayer.doctor import examine, render_examination, run_probe
 from replayer.doctor.probe import Probe, _probed
 from replayer.errors import ReplayerError
-from replayer.run.bounded_call import ask
 from replayer.run.interruption import Interruption
+from replayer.run.watchdog import ask
 
 
 def test_a_probe_times_every_call_and_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_what_does_not_exist_is_refused_in_two_lines(
 def test_a_mount_that_does_not_answer_is_given_up_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("replayer.run.bounded_call.ANSWER_S", 0.05)
+    monkeypatch.setattr("replayer.run.watchdog.ANSWER_S", 0.05)
     with pytest.raises(ReplayerError, match="does not answer"):
         ask(tmp_path, lambda: time.sleep(1))
 
@@ -117,7 +117,7 @@ def test_a_mount_that_does_not_answer_is_given_up_on(
 def test_who_is_interrupted_does_not_wait_long_for_a_mount(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("replayer.run.bounded_call.HASTE_S", 0.05)
+    monkeypatch.setattr("replayer.run.watchdog.HASTE_S", 0.05)
     interruption = Interruption()
     interruption.ask()
     with pytest.raises(ReplayerError, match="does not answer"):

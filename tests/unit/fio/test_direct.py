@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from replayer.fio.direct import without_direct
 from replayer.fio.jobs import load_jobs
+from replayer.fio.places import without_direct
 from replayer.study.commands import Terms
 from replayer.study.flow import able
 from replayer.study.model import Step

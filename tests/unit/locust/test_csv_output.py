@@ -6,7 +6,7 @@ import pytest
 from locust import stats
 from locust.env import Environment
 
-from replayer.locust.csv_output import find_refusal, watch_csv_files
+from replayer.locust.patches import find_refusal, watch_csv_files
 from tests.unit.limits import no_room
 
 

@@ -10,7 +10,7 @@ import pytest
 from gevent import GreenletExit, Timeout
 
 from replayer.locust.filesystem import BLOCK_BYTES, SLOTS, File, FileSystem
-from replayer.run.mailbox import Mailbox
+from replayer.run.doorbell import Mailbox
 
 
 class Commands(Mailbox):

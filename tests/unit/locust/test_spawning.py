@@ -9,7 +9,7 @@ from locust.env import Environment
 from locust.runners import LocalRunner
 
 from replayer.errors import ReplayerError
-from replayer.locust.spawning import SpawnWatch
+from replayer.locust.shapes import SpawnWatch
 
 
 class Fragile(User):

@@ -15,10 +15,10 @@ from locust import html, stats
 from locust.env import Environment
 
 from replayer._native import Histogram
-from replayer.locust.figures import correct_figures, round_figure, show_digits
+from replayer.locust.patches import correct_figures, round_figure, show_digits
 from replayer.locust.stats_bridge import LocustStats
 from replayer.measure import samples_needed
-from replayer.run.measured import MadeInterval, MadeRow
+from replayer.run.ledger import MadeInterval, MadeRow
 
 S = 1_000_000_000
 EPOCH_NS = 1_700_000_000 * S

@@ -3,7 +3,7 @@
 import pytest
 
 from replayer.measure import Divergence
-from replayer.run.causes import Circumstances, likely_cause
+from replayer.run.replays import Circumstances, likely_cause
 
 
 def event(op: str, recorded: str, got: str, path: str = "a/b") -> Divergence:

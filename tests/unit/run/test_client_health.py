@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING, cast
 
-from replayer.run.client_health import ClientHealth
-from replayer.run.standstill import Standstill
+from replayer.run.client_health import ClientHealth, Standstill
 
 if TYPE_CHECKING:
     from replayer._native import Engine

@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from replayer.errors import ReplayerError
-from replayer.run.cluster_options import arrange_modes
+from replayer.run.roles import arrange_modes
 
 
 def options(processes: int | None) -> argparse.Namespace:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replayer._native import Sandbox
-from replayer.run.dir_identity import Loss, find_loss, identify
+from replayer.run.marker import Loss, find_loss, identify
 
 HERE = Path("/dev/shm")  # noqa: S108 - a file system of its own
 

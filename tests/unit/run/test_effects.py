@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from replayer.plan import compile_plan
-from replayer.run.effects import changes_files
+from replayer.run.workload import changes_files
 from replayer.scenario import parse_scenario
 
 HEAD = """\

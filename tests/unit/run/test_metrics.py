@@ -1,8 +1,7 @@
 """What is served of several runs of one process, as a page has them."""
 
 from replayer._native import Histogram
-from replayer.run.ledger import Ledger
-from replayer.run.measured import MadeInterval, MadeRow
+from replayer.run.ledger import Ledger, MadeInterval, MadeRow
 from replayer.run.metrics import Meter, render_metrics
 from replayer.run.progress import Tick
 

@@ -8,8 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from replayer.report import ReportFiles
-from replayer.run.options import Settings, add_options, add_scenario_options, words_of
-from replayer.run.replay_options import ReplaySettings, add_replay_options
+from replayer.run.options import (
+    ReplaySettings,
+    Settings,
+    add_options,
+    add_replay_options,
+    add_scenario_options,
+    words_of,
+)
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1)
 LISTS = st.lists(TEXTS, max_size=3).map(tuple)

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from replayer._native import Histogram
 from replayer.report import text_width
-from replayer.run.ledger import Ledger
-from replayer.run.measured import MadeInterval, MadeRow
+from replayer.run.ledger import Ledger, MadeInterval, MadeRow
 from replayer.run.progress import Hang, LineProgress, QuietProgress, Tick, _make_table
 
 

@@ -8,13 +8,13 @@ import time
 
 import pytest
 
-from replayer.run.standstill import LEAST_NS, TICK_NS, ClockReading, stood_still_ns
+from replayer.run.client_health import LEAST_NS, TICK_NS, ClockReading, stood_still_ns
 
 S = 1_000_000_000
 
 PROGRAM = """
 import time
-from replayer.run.standstill import Standstill
+from replayer.run.client_health import Standstill
 from tests.unit.conftest import locust
 
 told = []

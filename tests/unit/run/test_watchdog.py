@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from replayer.run import eviction
+from replayer.run import target_dir as target_dirs
 from replayer.run.interruption import Interruption
 from replayer.run.progress import SilentProgress
 from replayer.run.target_dir import LayoutContext, TargetDir
@@ -44,7 +44,7 @@ def test_a_sync_of_the_machine_that_hangs_is_told_and_one_signal_ends_the_wait(
 ) -> None:
     # A machine that hangs cannot be had for a test; its sync is the only thing that is made up.
     answered = threading.Event()
-    monkeypatch.setattr(eviction, "evict_machine_caches", answered.wait)
+    monkeypatch.setattr(target_dirs, "evict_machine_caches", answered.wait)
     monkeypatch.setattr("replayer.run.watchdog.STUCK_NS", 0)
     monkeypatch.setattr("replayer.run.watchdog.give_up_on", lambda _: None)
     interruption = Interruption()
@@ -67,4 +67,4 @@ def test_a_sync_of_the_machine_that_hangs_is_told_and_one_signal_ends_the_wait(
 
 
 def test_who_may_drop_the_caches_is_asked_without_dropping_them() -> None:
-    assert isinstance(eviction.may_evict_machine(), bool)
+    assert isinstance(target_dirs.may_evict_machine(), bool)

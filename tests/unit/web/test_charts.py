@@ -5,12 +5,11 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from replayer._native import Histogram
-from replayer.run.measured import MadeInterval, MadeRow
+from replayer.run.ledger import MadeInterval, MadeRow
 from replayer.run.progress import SilentProgress
 from replayer.run.targets import NamedTarget
 from replayer.web.charts import describe_series, parse_look
-from replayer.web.live_status import LiveStatus
-from replayer.web.run_control import ActiveRun
+from replayer.web.run_control import ActiveRun, LiveStatus
 
 S = 1_000_000_000
 

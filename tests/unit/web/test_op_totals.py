@@ -1,7 +1,7 @@
 """File operations as the page adds them up."""
 
 from replayer._native import Histogram
-from replayer.run.measured import MadeInterval, MadeRow
+from replayer.run.ledger import MadeInterval, MadeRow
 from replayer.run.metrics import Meter, render_metrics
 from replayer.web.op_totals import OpTotals
 

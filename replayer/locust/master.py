@@ -6,13 +6,15 @@ would stop the test after 4 s of silence of the last worker, and leave the proce
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import gevent
 import zmq
-from locust import env
+from locust import User, env
+from locust.dispatch import UsersDispatcher
+from locust.env import Environment
 from locust.rpc import Message
 from locust.runners import (
     FALLBACK_INTERVAL,
@@ -21,6 +23,7 @@ from locust.runners import (
     STATE_MISSING,
     STATE_STOPPING,
     MasterRunner,
+    WorkerNode,
 )
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -29,7 +32,8 @@ from replayer.cluster.wire import Count, WireForm
 from replayer.errors import in_one_line
 from replayer.measure.health import RunWarning
 
-__all__ = ["Master", "Unread", "read_carefully"]
+__all__ = ["Master", "Unread", "dispatch_to", "read_carefully", "users_of"]
+
 
 FRAMES = 2  # a ZMQ router's: who sent it, and what
 MOST_SHOWN = 120
@@ -230,3 +234,53 @@ def _put(error: Exception) -> str:
         place = ".".join(map(str, first["loc"]))
         return f"it cannot be read: {place}{': ' if place else ''}{first['msg']}"
     return f"it cannot be read: {str(error) or type(error).__name__}"
+
+
+def users_of(number: int, workers: int, users: int) -> range:
+    """Return the users that a worker runs."""
+    return range(number, users, workers)
+
+
+def dispatch_to(environment: Environment, numbers: Mapping[str, int]) -> None:
+    """Have Locust deal to these workers, in the order of their numbers.
+
+    Args:
+        environment: The master's.
+        numbers: The number of each worker, by Locust's name of it.
+    """
+    dispatchers: list[_FixedDispatcher] = []
+
+    def deal(worker_nodes: list[WorkerNode], user_classes: list[type[User]]) -> UsersDispatcher:
+        """Return the run's dispatcher; Locust asks anew after a worker was lost."""
+        if not dispatchers:
+            there = {node.id: node for node in worker_nodes}
+            # Locust may not know one that was lost before: its users are nobody else's.
+            nodes = [there.get(name) or WorkerNode(name) for name in numbers]
+            dispatchers.append(_FixedDispatcher(nodes, user_classes, numbers))
+        return dispatchers[0]
+
+    environment.dispatcher_class = deal  # type: ignore[assignment] # it is only ever called
+
+
+class _FixedDispatcher(UsersDispatcher):
+    """Locust's own dispatcher, without its changes of mind."""
+
+    def __init__(
+        self, nodes: Sequence[WorkerNode], users: list[type[User]], numbers: Mapping[str, int]
+    ) -> None:
+        self._numbers = numbers
+        super().__init__(list(nodes), users)
+
+    @property
+    def dispatch_in_progress(self) -> bool:
+        """Whether to leave users where they are: Locust asks before it deals anew."""
+        return True
+
+    def _sort_workers(self) -> None:
+        self._worker_nodes = sorted(self._worker_nodes, key=lambda node: self._numbers[node.id])
+
+    def add_worker(self, worker_node: WorkerNode) -> None:
+        """Deal to nobody new; one that was lost and is back has its users still."""
+
+    def remove_worker(self, worker_node: WorkerNode) -> None:
+        """Deal nobody's users to others."""

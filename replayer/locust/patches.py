@@ -9,11 +9,21 @@ from collections.abc import Callable, Iterable, Mapping
 from math import ceil
 from typing import Any, Protocol
 
-from locust import html, stats
+from locust import html, main, stats
+from locust.env import Environment
 
 from replayer.measure import samples_needed
+from replayer.run.options import CsvRefusedError
 
-__all__ = ["correct_figures", "round_figure", "show_digits"]
+__all__ = [
+    "correct_figures",
+    "find_refusal",
+    "leave_keys_alone",
+    "round_figure",
+    "show_digits",
+    "watch_csv_files",
+]
+
 
 DIGITS = 4
 """Chosen: one more than the histograms hold, so that nothing is rounded twice."""
@@ -139,3 +149,72 @@ def _render_page(file: str, *where: Any, **arguments: Any) -> str:  # noqa: ANN4
     """Render a page of Locust's, its report with all digits."""
     page = _render(file, *where, **arguments)
     return show_digits(page).replace("</head>", DASHES, 1) if file == _REPORT else page
+
+
+def leave_keys_alone() -> None:
+    """Have Locust not listen to keys; to be called before its main begins to."""
+    main.input_listener = _listen_to_nothing  # type: ignore[attr-defined,assignment] # its main looks it up
+
+
+def _listen_to_nothing(_actions: Mapping[str, Callable[[], object]]) -> Callable[[], None]:
+    return lambda: None
+
+
+_Files = stats.StatsCSVFileWriter
+_writers: "dict[Environment, _CheckedCsvWriter]" = {}
+
+
+def watch_csv_files() -> None:
+    """Have Locust write its CSV files so that they cost a run nothing else."""
+    stats.StatsCSVFileWriter = _CheckedCsvWriter  # type: ignore[assignment,misc] # Locust looks it up when it begins
+
+
+def find_refusal(environment: Environment) -> CsvRefusedError | None:
+    """Return why CSV files are not whole; None when they are, or when none were asked for."""
+    writer = _writers.pop(environment, None)
+    return None if writer is None else writer.find_refusal()
+
+
+class _CheckedCsvWriter(_Files):
+    """Locust's own, which remembers the first file that took no more."""
+
+    def __init__(self, environment: Environment, *how: Any) -> None:  # noqa: ANN401 - as Locust's
+        super().__init__(environment, *how)
+        self._error: OSError | None = None
+        _writers[environment] = self
+
+    def stats_writer(self) -> None:
+        """Write until a file takes no more."""
+        try:
+            super().stats_writer()
+        except OSError as error:
+            self._error = self._error or error
+
+    def find_refusal(self) -> CsvRefusedError | None:
+        """Write out what is held back; return what refused by now."""
+        for file in self._handles():
+            try:
+                file.flush()
+            except OSError as error:
+                self._error = self._error or error
+        if self._error is None:
+            return None
+        reason = self._error.strerror or self._error
+        message = f"--csv {self.base_filepath}: Locust's CSV files are not whole: {reason}"
+        return CsvRefusedError(message, hint="make room there, or name another folder")
+
+    def close_files(self) -> None:
+        """Close the files; what they do not take has been told."""
+        for file in self._handles():
+            try:
+                file.close()
+            except OSError as error:
+                self._error = self._error or error
+
+    def _handles(self) -> tuple[Any, ...]:
+        return (
+            self.requests_csv_filehandle,
+            self.stats_history_csv_filehandle,
+            self.failures_csv_filehandle,
+            self.exceptions_csv_filehandle,
+        )
