@@ -1,5 +1,9 @@
 #!/usr/bin/env bash
-# Install what the tests need, build the engine, run every check and every test.
+# Install what the tests need, build the engine, run every check and test.
+#
+#     tests/run.sh            checks and tests, in less than 10 minutes on two cores
+#     tests/run.sh nightly    what takes longer: the first command on a fresh copy, browser, fleets, mounts, faults
+#
 # Needs Debian or Ubuntu with Python 3.11 or later, as root or with sudo. Safe to run again.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -67,16 +71,41 @@ install_rust() {
     cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1 || rustup component add clippy rustfmt
 }
 
+# Without link-time optimisation on a CI machine: 70 instead of 61 ns an op, and half of the time to build.
+build_engine() {
+    say "engine"
+    [ -z "${CI:-}" ] || export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+    .venv/bin/just build
+}
+
+# Print what a lane of its own has printed, and fail if it has failed.
+join() {
+    local lane=$1 log=$2 code=0
+    wait "$lane" || code=$?
+    cat "$log"
+    return "$code"
+}
+
 main() {
     install_packages
     install_python
     install_rust
-    say "engine"
-    .venv/bin/just build &
-    local building=$!
-    .venv/bin/just compile # beside it: most of the time the release build keeps one core busy
-    wait "$building"
-    .venv/bin/just check
+    build_engine
+    if [ "${1:-}" = nightly ]; then
+        .venv/bin/just nightly
+        return
+    fi
+    say "checks and tests of Rust beside the tests of Python"
+    local log
+    log=$(mktemp)
+    nice .venv/bin/just check-code >"$log" 2>&1 &
+    local checks=$! code=0
+    .venv/bin/just all || code=$?
+    say "checks, and tests of Rust"
+    join "$checks" "$log" || code=$?
+    rm -f "$log"
+    say "exit code $code"
+    return "$code"
 }
 
-main </dev/null
+main "$@" </dev/null

@@ -14,7 +14,10 @@ from tests.behaviour.browser import Page, find_chromium, open_page
 from tests.behaviour.page import Server, serve
 from tests.behaviour.shell import make_shell
 
-pytestmark = pytest.mark.skipif(find_chromium() is None, reason="there is no Chromium here")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(find_chromium() is None, reason="there is no Chromium here"),
+]
 
 ATTACK = """\
 <!doctype html><title>waiting</title>

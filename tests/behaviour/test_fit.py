@@ -31,6 +31,7 @@ def captured(shell: Shell, *words: str) -> Path:
     return shell.home / "trace"
 
 
+@pytest.mark.nightly
 def test_a_fitted_replay_takes_as_long_as_the_command(shell: Shell) -> None:
     trace = captured(shell, "--rehearse", "3")
     done = shell.run("fit", "trace", "--target", shell.home, "--rounds", "2")

@@ -148,7 +148,12 @@ def status_of(folder: Path) -> str:
 
 @pytest.mark.parametrize(
     ("count", "number"),
-    [(1, signal.SIGKILL), (2, signal.SIGSTOP), (0, signal.SIGKILL), (0, signal.SIGSTOP)],
+    [
+        (1, signal.SIGKILL),
+        pytest.param(2, signal.SIGSTOP, marks=pytest.mark.nightly),
+        pytest.param(0, signal.SIGKILL, marks=pytest.mark.nightly),
+        pytest.param(0, signal.SIGSTOP, marks=pytest.mark.nightly),
+    ],
     ids=["one killed", "two stopped", "forked and killed", "forked and stopped"],
 )
 def test_a_run_that_loses_its_last_worker_ends_with_what_was_measured(
@@ -169,6 +174,7 @@ def test_a_run_that_loses_its_last_worker_ends_with_what_was_measured(
     assert sum(counts(record).values()) > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("count", [2, 0], ids=["of its own", "forked"])
 def test_a_run_whose_workers_all_die_while_they_lay_out_ends(shell: Shell, count: int) -> None:
     with led(shell, scenario="large", count=count) as run:
@@ -189,6 +195,7 @@ def test_processes_that_die_before_they_said_hello_are_not_waited_for(shell: She
     assert "of 2 processes ended before the run began" in done.err or "is lost" in done.err
 
 
+@pytest.mark.nightly
 def test_a_short_silence_of_the_only_worker_ends_nothing(shell: Shell) -> None:
     with led(shell, "-t", "9s", "--worker-timeout", "20", count=1) as run:
         wait_for(run.is_measured)
@@ -219,7 +226,13 @@ STATES: dict[str, tuple[dict[str, object], Callable[[Led], None]]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize(
+    "state",
+    [
+        pytest.param(state, marks=[] if state == "measuring" else [pytest.mark.nightly])
+        for state in STATES
+    ],
+)
 def test_a_master_that_is_told_to_end_does_so_in_time(shell: Shell, state: str, way: Way) -> None:
     how, reach = STATES[state]
     more = ("-t", "1s") if state == "finishing" else ()
@@ -238,6 +251,7 @@ def test_a_master_that_is_told_to_end_does_so_in_time(shell: Shell, state: str, 
         assert f"replayer clean {shell.home / 'mount'}" in done.err
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", WAYS)
 def test_a_master_whose_hub_is_blocked_ends_in_time_and_says_what_is_left(
     shell: Shell, way: Way
@@ -254,6 +268,7 @@ def test_a_master_whose_hub_is_blocked_ends_in_time_and_says_what_is_left(
     assert status_of(shell.home / "out") == "failed"
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("state", ["idle", "laying out", "measuring", "blocked"])
 def test_a_worker_that_is_told_to_end_does_so_in_time_though_its_master_is_silent(

@@ -14,7 +14,10 @@ from replayer.measure import load_run
 from tests.behaviour.parts import COUNTED, Meeting, counts, wait_for, workers
 from tests.behaviour.shell import Shell
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root"),
+]
 
 ROOM = "2m"
 

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from replayer.measure import ClientLoss, load_run
 from tests.behaviour import parts
 from tests.behaviour.parts import COUNTED, Meeting, buckets, counts, free_port, wait_for
@@ -120,6 +122,7 @@ def test_a_worker_that_is_killed_ends_the_run_with_what_was_measured(shell: Shel
     assert list((shell.home / "mount").iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_a_run_goes_on_without_a_killed_worker_if_it_may(shell: Shell) -> None:
     with led(shell, "--on-lost-worker", "continue", "--json") as (master, (victim, other)):
         wait_until_all_have_told(shell)
@@ -153,6 +156,7 @@ def test_a_run_goes_on_without_a_killed_worker_if_it_may(shell: Shell) -> None:
     assert list((shell.home / "mount").iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_a_worker_that_was_stopped_for_a_while_is_told_of_and_loses_nothing(shell: Shell) -> None:
     with led(shell, "--on-lost-worker", "continue") as (master, processes):
         wait_until_all_have_told(shell)
@@ -173,6 +177,7 @@ def test_a_worker_that_was_stopped_for_a_while_is_told_of_and_loses_nothing(shel
     assert buckets([record]) == buckets(parts)
 
 
+@pytest.mark.nightly
 def test_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> None:
     with led(shell) as (master, processes):
         wait_until_all_have_told(shell)
@@ -194,6 +199,7 @@ def test_forked_workers_without_an_order_end_with_what_forked_them(shell: Shell)
         wait_for(lambda: not any(map(is_there, forked)), 20)
 
 
+@pytest.mark.nightly
 def test_forked_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> None:
     with forking(shell, "-t", "5m", "-o", "out", *BOUND) as (parent, forked):
         wait_for(lambda: measured(shell.home / "out"))
@@ -203,6 +209,7 @@ def test_forked_workers_of_a_killed_master_leave_and_clean_up(shell: Shell) -> N
     assert list((shell.home / "mount").iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_workers_of_a_killed_master_take_part_in_the_run_of_the_next_one(shell: Shell) -> None:
     meeting = Meeting()
     with led(shell, meeting=meeting) as (master, (one, other)):
@@ -279,6 +286,7 @@ def loss_of_one(folder: Path) -> ClientLoss:
     return loss
 
 
+@pytest.mark.nightly
 def test_a_worker_that_dies_in_the_last_seconds_fails_the_run_unless_it_may_go_on(
     shell: Shell,
 ) -> None:

@@ -96,7 +96,14 @@ def test_a_worker_that_dies_while_it_lays_out_is_noticed_in_time_and_another_one
     assert list((shell.home / "mount").iterdir()) == []
 
 
-@pytest.mark.parametrize("victim", ["maker", "other", "with an engine"])
+@pytest.mark.parametrize(
+    "victim",
+    [
+        "maker",
+        pytest.param("other", marks=pytest.mark.nightly),
+        pytest.param("with an engine", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_run_goes_on_with_the_users_that_are_left_where_a_worker_dies_before_it_begins(
     shell: Shell, victim: str
 ) -> None:

@@ -9,7 +9,10 @@ from tests.behaviour.browser import find_chromium, open_page
 from tests.unit.report.contenders import write_run
 from tests.unit.runs import make_target
 
-pytestmark = pytest.mark.skipif(find_chromium() is None, reason="there is no Chromium here")
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.skipif(find_chromium() is None, reason="there is no Chromium here"),
+]
 
 LONG = "an-export-of-a-file-server-whose-name-has-no-space-" * 3
 OUTSIDE = """[...document.querySelectorAll('body *')]

@@ -40,7 +40,7 @@ def test_a_documented_block_runs(block: str, tmp_path: Path) -> None:
     assert done.returncode in RAN, done.stdout + done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.timeout(1200)
 def test_the_first_command_sets_everything_up_and_runs(tmp_path: Path) -> None:
     block = SETS_UP.search((ROOT / "README.md").read_text())

@@ -106,7 +106,7 @@ class TestOneReplay:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else [])
+        pytest.param(name, marks=[pytest.mark.nightly] if name in LARGE else [])
         for name in shipped_traces()
     ],
 )

@@ -97,7 +97,6 @@ def reads_any_of(descriptors: list[str], call: re.Match[str]) -> bool:
     return call["name"] == "pread64" and call["operands"].startswith(tuple(descriptors))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only a jailed engine makes one call an event")
 def test_a_replay_that_is_recorded_makes_the_recorded_calls_one_for_one(shell: Shell) -> None:
     for name in ("root", "mount"):

@@ -92,6 +92,7 @@ def test_a_page_plays_scenarios_and_traces_on_processes_of_its_own(shell: Shell)
     assert list(mount.iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_a_page_says_that_a_worker_is_lost_and_plays_on_with_others(shell: Shell) -> None:
     mount = shell.target()
     with leading(shell) as (server, (victim, other), meeting):
@@ -114,7 +115,7 @@ def test_a_page_says_that_a_worker_is_lost_and_plays_on_with_others(shell: Shell
     assert list(mount.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_worker_that_was_stopped_meanwhile_is_there_for_the_next_run(shell: Shell) -> None:
     mount = shell.target()
     with leading(shell) as (server, processes, _):

@@ -1,6 +1,7 @@
 """Rules of the repository that no linter knows."""
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -140,6 +141,13 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
     block = re.search(r"<!-- tests -->\n```sh\n(.*?)\n```", (ROOT / "README.md").read_text())
     assert block is not None
     assert block[1] in (ROOT / ".ci/run").read_text().splitlines()
+
+
+def test_the_readme_names_the_script_of_what_takes_long() -> None:
+    script = ROOT / ".ci/nightly"
+    assert "`.ci/nightly`" in (ROOT / "README.md").read_text()
+    assert "tests/run.sh nightly" in script.read_text()
+    assert os.access(script, os.X_OK)
 
 
 def test_the_oldest_rust_is_the_same_everywhere() -> None:

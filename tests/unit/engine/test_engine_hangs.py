@@ -33,7 +33,6 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     assert call("umount", "-l", str(mount))
 
 
-@pytest.mark.slow
 def test_users_in_a_hung_file_system_are_given_up_on(
     disk: Path, drafts: Drafts, make: Make, until: Until, tmp_path: Path
 ) -> None:
