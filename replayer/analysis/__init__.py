@@ -6,7 +6,7 @@ what is found.
 
 from replayer.analysis.acknowledgement import find_acknowledged
 from replayer.analysis.composition import analyse
-from replayer.analysis.drift import Slope, find_slope
+from replayer.analysis.drift import Slope, exceedance, find_slope
 from replayer.analysis.finding import (
     Acknowledged,
     Analysis,
@@ -34,17 +34,17 @@ from replayer.analysis.resampling import (
     resample,
     resample_mixture,
 )
-from replayer.analysis.series import Series, chart_series
 from replayer.analysis.slots import (
     Distribution,
+    Series,
     Slots,
     Subject,
     Widening,
+    chart_series,
     cut_slots,
     read_distributions,
 )
 from replayer.analysis.steps import Shift, find_shifts
-from replayer.analysis.tails import exceedance
 
 __all__ = [
     "DRAWS",

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from replayer.analysis.finding import Acknowledged, Promise
-from replayer.analysis.planned import steps_by_transaction, steps_within
+from replayer.analysis.works import steps_by_transaction, steps_within
 from replayer.measure import (
     RunRecord,
     Summary,

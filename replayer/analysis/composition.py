@@ -1,18 +1,19 @@
 """Everything that is looked for in one run, one after another, and what could not be looked for."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+import numpy as np
+
+from replayer.analysis import attribution, drift, modes, steps
 from replayer.analysis.acknowledgement import find_acknowledged
-from replayer.analysis.attribution import find_outliers, find_tails
-from replayer.analysis.beginnings import find_first_touches
-from replayer.analysis.between import find_between
-from replayer.analysis.changes import find_changes, worth
+from replayer.analysis.attribution import find_between, find_outliers, find_tails
+from replayer.analysis.drift import find_first_touches
 from replayer.analysis.finding import Analysis, Modes, Unfinished
-from replayer.analysis.grouping import find_modes
-from replayer.analysis.series import CANCELLED, chart_series
-from replayer.analysis.shortage import find_shortages
+from replayer.analysis.modes import find_modes
 from replayer.analysis.silence import find_silences
+from replayer.analysis.slots import CANCELLED, Series, chart_series
+from replayer.analysis.steps import find_changes, worth
 from replayer.analysis.works import find_works
 from replayer.measure import (
     Performance,
@@ -23,6 +24,58 @@ from replayer.measure import (
 )
 
 __all__ = ["analyse"]
+
+
+MOST_NAMED = 4  # chosen: of subjects in one sentence
+
+_OVER_ALL = (("cliffs and other steps", steps.FEWEST), ("drift", drift.SHORTEST))
+_IN_A_ROUND = (("slow begins", drift.FEWEST_LATER + 1),)
+_SAMPLED = (
+    ("two groups of times", 2 * modes.LEAST_SAMPLES),
+    ("outliers and what made the slowest slow", attribution.FEWEST),
+)
+
+
+def _find_shortages(record: RunRecord, series: Sequence[Series]) -> Iterator[str]:
+    """Yield a sentence for each number of data that searches need and subjects do not have."""
+    names = {target.index: target.name for target in record.run.targets}
+    subjects = {_name(one, names): one for one in _subjects(series) if one.counts.size}
+    if not subjects:
+        yield "not enough data to look for anything: nothing was measured"
+        return
+    intervals = {name: one.counts.size for name, one in subjects.items()}
+    longest = {name: int(np.bincount(one.rounds).max()) for name, one in subjects.items()}
+    samples = {name: int(one.counts.sum()) for name, one in subjects.items()}
+    yield from _sentences(_OVER_ALL, intervals, "intervals with samples")
+    yield from _sentences(_IN_A_ROUND, longest, "intervals in a round")
+    yield from _sentences(_SAMPLED, samples, "samples")
+
+
+def _subjects(series: Sequence[Series]) -> Iterator[Series]:
+    """Yield the transactions; of a target without any, its ops."""
+    led = {one.target for one in series if one.kind == "transaction"}
+    yield from (one for one in series if one.kind == "transaction" or one.target not in led)
+
+
+def _name(series: Series, names: Mapping[int, str]) -> str:
+    target = names[series.target]
+    return series.subject if len(names) == 1 else f"{series.subject} on {target}"
+
+
+def _sentences(
+    searches: Sequence[tuple[str, int]], counts: Mapping[str, int], unit: str
+) -> Iterator[str]:
+    """Yield a sentence for each set of subjects that lack data, with the searches it is for."""
+    lacking: dict[tuple[str, ...], list[str]] = {}
+    for search, needed in searches:
+        short = tuple(name for name, count in counts.items() if count < needed)
+        if short:
+            lacking.setdefault(short, []).append(f"{search} ({needed} {unit})")
+    for short, what in lacking.items():
+        named = ", ".join(f"{name} has {counts[name]:,}" for name in short[:MOST_NAMED])
+        more = f" and {len(short) - MOST_NAMED} more have too few" * (len(short) > MOST_NAMED)
+        yield f"not enough data to look for {', '.join(what)}: {named}{more}"
+
 
 MOST = 24  # findings of a kind: chosen, beyond that nobody reads
 
@@ -46,7 +99,7 @@ def analyse(record: RunRecord, summary: Summary) -> Analysis:
         between=_most(find_between(record, works)),
         unfinished=_most(_find_unfinished(summary)),
         acknowledged=tuple(find_acknowledged(record, summary)),
-        notes=tuple(find_shortages(record, series)),
+        notes=tuple(_find_shortages(record, series)),
     )
 
 

@@ -5,12 +5,45 @@ by the autocorrelation of what remains, as by Yue and Wang, 'The Mann-Kendall te
 effective sample size' (Water Resources Management 2004).
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Slope", "find_slope"]
+from replayer.analysis.finding import FirstTouch
+from replayer.analysis.slots import Series
+from replayer.measure import RunRecord
+
+__all__ = ["Slope", "begins_slowly", "exceedance", "find_first_touches", "find_slope"]
+
+
+TAIL_SHARE = 0.1  # chosen: the tenth of the values that are its tail
+FEWEST_OF_TAIL = 5  # values of a tail, at least: chosen
+FLOOR = 0.02  # chosen: values are not told apart below 2 %
+
+
+def exceedance(values: NDArray[np.float64], value: float) -> float:
+    """Return the chance that one more value like these is at least as high as ``value``.
+
+    From their ranks within the range of the values, from a power law beyond it.
+
+    Args:
+        values: Positive, at least one.
+        value: Positive.
+    """
+    ranked = np.sort(values)
+    above = int((ranked >= value).sum())
+    if above:
+        return (above + 1) / (ranked.size + 1)
+    tail = max(int(ranked.size * TAIL_SHARE), FEWEST_OF_TAIL)
+    if ranked.size <= tail:
+        return 1 / (ranked.size + 1)
+    begin = max(float(ranked[-tail - 1]), np.finfo(np.float64).tiny)
+    mean_excess = max(float(np.log(ranked[-tail:] / begin).mean()), FLOOR)
+    beyond = tail / ranked.size * (value / begin) ** (-1 / mean_excess)
+    return float(min(beyond, 1 / (ranked.size + 1)))
+
 
 Floats = NDArray[np.float64]
 
@@ -69,3 +102,47 @@ def _autocorrelation(values: Floats) -> float:
 
 
 _STRONGEST = 0.98  # chosen: a random walk has no drift that could be told
+
+
+FEWEST_LATER = 6  # intervals after the first one, in each round: fewer have no tail to judge by
+FIRST_TOUCH_FACTOR = 1.5  # chosen
+CHANCE = 1e-5
+"""Chosen: that rounds without such a penalty would look like this. Each of them must be as unlikely
+as its share: one round that began with a spike proves nothing of the others."""
+
+
+def find_first_touches(record: RunRecord, series: Sequence[Series]) -> Iterator[FirstTouch]:
+    """Yield what was slower in the first interval of its rounds than after it."""
+    names = {target.index: target.name for target in record.run.targets}
+    for one in series:
+        rounds = [one.kept(one.rounds == number) for number in np.unique(one.rounds)]
+        rounds = [part for part in rounds if part.counts.size > FEWEST_LATER]
+        if rounds and begins_slowly([part.means_ns for part in rounds]):
+            yield from _judged(names[one.target], one, rounds)
+
+
+def begins_slowly(rounds: Sequence[Floats]) -> bool:
+    """Whether the first value of every round stands out from those after it."""
+    chance = CHANCE ** (1 / len(rounds))
+    return all(exceedance(values[1:], float(values[0])) <= chance for values in rounds)
+
+
+def _judged(target: str, series: Series, rounds: Sequence[Series]) -> Iterator[FirstTouch]:
+    first = _middle([float(part.means_ns[0]) for part in rounds])
+    later = _middle([float(np.median(part.means_ns[1:])) for part in rounds])
+    if first >= FIRST_TOUCH_FACTOR * later:
+        yield FirstTouch(
+            target=target,
+            subject=series.subject,
+            kind=series.kind,
+            first_ns=first,
+            later_ns=later,
+            factor=first / later,
+            rounds=len(rounds),
+            over_s=float(np.mean([part.end_s[0] - part.start_s[0] for part in rounds])),
+        )
+
+
+def _middle(values: Sequence[float]) -> float:
+    """Return the geometric mean."""
+    return float(np.exp(np.log(values).mean()))

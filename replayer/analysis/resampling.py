@@ -11,7 +11,8 @@ no interval is made.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb
+from functools import lru_cache
+from math import comb, cos, pi, sin, sqrt, tan
 from statistics import NormalDist
 from typing import Literal
 
@@ -19,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replayer.analysis.slots import Distribution
-from replayer.analysis.student import student_quantile
 
 __all__ = [
     "DRAWS",
@@ -30,7 +30,41 @@ __all__ = [
     "ratio_interval",
     "resample",
     "resample_mixture",
+    "student_quantile",
 ]
+
+
+_HALVINGS = 60  # beyond the digits of a float
+
+
+@lru_cache
+def student_quantile(chance: float, freedom: int) -> float:
+    """Return what a t leaves behind, to either side, with this chance.
+
+    Args:
+        chance: Above 0 and below 1; of both sides together.
+        freedom: Degrees of freedom, from 1 on.
+    """
+    low, high = 0.0, pi / 2
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if 1 - _within(middle, freedom) > chance:
+            low = middle
+        else:
+            high = middle
+    return sqrt(freedom) * tan(low)
+
+
+def _within(angle: float, freedom: int) -> float:
+    """Return the chance that a t is at most so far from 0: by the angle whose tangent is t/√f."""
+    odd = freedom % 2
+    term = cos(angle) if odd else 1.0
+    total = 0.0
+    for place in range(odd + 1, freedom, 2):
+        total += term
+        term *= place / (place + 1) * cos(angle) ** 2
+    return 2 / pi * (angle + sin(angle) * total) if odd else sin(angle) * total
+
 
 Floats = NDArray[np.float64]
 Figure = float | Literal["mean"] | None

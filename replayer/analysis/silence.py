@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from replayer.analysis.finding import Silence
-from replayer.analysis.series import LATENCY, TIMES
+from replayer.analysis.slots import LATENCY, TIMES
 from replayer.measure import WAITS, Event, RunRecord, Seconds, Segment, Span, join_spans
 
 __all__ = ["find_silences"]

@@ -6,8 +6,7 @@ different CPUs are never added. Pure: facts in, figures out.
 
 from collections.abc import Iterable, Sequence
 
-from replayer.measure.cpulist import parse_cpu_list
-from replayer.measure.facts import MachineFacts
+from replayer.measure.facts import MachineFacts, parse_cpu_list
 
 __all__ = ["busiest_shares", "count_cpus", "differ_in_cpus", "share_of_all"]
 

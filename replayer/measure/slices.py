@@ -5,16 +5,19 @@ maps, resampling). Bins are coarser than the histograms' own: figures of a run c
 never from here. Counts are added exactly.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from replayer.measure.histogram import Histogram
 from replayer.measure.hlog import Batch, Key, read_batches
+from replayer.measure.summary import samples_needed
 
-__all__ = ["BINS_PER_OCTAVE", "Slices", "bin_ns", "read_slices"]
+__all__ = ["BINS_PER_OCTAVE", "Mixture", "Slices", "bin_ns", "read_slices"]
+
 
 BINS_PER_OCTAVE = 64
 """Chosen: a bin is 1.1 % wide, finer than any confidence interval that is made from it."""
@@ -101,3 +104,40 @@ def _joined(parts: list[Slices]) -> Slices:
     kept, inverse = np.unique(places, return_inverse=True)
     sums = np.bincount(inverse, weights=counts, minlength=kept.size).astype(np.int64)
     return Slices(kept // BINS, kept % BINS, sums)
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """Distributions and the share of each; empty ones leave theirs to the others.
+
+    Attributes:
+        parts: The distributions.
+        shares: As long as ``parts``, above 0; they need not add up to 1.
+    """
+
+    parts: Sequence[Histogram]
+    shares: Sequence[float]
+
+    @property
+    def count(self) -> int:
+        """How many equally weighted samples tell as much: Kish, 'Survey Sampling' (1965)."""
+        found = self._filled()
+        spread = sum(share**2 / part.count for part, share in found)
+        return round(sum(share for _, share in found) ** 2 / spread) if found else 0
+
+    def percentile(self, percent: float) -> int | None:
+        """Return the value that so many of the mix do not exceed; None: too few samples."""
+        found = self._filled()
+        if not found or self.count < samples_needed(percent):
+            return None
+        values = np.concatenate([part.layout.highest(part.indices) for part, _ in found])
+        weights = np.concatenate([share * part.counts / part.count for part, share in found])
+        order = np.argsort(values, kind="stable")
+        sums = np.cumsum(weights[order])
+        # As in a histogram, one part in 10^12 is taken off, so that a float's last bit decides not.
+        rank = percent / 100 * float(sums[-1]) * (1 - 1e-12)
+        return int(values[order][min(int(np.searchsorted(sums, rank)), order.size - 1)])
+
+    def _filled(self) -> list[tuple[Histogram, float]]:
+        pairs = zip(self.parts, self.shares, strict=True)
+        return [(part, share) for part, share in pairs if part.count]

@@ -26,17 +26,47 @@ from replayer.measure.summary import (
     TransactionSummary,
 )
 from replayer.measure.sweep import by_size
-from replayer.measure.turns import spans_of
 
 __all__ = [
     "OUTSIDE",
     "Of",
     "latencies_of",
     "samples_of",
+    "spans_of",
     "statistics_of",
     "summarise",
     "unfinished_of",
 ]
+
+
+def spans_of(
+    record: RunRecord, segment: Segment, transaction: str, op: str | None = None
+) -> Iterator[Span]:
+    """Yield when a transaction, or an op in it, was under way.
+
+    Args:
+        record: Of a run whose order is 'in turn'.
+        segment: The part of it.
+        transaction: Its name.
+        op: One of its ops, which has less time than all if they ran one after the other.
+    """
+    if op is None or transaction not in _verified_after(record):
+        yield from record.log.intervals.get((segment, transaction), ())
+        return
+    for key, seconds in record.seconds.items():
+        if (key.segment, key.transaction, key.op) == (segment, transaction, op):
+            for start, end in zip(seconds.start_s, seconds.end_s, strict=True):
+                yield Span(float(start), float(end))
+
+
+def _verified_after(record: RunRecord) -> frozenset[str]:
+    """Return the jobs that read back what they wrote when all was written, as the plan says."""
+    plan = record.plan or {}
+    try:
+        return frozenset(name for job in plan["jobs"] for name in job["verified_after"])
+    except (KeyError, TypeError, AttributeError):
+        return frozenset()  # of an earlier version: its directions have one time
+
 
 LATENCY = "transaction"
 SERVICE = "transaction.service"

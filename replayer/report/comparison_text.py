@@ -6,9 +6,8 @@ from replayer.errors import in_one_line
 from replayer.measure import format_rate, format_ratio, format_time_ns, format_times
 from replayer.report.claims import say_unranked
 from replayer.report.comparison import Compared, Comparison, Standing
-from replayer.report.grid import Column, lay_out_grid
 from replayer.report.markdown import escape, table_lines
-from replayer.report.style import PLAIN, Style
+from replayer.report.style import PLAIN, Column, Style, lay_out_grid
 from replayer.report.table import heading, note, wrapped
 
 __all__ = [

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from replayer.analysis import analyse
-from replayer.analysis.planned import steps_by_transaction
+from replayer.analysis.works import steps_by_transaction
 from replayer.measure import (
     Event,
     RunRecord,

@@ -3,15 +3,20 @@
 Words only; figures of the measurement itself are elsewhere.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from replayer.measure import (
     OUTSIDE,
     Health,
+    MachineFacts,
     MountFacts,
     Target,
+    Verification,
+    WrongBlocks,
+    count_cpus,
     format_bytes,
     format_count,
+    format_many,
     format_seconds,
     format_share,
     format_time_ns,
@@ -24,20 +29,93 @@ from replayer.measure.kinds import with_kinds
 from replayer.report.claims import claim_notes, say_unranked
 from replayer.report.clients import client_notes, describe_clients
 from replayer.report.document import Document, Incident
-from replayer.report.machines import describe_machines
 from replayer.report.replay import describe_traces
-from replayer.report.verification import describe_verification
 from replayer.verdict import Judgement
 
 __all__ = [
     "describe_incident",
     "describe_judgement",
+    "describe_machines",
     "describe_run",
     "describe_verdict",
+    "describe_verification",
+    "each_once",
     "footnotes",
     "ranking_notes",
     "unfinished",
 ]
+
+
+def describe_machines(machines: Sequence[MachineFacts]) -> str:
+    """Return in one line what all have, and in what they differ.
+
+    Args:
+        machines: One for each process; several may be of the same host.
+    """
+    hosts = len({machine.host for machine in machines})
+    several, all_of_them, each = (
+        (f"{hosts} machines: ", " in all", " each") if hosts > 1 else ("", "", "")
+    )
+    kernels = each_once(f"{machine.kernel} {machine.architecture}" for machine in machines)
+    cpus = format_many(count_cpus(machines), "CPU")
+    memory = each_once(format_bytes(machine.memory_bytes) for machine in machines)
+    container = ", in a container" * any(machine.container for machine in machines)
+    versions = each_once(machine.replayer for machine in machines)
+    return (
+        f"{several}{kernels}, {cpus}{all_of_them}, {memory} memory{each}{container}, "
+        f"replayer {versions}"
+    )
+
+
+def each_once(words: Iterable[str]) -> str:
+    """Return what differs, side by side, in an order that does not depend on who came first."""
+    return " or ".join(sorted(set(words)))
+
+
+NS_PER_S = 1e9
+
+
+def describe_verification(found: Verification) -> str:
+    """Return how much was checked, what was wrong and what it cost, in one line."""
+    bad = _kinds(found.wrong_blocks)
+    price = "" if found.ns_per_byte is None else f", {found.ns_per_byte:.2f} ns a byte"
+    mixed = f", {format_bytes(found.mixed_bytes)} written meanwhile" if found.mixed_bytes else ""
+    blind = "; names became unclear, and nothing was claimed from then on" if found.blind else ""
+    return (
+        f"{format_count(found.reads)} reads: {format_bytes(found.verified_bytes)} checked, "
+        f"{format_bytes(found.unverified_bytes)} not{mixed}; wrong blocks: {bad}; "
+        f"{format_time_ns(found.time_ns)} of all users{price}, in no call's time{blind}"
+        f"{_last(found)}"
+    )
+
+
+def _kinds(blocks: WrongBlocks) -> str:
+    kinds = blocks.model_dump()
+    bad = ", ".join(f"{format_count(count)} {kind}" for kind, count in kinds.items() if count)
+    return bad or "none"
+
+
+def _last(found: Verification) -> str:
+    last = found.last
+    if last is None:
+        return ""
+    what = "names of files (those of one name count once)" if found.by_name else "files"
+    checked = f"{format_bytes(last.verified_bytes)} checked, {format_bytes(last.unverified_bytes)}"
+    cached = f", {format_bytes(last.cached_bytes)} of it from the client's page cache"
+    amounts = {
+        "of which nothing is certain": last.unclear_files,
+        "left unread": last.left_files,
+        "not to be read": last.failed_files,
+        "whose fsync failed": last.unsynced_files,
+    }
+    others = "".join(f", {format_count(n)} {what}" for what, n in amounts.items() if n)
+    first = next((f"; the first: {each.outcome} {each.path}" for each in last.wrong_files), "")
+    return (
+        f"; read back at the end: {format_count(last.files)} {what}, {checked} not"
+        f"{cached if last.cached_bytes else ''}{others}; wrong blocks: "
+        f"{_kinds(last.wrong_blocks)}{first}; {format_time_ns(last.took_s * NS_PER_S)}"
+    )
+
 
 EARLY_SHARE = 0.9  # chosen: what ends a little before its time has ended in time
 _SHORT = 12  # hexadecimal digits of a fingerprint that a person compares: chosen

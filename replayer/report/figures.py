@@ -22,7 +22,7 @@ from replayer.measure import (
     late_share,
 )
 from replayer.report.document import Place, Ranked
-from replayer.report.grid import Column
+from replayer.report.style import Column
 
 __all__ = ["COLUMNS", "DASH", "FigureRow", "error_rows", "figure_rows", "longest", "ranking_rows"]
 

@@ -3,13 +3,320 @@
 So a figure has one verdict wherever it is shown.
 """
 
-from replayer.analysis import read_distributions
-from replayer.measure import RunRecord, Summary, latencies_of
-from replayer.report.comparison import Standing, Unranked
-from replayer.report.document import Place, Ranked
-from replayer.report.standings import Entrant, find_standings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
-__all__ = ["rank"]
+import numpy as np
+
+from replayer.analysis import (
+    Distribution,
+    Resampled,
+    Subject,
+    read_distributions,
+    resample,
+    resample_mixture,
+)
+from replayer.measure import (
+    Histogram,
+    Mixture,
+    Performance,
+    RoundSummary,
+    RunRecord,
+    Statistics,
+    Summary,
+    TargetSummary,
+    TransactionSummary,
+    latencies_of,
+)
+from replayer.report.claims import Evidence, has_samples, judge
+from replayer.report.comparison import Claim, Compared, Lacking, Standing, Unranked
+from replayer.report.document import Place, Ranked
+
+__all__ = ["FIGURES", "Entrant", "FigureName", "find_mix", "find_standings", "rank"]
+
+
+Order = Literal["together", "in turn"]
+_Entry = TransactionSummary | Performance
+_Kind = Literal["transaction", "op"]
+_AnyKind = Literal["transaction", "op", "all transactions"]
+FigureName = Literal["p50", "p95", "p99", "throughput"]
+
+
+@dataclass(frozen=True)
+class FigureKind:
+    """A figure: its name, unit, direction, percentile (None: throughput) and where it stands."""
+
+    name: FigureName
+    unit: Literal["ns", "per_s"]
+    better: Literal["lower", "higher"]
+    percent: float | None
+    of: Callable[[_Entry], float | None]
+
+
+def _times(entry: _Entry) -> Statistics:
+    return entry.latency if isinstance(entry, TransactionSummary) else entry.time
+
+
+FIGURES = (
+    FigureKind("p50", "ns", "lower", 50.0, lambda entry: _times(entry).p50_ns),
+    FigureKind("p95", "ns", "lower", 95.0, lambda entry: _times(entry).p95_ns),
+    FigureKind("p99", "ns", "lower", 99.0, lambda entry: _times(entry).p99_ns),
+    FigureKind("throughput", "per_s", "higher", None, lambda entry: entry.throughput_per_s),
+)
+_PERCENTS = tuple(figure.percent for figure in FIGURES)
+ALL = "all transactions"
+_OP_FIGURES = 2  # of ops: p50 and p95
+
+
+@dataclass(frozen=True, eq=False)
+class Entrant:
+    """A contender with what was measured.
+
+    Attributes:
+        label: How it is called.
+        summary: Its figures.
+        latencies: Of its transactions that succeeded, by name and round.
+        distributions: Its distributions in time, of all targets of its run.
+        seed: Of its run, for resampling.
+        order: How its transactions ran.
+    """
+
+    label: str
+    summary: TargetSummary
+    latencies: Mapping[tuple[str, int], Histogram]
+    distributions: Mapping[Subject, Distribution]
+    seed: int
+    order: Order
+
+    def succeeded(self, transaction: str, part: RoundSummary) -> Histogram:
+        """Return the latencies of one transaction in one round, or in all of them."""
+        return Histogram.merged(
+            found
+            for (name, number), found in self.latencies.items()
+            if name == transaction and part.number in {None, number}
+        )
+
+
+_Values = tuple[float | None, ...]
+"""One for each of FIGURES."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Figures:
+    """One entrant's figures of one subject, over all rounds, in each, and resampled.
+
+    Samples are those that succeeded.
+    """
+
+    label: str
+    samples: int
+    values: _Values
+    rounds: tuple[_Values, ...]
+    resampled: Resampled | None
+
+
+def find_standings(entrants: Sequence[Entrant]) -> Iterator[Compared | Unranked]:
+    """Yield every figure that at least two entrants have: all together, transactions, then ops.
+
+    Ranked are those with samples enough; who has too few for a figure is told of beside it.
+    """
+    mix = find_mix(entrants)
+    if len(mix) > 1:
+        yield from _ranked("all transactions", _together(entrants, mix), range(len(FIGURES)))
+    for kind, name in _subjects(entrants):
+        own = [each for entrant in entrants if (each := _figures(entrant, kind, name))]
+        places = range(len(FIGURES)) if kind == "transaction" else range(_OP_FIGURES)
+        yield from _ranked(kind, own, places, name)
+
+
+def find_mix(entrants: Sequence[Entrant]) -> tuple[str, ...]:
+    """Return the transactions of which all entrants have some that succeeded.
+
+    None where they ran in turn: those are different work, and together have no figures.
+    """
+    if any(entrant.order == "in turn" for entrant in entrants):
+        return ()
+    first, *others = ({name for name, _ in entrant.latencies} for entrant in entrants)
+    kept = first.intersection(*others)
+    return tuple(
+        name for kind, name in _subjects(entrants) if kind == "transaction" and name in kept
+    )
+
+
+def _ranked(
+    kind: _AnyKind, found: Sequence[_Figures], places: Iterable[int], name: str = ALL
+) -> Iterator[Compared | Unranked]:
+    if len(found) < 2:  # noqa: PLR2004 - there is nobody to compare with
+        return
+    for place in places:
+        figure, compared = FIGURES[place], _compared(found, place)
+        if len(compared) > 1:
+            yield Compared(
+                subject=name,
+                kind=kind,
+                figure=figure.name,
+                unit=figure.unit,
+                better=figure.better,
+                standings=compared,
+            )
+        lacking = tuple(
+            Lacking(label=each.label, samples=each.samples)
+            for each in found
+            if not _is_ranked(each, place)
+        )
+        if lacking:
+            yield Unranked(subject=name, kind=kind, figure=figure.name, lacking=lacking)
+
+
+def _is_ranked(figures: _Figures, place: int) -> bool:
+    known = figures.values[place] is not None
+    return known and has_samples(_evidence(figures, place), FIGURES[place].percent)
+
+
+def _together(entrants: Sequence[Entrant], mix: Sequence[str]) -> list[_Figures]:
+    """Return the figures of a mix: each transaction with one share, the same for all entrants.
+
+    It is the mean of the shares that it has with them. So none looks slow for having made, by
+    chance or because it is quick at something else, more of what takes long.
+    """
+    counts = np.array(
+        [[each.succeeded(name, each.summary.overall).count for name in mix] for each in entrants]
+    )
+    shares = (counts / counts.sum(axis=1, keepdims=True)).mean(axis=0)
+    return [_mixed(entrant, dict(zip(mix, shares.tolist(), strict=True))) for entrant in entrants]
+
+
+def _mixed(entrant: Entrant, shares: Mapping[str, float]) -> _Figures:
+    overall = entrant.summary.overall
+    found = [
+        part
+        for name in shares
+        if (part := entrant.distributions.get((entrant.summary.index, "transaction", name)))
+    ]
+    resampled = (
+        resample_mixture(found, [*shares.values()], _PERCENTS, entrant.seed)
+        if len(found) == len(shares)
+        else None
+    )
+    return _Figures(
+        label=entrant.label,
+        samples=_mixture(entrant, overall, shares).count,
+        values=_mixed_values(entrant, overall, shares),
+        rounds=tuple(_mixed_values(entrant, part, shares) for part in entrant.summary.rounds),
+        resampled=resampled,
+    )
+
+
+def _mixture(entrant: Entrant, part: RoundSummary, shares: Mapping[str, float]) -> Mixture:
+    return Mixture([entrant.succeeded(name, part) for name in shares], [*shares.values()])
+
+
+def _mixed_values(entrant: Entrant, part: RoundSummary, shares: Mapping[str, float]) -> _Values:
+    """Return the percentiles of the mix, and the sum of the throughputs."""
+    mixture = _mixture(entrant, part, shares)
+    rates = [found.throughput_per_s for found in part.transactions if found.name in shares]
+    known = [rate for rate in rates if rate is not None]
+    return tuple(
+        (sum(known) if known else None) if percent is None else mixture.percentile(percent)
+        for percent in _PERCENTS
+    )
+
+
+def _subjects(entrants: Sequence[Entrant]) -> list[tuple[_Kind, str]]:
+    found: dict[tuple[_Kind, str], None] = {}
+    for entrant in entrants:
+        found.update(
+            {("transaction", each.name): None for each in entrant.summary.overall.transactions}
+        )
+    for entrant in entrants:
+        found.update({("op", op): None for op in _ops(entrant)})
+    return list(found)
+
+
+def _ops(entrant: Entrant) -> Iterator[str]:
+    """Yield the ops that have figures of their own.
+
+    Where transactions ran in turn: those of one transaction alone, and not all of it.
+    """
+    overall = entrant.summary.overall
+    shared = Counter(op.op for found in overall.transactions for op in found.ops)
+    whole = {found.ops[0].op for found in overall.transactions if len(found.ops) == 1}
+    for op in overall.ops:
+        if entrant.order == "together" or (shared[op.op] == 1 and op.op not in whole):
+            yield op.op
+
+
+def _figures(entrant: Entrant, kind: _Kind, name: str) -> _Figures | None:
+    whole = _entry(entrant.summary.overall, kind, name)
+    if whole is None:
+        return None
+    each = (_entry(part, kind, name) for part in entrant.summary.rounds)
+    found = entrant.distributions.get((entrant.summary.index, kind, name))
+    return _Figures(
+        label=entrant.label,
+        samples=_times(whole).count,
+        values=_values(whole),
+        rounds=tuple(_values(entry) for entry in each if entry is not None),
+        resampled=None if found is None else resample(found, _PERCENTS, entrant.seed),
+    )
+
+
+def _values(entry: _Entry) -> _Values:
+    return tuple(figure.of(entry) for figure in FIGURES)
+
+
+def _entry(part: RoundSummary, kind: _Kind, name: str) -> _Entry | None:
+    if kind == "transaction":
+        return next((found for found in part.transactions if found.name == name), None)
+    return next((found for found in part.ops if found.op == name), None)
+
+
+def _compared(found: Sequence[_Figures], place: int) -> tuple[Standing, ...]:
+    valued = [
+        (value, each)
+        for each in found
+        if (value := each.values[place]) is not None and _is_ranked(each, place)
+    ]
+    valued.sort(key=lambda item: item[0], reverse=FIGURES[place].better == "higher")
+    return tuple(_standing(each, valued[0], place, len(valued)) for each in valued)
+
+
+def _standing(
+    own: tuple[float, _Figures], best: tuple[float, _Figures], place: int, contenders: int
+) -> Standing:
+    value, figures = own
+    rounds = _rounds(figures, place)
+    ratio = value / best[0] if best[0] else None if value else 1.0
+    claim: Claim = "best"
+    interval, percent = None, FIGURES[place].percent
+    if ratio is None:  # what was seen before it was waited for took no time
+        claim = "no ratio to 0"
+    elif figures is not best[1]:
+        sides = _evidence(figures, place), _evidence(best[1], place)
+        claim, interval = judge(*sides, percent, ratio, contenders)
+        claim = claim if value or percent is None else "no difference shown"
+    several = len(rounds) > 1
+    return Standing(
+        label=figures.label,
+        value=value,
+        ratio=ratio,
+        ratio_low=None if interval is None else interval.low,
+        ratio_high=None if interval is None else interval.high,
+        low=min(rounds) if several else None,
+        high=max(rounds) if several else None,
+        claim=claim,
+    )
+
+
+def _evidence(figures: _Figures, place: int) -> Evidence:
+    return Evidence(_rounds(figures, place), figures.samples, figures.resampled, place)
+
+
+def _rounds(figures: _Figures, place: int) -> list[float]:
+    """Return a figure of each round in which there were samples enough for it."""
+    return [found for values in figures.rounds if (found := values[place]) is not None]
 
 
 def rank(record: RunRecord, summary: Summary) -> tuple[tuple[Ranked, ...], tuple[Unranked, ...]]:

@@ -15,7 +15,6 @@ from replayer.report.description import (
 from replayer.report.document import Document
 from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
 from replayer.report.findings import acknowledgements, nothing_found, sentences
-from replayer.report.grid import Column, lay_out_grid, no_room_for
 from replayer.report.replay import (
     DIVERGENCE_TITLES,
     describe_agreement,
@@ -23,7 +22,7 @@ from replayer.report.replay import (
     explain_divergence,
     first_divergences,
 )
-from replayer.report.style import PLAIN, Style, fold, text_width
+from replayer.report.style import PLAIN, Column, Style, fold, lay_out_grid, no_room_for, text_width
 
 __all__ = ["heading", "note", "render_table", "wrapped"]
 

@@ -5,6 +5,7 @@ a step that ends badly takes no other with it.
 """
 
 import json
+import os
 import shlex
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -20,21 +21,110 @@ from replayer.errors import EXIT_BUG, EXIT_INCONCLUSIVE, ReplayerError
 from replayer.fio import check_values, find_fio
 from replayer.fio.jobs import load_jobs
 from replayer.fio.places import without_direct
-from replayer.measure import format_time_ns
+from replayer.measure import format_time_ns, this_process
 from replayer.report import Style, fold
 from replayer.run.interruption import Interruption, Level
 from replayer.run.own_command import start_ourselves
 from replayer.run.targets import check_place, parse_targets, refuse_aliases
 from replayer.run.watchdog import ask
-from replayer.study.budget import Share, quick_budget
-from replayer.study.catalogue import load_study
-from replayer.study.commands import QUICK_S, Terms, absolute, missing, step_length, step_words
-from replayer.study.journal import Attempt, Journal, State, create_journal, open_journal
-from replayer.study.model import Step, Study
-from replayer.study.places import find_places, refuse_other_places
-from replayer.study.remains import SETTLED, adopt, find_left, finished_code, has_measured
+from replayer.study.commands import (
+    LONGEST_QUICK_S,
+    QUICK_S,
+    TURN_S,
+    Terms,
+    absolute,
+    missing,
+    step_length,
+    step_words,
+)
+from replayer.study.journal import (
+    SETTLED,
+    Attempt,
+    Journal,
+    State,
+    adopt,
+    create_journal,
+    find_left,
+    find_places,
+    finished_code,
+    has_measured,
+    open_journal,
+    refuse_other_places,
+)
+from replayer.study.model import Step, Study, load_study
 
-__all__ = ["Order", "able", "announce", "exit_code_of", "resume_study", "run_study"]
+__all__ = [
+    "Budget",
+    "Order",
+    "Share",
+    "able",
+    "announce",
+    "exit_code_of",
+    "quick_budget",
+    "resume_study",
+    "run_study",
+]
+
+
+RESERVE_S = 8.0  # chosen: for the removal at the end of the last step
+MARGIN = 0.9  # chosen: of a step's share; the rest is for what cannot be foreseen
+STARTS = 2.0  # chosen: a step starts a program, and works out a report at its end
+
+
+@dataclass(frozen=True)
+class Share:
+    """What a step may take.
+
+    Attributes:
+        limit_s: All of it; then it is asked to end.
+        seconds: Measuring each target.
+    """
+
+    limit_s: float
+    seconds: int
+
+
+@dataclass
+class Budget:
+    """What is left of the time.
+
+    Attributes:
+        end: When the last step must have ended, on the monotonic clock.
+        targets: How many targets each step measures.
+        beside_s: How long a step is expected to take beside measuring.
+    """
+
+    end: float
+    targets: int
+    beside_s: float
+    _least_s: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._least_s = self.beside_s
+
+    def share(self, steps: int) -> Share:
+        """Return the share of the next of so many steps that are left."""
+        limit_s = max(self.end - time.monotonic(), 0.0) / max(steps, 1) * MARGIN
+        seconds = int((limit_s - self.beside_s) / self.targets)
+        return Share(limit_s, max(1, min(seconds, LONGEST_QUICK_S)))
+
+    def learn(self, share: Share, took_s: float) -> None:
+        """Note how long a step took in all."""
+        self.beside_s = max(took_s - share.seconds * self.targets, self._least_s)
+
+
+def quick_budget(targets: int) -> Budget:
+    """Return the budget of a quick study that begins now, counted from this process's start."""
+    used_s = _age_s()
+    end = time.monotonic() + QUICK_S - 2 * used_s - RESERVE_S
+    return Budget(end, targets, max(TURN_S * targets, STARTS * used_s))
+
+
+def _age_s() -> float:
+    """Return how long ago this process started: what its imports take, another's take too."""
+    began_s = this_process().start_ticks / os.sysconf("SC_CLK_TCK")
+    return max(time.clock_gettime(time.CLOCK_BOOTTIME) - began_s, 0.0)
+
 
 PARENT = Path("replayer-studies")
 POLL_S = 0.1

@@ -5,17 +5,102 @@ its own; what an interrupted attempt measured stays there.
 """
 
 import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from pydantic import Field, ValidationError
 
 from replayer.errors import EXIT_ENVIRONMENT, ReplayerError
-from replayer.measure import Frozen
+from replayer.measure import Frozen, MountFacts, RunRecord, load_run, summarise
+from replayer.measure.facts import collect_facts
+from replayer.measure.run import is_alive, is_elsewhere
 from replayer.measure.runfolder import writing_to
-from replayer.study.places import Place
+from replayer.run.targets import MountError, parse_targets
+from replayer.run.watchdog import ask
+from replayer.verdict import judge
 
-__all__ = ["Attempt", "Journal", "State", "create_journal", "open_journal"]
+__all__ = [
+    "SETTLED",
+    "Attempt",
+    "Journal",
+    "Place",
+    "State",
+    "adopt",
+    "create_journal",
+    "find_left",
+    "find_places",
+    "finished_code",
+    "has_measured",
+    "open_journal",
+    "refuse_other_places",
+]
+
+
+class Place(Frozen):
+    """What one path of a target lies on."""
+
+    target: str
+    path: str
+    filesystem: str
+    source: str
+    mount_point: str
+    root: str
+    """Which part of the file system is mounted there, see proc_pid_mountinfo(5)."""
+
+    def __str__(self) -> str:
+        part = "" if self.root == "/" else f", {self.root} of it"
+        return f"{self.filesystem} {self.source} on {self.mount_point}{part}"
+
+
+def find_places(targets: Sequence[str]) -> tuple[Place, ...]:
+    """Look at each path of each target, in bounded time.
+
+    Raises:
+        ReplayerError: One is not there or does not answer.
+    """
+    return tuple(
+        _place(target.name, ask(path, partial(collect_facts, path)))
+        for target in parse_targets(targets)
+        for path in target.paths
+    )
+
+
+def _place(target: str, mount: MountFacts) -> Place:
+    return Place(
+        target=target,
+        path=mount.path,
+        filesystem=mount.filesystem,
+        source=_source(mount),
+        mount_point=mount.mount_point,
+        root=mount.root,
+    )
+
+
+def _source(mount: MountFacts) -> str:
+    """Return what is mounted; of a disk its size, as a kernel may name it anew at each start."""
+    if mount.source.startswith("/dev/"):
+        return f"of {mount.space.bytes_total:,} bytes"
+    return mount.source
+
+
+def refuse_other_places(then: Sequence[Place], now: Sequence[Place]) -> None:
+    """Refuse to go on where a target lies on something else than when the study began.
+
+    Raises:
+        MountError: One does.
+    """
+    for before, after in zip(then, now, strict=True):
+        if before != after:
+            message = (
+                f"target {before.target}: {after.path} is {after}, and was {before} when the study "
+                "began"
+            )
+            raise MountError(message, hint="mount it as it was, or begin a study anew")
+
 
 FILE = "study.json"
 FORMAT = 2
@@ -138,3 +223,86 @@ def open_journal(path: Path) -> Journal:
         message = f"{file}: format {written}, this version reads format {FORMAT}"
         raise ReplayerError(message, hint="go on with the version that wrote it")
     return Journal(path.absolute(), state)
+
+
+SETTLED = frozenset({0, 1, 4})
+"""Exit codes after which a step is not tried again: it ran, whatever it proved."""
+ORPHAN_S = 120.0  # chosen: users end within their stop timeout, and folders are removed
+POLL_S = 0.1
+
+
+def adopt(journal: Journal, step: str, say: Callable[[str], None]) -> None:
+    """Note the attempts at a step that its study was killed before; wait for one that still ends.
+
+    Raises:
+        ReplayerError: One does not end.
+    """
+    noted = {attempt.folder for attempt in journal.state.attempts.get(step, ())}
+    for folder in sorted(journal.path.glob(f"{step}-*")):
+        number = folder.name.removeprefix(f"{step}-")
+        if folder.name in noted or not number.isdecimal():  # another step's, such as STEP-warm-1
+            continue
+        if not (folder / "run.json").exists():  # it was killed before there was a run
+            continue
+        _wait_for(load_run(folder), say)
+        code = finished_code(folder)
+        if code is not None:
+            says = "it ended after its study was killed"
+            done = code in SETTLED
+            journal.note(step, Attempt(folder=folder.name, done=done, code=code, says=says))
+
+
+def has_measured(folder: Path) -> bool:
+    """Whether a step has kept its results: what it does from then on is show them and remove."""
+    return _status(folder) not in {None, "running"}
+
+
+def finished_code(folder: Path) -> int | None:
+    """Return what the record of a run that finished comes to as an exit code; None of any other."""
+    if _status(folder) != "finished":
+        return None
+    record = load_run(folder)
+    return judge(record, summarise(record)).exit_code
+
+
+def _status(folder: Path) -> str | None:
+    with suppress(OSError, ValueError, KeyError):
+        return str(json.loads((folder / "run.json").read_text())["status"])
+    return None
+
+
+def find_left(folder: Path, targets: Sequence[str]) -> tuple[str, ...]:
+    """Return the folders of a step that are still on its targets."""
+    with suppress(OSError, ValueError, KeyError):
+        run = json.loads((folder / "run.json").read_text())["id"]
+        return tuple(_left(f"replayer-{run}", targets))
+    return ()
+
+
+def _left(name: str, targets: Sequence[str]) -> Iterator[str]:
+    for target in parse_targets(targets):
+        path = target.paths[0] / name
+        try:
+            is_there = ask(path, path.exists)
+        except ReplayerError:
+            is_there = True  # it hangs: nothing was removed there
+        if is_there:
+            yield str(path)
+
+
+def _wait_for(record: RunRecord, say: Callable[[str], None]) -> None:
+    process = record.run.process
+    if record.status == "running" and is_elsewhere(process):
+        # Mostly of a container that is gone with it; to refuse would keep a study from going on.
+        say(
+            f"{record.folder.name} was started in another PID namespace (a container?): if it goes "
+            "on there, end it"
+        )
+    if is_alive(process):
+        say(f"{record.folder.name} still ends (process {process.pid}): waiting for it")
+    deadline = time.monotonic() + ORPHAN_S
+    while is_alive(process):
+        if time.monotonic() > deadline:
+            message = f"{record.folder}: the step of the study that was killed still runs"
+            raise ReplayerError(message, hint=f"end it first: kill {process.pid}")
+        time.sleep(POLL_S)

@@ -8,7 +8,7 @@ from replayer.measure import AT_LEAST, by_size, format_count, format_number, for
 from replayer.report import PLAIN, Style
 from replayer.report.claims import CLAIM_ROUNDS
 from replayer.report.figures import longest
-from replayer.report.grid import Column, lay_out_grid
+from replayer.report.style import Column, lay_out_grid
 from replayer.study.journal import Journal
 from replayer.study.measured import StandOut, StepVerdict
 from replayer.study.model import Study

@@ -32,9 +32,8 @@ from replayer.measure import (
     samples_of,
     unfinished_of,
 )
-from replayer.verdict.breakage import breakages_among, say_breakages
 from replayer.verdict.counts import count_subject, find_transaction, outcomes_of
-from replayer.verdict.reasons import find_reasons
+from replayer.verdict.reasons import breakages_among, find_reasons, say_breakages
 from replayer.verdict.threshold import AS_RECORDED, DEFAULT, Threshold, Unit, parse_threshold
 
 __all__ = ["EXIT_CODES", "Judgement", "Verdict", "judge"]

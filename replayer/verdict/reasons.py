@@ -1,14 +1,17 @@
 """What keeps a run from proving anything good."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 
 from replayer.measure import (
     Health,
+    OutcomeSummary,
     RoundSummary,
     RunRecord,
     Summary,
     TargetSummary,
     cut_share,
+    format_count,
     format_many,
     format_time_ns,
     saturated,
@@ -18,7 +21,40 @@ from replayer.measure import (
     unbegun_share,
 )
 
-__all__ = ["find_reasons"]
+__all__ = ["breakages_among", "find_reasons", "say_breakages"]
+
+
+_MEANINGS: Mapping[str, str] = {
+    "ENOSPC": "there was no space or no inode left",
+    "EDQUOT": "the quota was used up",
+    "EROFS": "it was read-only",
+    "ESTALE": "what was open was gone from the server",
+    "ENOTCONN": "the mount was gone",
+    "ECONNABORTED": "the mount was gone",
+    "EHOSTDOWN": "the server was down",
+    "ETIMEDOUT": "the server did not answer",
+    "EIO": "the mount could not read or write",
+}
+
+
+def breakages_among(outcomes: Iterable[OutcomeSummary]) -> Counter[str]:
+    """Count the unexpected outcomes that say so, by their errno names."""
+    found: Counter[str] = Counter()
+    for outcome in outcomes:
+        if not outcome.expected and outcome.outcome in _MEANINGS:
+            found[outcome.outcome] += outcome.count
+    return found
+
+
+def say_breakages(target: TargetSummary) -> str:
+    """Say in a sentence what broke on a target, worst first."""
+    found = breakages_among(each for op in target.overall.ops for each in op.outcomes)
+    told = (
+        f"{_MEANINGS[name]} ({format_count(count)} calls ended with {name})"
+        for name, count in found.most_common()
+    )
+    return f"{target.name} broke during the run: {', '.join(told)}"
+
 
 UNBEGUN_SHARE = 0.01
 """Chosen: one transaction in a hundred that never began would be the p99 that is not told."""

@@ -13,7 +13,7 @@ from itertools import islice
 
 from replayer._native import Histogram
 from replayer.analysis import Widening
-from replayer.analysis.series import STUMP
+from replayer.analysis.slots import STUMP
 from replayer.measure.summary import PERCENTILE_SAMPLES
 from replayer.run.ledger import MeasuredInterval, MeasuredRow
 from replayer.web.op_totals import PERCENTS, Key, is_shown

@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from replayer.analysis import Shift, exceedance, find_shifts, find_slope
-from replayer.analysis.beginnings import begins_slowly
+from replayer.analysis.drift import begins_slowly
 
 Floats = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, int], Floats]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from replayer.analysis.student import student_quantile
+from replayer.analysis.resampling import student_quantile
 
 
 @pytest.mark.parametrize(

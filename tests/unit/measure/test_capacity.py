@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from replayer import measure
 from replayer.measure.capacity import busiest_shares
-from replayer.measure.cpulist import format_cpu_list, parse_cpu_list
+from replayer.measure.facts import format_cpu_list, parse_cpu_list
 from tests.unit.runs import make_health, make_load, make_machine
 
 

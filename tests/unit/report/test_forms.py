@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from replayer import measure, report
 from replayer.errors import in_one_line
-from replayer.report.grid import Column, lay_out_grid
-from replayer.report.style import Style, text_width
+from replayer.report.style import Column, Style, lay_out_grid, text_width
 from tests.unit.analysis.test_findings import write_stream
 from tests.unit.runs import RunWriter, make_health, make_load, make_run, make_target
 

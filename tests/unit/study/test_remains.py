@@ -10,7 +10,8 @@ import pytest
 from replayer.errors import ReplayerError
 from replayer.measure.run import Process, this_process
 from replayer.run.interruption import Interruption
-from replayer.study import flow, remains
+from replayer.study import flow
+from replayer.study import journal as journals
 from replayer.study.journal import Attempt, Journal, create_journal
 from tests.unit.runs import RunWriter, make_run
 from tests.unit.study.states import make_state
@@ -34,7 +35,7 @@ def test_an_attempt_that_ended_after_its_study_was_killed_is_adopted(tmp_path: P
     write_attempt(tmp_path / "writes-1", "interrupted")
     write_attempt(tmp_path / "writes-2", "finished")
     journal = make_journal(tmp_path)
-    remains.adopt(journal, "writes", print)
+    journals.adopt(journal, "writes", print)
     (attempt,) = journal.state.attempts["writes"]
     assert (attempt.folder, attempt.done, attempt.code) == ("writes-2", True, 0)
     assert journal.is_done("writes")
@@ -43,7 +44,7 @@ def test_an_attempt_that_ended_after_its_study_was_killed_is_adopted(tmp_path: P
 def test_attempts_at_a_step_whose_name_begins_alike_are_not_adopted(tmp_path: Path) -> None:
     write_attempt(tmp_path / "writes-warm-1", "finished")
     journal = make_journal(tmp_path)
-    remains.adopt(journal, "writes", print)
+    journals.adopt(journal, "writes", print)
     assert journal.last("writes") is None
 
 
@@ -58,18 +59,18 @@ def test_what_did_not_end_well_is_not_adopted(tmp_path: Path) -> None:
     write_attempt(tmp_path / "writes-1", "interrupted")
     (tmp_path / "writes-2").mkdir()
     journal = make_journal(tmp_path)
-    remains.adopt(journal, "writes", print)
+    journals.adopt(journal, "writes", print)
     assert not journal.state.attempts
 
 
 def test_a_step_that_outlives_its_study_is_waited_for_and_then_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remains, "ORPHAN_S", 0.2)
+    monkeypatch.setattr(journals, "ORPHAN_S", 0.2)
     write_attempt(tmp_path / "writes-1", "running", this_process())
     said: list[str] = []
     with pytest.raises(ReplayerError, match="still runs"):
-        remains.adopt(make_journal(tmp_path), "writes", said.append)
+        journals.adopt(make_journal(tmp_path), "writes", said.append)
     assert "writes-1 still ends" in said[0]
 
 
@@ -82,7 +83,7 @@ def test_a_step_that_was_begun_in_another_pid_namespace_is_named_and_not_waited_
     write_attempt(tmp_path / "writes-1", "running", elsewhere)
     said: list[str] = []
     journal = make_journal(tmp_path)
-    remains.adopt(journal, "writes", said.append)
+    journals.adopt(journal, "writes", said.append)
     assert said == [
         "writes-1 was started in another PID namespace (a container?): if it goes on there, end it"
     ]
@@ -93,10 +94,10 @@ def test_folders_that_a_step_left_are_named(tmp_path: Path) -> None:
     run, target = tmp_path / "writes-1", tmp_path / "mount"
     write_attempt(run, "finished")
     target.mkdir()
-    assert remains.find_left(run, [f"mine={target}"]) == ()
+    assert journals.find_left(run, [f"mine={target}"]) == ()
     left = target / f"replayer-{json.loads((run / 'run.json').read_text())['id']}"
     left.mkdir()
-    assert remains.find_left(run, [f"mine={target}"]) == (str(left),)
+    assert journals.find_left(run, [f"mine={target}"]) == (str(left),)
 
 
 @pytest.mark.parametrize(("status", "cut"), [("running", True), ("finished", False)])

@@ -9,8 +9,7 @@ import yaml
 
 from replayer.errors import ReplayerError
 from replayer.study import load_study, resume_study
-from replayer.study.journal import Journal, create_journal
-from replayer.study.places import find_places, refuse_other_places
+from replayer.study.journal import Journal, create_journal, find_places, refuse_other_places
 from tests.unit.study.states import make_state
 
 STUDY: dict[str, Any] = {

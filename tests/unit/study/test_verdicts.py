@@ -14,9 +14,8 @@ from replayer.study import (
     load_measured,
     render_study,
 )
-from replayer.study.claims import find_evidence
 from replayer.study.journal import Attempt, Journal
-from replayer.study.results import Row
+from replayer.study.results import Row, find_evidence
 from tests.unit.runs import RunWriter, make_health, make_run, make_target
 from tests.unit.study.states import make_state
 
