@@ -36,7 +36,7 @@ from replayer.analysis.resampling import (
 )
 from replayer.analysis.slots import (
     Distribution,
-    Series,
+    IntervalSeries,
     Slots,
     Subject,
     Widening,
@@ -57,11 +57,11 @@ __all__ = [
     "Figure",
     "FirstTouch",
     "Interval",
+    "IntervalSeries",
     "Modes",
     "Outliers",
     "Promise",
     "Resampled",
-    "Series",
     "Shift",
     "Silence",
     "Slope",

@@ -1,6 +1,8 @@
-"""Who is to blame for the slowest: which op, which path, and how much time few calls take.
+"""Who made the slowest calls slow: which op, which path, and whether it was this client.
 
-From the histograms (all calls) and from the slowest calls that the engine kept with their paths.
+Histograms hold all calls; the events hold the slowest calls with their paths. The engine does next
+to nothing between two calls of a plan. A transaction that loses milliseconds there waited for a
+CPU. Such waits are rare, but they can make a high percentile.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,8 @@
-"""Everything that is looked for in one run, one after another, and what could not be looked for."""
+"""Everything that is searched for in one run, and which searches had too few data.
+
+Each search has a least number of intervals or samples and finds nothing below it. The report says
+so; otherwise a reader would take the silence for a finding.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
@@ -12,7 +16,7 @@ from replayer.analysis.drift import find_first_touches
 from replayer.analysis.finding import Analysis, Modes, Unfinished
 from replayer.analysis.modes import find_modes
 from replayer.analysis.silence import find_silences
-from replayer.analysis.slots import CANCELLED, Series, chart_series
+from replayer.analysis.slots import CANCELLED, IntervalSeries, chart_series
 from replayer.analysis.steps import find_changes, worth
 from replayer.analysis.works import find_works
 from replayer.measure import (
@@ -36,7 +40,7 @@ _SAMPLED = (
 )
 
 
-def _find_shortages(record: RunRecord, series: Sequence[Series]) -> Iterator[str]:
+def _find_shortages(record: RunRecord, series: Sequence[IntervalSeries]) -> Iterator[str]:
     """Yield a sentence for each number of data that searches need and subjects do not have."""
     names = {target.index: target.name for target in record.run.targets}
     subjects = {_name(one, names): one for one in _subjects(series) if one.counts.size}
@@ -51,13 +55,13 @@ def _find_shortages(record: RunRecord, series: Sequence[Series]) -> Iterator[str
     yield from _sentences(_SAMPLED, samples, "samples")
 
 
-def _subjects(series: Sequence[Series]) -> Iterator[Series]:
+def _subjects(series: Sequence[IntervalSeries]) -> Iterator[IntervalSeries]:
     """Yield the transactions; of a target without any, its ops."""
     led = {one.target for one in series if one.kind == "transaction"}
     yield from (one for one in series if one.kind == "transaction" or one.target not in led)
 
 
-def _name(series: Series, names: Mapping[int, str]) -> str:
+def _name(series: IntervalSeries, names: Mapping[int, str]) -> str:
     target = names[series.target]
     return series.subject if len(names) == 1 else f"{series.subject} on {target}"
 

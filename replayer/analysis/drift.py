@@ -1,8 +1,14 @@
-"""Drift: a series of latencies that rises or falls all the way, without steps.
+"""Slow changes of a series: drift over the whole run, and rounds that begin slowly.
 
-Pure. The size is the slope of Theil and Sen; the test is Mann and Kendall's, its variance widened
-by the autocorrelation of what remains, as by Yue and Wang, 'The Mann-Kendall test modified by
-effective sample size' (Water Resources Management 2004).
+Drift rises or falls all the way, without steps. Its size is the slope of Theil and Sen. The test is
+Mann and Kendall's; the autocorrelation of the rest widens its variance, as by Yue and Wang, 'The
+Mann-Kendall test modified by effective sample size' (Water Resources Management 2004).
+
+The first touch is slow on file systems that fetch on the first use (caches, EFS, snapshots restored
+on demand) and with connections that are made late. ``exceedance`` says how unlikely a value is,
+given the tail of others: Hill's estimate of a power-law tail (B. M. Hill, 'A simple general
+approach to inference about the tail of a distribution', Annals of Statistics 1975). For lighter
+tails the chance comes out too high, never too low.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from replayer.analysis.finding import FirstTouch
-from replayer.analysis.slots import Series
+from replayer.analysis.slots import IntervalSeries
 from replayer.measure import RunRecord
 
 __all__ = ["Slope", "begins_slowly", "exceedance", "find_first_touches", "find_slope"]
@@ -111,7 +117,7 @@ CHANCE = 1e-5
 as its share: one round that began with a spike proves nothing of the others."""
 
 
-def find_first_touches(record: RunRecord, series: Sequence[Series]) -> Iterator[FirstTouch]:
+def find_first_touches(record: RunRecord, series: Sequence[IntervalSeries]) -> Iterator[FirstTouch]:
     """Yield what was slower in the first interval of its rounds than after it."""
     names = {target.index: target.name for target in record.run.targets}
     for one in series:
@@ -127,7 +133,9 @@ def begins_slowly(rounds: Sequence[Floats]) -> bool:
     return all(exceedance(values[1:], float(values[0])) <= chance for values in rounds)
 
 
-def _judged(target: str, series: Series, rounds: Sequence[Series]) -> Iterator[FirstTouch]:
+def _judged(
+    target: str, series: IntervalSeries, rounds: Sequence[IntervalSeries]
+) -> Iterator[FirstTouch]:
     first = _middle([float(part.means_ns[0]) for part in rounds])
     later = _middle([float(np.median(part.means_ns[1:])) for part in rounds])
     if first >= FIRST_TOUCH_FACTOR * later:

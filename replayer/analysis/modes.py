@@ -1,7 +1,7 @@
 """Two groups of times with a gap between them: what came from a cache, and what did not.
 
-Pure: a histogram in, the two groups out. The density is taken on a logarithmic scale, smoothed, and
-searched for the deepest valley.
+The density is taken on a logarithmic scale, smoothed, and searched for the deepest valley. The
+target's guarantee says what lies behind the slow group.
 """
 
 from collections.abc import Iterable, Iterator

@@ -41,6 +41,9 @@ _HALVINGS = 60  # beyond the digits of a float
 def student_quantile(chance: float, freedom: int) -> float:
     """Return what a t leaves behind, to either side, with this chance.
 
+    For whole degrees of freedom the distribution function is a finite sum (Abramowitz and Stegun,
+    'Handbook of Mathematical Functions', 26.7.3 and 26.7.4); bisection inverts it.
+
     Args:
         chance: Above 0 and below 1; of both sides together.
         freedom: Degrees of freedom, from 1 on.

@@ -1,7 +1,8 @@
-"""A run cut into slots of time, and the distribution of each subject in each slot.
+"""A run over time: the mean latency per interval, and the distribution in each slot.
 
-What heat maps draw and what resampling draws from. The slots are the timeline's own intervals; in
-long runs, several of them together. A chart of a percentile joins as many more as that needs.
+Steps, drift and first touches are searched for in the interval series. Failed and cut-off calls are
+left out. Heat maps and resampling use the distributions. A slot is one interval of the timeline; in
+long runs it is several. A percentile of a chart joins as many slots as it needs samples.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +31,7 @@ __all__ = [
     "STUMP",
     "TIMES",
     "Distribution",
-    "Series",
+    "IntervalSeries",
     "Slots",
     "Subject",
     "Widening",
@@ -54,7 +55,7 @@ STUMP = 0.3  # chosen: an interval shorter than that part of the usual one is le
 
 
 @dataclass(frozen=True, eq=False)
-class Series:
+class IntervalSeries:
     """One subject on one target, a value for each interval in which something of it ended.
 
     Attributes:
@@ -91,9 +92,9 @@ class Series:
         """All the time that was spent in it."""
         return float(self.counts @ self.means_ns)
 
-    def kept(self, chosen: NDArray[np.bool_]) -> "Series":
+    def kept(self, chosen: NDArray[np.bool_]) -> "IntervalSeries":
         """Return the chosen intervals only."""
-        return Series(
+        return IntervalSeries(
             self.target,
             self.subject,
             self.kind,
@@ -105,7 +106,7 @@ class Series:
         )
 
 
-def chart_series(record: RunRecord) -> tuple[Series, ...]:
+def chart_series(record: RunRecord) -> tuple[IntervalSeries, ...]:
     """Return every series of a run: each target's transactions, then its ops.
 
     Of jobs of fio that ran in turn, one series of an op would show where the next began, and no
@@ -151,7 +152,9 @@ def _in_turn(keys: Sequence[Key]) -> Iterator[tuple[Kind, str, Key]]:
             yield kind, f"{key.transaction}/{subject}", key
 
 
-def _joined(target: int, kind: Kind, subject: str, parts: list[tuple[Key, Seconds]]) -> Series:
+def _joined(
+    target: int, kind: Kind, subject: str, parts: list[tuple[Key, Seconds]]
+) -> IntervalSeries:
     """Add up the rows of one interval: all keys of it have the same begin."""
     starts = np.concatenate([part.start_s for _, part in parts])
     ends = np.concatenate([part.end_s for _, part in parts])
@@ -161,7 +164,7 @@ def _joined(target: int, kind: Kind, subject: str, parts: list[tuple[Key, Second
     kept, first, place = np.unique(starts, return_index=True, return_inverse=True)
     sums = np.bincount(place, weights=counts, minlength=kept.size).astype(np.float64)
     times = np.bincount(place, weights=counts * means, minlength=kept.size).astype(np.float64)
-    return Series(
+    return IntervalSeries(
         target=target,
         subject=subject,
         kind=kind,
@@ -173,7 +176,7 @@ def _joined(target: int, kind: Kind, subject: str, parts: list[tuple[Key, Second
     )
 
 
-def _without_stumps(series: Series) -> Series:
+def _without_stumps(series: IntervalSeries) -> IntervalSeries:
     """Leave out the short intervals at the ends of rounds: their means are those of few calls."""
     lengths = series.end_s - series.start_s
     if not lengths.size:

@@ -1,10 +1,12 @@
 """Change points: where a series of latencies goes from one level to another and stays there.
 
-Pure numbers in, places out; what the numbers are of is known next door (``series``). The test is
-the self-normalised CUSUM of Shao and Zhang, 'Testing for change points in time series' (JASA 2010),
-in seeded windows as by Kovács, Bühlmann, Li and Munk, 'Seeded binary segmentation' (Biometrika
-2023). It needs no estimate of the noise, holds with autocorrelated noise, and works on logarithms,
-in which heavy tails are light.
+The test is the self-normalised CUSUM of Shao and Zhang, 'Testing for change points in time series'
+(JASA 2010), in seeded windows as by Kovács, Bühlmann, Li and Munk, 'Seeded binary segmentation'
+(Biometrika 2023). It needs no estimate of the noise, holds with autocorrelated noise, and works on
+logarithms, in which heavy tails are light.
+
+``find_changes`` applies it to a run. An op that changes together with a transaction is named with
+it. An op that changes alone is reported if it takes a notable part of the time.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 
 from replayer.analysis.drift import exceedance, find_slope
 from replayer.analysis.finding import Drift, Step
-from replayer.analysis.slots import TIMES, Series
+from replayer.analysis.slots import TIMES, IntervalSeries
 from replayer.measure import RunRecord
 
 __all__ = ["Shift", "find_changes", "find_shifts"]
@@ -253,7 +255,7 @@ WORTH_SHARE = 0.05  # chosen: of the target's time in ops
 
 
 def find_changes(
-    record: RunRecord, series: Sequence[Series]
+    record: RunRecord, series: Sequence[IntervalSeries]
 ) -> tuple[tuple[Step, ...], tuple[Drift, ...]]:
     """Return the steps in order of time, and the drifts of what has no steps."""
     steps: list[Step] = []
@@ -272,7 +274,7 @@ def find_changes(
     return tuple(merged), tuple(alone)
 
 
-def worth(series: Sequence[Series]) -> Iterator[Series]:
+def worth(series: Sequence[IntervalSeries]) -> Iterator[IntervalSeries]:
     """Yield transactions, and the ops that take a part of their target's time."""
     totals: dict[int, float] = {}
     for one in series:
@@ -283,7 +285,7 @@ def worth(series: Sequence[Series]) -> Iterator[Series]:
             yield one
 
 
-def _step(record: RunRecord, series: Series, shifts: Sequence[Shift], number: int) -> Step:
+def _step(record: RunRecord, series: IntervalSeries, shifts: Sequence[Shift], number: int) -> Step:
     shift = shifts[number]
     until = shifts[number + 1].index if number + 1 < len(shifts) else series.counts.size
     at_s = float(series.end_s[shift.index] - series.lengths_s[shift.index])
@@ -319,7 +321,7 @@ def _moved(record: RunRecord, target: int, until_s: float) -> int:
     )
 
 
-def _drifts(record: RunRecord, series: Series) -> Iterator[Drift]:
+def _drifts(record: RunRecord, series: IntervalSeries) -> Iterator[Drift]:
     slope = find_slope(series.means_ns)
     if slope is not None:
         yield Drift(
@@ -355,7 +357,7 @@ def _merged(steps: Sequence[Step], interval_s: float) -> Iterator[Step]:
         yield step.model_copy(update={"ops": tuple(following.get(place, ()))})
 
 
-def _interval_s(series: Sequence[Series]) -> float:
+def _interval_s(series: Sequence[IntervalSeries]) -> float:
     lengths = [one.end_s - one.start_s for one in series if one.counts.size]
     return float(np.median(np.concatenate(lengths))) if lengths else 1.0
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from replayer.errors import ReplayerError
 from replayer.report import Style, fold
 from replayer.study import (
-    Order,
     Remarks,
     Study,
+    StudyRequest,
     exit_code_of,
     fill_tables,
     find_stand_outs,
@@ -22,7 +22,7 @@ from replayer.study import (
     resume_study,
     run_study,
 )
-from replayer.study.commands import Terms
+from replayer.study.commands import StudyOptions
 from replayer.study.flow import announce
 from replayer.study.journal import Journal
 
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.quick:
         _refuse_beside("--quick has one round", arguments, "rounds")
-    order = Order(
+    order = StudyRequest(
         study=study,
         source=_source(arguments.study, study),
         targets=tuple(arguments.target),
@@ -140,7 +140,7 @@ def _source(word: str, study: Study) -> str:
 
 def _list_studies() -> None:
     for study in load_studies():
-        terms = Terms(("target",), quick=False, rounds=None, steps=len(study.steps))
+        terms = StudyOptions(("target",), quick=False, rounds=None, steps=len(study.steps))
         title = f"{study.letter}  {study.name}: {study.title}"
         source = f"   {study.source}; one target takes {announce(study, terms)}"
         print("\n".join(fold((title, source), Style.of(sys.stdout))))

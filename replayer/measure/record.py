@@ -1,7 +1,8 @@
 """Reading a run folder, whatever became of the run: finished, interrupted or killed.
 
-Reads and adds up; judges and prints nothing. What could not be read is counted and handed on, never
-hidden.
+Reads and adds up; judges and prints nothing. What could not be read is counted and handed on. The
+files of a folder are compared with each other to find what is missing: the engine writes every
+interval into the histograms and the timeline, and ``run.json`` has the summary of a judged run.
 """
 
 import json

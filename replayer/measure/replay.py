@@ -14,7 +14,7 @@ __all__ = [
     "DivergenceCount",
     "OrderFacts",
     "PastEvent",
-    "Replay",
+    "ReplayFacts",
     "ReplayResults",
     "ReplayedTarget",
     "ReplayedTrace",
@@ -165,7 +165,7 @@ class OrderFacts(Frozen):
     """The first pair that did not, in words."""
 
 
-class Replay(Frozen):
+class ReplayFacts(Frozen):
     """What was replayed and what came of it."""
 
     traces: tuple[ReplayedTrace, ...]

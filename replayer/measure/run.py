@@ -20,7 +20,7 @@ from replayer.measure.frozen import Frozen
 from replayer.measure.guarantee import Guarantee, guarantee_of
 from replayer.measure.health import Health, LoadFacts, RunWarning, health_warnings
 from replayer.measure.kinds import UserKind
-from replayer.measure.replay import Replay
+from replayer.measure.replay import ReplayFacts
 from replayer.measure.summary import Summary
 from replayer.measure.tasks import TaskFailure
 from replayer.measure.verification import Verification
@@ -148,7 +148,7 @@ class Run(Frozen):
     cache: CacheFacts
     targets: Annotated[tuple[Target, ...], Field(min_length=1)]
     thresholds: tuple[StatedThreshold, ...] = ()
-    replay: Replay | None = None
+    replay: ReplayFacts | None = None
     """Null when no trace was replayed."""
     verification: Verification | None = None
     """Null when reads were not verified, or the run has not ended."""

@@ -1,8 +1,8 @@
-"""A run's histograms kept apart by time: counts per time slot and latency bin.
+"""A run's histograms apart by time, and several distributions as one mixture.
 
-A second reading of ``histograms.hlog``, for whoever needs the distribution as it changed (heat
-maps, resampling). Bins are coarser than the histograms' own: figures of a run come from those,
-never from here. Counts are added exactly.
+This is a second reading of ``histograms.hlog``, for heat maps and resampling. Bins are coarser than
+the histograms' own, so figures of a run never come from them. Counts are added exactly. A
+``Mixture`` gives each distribution a share; a percentile is what it would be with these shares.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,8 +1,9 @@
 """Working out a summary from a run's histograms: adding, counting, leaving out the unsupported.
 
-Pure: a record in, a summary out. Only the measured phase counts. Times are those of calls and
+A record in, a summary out. Only the measured phase counts. Times are those of calls and
 transactions that succeeded; failed ones are counted under their outcome, with their own times. Of
-those that never ended only the maximum tells: it is at least as long as they had lasted.
+calls that never ended only the maximum tells: it is at least as long as they had lasted. Jobs of
+fio take turns: their rates use the time in which each was under way.
 """
 
 from collections import defaultdict

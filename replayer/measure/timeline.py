@@ -1,7 +1,7 @@
 """Reading ``timeline.csv``: second by second, with the bytes, which histograms do not hold.
 
-As with the log, a last line that was cut short is counted and left out. Rows go on to the summary
-(bytes) and to whoever draws time (reports, cliffs).
+A last line that was cut short is counted and left out. Rows go to the summary (bytes). Columns of
+numbers, for each key its intervals, go to the analysis (steps, drift, silences).
 """
 
 import csv
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from replayer.measure.hlog import Key, Segment, Span
 
-__all__ = ["COLUMNS", "Columns", "Row", "Seconds", "read_timeline"]
+__all__ = ["COLUMNS", "Columns", "Seconds", "TimelineRow", "read_timeline"]
 
 
 COLUMNS = (
@@ -42,7 +42,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Row:
+class TimelineRow:
     """One key in one interval."""
 
     key: Key
@@ -57,7 +57,7 @@ class Row:
     max_ns: int
 
 
-def read_timeline(path: Path) -> Iterator[Row | None]:
+def read_timeline(path: Path) -> Iterator[TimelineRow | None]:
     """Yield the rows in order, None for one that is not whole; a missing file has none."""
     if not path.exists():
         return
@@ -89,14 +89,14 @@ class _Whole:
                 yield line
 
 
-def _parse_row(cells: list[str]) -> Row:
+def _parse_row(cells: list[str]) -> TimelineRow:
     record = dict(zip(COLUMNS, cells, strict=True))
     segment = Segment(
         int(record["target"]),
         int(record["round"]),
         "measured" if record["phase"] == "measured" else "warm-up",
     )
-    return Row(
+    return TimelineRow(
         key=Key(
             segment,
             record["transaction"],
@@ -145,7 +145,7 @@ class Columns:
 
     _cells: "dict[Key, array[float]]" = field(default_factory=dict)
 
-    def take(self, row: Row) -> None:
+    def take(self, row: TimelineRow) -> None:
         """Append one row to its key's columns."""
         cells = self._cells.get(row.key)
         if cells is None:

@@ -1,6 +1,7 @@
-"""Comparing targets: sides chosen, plans checked, figures ranked, and the result in sentences.
+"""Comparing targets: check that the work is alike, rank the figures, say the result.
 
-Reads records and nothing else; prints nothing.
+Reads records and nothing else; prints nothing. Everything else in which contenders differ (mount,
+kernel, cache, users) is listed, and marked if it may decide about figures.
 """
 
 from collections import Counter
@@ -28,16 +29,16 @@ from replayer.measure import (
 from replayer.report.claims import MOST_TOLD, claim_notes, enumerated
 from replayer.report.comparison import (
     Claim,
-    Compared,
+    ComparedFigure,
     Comparison,
+    ComparisonRow,
     Contender,
     Difference,
-    Standing,
     Unranked,
 )
 from replayer.report.description import each_once
 from replayer.report.plan_changes import plan_changes, same_work, users_of, work_of
-from replayer.report.ranking import Entrant, find_mix, find_standings
+from replayer.report.ranking import Entrant, find_mix, rank_figures
 from replayer.report.replay import pause_warnings
 from replayer.verdict import Verdict, judge
 
@@ -138,7 +139,7 @@ MOST_CONTENDERS = 24  # chosen: more than a page can hold side by side
 LENGTH_FACTOR = 1.5  # chosen: ends of rounds alone make the measured times differ by less
 
 Plans = Literal["same plan", "different plans"]
-_Found = Compared | Unranked
+_Found = ComparedFigure | Unranked
 
 
 def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Comparison:
@@ -159,8 +160,8 @@ def compare(records: Sequence[RunRecord], plans: Plans = "same plan") -> Compari
     contenders = tuple(
         _contender(side, summaries[id(side.record)], verdicts[id(side.record)]) for side in sides
     )
-    found = list(find_standings(entrants))
-    compared = tuple(each for each in found if isinstance(each, Compared))
+    found = list(rank_figures(entrants))
+    compared = tuple(each for each in found if isinstance(each, ComparedFigure))
     unranked = tuple(each for each in found if isinstance(each, Unranked))
     differences = find_differences(sides)
     mix = _name_mix(entrants)
@@ -280,13 +281,13 @@ def _sentences(found: Sequence[_Found], mix: str) -> Iterator[str]:
         for figure, words in figures if len(subjects) == 1 else figures[:1]:
             own = [item for item in told if item.subject == subject and item.figure == figure]
             for item in own:
-                if isinstance(item, Compared):
+                if isinstance(item, ComparedFigure):
                     yield _sentence(item, f"{words} {what} take at most")
                 elif figure == "p50" and all(each.samples for each in item.lacking):
                     yield f"{what}: too few samples to rank {enumerated(item.labels)}"
 
 
-def _sentence(ranked: Compared, words: str) -> str:
+def _sentence(ranked: ComparedFigure, words: str) -> str:
     best, *others = ranked.standings
     text = f"{best.label}: {words} {format_time_ns(best.value)}"
     unclear: dict[Claim, list[str]] = {}
@@ -306,7 +307,7 @@ _UNCLEAR: Mapping[Claim, str] = {
 }
 
 
-def _times(standing: Standing) -> str:
+def _times(standing: ComparisonRow) -> str:
     if standing.ratio is None:
         return ""
     if standing.ratio_low is None or standing.ratio_high is None:
@@ -318,7 +319,7 @@ def _times(standing: Standing) -> str:
 
 
 def _method(
-    compared: Sequence[Compared], contenders: Sequence[Contender], mix: str
+    compared: Sequence[ComparedFigure], contenders: Sequence[Contender], mix: str
 ) -> Iterator[str]:
     fewest = min(contender.rounds for contender in contenders)
     if any(ranked.kind == "all transactions" for ranked in compared):

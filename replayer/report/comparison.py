@@ -13,12 +13,12 @@ from replayer.measure import Frozen, Outcome, RunWarning, Target
 __all__ = [
     "COMPARISON_SCHEMA",
     "Claim",
-    "Compared",
+    "ComparedFigure",
     "Comparison",
+    "ComparisonRow",
     "Contender",
     "Difference",
     "Lacking",
-    "Standing",
     "Unranked",
 ]
 
@@ -61,7 +61,7 @@ class Difference(Frozen):
     """Whether it may make a figure what it is: the work, a cache, a guarantee, a kernel."""
 
 
-class Standing(Frozen):
+class ComparisonRow(Frozen):
     """One contender's place for one figure."""
 
     label: str
@@ -79,7 +79,7 @@ class Standing(Frozen):
     claim: Claim
 
 
-class Compared(Frozen):
+class ComparedFigure(Frozen):
     """One figure of all contenders that have it, best first."""
 
     subject: str
@@ -89,7 +89,7 @@ class Compared(Frozen):
     figure: Literal["p50", "p95", "p99", "throughput"]
     unit: Literal["ns", "per_s"]
     better: Literal["lower", "higher"]
-    standings: tuple[Standing, ...]
+    standings: tuple[ComparisonRow, ...]
 
 
 class Lacking(Frozen):
@@ -127,7 +127,7 @@ class Comparison(Frozen):
     headline: tuple[str, ...]
     """What comes out, in sentences."""
     differences: tuple[Difference, ...]
-    compared: tuple[Compared, ...]
+    compared: tuple[ComparedFigure, ...]
     unranked: tuple[Unranked, ...] = ()
     method: tuple[str, ...]
     """What was resampled, and what a claim means."""

@@ -5,18 +5,18 @@ from collections.abc import Iterator, Sequence
 from replayer.errors import in_one_line
 from replayer.measure import format_rate, format_ratio, format_time_ns, format_times
 from replayer.report.claims import say_unranked
-from replayer.report.comparison import Compared, Comparison, Standing
+from replayer.report.comparison import ComparedFigure, Comparison, ComparisonRow
 from replayer.report.markdown import escape, table_lines
 from replayer.report.style import PLAIN, Column, Style, lay_out_grid
 from replayer.report.table import heading, note, wrapped
 
 __all__ = [
     "TITLES",
+    "comparison_rows",
     "render_comparison_markdown",
     "render_comparison_table",
     "show_interval",
     "show_value",
-    "standing_rows",
 ]
 
 TITLES = ("", "target", "value", "ratio", "95 % interval", "rounds", "")
@@ -41,7 +41,7 @@ def render_comparison_markdown(comparison: Comparison) -> str:
     """Render a comparison as Markdown, ending with a newline."""
     head, *others = comparison.headline
     lines = [f"# {escape(head)}", *(line for text in others for line in ("", escape(text)))]
-    rows = [row for ranked in comparison.compared for row in standing_rows(ranked)]
+    rows = [row for ranked in comparison.compared for row in comparison_rows(ranked)]
     lines += ["", "## Ranking", *(table_lines(TITLES, "llrrrrl", rows) if rows else ())]
     lines += [line for text in say_unranked(comparison.unranked) for line in ("", escape(text))]
     lines += ["", "## Differences between the contenders"]
@@ -52,7 +52,7 @@ def render_comparison_markdown(comparison: Comparison) -> str:
     return "\n".join(lines) + "\n"
 
 
-def standing_rows(ranked: Compared) -> Iterator[tuple[str, ...]]:
+def comparison_rows(ranked: ComparedFigure) -> Iterator[tuple[str, ...]]:
     """Yield the rows of one figure: what, who, value, ratio, interval, rounds, claim."""
     for standing in ranked.standings:
         yield (
@@ -66,12 +66,12 @@ def standing_rows(ranked: Compared) -> Iterator[tuple[str, ...]]:
         )
 
 
-def show_value(ranked: Compared, value: float) -> str:
+def show_value(ranked: ComparedFigure, value: float) -> str:
     """Return a figure in the unit that fits."""
     return format_time_ns(value) if ranked.unit == "ns" else format_rate(value)
 
 
-def show_interval(standing: Standing) -> str:
+def show_interval(standing: ComparisonRow) -> str:
     """Return the interval of a ratio; a dash where there is none."""
     if standing.ratio_low is None or standing.ratio_high is None:
         return _DASH
@@ -83,7 +83,7 @@ def show_interval(standing: Standing) -> str:
 _WIDEST = 100  # chosen: such an interval says nothing but that more must be measured
 
 
-def _spread(ranked: Compared, standing: Standing) -> str:
+def _spread(ranked: ComparedFigure, standing: ComparisonRow) -> str:
     if standing.low is None or standing.high is None:
         return _DASH
     return f"{show_value(ranked, standing.low)}{_DASH}{show_value(ranked, standing.high)}"
@@ -93,7 +93,7 @@ def _ranking(comparison: Comparison, style: Style) -> Iterator[str]:
     yield from heading("Ranking: ratio to the best", style)
     rows: list[Sequence[str]] = []
     for ranked in comparison.compared:
-        for place, row in enumerate(standing_rows(ranked)):
+        for place, row in enumerate(comparison_rows(ranked)):
             rows.append((row[0] if place == 0 else "", *row[1:]))
     if not (rows or comparison.unranked):
         yield "nothing was measured on two of them"

@@ -1,8 +1,8 @@
-"""What a target costs a month, and a million page views, at the rate that was measured.
+"""What a target costs a month, and a million page views, at the measured rate.
 
-Prices and a run in, amounts out. Use is everything that the run asked of a target, shared
-out among its page views. Bytes and ops are those of the application's calls, which are not what a
-client asks a server: caches answer some of them, and others take several requests.
+Prices come from the user's YAML file, as they change and differ by region; errors name file and
+line. The calls of the whole run are shared among its page views. Bytes and ops are those of the
+application's calls. A server sees others: caches answer some, and others take several requests.
 """
 
 from collections.abc import Iterator, Sequence

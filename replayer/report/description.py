@@ -1,6 +1,6 @@
-"""What was measured, in lines of label and text: shared by the table and the Markdown.
+"""What was measured, in lines of label and text: for every form of report.
 
-Words only; figures of the measurement itself are elsewhere.
+Words only: targets, machines, load, verification and health. Figures are elsewhere.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -17,7 +17,7 @@ from replayer.measure import (
     LoadFacts,
     MachineFacts,
     PlanFacts,
-    Replay,
+    ReplayFacts,
     RunWarning,
     Summary,
     Target,
@@ -27,7 +27,7 @@ from replayer.measure.kinds import UserKind
 from replayer.report.comparison import Claim, Unranked
 from replayer.verdict import Verdict
 
-__all__ = ["SCHEMA", "Document", "Incident", "LostLines", "Place", "Ranked"]
+__all__ = ["SCHEMA", "Document", "Incident", "LostLines", "RankedFigure", "RankingRow"]
 
 SCHEMA: Literal["replayer-run-1"] = "replayer-run-1"
 
@@ -48,7 +48,7 @@ class Incident(Frozen):
     """How long it took, or had taken when it was noticed; null for errors."""
 
 
-class Place(Frozen):
+class RankingRow(Frozen):
     """One target's place for one figure."""
 
     target: str
@@ -63,7 +63,7 @@ class Place(Frozen):
     """What is claimed of it and the best one, as in comparisons."""
 
 
-class Ranked(Frozen):
+class RankedFigure(Frozen):
     """One figure on all targets, best first."""
 
     subject: str
@@ -72,7 +72,7 @@ class Ranked(Frozen):
     figure: Literal["p50", "p95", "p99", "throughput"]
     unit: Literal["ns", "per_s"]
     better: Literal["lower", "higher"]
-    places: tuple[Place, ...]
+    places: tuple[RankingRow, ...]
 
 
 class LostLines(Frozen):
@@ -108,7 +108,7 @@ class Document(Frozen):
     clients: tuple[Client, ...]
     """Who measured, where it was several processes; empty: one."""
     health: Health | None
-    replay: Replay | None
+    replay: ReplayFacts | None
     """Null when no trace was replayed."""
     verification: Verification | None
     """Null when reads were not verified."""
@@ -117,7 +117,7 @@ class Document(Frozen):
     summary: Summary
     finds_ends: tuple[str, ...] = ()
     """Ops, as TRANSACTION/OP, whose last call on each file only finds its end."""
-    ranking: tuple[Ranked, ...]
+    ranking: tuple[RankedFigure, ...]
     """Empty with one target."""
     unranked: tuple[Unranked, ...] = ()
     """For which figures targets have too few samples to be ranked."""

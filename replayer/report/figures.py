@@ -21,7 +21,7 @@ from replayer.measure import (
     format_times,
     late_share,
 )
-from replayer.report.document import Place, Ranked
+from replayer.report.document import RankedFigure, RankingRow
 from replayer.report.style import Column
 
 __all__ = ["COLUMNS", "DASH", "FigureRow", "error_rows", "figure_rows", "longest", "ranking_rows"]
@@ -91,7 +91,7 @@ def error_rows(target: TargetSummary) -> Iterator[tuple[str, ...]]:
                 )
 
 
-def ranking_rows(ranking: Iterable[Ranked]) -> Iterator[tuple[str, ...]]:
+def ranking_rows(ranking: Iterable[RankedFigure]) -> Iterator[tuple[str, ...]]:
     """Yield every place: figure, target, value, ratio, spread, and what is claimed."""
     for ranked in ranking:
         for place in ranked.places:
@@ -105,11 +105,11 @@ def ranking_rows(ranking: Iterable[Ranked]) -> Iterator[tuple[str, ...]]:
             )
 
 
-def _value(ranked: Ranked, value: float) -> str:
+def _value(ranked: RankedFigure, value: float) -> str:
     return format_time_ns(value) if ranked.unit == "ns" else format_rate(value)
 
 
-def _spread(ranked: Ranked, place: Place) -> str:
+def _spread(ranked: RankedFigure, place: RankingRow) -> str:
     """Return the lowest and highest round, with the unit once where it is the same."""
     if place.low is None or place.high is None:
         return DASH

@@ -1,4 +1,4 @@
-"""The report and the comparison as one JSON document each, held to their schemas."""
+"""JSON: the report and the comparison as one document each, and their JSON Schemas."""
 
 import ast
 import inspect

@@ -1,6 +1,7 @@
-"""Ranking the targets of one run, by the standings from which comparisons are made.
+"""Ranking: each figure of all contenders with its ratio to the best and an interval.
 
-So a figure has one verdict wherever it is shown.
+Values come from the full histograms, intervals from resampling. ``claims`` decides which difference
+is claimed. ``rank`` is for the targets of one run; ``compare`` uses ``rank_figures`` for several.
 """
 
 from collections import Counter
@@ -31,10 +32,10 @@ from replayer.measure import (
     latencies_of,
 )
 from replayer.report.claims import Evidence, has_samples, judge
-from replayer.report.comparison import Claim, Compared, Lacking, Standing, Unranked
-from replayer.report.document import Place, Ranked
+from replayer.report.comparison import Claim, ComparedFigure, ComparisonRow, Lacking, Unranked
+from replayer.report.document import RankedFigure, RankingRow
 
-__all__ = ["FIGURES", "Entrant", "FigureName", "find_mix", "find_standings", "rank"]
+__all__ = ["FIGURES", "Entrant", "FigureName", "find_mix", "rank", "rank_figures"]
 
 
 Order = Literal["together", "in turn"]
@@ -104,7 +105,7 @@ _Values = tuple[float | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class _Figures:
+class _EntrantFigures:
     """One entrant's figures of one subject, over all rounds, in each, and resampled.
 
     Samples are those that succeeded.
@@ -117,7 +118,7 @@ class _Figures:
     resampled: Resampled | None
 
 
-def find_standings(entrants: Sequence[Entrant]) -> Iterator[Compared | Unranked]:
+def rank_figures(entrants: Sequence[Entrant]) -> Iterator[ComparedFigure | Unranked]:
     """Yield every figure that at least two entrants have: all together, transactions, then ops.
 
     Ranked are those with samples enough; who has too few for a figure is told of beside it.
@@ -146,14 +147,14 @@ def find_mix(entrants: Sequence[Entrant]) -> tuple[str, ...]:
 
 
 def _ranked(
-    kind: _AnyKind, found: Sequence[_Figures], places: Iterable[int], name: str = ALL
-) -> Iterator[Compared | Unranked]:
+    kind: _AnyKind, found: Sequence[_EntrantFigures], places: Iterable[int], name: str = ALL
+) -> Iterator[ComparedFigure | Unranked]:
     if len(found) < 2:  # noqa: PLR2004 - there is nobody to compare with
         return
     for place in places:
         figure, compared = FIGURES[place], _compared(found, place)
         if len(compared) > 1:
-            yield Compared(
+            yield ComparedFigure(
                 subject=name,
                 kind=kind,
                 figure=figure.name,
@@ -170,12 +171,12 @@ def _ranked(
             yield Unranked(subject=name, kind=kind, figure=figure.name, lacking=lacking)
 
 
-def _is_ranked(figures: _Figures, place: int) -> bool:
+def _is_ranked(figures: _EntrantFigures, place: int) -> bool:
     known = figures.values[place] is not None
     return known and has_samples(_evidence(figures, place), FIGURES[place].percent)
 
 
-def _together(entrants: Sequence[Entrant], mix: Sequence[str]) -> list[_Figures]:
+def _together(entrants: Sequence[Entrant], mix: Sequence[str]) -> list[_EntrantFigures]:
     """Return the figures of a mix: each transaction with one share, the same for all entrants.
 
     It is the mean of the shares that it has with them. So none looks slow for having made, by
@@ -188,7 +189,7 @@ def _together(entrants: Sequence[Entrant], mix: Sequence[str]) -> list[_Figures]
     return [_mixed(entrant, dict(zip(mix, shares.tolist(), strict=True))) for entrant in entrants]
 
 
-def _mixed(entrant: Entrant, shares: Mapping[str, float]) -> _Figures:
+def _mixed(entrant: Entrant, shares: Mapping[str, float]) -> _EntrantFigures:
     overall = entrant.summary.overall
     found = [
         part
@@ -200,7 +201,7 @@ def _mixed(entrant: Entrant, shares: Mapping[str, float]) -> _Figures:
         if len(found) == len(shares)
         else None
     )
-    return _Figures(
+    return _EntrantFigures(
         label=entrant.label,
         samples=_mixture(entrant, overall, shares).count,
         values=_mixed_values(entrant, overall, shares),
@@ -248,13 +249,13 @@ def _ops(entrant: Entrant) -> Iterator[str]:
             yield op.op
 
 
-def _figures(entrant: Entrant, kind: _Kind, name: str) -> _Figures | None:
+def _figures(entrant: Entrant, kind: _Kind, name: str) -> _EntrantFigures | None:
     whole = _entry(entrant.summary.overall, kind, name)
     if whole is None:
         return None
     each = (_entry(part, kind, name) for part in entrant.summary.rounds)
     found = entrant.distributions.get((entrant.summary.index, kind, name))
-    return _Figures(
+    return _EntrantFigures(
         label=entrant.label,
         samples=_times(whole).count,
         values=_values(whole),
@@ -273,7 +274,7 @@ def _entry(part: RoundSummary, kind: _Kind, name: str) -> _Entry | None:
     return next((found for found in part.ops if found.op == name), None)
 
 
-def _compared(found: Sequence[_Figures], place: int) -> tuple[Standing, ...]:
+def _compared(found: Sequence[_EntrantFigures], place: int) -> tuple[ComparisonRow, ...]:
     valued = [
         (value, each)
         for each in found
@@ -284,8 +285,11 @@ def _compared(found: Sequence[_Figures], place: int) -> tuple[Standing, ...]:
 
 
 def _standing(
-    own: tuple[float, _Figures], best: tuple[float, _Figures], place: int, contenders: int
-) -> Standing:
+    own: tuple[float, _EntrantFigures],
+    best: tuple[float, _EntrantFigures],
+    place: int,
+    contenders: int,
+) -> ComparisonRow:
     value, figures = own
     rounds = _rounds(figures, place)
     ratio = value / best[0] if best[0] else None if value else 1.0
@@ -298,7 +302,7 @@ def _standing(
         claim, interval = judge(*sides, percent, ratio, contenders)
         claim = claim if value or percent is None else "no difference shown"
     several = len(rounds) > 1
-    return Standing(
+    return ComparisonRow(
         label=figures.label,
         value=value,
         ratio=ratio,
@@ -310,16 +314,18 @@ def _standing(
     )
 
 
-def _evidence(figures: _Figures, place: int) -> Evidence:
+def _evidence(figures: _EntrantFigures, place: int) -> Evidence:
     return Evidence(_rounds(figures, place), figures.samples, figures.resampled, place)
 
 
-def _rounds(figures: _Figures, place: int) -> list[float]:
+def _rounds(figures: _EntrantFigures, place: int) -> list[float]:
     """Return a figure of each round in which there were samples enough for it."""
     return [found for values in figures.rounds if (found := values[place]) is not None]
 
 
-def rank(record: RunRecord, summary: Summary) -> tuple[tuple[Ranked, ...], tuple[Unranked, ...]]:
+def rank(
+    record: RunRecord, summary: Summary
+) -> tuple[tuple[RankedFigure, ...], tuple[Unranked, ...]]:
     """Return each figure that at least two targets of a run have, transactions first.
 
     Returns:
@@ -339,16 +345,16 @@ def rank(record: RunRecord, summary: Summary) -> tuple[tuple[Ranked, ...], tuple
         )
         for target in summary.targets
     ]
-    ranked: list[Ranked] = []
+    ranked: list[RankedFigure] = []
     unranked: list[Unranked] = []
-    for found in find_standings(entrants):
+    for found in rank_figures(entrants):
         if found.kind == "all transactions":
             continue
         if isinstance(found, Unranked):
             unranked.append(found)
             continue
         ranked.append(
-            Ranked(
+            RankedFigure(
                 subject=found.subject,
                 kind=found.kind,
                 figure=found.figure,
@@ -360,8 +366,8 @@ def rank(record: RunRecord, summary: Summary) -> tuple[tuple[Ranked, ...], tuple
     return tuple(ranked), tuple(unranked)
 
 
-def _place(standing: Standing) -> Place:
-    return Place(
+def _place(standing: ComparisonRow) -> RankingRow:
+    return RankingRow(
         target=standing.label,
         value=standing.value,
         ratio=standing.ratio,

@@ -9,7 +9,7 @@ from replayer.measure import (
     Counted,
     Divergence,
     PastEvent,
-    Replay,
+    ReplayFacts,
     RunWarning,
     Statistics,
     Summary,
@@ -44,7 +44,7 @@ _LATE_NS = 10_000_000
 """Chosen: beyond a timer's slack and a time slice; a schedule that slips so far is another one."""
 
 
-def describe_traces(replay: Replay) -> Iterator[tuple[str, str]]:
+def describe_traces(replay: ReplayFacts) -> Iterator[tuple[str, str]]:
     """Yield label and text of what was replayed, and of what its traces do not show."""
     for trace in replay.traces:
         threads = f"{format_count(trace.threads)} thread{'s' * (trace.threads != 1)}"
@@ -154,7 +154,7 @@ def explain_divergence(target: str, found: Divergence) -> Iterator[tuple[str, st
         yield "" if number else "before it", _past(past)
 
 
-def schedule_warnings(replay: Replay | None, summary: Summary) -> Iterator[RunWarning]:
+def schedule_warnings(replay: ReplayFacts | None, summary: Summary) -> Iterator[RunWarning]:
     """Yield a warning for each transaction whose recorded clock could not be kept."""
     timed = {each.name for each in replay.transactions if each.pace == "timed"} if replay else set()
     for target in summary.targets:
@@ -170,7 +170,9 @@ def schedule_warnings(replay: Replay | None, summary: Summary) -> Iterator[RunWa
                 )
 
 
-def pause_warnings(replay: Replay | None, targets: Sequence[TargetSummary]) -> Iterator[RunWarning]:
+def pause_warnings(
+    replay: ReplayFacts | None, targets: Sequence[TargetSummary]
+) -> Iterator[RunWarning]:
     """Yield a warning if a notable share of a replay's time may be the recorder's."""
     shares = {target.name: _recorder_share(replay, target) for target in targets} if replay else {}
     noted = {name: share for name, share in shares.items() if share >= NOTED_SHARE}
@@ -187,7 +189,7 @@ def pause_warnings(replay: Replay | None, targets: Sequence[TargetSummary]) -> I
     )
 
 
-def _recorder_share(replay: Replay, target: TargetSummary) -> float:
+def _recorder_share(replay: ReplayFacts, target: TargetSummary) -> float:
     """Return how much of users' time in calls and pauses may be the recorder's."""
     found = {each.name: each for each in target.overall.transactions}
     replayed = [each for each in replay.transactions if each.name in found]
@@ -203,7 +205,9 @@ def _recorder_share(replay: Replay, target: TargetSummary) -> float:
     return recorder_ns / (calls_ns + pauses_ns) if recorder_ns else 0.0
 
 
-def _lateness(replay: Replay, target: TargetSummary, targets: int) -> Iterator[tuple[str, str]]:
+def _lateness(
+    replay: ReplayFacts, target: TargetSummary, targets: int
+) -> Iterator[tuple[str, str]]:
     timed = {each.name for each in replay.transactions if each.pace == "timed"}
     ends = {each.index: each.drift_ns for each in replay.results.targets} if replay.results else {}
     drift = f"; drift at the end {format_time_ns(ends.get(target.index, 0))}"

@@ -1,7 +1,7 @@
-"""How a text may look where it is going: width, colour, and which characters the stream can hold.
+"""Text for a terminal: width, colour, characters that the stream can hold, and columns.
 
-Renderers write Unicode and mark text by role; here roles become escape codes or nothing. No figures
-here.
+Renderers write Unicode and mark text by role; here roles become escape codes or nothing. If the
+columns of a grid do not fit, the least needed are left out and named.
 """
 
 import os

@@ -19,10 +19,10 @@ from replayer.measure import (
     DivergenceCount,
     OrderFacts,
     PastEvent,
-    Replay,
     ReplayedTarget,
     ReplayedTrace,
     ReplayedTransaction,
+    ReplayFacts,
     ReplayResults,
     counted,
     format_time_ns,
@@ -89,11 +89,11 @@ def make_event_log(settings: ReplaySettings | None, run_folder: Path) -> str | N
     return str(folder)
 
 
-def describe_replay(plan: Plan) -> Replay | None:
+def describe_replay(plan: Plan) -> ReplayFacts | None:
     """Return what a plan replays; None when it replays nothing."""
     if not plan.traces:
         return None
-    return Replay(
+    return ReplayFacts(
         traces=tuple(
             ReplayedTrace(
                 name=facts.name,

@@ -11,14 +11,14 @@ from replayer.fio.jobs import load_jobs
 from replayer.run.schedule import default_rounds
 from replayer.run.targets import parse_targets
 from replayer.scenario import load_scenario, shipped_scenarios
-from replayer.study.model import Step
+from replayer.study.model import StudyStep
 
 __all__ = [
     "LONGEST_QUICK_S",
     "QUICK_S",
     "TURN_S",
     "Length",
-    "Terms",
+    "StudyOptions",
     "missing",
     "step_length",
     "step_words",
@@ -40,7 +40,7 @@ class Length:
 
 
 @dataclass(frozen=True)
-class Terms:
+class StudyOptions:
     """How a study is run.
 
     Attributes:
@@ -59,7 +59,7 @@ class Terms:
     quiet: bool = False
     seconds: int | None = None
 
-    def turns(self, step: Step) -> int:
+    def turns(self, step: StudyStep) -> int:
         """Return how many turns each target has in a step."""
         if self.quick:
             return 1
@@ -81,19 +81,19 @@ def absolute(words: Sequence[str]) -> tuple[str, ...]:
     )
 
 
-def missing(step: Step) -> str | None:
+def missing(step: StudyStep) -> str | None:
     """Return why a step cannot be run with this version; None if it can."""
     if step.scenario is not None and step.scenario not in shipped_scenarios():
         return f"this version has no scenario {step.scenario}"
     return None
 
 
-def further_words(step: Step, terms: Terms) -> tuple[str, ...]:
+def further_words(step: StudyStep, terms: StudyOptions) -> tuple[str, ...]:
     """Return the words that a step has of its own."""
     return (*step.words, *(step.quick if terms.quick else step.full))
 
 
-def step_words(step: Step, terms: Terms, folder: Path) -> list[str]:
+def step_words(step: StudyStep, terms: StudyOptions, folder: Path) -> list[str]:
     """Return the words of a step's command, without the program."""
     targets = [f"--target={target}" for target in terms.targets]
     turns = terms.turns(step)
@@ -111,7 +111,7 @@ def step_words(step: Step, terms: Terms, folder: Path) -> list[str]:
     return ["run", step.job, *further, *ends]
 
 
-def step_length(step: Step, terms: Terms) -> Length:
+def step_length(step: StudyStep, terms: StudyOptions) -> Length:
     """Return how long a step measures in all."""
     if terms.quick:
         return Length(0.0, float(terms.quick_seconds * len(terms.targets)))

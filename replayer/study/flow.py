@@ -1,7 +1,8 @@
-"""Running a study: one command after the other, stopped in time, and gone on with later.
+"""Running a study: one command after the other, stopped in time, and continued later.
 
 Each step is a command of this program in a process of its own: Locust runs once in a process, and
-a step that ends badly takes no other with it.
+a step that fails does not end the others. A quick study has three minutes. They are shared among
+the steps; how much longer a step takes than it measures is learned from the steps before it.
 """
 
 import json
@@ -31,7 +32,7 @@ from replayer.study.commands import (
     LONGEST_QUICK_S,
     QUICK_S,
     TURN_S,
-    Terms,
+    StudyOptions,
     absolute,
     missing,
     step_length,
@@ -41,7 +42,7 @@ from replayer.study.journal import (
     SETTLED,
     Attempt,
     Journal,
-    State,
+    StudyState,
     adopt,
     create_journal,
     find_left,
@@ -51,12 +52,12 @@ from replayer.study.journal import (
     open_journal,
     refuse_other_places,
 )
-from replayer.study.model import Step, Study, load_study
+from replayer.study.model import Study, StudyStep, load_study
 
 __all__ = [
     "Budget",
-    "Order",
-    "Share",
+    "StepShare",
+    "StudyRequest",
     "able",
     "announce",
     "exit_code_of",
@@ -72,7 +73,7 @@ STARTS = 2.0  # chosen: a step starts a program, and works out a report at its e
 
 
 @dataclass(frozen=True)
-class Share:
+class StepShare:
     """What a step may take.
 
     Attributes:
@@ -102,13 +103,13 @@ class Budget:
     def __post_init__(self) -> None:
         self._least_s = self.beside_s
 
-    def share(self, steps: int) -> Share:
+    def share(self, steps: int) -> StepShare:
         """Return the share of the next of so many steps that are left."""
         limit_s = max(self.end - time.monotonic(), 0.0) / max(steps, 1) * MARGIN
         seconds = int((limit_s - self.beside_s) / self.targets)
-        return Share(limit_s, max(1, min(seconds, LONGEST_QUICK_S)))
+        return StepShare(limit_s, max(1, min(seconds, LONGEST_QUICK_S)))
 
-    def learn(self, share: Share, took_s: float) -> None:
+    def learn(self, share: StepShare, took_s: float) -> None:
         """Note how long a step took in all."""
         self.beside_s = max(took_s - share.seconds * self.targets, self._least_s)
 
@@ -137,7 +138,7 @@ WEIGHTIEST = (EXIT_BUG, 3, 2, 1)
 
 
 @dataclass(frozen=True)
-class Order:
+class StudyRequest:
     """What was asked for."""
 
     study: Study
@@ -149,7 +150,7 @@ class Order:
     quiet: bool
 
 
-def run_study(order: Order) -> Journal:
+def run_study(order: StudyRequest) -> Journal:
     """Run a study; return its folder.
 
     Raises:
@@ -157,7 +158,7 @@ def run_study(order: Order) -> Journal:
     """
     _check(order.study, order.targets)
     path = order.output or _new_folder()
-    state = State(
+    state = StudyState(
         study=order.source,
         steps=order.study.fingerprint,
         targets=absolute(order.targets),
@@ -203,7 +204,7 @@ def exit_code_of(study: Study, journal: Journal) -> int:
     return 0 if proven else EXIT_INCONCLUSIVE
 
 
-def announce(study: Study, terms: Terms) -> str:
+def announce(study: Study, terms: StudyOptions) -> str:
     """Say how long a study takes."""
     if terms.quick:
         return f"at most {format_time_ns(QUICK_S * 1e9)}"
@@ -246,7 +247,7 @@ def _new_folder() -> Path:
 def _play(journal: Journal, study: Study, *, quiet: bool) -> None:
     """Run what is left of a study, until the user wishes an end."""
     state = journal.state
-    terms = Terms(state.targets, state.quick, state.rounds, len(study.steps), quiet)
+    terms = StudyOptions(state.targets, state.quick, state.rounds, len(study.steps), quiet)
     long = announce(study, terms)
     for line in fold((f"study {study.letter} ({study.name}): {long}", f"  {journal.path}"), STEPS):
         _say(line, quiet=quiet)
@@ -274,10 +275,10 @@ def _play(journal: Journal, study: Study, *, quiet: bool) -> None:
 
 def _attempt(
     journal: Journal,
-    named: tuple[str, Step],
-    terms: Terms,
+    named: tuple[str, StudyStep],
+    terms: StudyOptions,
     interruption: Interruption,
-    share: Share | None,
+    share: StepShare | None,
 ) -> Attempt:
     """Run one step and return how it went."""
     name, step = named
@@ -316,7 +317,7 @@ def _judged(
     return Attempt(folder=folder.name, done=False, code=code, says=_reason(folder, code))
 
 
-def able(step: Step, terms: Terms) -> tuple[Terms, str | None]:
+def able(step: StudyStep, terms: StudyOptions) -> tuple[StudyOptions, str | None]:
     """Leave out targets that have no O_DIRECT where a step needs it and others have it."""
     lacking = () if step.fio is None else without_direct(load_jobs([step.fio]), terms.targets)
     others = tuple(target for target in terms.targets if target not in lacking)

@@ -1,7 +1,9 @@
-"""The folder of a study: which steps are done, so that an interrupted one can go on.
+"""The folder of a study: which steps are done, so that an interrupted study can continue.
 
 ``study.json`` is replaced as a whole after each step. Each attempt at a step has a run folder of
-its own; what an interrupted attempt measured stays there.
+its own; what an interrupted attempt measured stays there. A continued study must find the mounts
+on which it began: a mount that is gone leaves an empty folder of another file system. A step is a
+process of its own and may outlive its study. Folders that it left on targets are named, not removed.
 """
 
 import json
@@ -27,8 +29,8 @@ __all__ = [
     "SETTLED",
     "Attempt",
     "Journal",
-    "Place",
-    "State",
+    "StudyState",
+    "StudyTarget",
     "adopt",
     "create_journal",
     "find_left",
@@ -40,7 +42,7 @@ __all__ = [
 ]
 
 
-class Place(Frozen):
+class StudyTarget(Frozen):
     """What one path of a target lies on."""
 
     target: str
@@ -56,7 +58,7 @@ class Place(Frozen):
         return f"{self.filesystem} {self.source} on {self.mount_point}{part}"
 
 
-def find_places(targets: Sequence[str]) -> tuple[Place, ...]:
+def find_places(targets: Sequence[str]) -> tuple[StudyTarget, ...]:
     """Look at each path of each target, in bounded time.
 
     Raises:
@@ -69,8 +71,8 @@ def find_places(targets: Sequence[str]) -> tuple[Place, ...]:
     )
 
 
-def _place(target: str, mount: MountFacts) -> Place:
-    return Place(
+def _place(target: str, mount: MountFacts) -> StudyTarget:
+    return StudyTarget(
         target=target,
         path=mount.path,
         filesystem=mount.filesystem,
@@ -87,7 +89,7 @@ def _source(mount: MountFacts) -> str:
     return mount.source
 
 
-def refuse_other_places(then: Sequence[Place], now: Sequence[Place]) -> None:
+def refuse_other_places(then: Sequence[StudyTarget], now: Sequence[StudyTarget]) -> None:
     """Refuse to go on where a target lies on something else than when the study began.
 
     Raises:
@@ -125,7 +127,7 @@ class Attempt(Frozen):
     """Why it has no result, or not all of it."""
 
 
-class State(Frozen):
+class StudyState(Frozen):
     """What study.json holds."""
 
     format: int = FORMAT
@@ -134,7 +136,7 @@ class State(Frozen):
     steps: str
     """The fingerprint of its steps."""
     targets: tuple[str, ...]
-    places: tuple[Place, ...]
+    places: tuple[StudyTarget, ...]
     """What each path of the targets lay on when it began."""
     quick: bool
     rounds: int | None
@@ -146,7 +148,7 @@ class Journal:
     """A study's folder."""
 
     path: Path
-    state: State
+    state: StudyState
 
     def last(self, step: str) -> Attempt | None:
         """Return the last attempt at a step."""
@@ -184,7 +186,7 @@ class Journal:
             beside.replace(self.path / FILE)
 
 
-def create_journal(path: Path, state: State) -> Journal:
+def create_journal(path: Path, state: StudyState) -> Journal:
     """Make a study's folder.
 
     Raises:
@@ -215,7 +217,7 @@ def open_journal(path: Path) -> Journal:
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
         written = document["format"]
-        state = State.model_validate(document) if written == FORMAT else None
+        state = StudyState.model_validate(document) if written == FORMAT else None
     except (OSError, ValueError, ValidationError, KeyError, TypeError) as error:
         message = f"{path}: is no study's folder"
         raise ReplayerError(message, hint="a study says which folder it writes") from error

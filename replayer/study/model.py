@@ -1,4 +1,7 @@
-"""The form of a study: steps to run, tables of their figures, and what was published."""
+"""The form of a study: steps to run, tables of their figures, and what was published.
+
+Studies that come with the program are found and loaded here.
+"""
 
 import difflib
 import hashlib
@@ -14,13 +17,13 @@ from replayer.measure import Frozen
 from replayer.scenario.shipped import shipped_folder
 
 __all__ = [
-    "Column",
     "Published",
     "Ranking",
     "Ratio",
-    "Step",
     "Study",
+    "StudyStep",
     "Table",
+    "TableColumn",
     "Variant",
     "load_studies",
     "load_study",
@@ -34,7 +37,7 @@ Unit = Literal["", "MB/s", "MiB/s", "GiB/min", "µs", "ms", "s"]
 Name = Annotated[str, Field(pattern="^[a-z0-9][a-z0-9-]*$")]
 
 
-class Step(Frozen):
+class StudyStep(Frozen):
     """One command: a fio job or a scenario."""
 
     fio: str | None = None
@@ -67,7 +70,7 @@ class Step(Frozen):
         return self.fio or self.scenario or ""
 
 
-class Column(Frozen):
+class TableColumn(Frozen):
     """One figure of one step."""
 
     title: str
@@ -133,7 +136,7 @@ class Table(Frozen):
     """One table: columns of figures, or every transaction of a step (``each``)."""
 
     title: str
-    columns: tuple[Column, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
     variants: tuple[Variant, ...] = ()
     rank: Ranking | None = None
     ratio: Ratio | None = None
@@ -178,7 +181,7 @@ class Study(Frozen):
     source: str
     conditions: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    steps: dict[Name, Step]
+    steps: dict[Name, StudyStep]
     tables: tuple[Table, ...]
 
     @property

@@ -1,4 +1,8 @@
-"""The tables of a study: the user's figures from the run folders, beside the published ones."""
+"""The tables of a study: the user's figures from the run folders, beside the published ones.
+
+A row differs from the best by the rule of comparisons: rounds lie apart, and the interval of the
+ratio, from resampled rounds and seconds, leaves out 1.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -17,9 +21,17 @@ from replayer.measure import (
 )
 from replayer.report.claims import CLAIM_ROUNDS, Evidence, judge
 from replayer.study.measured import Measured, StepVerdict, find_verdicts
-from replayer.study.model import Column, Published, Ranking, Ratio, Study, Table
+from replayer.study.model import Published, Ranking, Ratio, Study, Table, TableColumn
 
-__all__ = ["Evidence", "Filled", "Line", "Row", "fill_tables", "find_evidence", "shows_difference"]
+__all__ = [
+    "Evidence",
+    "Filled",
+    "ResultLine",
+    "ResultRow",
+    "fill_tables",
+    "find_evidence",
+    "shows_difference",
+]
 
 
 _RESAMPLED: dict[str, Figure] = {
@@ -35,7 +47,7 @@ _RESAMPLED: dict[str, Figure] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Ranked:
+class RankedCell:
     """A figure that rows are ranked by, and what it rests on."""
 
     value: float
@@ -43,7 +55,7 @@ class Ranked:
 
 
 def find_evidence(
-    column: Column, found: Measured, target: TargetSummary, rounds: tuple[float, ...]
+    column: TableColumn, found: Measured, target: TargetSummary, rounds: tuple[float, ...]
 ) -> Evidence:
     """Return what the figure of a column rests on, on one target of a step."""
     subject = _subject(column, target)
@@ -56,7 +68,9 @@ def find_evidence(
     return Evidence(rounds, samples, drawn)
 
 
-def shows_difference(column: Column, own: Ranked, best: Ranked, rows: int) -> bool | None:
+def shows_difference(
+    column: TableColumn, own: RankedCell, best: RankedCell, rows: int
+) -> bool | None:
     """Whether what was measured shows a difference; None: too little was measured to tell.
 
     Args:
@@ -76,7 +90,7 @@ def shows_difference(column: Column, own: Ranked, best: Ranked, rows: int) -> bo
     return {"differs": True, "no difference shown": False}.get(claim)
 
 
-def _subject(column: Column, target: TargetSummary) -> Subject | None:
+def _subject(column: TableColumn, target: TargetSummary) -> Subject | None:
     """Return what a column is drawn from; None: an op that several transactions make."""
     transactions = target.overall.transactions
     if column.of is None:
@@ -100,7 +114,7 @@ _UNITS = {
 }
 
 
-class Row(Frozen):
+class ResultRow(Frozen):
     """One row: a target of the user's, or what was published."""
 
     target: str
@@ -126,7 +140,7 @@ class Row(Frozen):
     says_also: dict[str, str] = Field(default_factory=dict)
 
 
-class Line(Frozen):
+class ResultLine(Frozen):
     """One transaction of a step on one target."""
 
     transaction: str
@@ -149,8 +163,8 @@ class Filled(Frozen):
     ranked_by: str | None
     """The column that the rows are ranked by."""
     ratio_to: str | None
-    rows: tuple[Row, ...]
-    lines: tuple[Line, ...]
+    rows: tuple[ResultRow, ...]
+    lines: tuple[ResultLine, ...]
     against: tuple[StepVerdict, ...]
     """What runs say against the figures that are theirs; empty when they say nothing."""
 
@@ -159,8 +173,8 @@ class Filled(Frozen):
 class _Own:
     """A row of the user's, and what its ranked figure rests on; None: it has none."""
 
-    row: Row
-    ranked: Ranked | None
+    row: ResultRow
+    ranked: RankedCell | None
 
 
 def fill_tables(
@@ -191,8 +205,8 @@ def _fill(table: Table, steps: Mapping[str, Measured], *, quick: bool) -> Filled
     )
 
 
-def _published(row: Published) -> Row:
-    return Row(
+def _published(row: Published) -> ResultRow:
+    return ResultRow(
         target=row.target,
         published=True,
         values=row.values,
@@ -220,7 +234,7 @@ def _own_rows(table: Table, steps: Mapping[str, Measured], *, quick: bool) -> It
             if any(value is not None for value in values):
                 used = [steps[step] for step in mapping.values() if step in steps]
                 shown = f"{name}, {label}" if label else name
-                row = Row(
+                row = ResultRow(
                     target=shown,
                     published=False,
                     values=values,
@@ -232,7 +246,7 @@ def _own_rows(table: Table, steps: Mapping[str, Measured], *, quick: bool) -> It
 
 def _ranked_by(
     table: Table, mapping: Mapping[str, str], steps: Mapping[str, Measured], name: str
-) -> Ranked | None:
+) -> RankedCell | None:
     """Return what a target is ranked by, with what that rests on."""
     if table.rank is None:
         return None
@@ -244,10 +258,10 @@ def _ranked_by(
         return None
     each = (_value_in(part, column) for part in target.rounds)
     rounds = tuple(known for known in each if known is not None)
-    return Ranked(value, find_evidence(column, found, target, rounds))
+    return RankedCell(value, find_evidence(column, found, target, rounds))
 
 
-def _claimed(table: Table, own: list[_Own]) -> Iterator[Row]:
+def _claimed(table: Table, own: list[_Own]) -> Iterator[ResultRow]:
     """Yield the user's rows, each with whether it differs from the best of them."""
     best = None if table.rank is None else _best(table, table.rank, own)
     rows = sum(each.ranked is not None for each in own)
@@ -286,12 +300,12 @@ def _target(found: Measured | None, name: str) -> TargetSummary | None:
     return next((item for item in targets if item.name == name), None)
 
 
-def _value(column: Column, found: Measured | None, name: str) -> float | None:
+def _value(column: TableColumn, found: Measured | None, name: str) -> float | None:
     target = _target(found, name)
     return None if target is None else _value_in(target.overall, column)
 
 
-def _value_in(part: RoundSummary, column: Column) -> float | None:
+def _value_in(part: RoundSummary, column: TableColumn) -> float | None:
     """Return the figure of a column, in its unit; None where nothing was measured."""
     entry = _entry(part, column.of)
     if entry is None or not (entry.count or _times(entry).max_is_bound):
@@ -311,7 +325,7 @@ def _entry(part: RoundSummary, of: str | None) -> TransactionSummary | Performan
     return next((item for item in transaction.ops if item.op == op), None)
 
 
-def _figure(entry: TransactionSummary | Performance, column: Column) -> float | None:
+def _figure(entry: TransactionSummary | Performance, column: TableColumn) -> float | None:
     times = _times(entry)
     figures: dict[str, float | None] = {
         "rate": entry.rate_per_s,
@@ -328,7 +342,7 @@ def _figure(entry: TransactionSummary | Performance, column: Column) -> float | 
     return figures[column.figure]
 
 
-def _time_of_all_ns(entry: TransactionSummary | Performance, column: Column) -> float | None:
+def _time_of_all_ns(entry: TransactionSummary | Performance, column: TableColumn) -> float | None:
     rate = entry.throughput_per_s
     return None if column.all is None or not rate else column.all / rate * 1e9
 
@@ -348,10 +362,10 @@ def _stored(used: list[Measured], name: str) -> str | None:
     return ", ".join(places) or None
 
 
-def _lines(found: Measured) -> Iterator[Line]:
+def _lines(found: Measured) -> Iterator[ResultLine]:
     for target in found.summary.targets:
         for entry in target.overall.transactions:
-            yield Line(
+            yield ResultLine(
                 transaction=entry.name,
                 target=target.name,
                 count=entry.count,
@@ -368,7 +382,7 @@ def _place(table: Table, title: str) -> int:
     return next(place for place, column in enumerate(table.columns) if column.title == title)
 
 
-def _compared(table: Table, row: Row, rows: list[Row]) -> Row:
+def _compared(table: Table, row: ResultRow, rows: list[ResultRow]) -> ResultRow:
     """Return the row with its ratios to the one that all are compared with."""
     ratio = None if table.ratio is None else _ratio(table, table.ratio, row, rows)
     also = {found.column: _ratio(table, found, row, rows) for found in table.also}
@@ -376,7 +390,7 @@ def _compared(table: Table, row: Row, rows: list[Row]) -> Row:
     return row.model_copy(update={"ratio": ratio, "ratios": known})
 
 
-def _ratio(table: Table, asked: Ratio, row: Row, rows: list[Row]) -> float | None:
+def _ratio(table: Table, asked: Ratio, row: ResultRow, rows: list[ResultRow]) -> float | None:
     place = _place(table, asked.column)
     base = next(found for found in rows if found.target == asked.to and found.published)
     theirs = asked.base or base.values[place]
@@ -386,7 +400,7 @@ def _ratio(table: Table, asked: Ratio, row: Row, rows: list[Row]) -> float | Non
     return own / theirs if asked.better == "higher" else theirs / own
 
 
-def _ranked(table: Table, rows: list[Row]) -> list[Row]:
+def _ranked(table: Table, rows: list[ResultRow]) -> list[ResultRow]:
     """Return the rows with their ranks, best first; those without the figure come last."""
     if table.rank is None:
         return rows

@@ -12,7 +12,7 @@ from replayer.report.style import Column, lay_out_grid
 from replayer.study.journal import Journal
 from replayer.study.measured import StandOut, StepVerdict
 from replayer.study.model import Study
-from replayer.study.results import Filled, Line, Row
+from replayer.study.results import Filled, ResultLine, ResultRow
 
 __all__ = ["Remarks", "render_study"]
 
@@ -126,7 +126,7 @@ def _parts(
         yield from _parts([titles[place] for place in rest], others, keys, style)
 
 
-def _values(table: Filled, row: Row) -> Iterator[str]:
+def _values(table: Filled, row: ResultRow) -> Iterator[str]:
     for title, value in zip(table.columns, row.values, strict=True):
         sign = "< " if title in row.below else AT_LEAST if title in row.at_least else ""
         said = row.says_also.get(title)
@@ -148,12 +148,12 @@ def _among_yours(table: Filled) -> str:
     return f"  among yours: {'; '.join((f'{best.target} is best', *said))}"
 
 
-def _yours(table: Filled) -> list[Row]:
+def _yours(table: Filled) -> list[ResultRow]:
     """Return the user's rows that have a rank, best first."""
     return [row for row in table.rows if not row.published and row.rank is not None]
 
 
-def _ratio(row: Row) -> str:
+def _ratio(row: ResultRow) -> str:
     if row.says is not None:
         return row.says
     if row.ratio is None:
@@ -165,7 +165,7 @@ def _times(ratio: float) -> str:
     return f"{format_number(ratio)}x" if ratio >= 1 else f"1/{format_number(1 / ratio)}"
 
 
-def _lines(lines: Sequence[Line], style: Style) -> Iterator[str]:
+def _lines(lines: Sequence[ResultLine], style: Style) -> Iterator[str]:
     order = by_size(sorted({line.transaction for line in lines}))
     titles = ("transaction", "target", "count", "errors", "mean", "p50", "p95", "max")
     cells = [

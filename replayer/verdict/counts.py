@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from replayer.measure import OutcomeSummary, Performance, TargetSummary, TransactionSummary
 from replayer.verdict.threshold import Subject, Threshold
 
-__all__ = ["Counted", "count_subject", "find_transaction", "outcomes_of"]
+__all__ = ["SubjectCounts", "count_subject", "find_transaction", "outcomes_of"]
 
 
 @dataclass(frozen=True)
-class Counted:
+class SubjectCounts:
     """How many of a subject ended, and how.
 
     Attributes:
@@ -28,7 +28,7 @@ class Counted:
     rates: dict[str, float | None]
 
 
-def count_subject(threshold: Threshold, target: TargetSummary) -> Counted | None:
+def count_subject(threshold: Threshold, target: TargetSummary) -> SubjectCounts | None:
     """Return what there is of a subject; None: there is no such subject."""
     subject = threshold.subject
     if subject is None:
@@ -42,7 +42,7 @@ def count_subject(threshold: Threshold, target: TargetSummary) -> Counted | None
     return _rates(next((op for op in target.overall.ops if op.op == subject.name), None))
 
 
-def _rates(found: TransactionSummary | Performance | None) -> Counted | None:
+def _rates(found: TransactionSummary | Performance | None) -> SubjectCounts | None:
     if found is None:
         return None
     rates = {
@@ -50,10 +50,10 @@ def _rates(found: TransactionSummary | Performance | None) -> Counted | None:
         "throughput": found.throughput_per_s,
         "bytes": found.bytes_per_s,
     }
-    return Counted(found.count, found.errors, found.count, found.errors, rates)
+    return SubjectCounts(found.count, found.errors, found.count, found.errors, rates)
 
 
-def _everything(target: TargetSummary) -> Counted:
+def _everything(target: TargetSummary) -> SubjectCounts:
     """Count transactions; where there are none, calls.
 
     Shares of errors have a base of their own: a transaction is one try, however many of its calls
@@ -67,7 +67,7 @@ def _everything(target: TargetSummary) -> Counted:
     good = sum(found.count - found.errors for found in counted)
     moved = sum(op.bytes for op in overall.ops)
     totals = {"rate": count, "throughput": good, "bytes": moved}
-    return Counted(
+    return SubjectCounts(
         count=count,
         errors=overall.errors,
         tries=sum(found.count for found in tries),
@@ -76,7 +76,7 @@ def _everything(target: TargetSummary) -> Counted:
     )
 
 
-def _rest(target: TargetSummary, beside: tuple[Subject, ...]) -> Counted | None:
+def _rest(target: TargetSummary, beside: tuple[Subject, ...]) -> SubjectCounts | None:
     """Count what other thresholds do not name; None: there is nothing of the kind.
 
     A failed call that is named can have failed one transaction; all others have failed by the rest.
@@ -98,7 +98,7 @@ def _rest(target: TargetSummary, beside: tuple[Subject, ...]) -> Counted | None:
             rest_calls += op.errors
     if not tries and not rest_calls:
         return None
-    return Counted(tries, max(failed, rest_calls), tries, failed, {})
+    return SubjectCounts(tries, max(failed, rest_calls), tries, failed, {})
 
 
 def _is_named(

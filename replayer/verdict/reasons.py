@@ -1,4 +1,8 @@
-"""What keeps a run from proving anything good."""
+"""Why a run proves nothing good: the client, too little was measured, or the target broke.
+
+A target breaks when it has no space, is read-only or is gone. Such errors say nothing about the
+program of a scenario or the speed of a file system: the run must be repeated.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from replayer.measure import by_size, format_times
 from replayer.report.charts import Markup, tag
 from replayer.report.charts.frame import colour
-from replayer.report.comparison import Compared, Comparison, Standing
+from replayer.report.comparison import ComparedFigure, Comparison, ComparisonRow
 from replayer.report.comparison_text import show_interval, show_value
 
 __all__ = ["legend", "render_bars"]
@@ -18,7 +18,7 @@ _MOST_OPEN = 4  # subjects whose bars are shown at once: chosen, the others unfo
 def render_bars(comparison: Comparison) -> Markup:
     """Return the bars of all subjects; those beyond a few are folded."""
     numbers = {contender.label: place for place, contender in enumerate(comparison.contenders)}
-    groups: dict[str, list[Compared]] = {}
+    groups: dict[str, list[ComparedFigure]] = {}
     for ranked in comparison.compared:
         if ranked.kind != "op" and ranked.figure in _SHOWN:
             groups.setdefault(ranked.subject, []).append(ranked)
@@ -43,12 +43,12 @@ def legend(labels: Sequence[str]) -> Markup:
     return tag("ul", *items, class_="legend")
 
 
-def _group(subject: str, ranked: Sequence[Compared], numbers: Mapping[str, int]) -> Markup:
+def _group(subject: str, ranked: Sequence[ComparedFigure], numbers: Mapping[str, int]) -> Markup:
     rows = [row for item in ranked for row in _rows(item, numbers)]
     return tag("section", tag("h3", subject), tag("div", *rows, class_="ranked"))
 
 
-def _rows(ranked: Compared, numbers: Mapping[str, int]) -> Iterator[Markup]:
+def _rows(ranked: ComparedFigure, numbers: Mapping[str, int]) -> Iterator[Markup]:
     highest = max(standing.value for standing in ranked.standings) or 1.0
     yield tag("h4", _TITLES[ranked.figure])
     for standing in ranked.standings:
@@ -79,7 +79,7 @@ _TITLES = {
 }
 
 
-def _says(standing: Standing) -> str:
+def _says(standing: ComparisonRow) -> str:
     if standing.claim == "best":
         return "best"
     if standing.ratio is None:

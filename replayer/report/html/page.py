@@ -13,7 +13,7 @@ from replayer.report.charts import Markup, join, tag
 from replayer.report.claims import say_unranked
 from replayer.report.comparing import MOST_CONTENDERS, Plans, compare
 from replayer.report.comparison import Comparison
-from replayer.report.comparison_text import TITLES, standing_rows
+from replayer.report.comparison_text import TITLES, comparison_rows
 from replayer.report.headline import say_alarms, say_figures, say_verdict
 from replayer.report.html.bars import legend, render_bars
 from replayer.report.html.material import Material, collect_material
@@ -129,7 +129,7 @@ def _ranking(comparison: Comparison) -> Iterator[Markup]:
     yield render_bars(comparison)
     for text in say_unranked(comparison.unranked):
         yield tag("p", text, class_="faint")
-    rows = [row for ranked in comparison.compared for row in standing_rows(ranked)]
+    rows = [row for ranked in comparison.compared for row in comparison_rows(ranked)]
     if rows:
         yield tag(
             "details",

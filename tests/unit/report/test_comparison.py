@@ -15,7 +15,7 @@ from replayer.analysis import read_distributions, resample
 from replayer.cli import main
 from replayer.errors import ReplayerError
 from replayer.measure import RunRecord
-from replayer.report.comparison_text import standing_rows
+from replayer.report.comparison_text import comparison_rows
 from replayer.report.plan_changes import plan_changes, same_work
 from tests.unit.report.contenders import load, other_plan, write_run
 from tests.unit.runs import RunWriter, make_load, make_run, make_target
@@ -108,7 +108,7 @@ def test_nothing_is_a_multiple_of_no_time(tmp_path: Path, level: int, claim: str
 
 
 def rows_of(comparison: report.Comparison) -> list[tuple[str, ...]]:
-    return [row for ranked in comparison.compared for row in standing_rows(ranked)]
+    return [row for ranked in comparison.compared for row in comparison_rows(ranked)]
 
 
 def test_a_target_with_a_bar_in_its_name_is_one_cell_of_the_titles(tmp_path: Path) -> None:

@@ -105,10 +105,10 @@ def test_the_bill_of_a_run_is_the_same_whatever_counts_as_a_view(folder: Path) -
 
 
 @pytest.mark.parametrize(
-    ("replay", "per_gb"), [(None, 2), (measure.Replay(traces=(), transactions=()), 2 + 4)]
+    ("replay", "per_gb"), [(None, 2), (measure.ReplayFacts(traces=(), transactions=()), 2 + 4)]
 )
 def test_what_a_replay_sends_may_be_written_as_well(
-    tmp_path: Path, replay: measure.Replay | None, per_gb: float
+    tmp_path: Path, replay: measure.ReplayFacts | None, per_gb: float
 ) -> None:
     """A scenario sends files to a socket; a trace may send them into a file."""
     writer = RunWriter(tmp_path / "run")

@@ -29,7 +29,7 @@ def write_mix(folder: Path, mixes: Sequence[Mix], rounds: int = 3) -> Path:
     return writer.write(make_run(targets=targets, load=make_load(rounds=rounds)))
 
 
-def together(comparison: report.Comparison) -> dict[str, tuple[report.Standing, ...]]:
+def together(comparison: report.Comparison) -> dict[str, tuple[report.ComparisonRow, ...]]:
     return {
         item.figure: item.standings
         for item in comparison.compared

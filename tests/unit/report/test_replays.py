@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 from replayer import measure, report
-from replayer.measure import Counted, Replay
+from replayer.measure import Counted, ReplayFacts
 from tests.unit.runs import RunWriter, make_run, make_target
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -74,16 +74,16 @@ RESULTS = {
 ORDER = {"performances": 2, "events": 2000, "edges": 84, "violated": 1, "first": "row 7 before 5"}
 
 
-def replay(**changes: Any) -> Replay:  # noqa: ANN401 - fields of a model
+def replay(**changes: Any) -> ReplayFacts:  # noqa: ANN401 - fields of a model
     """Return a timed replay on two targets that went wrong on the second."""
     transactions = [
         {"name": "site", "trace": "mine/site", "request": None, "pace": "timed", "speed": 2.0}
     ]
     facts = {"traces": [TRACE], "transactions": transactions, "lanes": 1, "results": RESULTS}
-    return Replay.model_validate({**facts, **changes})
+    return ReplayFacts.model_validate({**facts, **changes})
 
 
-def document(folder: Path, found: Replay | None, late_ns: int = 1000) -> report.Document:
+def document(folder: Path, found: ReplayFacts | None, late_ns: int = 1000) -> report.Document:
     """Return the document of a run in which every event was late by so much."""
     writer = RunWriter(folder / "run")
     for target in (0, 1):

@@ -19,14 +19,14 @@ from replayer.study.commands import (
     QUICK_S,
     QUICK_SHARE,
     TURN_S,
-    Terms,
+    StudyOptions,
     further_words,
     step_length,
     step_words,
 )
 from replayer.study.flow import announce
 from replayer.study.measured import Measured
-from replayer.study.model import Column, Step
+from replayer.study.model import StudyStep, TableColumn
 from replayer.study.results import Filled
 from replayer.verdict import judge
 from tests.unit.runs import RunWriter, make_load, make_run
@@ -219,7 +219,7 @@ def test_a_study_is_shown_without_a_target(letter: str) -> None:
 @pytest.mark.parametrize("targets", [1, 2, 5])
 def test_a_quick_study_measures_for_less_than_it_may_take(letter: str, targets: int) -> None:
     study = load_study(letter)
-    terms = Terms(("t",) * targets, quick=True, rounds=None, steps=len(study.steps))
+    terms = StudyOptions(("t",) * targets, quick=True, rounds=None, steps=len(study.steps))
     seconds = [step_length(step, terms).most_s or 0.0 for step in study.steps.values()]
     assert min(seconds) > 0
     assert sum(seconds) + TURN_S * targets * len(seconds) <= QUICK_S * QUICK_SHARE
@@ -229,7 +229,7 @@ def test_a_quick_study_measures_for_less_than_it_may_take(letter: str, targets: 
 @pytest.mark.parametrize("quick", [True, False])
 def test_what_a_table_names_is_in_what_its_step_runs(letter: str, *, quick: bool) -> None:
     study = load_study(letter)
-    terms = Terms(("t",), quick=quick, rounds=None, steps=len(study.steps))
+    terms = StudyOptions(("t",), quick=quick, rounds=None, steps=len(study.steps))
     for table in study.tables:
         places = [variant.steps for variant in table.variants] or [
             {column.step: column.step for column in table.columns}
@@ -239,7 +239,7 @@ def test_what_a_table_names_is_in_what_its_step_runs(letter: str, *, quick: bool
                 assert named_by(column, study.steps[step], terms), (column.title, step)
 
 
-def named_by(column: Column, step: Step, terms: Terms) -> bool:
+def named_by(column: TableColumn, step: StudyStep, terms: StudyOptions) -> bool:
     """Whether a step runs what a column names; a column that names nothing takes what there is."""
     name = (column.of or "").partition("/")[0]
     if step.fio is not None:
@@ -252,7 +252,7 @@ def named_by(column: Column, step: Step, terms: Terms) -> bool:
 
 
 def test_the_full_study_says_how_long_it_takes_and_how_much_longer_a_cliff_may_make_it() -> None:
-    terms = Terms(("t",), quick=False, rounds=None, steps=5)
+    terms = StudyOptions(("t",), quick=False, rounds=None, steps=5)
     assert announce(load_study("D"), terms) == "3 min, and the time to lay out files"
     # Two and six hours at most for the step that may take them, minutes for the others.
     for letter, longest in (("C", 120), ("E", 360)):
@@ -271,7 +271,7 @@ def test_the_full_study_says_how_long_it_takes_and_how_much_longer_a_cliff_may_m
 def test_what_takes_hours_has_them_however_many_targets_there_are(
     letter: str, name: str, words: list[str]
 ) -> None:
-    terms = Terms(("a=/a", "b=/b"), quick=False, rounds=None, steps=5)
+    terms = StudyOptions(("a=/a", "b=/b"), quick=False, rounds=None, steps=5)
     step = load_study(letter).steps[name]
     found = step_words(step, terms, Path("folder"))
     assert sorted(w for w in found if w.startswith(("--rounds", "--run-time"))) == words
@@ -284,7 +284,7 @@ def test_what_takes_hours_has_them_however_many_targets_there_are(
 
 
 def test_the_time_of_a_whole_is_told_from_the_rate_of_its_parts() -> None:
-    column = Column(title="s", step="x", figure="time_of_all", all=1000, unit="s")
+    column = TableColumn(title="s", step="x", figure="time_of_all", all=1000, unit="s")
     with pytest.raises(ValueError, match="time_of_all goes with all"):
         column.model_validate({**column.model_dump(), "all": None})
 

@@ -15,7 +15,7 @@ from replayer.study import (
     render_study,
 )
 from replayer.study.journal import Attempt, Journal
-from replayer.study.results import Row, find_evidence
+from replayer.study.results import ResultRow, find_evidence
 from tests.unit.runs import RunWriter, make_health, make_run, make_target
 from tests.unit.study.states import make_state
 
@@ -74,7 +74,7 @@ def shown(study: Study, journal: Journal) -> str:
     return render_study(study, fill_tables(study, steps), journal, remarks)
 
 
-def own_rows(journal: Journal) -> dict[str, Row]:
+def own_rows(journal: Journal) -> dict[str, ResultRow]:
     study = make_study()
     table = fill_tables(study, load_measured(study, journal))[0]
     return {row.target: row for row in table.rows if not row.published}
