@@ -3,7 +3,7 @@
 ``study.json`` is replaced as a whole after each step. Each attempt at a step has a run folder of
 its own; what an interrupted attempt measured stays there. A continued study must find the mounts
 on which it began: a mount that is gone leaves an empty folder of another file system. A step is a
-process of its own and may outlive its study. Folders that it left on targets are named, not removed.
+process of its own and may outlive its study. Folders left on targets are named, not removed.
 """
 
 import json
