@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from replayer._native import confinement
 from replayer.errors import ReplayerError
-from replayer.measure import Replay
+from replayer.measure import ReplayFacts
 from replayer.measure.clients import Client
 from replayer.measure.clock import utc_text
 from replayer.measure.facts import MachineFacts, collect_machine
@@ -98,7 +98,7 @@ class RunWriter:
         return self._run
 
     @property
-    def replay(self) -> Replay | None:
+    def replay(self) -> ReplayFacts | None:
         """What was written of replays; None when there is none."""
         return None if self._run is None else self._run.replay
 

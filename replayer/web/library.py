@@ -22,7 +22,7 @@ from replayer.measure.units import (
 )
 from replayer.paths import UnaskablePathError, is_file, is_link
 from replayer.report import (
-    Compared,
+    ComparedFigure,
     Comparison,
     Document,
     compare,
@@ -432,7 +432,7 @@ def _lines(transactions: Sequence[TransactionSummary]) -> Iterator[str]:
         yield f"fewer than {samples_needed(95)} samples, no p95: {named}{more}"
 
 
-def _ranked(ranked: Compared) -> dict[str, Any]:
+def _ranked(ranked: ComparedFigure) -> dict[str, Any]:
     places = {
         standing.label: {
             "value": show_value(ranked, standing.value),

@@ -9,9 +9,9 @@ import pytest
 
 from replayer.fio.jobs import load_jobs
 from replayer.fio.places import without_direct
-from replayer.study.commands import Terms
+from replayer.study.commands import StudyOptions
 from replayer.study.flow import able
-from replayer.study.model import Step
+from replayer.study.model import StudyStep
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
 
@@ -39,10 +39,10 @@ def test_a_target_is_asked_and_left_as_it_was(tmp_path: Path, ramfs: Path) -> No
 def test_a_step_is_run_where_it_can_be_and_says_where_not(tmp_path: Path, ramfs: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
-    step = Step(fio="rand-read-4k")
-    both = Terms((f"disk={disk}", f"memory={ramfs}"), quick=True, rounds=None, steps=3)
+    step = StudyStep(fio="rand-read-4k")
+    both = StudyOptions((f"disk={disk}", f"memory={ramfs}"), quick=True, rounds=None, steps=3)
     terms, says = able(step, both)
     assert (terms.targets, says) == ((f"disk={disk}",), "not on memory: no O_DIRECT there")
-    alone = Terms((f"memory={ramfs}",), quick=True, rounds=None, steps=3)
+    alone = StudyOptions((f"memory={ramfs}",), quick=True, rounds=None, steps=3)
     assert able(step, alone) == (alone, None)  # the step itself then says that it is not possible
-    assert able(Step(fio="upload"), both) == (both, None)
+    assert able(StudyStep(fio="upload"), both) == (both, None)
