@@ -24,7 +24,16 @@ from replayer.measure import (
 from replayer.report.document import RankedFigure, RankingRow
 from replayer.report.style import Column
 
-__all__ = ["COLUMNS", "DASH", "FigureRow", "error_rows", "figure_rows", "longest", "ranking_rows"]
+__all__ = [
+    "COLUMNS",
+    "DASH",
+    "ERROR_TITLES",
+    "FigureRow",
+    "error_rows",
+    "figure_rows",
+    "longest",
+    "ranking_rows",
+]
 
 DASH = "\N{EN DASH}"
 
@@ -45,6 +54,7 @@ COLUMNS = (
 
 SHOWN_SHARE = 0.05
 """Lag of closed loops from which on it is shown (chosen: below it a latency is the service)."""
+ERROR_TITLES = ("where", "target", "outcome", "count", "mean", "max")
 NO_TRANSACTION = "no transaction"
 """What calls outside of transactions are listed under."""
 

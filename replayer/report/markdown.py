@@ -11,7 +11,7 @@ from replayer.report.description import (
     ranking_notes,
 )
 from replayer.report.document import Document
-from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
+from replayer.report.figures import COLUMNS, ERROR_TITLES, error_rows, figure_rows, ranking_rows
 from replayer.report.findings import acknowledgements, nothing_found, sentences
 from replayer.report.headline import say_alarms, say_figures, say_verdict
 from replayer.report.replay import (
@@ -127,8 +127,7 @@ def _errors(document: Document) -> Iterator[str]:
     rows = [row for target in document.summary.targets for row in error_rows(target)]
     if rows:
         yield from ("", "## Errors")
-        titles = ("where", "target", "outcome", "count", "mean", "max")
-        yield from table_lines(titles, "lllrrr", rows)
+        yield from table_lines(ERROR_TITLES, "lllrrr", rows)
 
 
 def _ranking(document: Document) -> Iterator[str]:

@@ -13,7 +13,7 @@ from replayer.report.description import (
     ranking_notes,
 )
 from replayer.report.document import Document
-from replayer.report.figures import COLUMNS, error_rows, figure_rows, ranking_rows
+from replayer.report.figures import COLUMNS, ERROR_TITLES, error_rows, figure_rows, ranking_rows
 from replayer.report.findings import acknowledgements, nothing_found, sentences
 from replayer.report.replay import (
     DIVERGENCE_TITLES,
@@ -132,7 +132,7 @@ def _errors(document: Document, style: Style) -> Iterator[str]:
     rows = [row for target in document.summary.targets for row in error_rows(target)]
     if rows:
         yield from heading("Errors", style)
-        columns = [Column(title, 9) for title in ("", "target", "outcome", "count", "mean", "max")]
+        columns = [Column(title, 9) for title in ("", *ERROR_TITLES[1:])]
         yield from lay_out_grid(columns, rows, style).lines
 
 

@@ -13,9 +13,8 @@ import pytest
 from replayer import measure, report
 from replayer.cli import main
 from replayer.measure import Histogram, by_size, find_sweeps
-from replayer.report.charts import draw_percentiles, tag
-from replayer.report.charts.frame import WIDTH
-from replayer.report.charts.scale import Linear, Log
+from replayer.report.charts import WIDTH, Axis, Chart, LinearScale, LogScale, draw_percentiles, mark
+from replayer.report.html import render_chart
 from replayer.scenario import load_scenario
 from tests.unit.analysis.found import noisy
 from tests.unit.analysis.test_findings import write_stream
@@ -267,8 +266,9 @@ def test_the_command_writes_a_new_file_and_overwrites_none(
 
 def test_a_percentile_line_passes_through_the_percentiles() -> None:
     times = noisy(5, 1e6, 10_000)
-    drawn = draw_percentiles("page", {"disk": Histogram.from_v2(encode(times))})
-    assert drawn is not None
+    chart = draw_percentiles("page", {"disk": Histogram.from_v2(encode(times))})
+    assert chart is not None
+    drawn = render_chart(chart)
     found = dict(re.findall(r"(p9\d(?:\.\d+)?): ([\d.]+) ms", drawn))
     ranked_times = sorted(times)
     for percent, value in found.items():
@@ -282,8 +282,9 @@ def test_a_percentile_line_passes_through_the_percentiles() -> None:
 def test_no_percentile_of_many_samples_is_called_the_hundredth(samples: int) -> None:
     layout = Histogram.from_v2(encode([1])).layout
     found = Histogram(layout, np.arange(1000, 1003), np.array([samples, 10, 1]))
-    drawn = draw_percentiles("page", {"disk": found})
-    assert drawn is not None
+    chart = draw_percentiles("page", {"disk": found})
+    assert chart is not None
+    drawn = render_chart(chart)
     assert "p99.9999<" in drawn
     assert "p100" not in drawn
 
@@ -291,8 +292,9 @@ def test_no_percentile_of_many_samples_is_called_the_hundredth(samples: int) -> 
 def test_names_of_percentiles_lie_beside_each_other_and_inside_the_picture() -> None:
     layout = Histogram.from_v2(encode([1])).layout
     found = Histogram(layout, np.arange(1000, 1003), np.array([2_000_000_000, 10, 1]))
-    drawn = draw_percentiles("page", {"disk": found})
-    assert drawn is not None
+    chart = draw_percentiles("page", {"disk": found})
+    assert chart is not None
+    drawn = render_chart(chart)
     ticks = re.findall(r'<text[^>]* x="([\d.]+)"[^>]*>(p[\d.]+)</text>', drawn)
     places = [(float(x), 6.0 * len(name) / 2) for x, name in ticks]  # at least so wide
     assert len(places) > 5
@@ -302,10 +304,11 @@ def test_names_of_percentiles_lie_beside_each_other_and_inside_the_picture() -> 
 
 
 def test_the_slowest_sample_is_on_the_percentile_line_however_few_there_are() -> None:
-    drawn = draw_percentiles(
+    chart = draw_percentiles(
         "stream", {"efs": Histogram.from_v2(encode([10**10] * 326 + [4 * 10**12]))}
     )
-    assert drawn is not None
+    assert chart is not None
+    drawn = render_chart(chart)
     assert "slowest: 4,000 s" in drawn
 
 
@@ -327,24 +330,25 @@ def test_a_ratio_has_no_more_digits_than_it_is_worth(value: float, text: str) ->
 
 
 def test_scales_place_ends_at_ends_and_name_round_values() -> None:
-    log = Log(1e3, 1e6, 200, 0)
+    log = LogScale(1e3, 1e6, 200, 0)
     assert (log.place(1e3), log.place(1e6), log.place(1)) == (200, 0, 200)
     assert log.ticks() == [1e3, 1e4, 1e5, 1e6]
-    assert Log(1e3, 1e4, 0, 1).ticks() == [1e3, 2e3, 5e3, 1e4]
-    assert Log(7e3, 2e10, 0, 1).ticks() == [10.0**power for power in range(4, 11)]
-    assert Log(1, 1e12, 0, 1).ticks() == [10.0**power for power in range(0, 13, 2)]
-    assert Linear(0, 60, 0, 1).ticks() == [0, 10, 20, 30, 40, 50, 60]
-    assert 4 <= len(Linear(3.3, 17.9, 0, 1).ticks()) <= 8
-    assert Linear(5, 5, 0, 1).ticks() == [5]
+    assert LogScale(1e3, 1e4, 0, 1).ticks() == [1e3, 2e3, 5e3, 1e4]
+    assert LogScale(7e3, 2e10, 0, 1).ticks() == [10.0**power for power in range(4, 11)]
+    assert LogScale(1, 1e12, 0, 1).ticks() == [10.0**power for power in range(0, 13, 2)]
+    assert LinearScale(0, 60, 0, 1).ticks() == [0, 10, 20, 30, 40, 50, 60]
+    assert 4 <= len(LinearScale(3.3, 17.9, 0, 1).ticks()) <= 8
+    assert LinearScale(5, 5, 0, 1).ticks() == [5]
 
 
-def test_elements_escape_what_is_text_and_keep_what_is_markup() -> None:
-    inner = tag("b", "1 < 2")
-    assert tag("p", inner, " & ", class_='"x"') == (
-        '<p class="&quot;x&quot;"><b>1 &lt; 2</b> &amp; </p>'
-    )
-    assert tag("line", x1=1.23456789) == '<line x1="1.23457"/>'
-    assert tag("div") == "<div></div>"
+def test_marks_and_titles_of_charts_are_escaped() -> None:
+    axis = Axis(LinearScale(0, 1, 0, 1), "1 < 2 & 3", str)
+    marks = [mark("line", '"x"', x1=1.23456789), mark("desc", text="</svg>\x1b", data_tip="<b>")]
+    drawn = render_chart(Chart("<i>", axis, axis, marks))
+    assert '<line x1="1.23457" class="&#34;x&#34;"/>' in drawn
+    assert '<desc data-tip="&lt;b&gt;">&lt;/svg&gt;\N{REPLACEMENT CHARACTER}</desc>' in drawn
+    assert "<i>" not in drawn
+    assert "1 &lt; 2 &amp; 3" in drawn
 
 
 @pytest.mark.parametrize("transactions", [1, 2])

@@ -1,6 +1,8 @@
-"""Latency over time: median and p99 of each slot, its slowest call, and what happened.
+"""Charts over time: the latency of each slot with what happened, and the heat map.
 
-Steps and stalls are marked where they were found, rounds by a line each.
+The timeline shows median, p99 and slowest call; it marks steps and stalls where they were found,
+and the rounds. In the heat map time goes to the right and latency up; darker means more calls. It
+has one path for each of a few shades instead of a rectangle for each cell: so it stays small.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,11 +13,22 @@ from numpy.typing import NDArray
 
 from replayer.analysis import Distribution, Silence, Step, Widening
 from replayer.measure import format_duration, format_time_ns, format_times, samples_needed
-from replayer.report.charts.frame import BOTTOM, LEFT, RIGHT, TOP, Axis, draw, polyline, show_time
-from replayer.report.charts.markup import Markup, tag
-from replayer.report.charts.scale import Linear, Log
+from replayer.report.charts import (
+    BOTTOM,
+    LEFT,
+    RIGHT,
+    TOP,
+    Axis,
+    Chart,
+    LinearScale,
+    LogScale,
+    Mark,
+    mark,
+    polyline,
+    show_time,
+)
 
-__all__ = ["TIMELINE_KEY", "Happenings", "draw_timeline", "time_axis"]
+__all__ = ["TIMELINE_KEY", "Happenings", "draw_heatmap", "draw_timeline"]
 
 Floats = NDArray[np.float64]
 
@@ -37,16 +50,16 @@ class Happenings:
 
 def draw_timeline(
     title: str, found: Distribution, happenings: Happenings, classes: str
-) -> Markup | None:
+) -> Chart | None:
     """Draw one target's latency over time; None where nothing was measured."""
     if not found.table.sum():
         return None
     slots = found.slots
-    across = time_axis(found)
+    across = _time_axis(found)
     lines = {name: _supported(found, percent) for percent, name, _ in _LINES}
     values = np.concatenate(list(lines.values()))
     values = values[np.isfinite(values)]
-    up = Log(max(float(values.min()), 1) / 1.3, float(values.max()) * 1.3, BOTTOM, TOP)
+    up = LogScale(max(float(values.min()), 1) / 1.3, float(values.max()) * 1.3, BOTTOM, TOP)
     marks = [*_happened(across, happenings), *_rounds(across, found)]
     middles = slots.begins_s + slots.lengths_s / 2
     for _, name, width in _LINES:
@@ -64,8 +77,8 @@ def draw_timeline(
         ]
         tip = "\n".join([f"at {format_duration(float(slots.begins_s[place]))}", *texts])
         x, y = across.place(float(middles[place])), up.place(float(lines["median"][place]))
-        marks.append(tag("circle", cx=x, cy=y, r=7, class_="hit", data_tip=tip))
-    return draw(
+        marks.append(mark("circle", cx=x, cy=y, r=7, classes="hit", data_tip=tip))
+    return Chart(
         title,
         Axis(across, "seconds of the run", lambda value: f"{value:g}"),
         Axis(up, "latency", show_time),
@@ -73,11 +86,11 @@ def draw_timeline(
     )
 
 
-def time_axis(found: Distribution) -> Linear:
+def _time_axis(found: Distribution) -> LinearScale:
     """Return the scale from the begin of the first slot to the end of the last."""
     slots = found.slots
     end = float(slots.begins_s[-1] + slots.lengths_s[-1])
-    return Linear(float(slots.begins_s[0]), end, LEFT, RIGHT)
+    return LinearScale(float(slots.begins_s[0]), end, LEFT, RIGHT)
 
 
 def _supported(found: Distribution, percent: float) -> Floats:
@@ -113,13 +126,13 @@ def _unbroken(values: Floats, found: Distribution) -> Iterator[list[int]]:
         yield piece
 
 
-def _happened(across: Linear, happenings: Happenings) -> Iterator[Markup]:
+def _happened(across: LinearScale, happenings: Happenings) -> Iterator[Mark]:
     for silence in happenings.silences:
         begin, end = across.place(silence.at_s), across.place(silence.at_s + silence.length_s)
         tip = f"stall: nothing ended for {format_duration(silence.length_s)}"
         width = max(end - begin, 2)
-        yield tag(
-            "rect", x=begin, y=TOP, width=width, height=BOTTOM - TOP, class_="stall", data_tip=tip
+        yield mark(
+            "rect", x=begin, y=TOP, width=width, height=BOTTOM - TOP, classes="stall", data_tip=tip
         )
     for x, steps in _beside(across, happenings.steps):
         tip = "\n".join(
@@ -129,14 +142,14 @@ def _happened(across: Linear, happenings: Happenings) -> Iterator[Markup]:
         )
         largest = max(steps, key=lambda step: step.factor)
         kind = "cliff" if largest.direction == "slower" else "recovery"
-        yield tag("line", x1=x, y1=TOP, x2=x, y2=BOTTOM, class_=f"step {kind}", data_tip=tip)
+        yield mark("line", x1=x, y1=TOP, x2=x, y2=BOTTOM, classes=f"step {kind}", data_tip=tip)
         side = "end" if x > (LEFT + RIGHT) / 2 else "start"
         text = f"{format_times(largest.factor)} {largest.direction}"
         shift = -4 if side == "end" else 4
-        yield tag("text", text, x=x + shift, y=TOP + 12, class_=f"mark {kind} {side}")
+        yield mark("text", text=text, x=x + shift, y=TOP + 12, classes=f"mark {kind} {side}")
 
 
-def _beside(across: Linear, steps: Sequence[Step]) -> list[tuple[float, list[Step]]]:
+def _beside(across: LinearScale, steps: Sequence[Step]) -> list[tuple[float, list[Step]]]:
     """Return steps by their place; those that are drawn over each other are one."""
     found: list[tuple[float, list[Step]]] = []
     for step in sorted(steps, key=lambda step: step.at_s):
@@ -151,19 +164,79 @@ def _beside(across: Linear, steps: Sequence[Step]) -> list[tuple[float, list[Ste
 _TOUCHING = 6.0  # of the picture's width of 480: chosen
 
 
-def _rounds(across: Linear, found: Distribution) -> Iterator[Markup]:
+def _rounds(across: LinearScale, found: Distribution) -> Iterator[Mark]:
     slots = found.slots
     changed = np.flatnonzero(slots.rounds[1:] != slots.rounds[:-1]) + 1
     for place in changed:
         before = slots.begins_s[place - 1] + slots.lengths_s[place - 1]
         begin, end = across.place(float(before)), across.place(float(slots.begins_s[place]))
         tip = f"round {int(slots.rounds[place]) + 1} begins after it"
-        yield tag(
+        yield mark(
             "rect",
             x=begin,
             y=TOP,
             width=max(end - begin, 1),
             height=BOTTOM - TOP,
-            class_="between",
+            classes="between",
             data_tip=tip,
         )
+
+
+ROWS = 48  # of latency: chosen, 4 points high each
+SHADES = 8  # of the style sheet
+
+
+def draw_heatmap(title: str, found: Distribution, classes: str) -> Chart | None:
+    """Draw one target's distribution over time; None where nothing was measured."""
+    if not found.table.sum():
+        return None
+    low, high = float(found.bins_ns[0]) / 1.05, float(found.bins_ns[-1]) * 1.05
+    up = LogScale(low, high, BOTTOM, TOP)
+    edges = np.geomspace(low, high, ROWS + 1)
+    rows = np.clip(np.searchsorted(edges, found.bins_ns, side="right") - 1, 0, ROWS - 1)
+    cells = np.zeros((found.table.shape[0], ROWS))
+    for row in range(ROWS):
+        cells[:, row] = found.table[:, rows == row].sum(axis=1)
+    shades = _shades(cells, found.slots.lengths_s)
+    marks = [
+        mark("path", d=path, classes=f"heat {classes} h{shade}")
+        for shade in range(1, SHADES + 1)
+        if (path := _path(found, shades == shade))
+    ]
+    return Chart(
+        title,
+        Axis(_time_axis(found), "seconds of the run", lambda value: f"{value:g}"),
+        Axis(up, "latency", show_time),
+        marks,
+    )
+
+
+def _shades(cells: Floats, lengths_s: Floats) -> NDArray[np.int64]:
+    """Return 0 for empty cells, else 1 to ``SHADES`` by the logarithm of their rate."""
+    rates = cells / lengths_s[:, None]
+    filled = rates > 0
+    lowest, highest = float(rates[filled].min()), float(rates[filled].max())
+    span = max(np.log(highest / lowest), 1e-9)
+    with np.errstate(divide="ignore"):
+        shares = np.log(rates / lowest) / span
+    found = np.where(filled, 1 + np.floor(shares * (SHADES - 1e-6)), 0)
+    return np.clip(found, 0, SHADES).astype(np.int64)
+
+
+def _path(found: Distribution, chosen: NDArray[np.bool_]) -> str:
+    """Return rectangles for chosen cells; those that touch upwards are one."""
+    across = _time_axis(found)
+    height = (BOTTOM - TOP) / ROWS
+    parts = []
+    for slot in np.flatnonzero(chosen.any(axis=1)):
+        begin = across.place(float(found.slots.begins_s[slot]))
+        end = across.place(float(found.slots.begins_s[slot] + found.slots.lengths_s[slot]))
+        column = np.concatenate([[False], chosen[slot], [False]]).astype(np.int8)
+        changes = np.flatnonzero(np.diff(column))
+        for bottom, top in zip(changes[::2], changes[1::2], strict=True):
+            y = BOTTOM - top * height
+            parts.append(
+                f"M{begin:.1f} {y:.1f}h{max(end - begin, 0.5):.1f}v{(top - bottom) * height:.1f}"
+                f"H{begin:.1f}z"
+            )
+    return "".join(parts)
