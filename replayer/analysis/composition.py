@@ -16,10 +16,11 @@ from replayer.analysis.drift import find_first_touches
 from replayer.analysis.finding import Analysis, Modes, Unfinished
 from replayer.analysis.modes import find_modes
 from replayer.analysis.silence import find_silences
-from replayer.analysis.slots import CANCELLED, IntervalSeries, chart_series
+from replayer.analysis.slots import IntervalSeries, chart_series
 from replayer.analysis.steps import find_changes, worth
 from replayer.analysis.works import find_works
 from replayer.measure import (
+    CANCELLED,
     Performance,
     RunRecord,
     Statistics,

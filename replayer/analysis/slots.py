@@ -25,7 +25,6 @@ from replayer.measure import (
 )
 
 __all__ = [
-    "CANCELLED",
     "LATENCY",
     "SERVICE",
     "STUMP",
@@ -45,7 +44,6 @@ LATENCY = "transaction"
 SERVICE = "transaction.service"
 TIMES = frozenset({LATENCY, SERVICE, "transaction.lag", "event.lag"})
 """The names under which times of transactions and delays, not of ops, are recorded."""
-CANCELLED = "cancelled"
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -114,9 +112,7 @@ def chart_series(record: RunRecord) -> tuple[IntervalSeries, ...]:
     """
     keys_of = _in_turn if record.run.load.order == "in turn" else _together
     kept = [
-        key
-        for key in sorted(record.seconds)
-        if key.segment.phase == "measured" and key.expected and key.outcome != CANCELLED
+        key for key in sorted(record.seconds) if key.segment.phase == "measured" and key.is_timed
     ]
     found: dict[tuple[int, Kind, str], list[Key]] = {}
     for kind, subject, key in keys_of(kept):
@@ -361,4 +357,4 @@ def _own_s(
 
 def _is_wanted(key: Key) -> bool:
     timed = key.op == LATENCY or key.op not in TIMES
-    return timed and key.segment.phase == "measured" and key.expected and key.outcome != CANCELLED
+    return timed and key.segment.phase == "measured" and key.is_timed

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from replayer.analysis.slots import CANCELLED, LATENCY, TIMES, Kind
+from replayer.analysis.slots import LATENCY, TIMES, Kind
 from replayer.analysis.steps import WORTH_SHARE
 from replayer.measure import OUTSIDE, Histogram, RunRecord, Target
 
@@ -100,7 +100,7 @@ def _by_transaction(record: RunRecord) -> Mapping[tuple[int, str], Mapping[str, 
     """Return the measured times of what succeeded, by target and transaction, and there by op."""
     parts: dict[tuple[int, str], dict[str, list[Histogram]]] = {}
     for key, histogram in sorted(record.log.histograms.items()):
-        if key.segment.phase == "measured" and key.expected and key.outcome != CANCELLED:
+        if key.segment.phase == "measured" and key.is_timed:
             ops = parts.setdefault((key.segment.target, key.transaction), {})
             ops.setdefault(key.op, []).append(histogram)
     return {

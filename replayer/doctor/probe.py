@@ -19,6 +19,7 @@ from threading import Timer
 from replayer._native import Engine, Histogram, Plan, Sandbox, Stuck, Task
 from replayer.errors import ReplayerError
 from replayer.measure import (
+    UNTIMED_OUTCOMES,
     Frozen,
     describe_owner,
     format_many,
@@ -274,7 +275,7 @@ def _ops(engine: Engine, files: int) -> tuple[ProbedOp, ...]:
         key = (row.transaction, row.op)
         if not row.expected:
             bad.setdefault(key, Counter())[row.outcome] += row.histogram.count
-        elif row.outcome != "cancelled":
+        elif row.outcome not in UNTIMED_OUTCOMES:
             good.setdefault(key, Histogram()).add(row.histogram)
     return tuple(
         _probed(

@@ -48,6 +48,15 @@ class Segment:
     phase: Phase
 
 
+CANCELLED = "cancelled"
+"""Broken off when its turn ended: how long it would have taken nobody knows."""
+FOUND_END = "END"
+"""A call that moves data went well and moved none, as it was at the end: it succeeded, and its time
+is not one of moving data."""
+UNTIMED_OUTCOMES = frozenset({CANCELLED, FOUND_END})
+"""What ended so is in no figure of times, even where it was expected."""
+
+
 @dataclass(frozen=True, order=True)
 class Key:
     """What one histogram is of."""
@@ -57,6 +66,11 @@ class Key:
     op: str
     outcome: str
     expected: bool
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether its times are those of what succeeded; finding an end is no reading."""
+        return self.expected and self.outcome not in UNTIMED_OUTCOMES
 
 
 @dataclass(frozen=True, order=True)

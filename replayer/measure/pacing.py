@@ -6,6 +6,7 @@ Pure: figures of a summary in, shares and sentences out. Verdicts and reports sa
 from collections.abc import Iterator
 
 from replayer.measure.health import Health, LoadFacts, RunWarning, relief_from_others
+from replayer.measure.hlog import CANCELLED
 from replayer.measure.summary import (
     RoundSummary,
     Statistics,
@@ -169,7 +170,7 @@ def _begun(overall: RoundSummary) -> int:
 def _cut(overall: RoundSummary) -> int:
     """Count calls that were waiting when their transaction was broken off."""
     return sum(
-        found.count for op in overall.ops for found in op.outcomes if found.outcome == "cancelled"
+        found.count for op in overall.ops for found in op.outcomes if found.outcome == CANCELLED
     )
 
 

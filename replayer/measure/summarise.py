@@ -14,7 +14,7 @@ from itertools import chain
 from typing import TypeVar
 
 from replayer.measure.histogram import Histogram
-from replayer.measure.hlog import Key, Segment, Span, covered_s, join_spans
+from replayer.measure.hlog import CANCELLED, Key, Segment, Span, covered_s, join_spans
 from replayer.measure.record import RunRecord
 from replayer.measure.summary import (
     PERCENTILE_SAMPLES,
@@ -76,7 +76,6 @@ EVENT_LAG = "event.lag"
 OUTSIDE = "-"  # the transaction of ops that belong to none
 
 _PERCENT = {"p50_ns": 50.0, "p95_ns": 95.0, "p99_ns": 99.0, "p99_9_ns": 99.9}
-_CANCELLED = "cancelled"
 
 
 @dataclass(frozen=True)
@@ -197,16 +196,14 @@ class Of:
 def samples_of(record: RunRecord, of: Of) -> Histogram:
     """Return the times of the measured calls or transactions that succeeded."""
     return Histogram.merged(
-        histogram
-        for key, histogram in _measured_of(record, of)
-        if key.expected and key.outcome != _CANCELLED
+        histogram for key, histogram in _measured_of(record, of) if key.is_timed
     )
 
 
 def unfinished_of(record: RunRecord, of: Of) -> int | None:
     """Return how long the oldest had lasted of those that never ended; None: all ended."""
     return _oldest_ns(
-        histogram for key, histogram in _measured_of(record, of) if key.outcome == _CANCELLED
+        histogram for key, histogram in _measured_of(record, of) if key.outcome == CANCELLED
     )
 
 
@@ -229,8 +226,7 @@ def latencies_of(record: RunRecord, target: int) -> dict[tuple[str, int], Histog
         if key.segment.phase == "measured"
         and key.segment.target == target
         and key.op == LATENCY
-        and key.expected
-        and key.outcome != _CANCELLED
+        and key.is_timed
     )
     return {place: Histogram.merged(own) for place, own in found.items()}
 
@@ -297,7 +293,7 @@ def _transaction(name: str, samples: list[_Sample], time: _Time) -> TransactionS
     seconds = time.of([(name, None)])
     kinds = _grouped((sample.key.op, sample) for sample in samples)
     whole = kinds.get(LATENCY, [])
-    ended = [sample for sample in whole if sample.key.outcome != _CANCELLED]
+    ended = [sample for sample in whole if sample.key.outcome != CANCELLED]
     ops = _ops(samples, time)
     # A transaction moves what its ops move; cut-off ones have moved bytes too.
     moved = sum(op.bytes for op in ops)
@@ -330,7 +326,7 @@ def _ops(samples: list[_Sample], time: _Time) -> tuple[Performance, ...]:
 
 
 def _op(op: str, samples: list[_Sample], seconds: float) -> Performance:
-    count = _count([sample for sample in samples if sample.key.outcome != _CANCELLED])
+    count = _count([sample for sample in samples if sample.key.outcome != CANCELLED])
     errors = _errors(samples)
     moved = sum(sample.bytes for sample in samples)
     return Performance(
@@ -348,17 +344,13 @@ def _op(op: str, samples: list[_Sample], seconds: float) -> Performance:
 
 def _succeeded(samples: list[_Sample]) -> Statistics:
     """Return the figures of what succeeded, with the age of the oldest that never ended."""
-    cut = (sample.histogram for sample in samples if sample.key.outcome == _CANCELLED)
+    cut = (sample.histogram for sample in samples if sample.key.outcome == CANCELLED)
     return statistics_of(_ended(samples), _oldest_ns(cut))
 
 
 def _ended(samples: list[_Sample]) -> Histogram:
     """Return the times of what succeeded."""
-    return Histogram.merged(
-        sample.histogram
-        for sample in samples
-        if sample.key.expected and sample.key.outcome != _CANCELLED
-    )
+    return Histogram.merged(sample.histogram for sample in samples if sample.key.is_timed)
 
 
 def _oldest_ns(unfinished: Iterable[Histogram]) -> int | None:
@@ -392,7 +384,7 @@ def _errors(samples: list[_Sample]) -> int:
     return sum(
         sample.histogram.count
         for sample in samples
-        if not sample.key.expected and sample.key.outcome != _CANCELLED
+        if not sample.key.expected and sample.key.outcome != CANCELLED
     )
 
 

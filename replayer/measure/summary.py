@@ -67,7 +67,8 @@ class OutcomeSummary(Frozen):
     """How often calls ended in one way, and how long those took."""
 
     outcome: str
-    """``ok``, an errno name, ``SHORT``, ``failed`` or ``cancelled``."""
+    """``ok``, ``END`` (nothing was moved: it found the end), an errno name, ``SHORT``, ``failed``
+    or ``cancelled``."""
     expected: bool
     """False: it counts as an error."""
     count: int
@@ -89,7 +90,7 @@ class Performance(Frozen):
     bytes: int
     bytes_per_s: float | None
     time: Statistics
-    """Service time of those that succeeded."""
+    """Service time of those that succeeded, without those that only found the end."""
     outcomes: tuple[OutcomeSummary, ...]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from replayer.measure import (
+    FOUND_END,
     LoadFacts,
     Performance,
     RoundSummary,
@@ -76,11 +77,11 @@ def figure_rows(part: RoundSummary, load: LoadFacts) -> Iterator[FigureRow]:
             yield FigureRow("waiting to start", 1, _times_only(transaction.lag))
             yield FigureRow("from its start", 1, _times_only(transaction.service))
         for op in transaction.ops:
-            yield FigureRow(op.op, 1, _cells(op, op.time))
+            yield from _op_rows(op, 1)
     if part.transactions and part.outside:
         yield _outside_row(part)
     for op in part.outside:
-        yield FigureRow(op.op, 1 if part.transactions else 0, _cells(op, op.time))
+        yield from _op_rows(op, 1 if part.transactions else 0)
 
 
 def error_rows(target: TargetSummary) -> Iterator[tuple[str, ...]]:
@@ -130,6 +131,16 @@ def _spread(ranked: RankedFigure, place: RankingRow) -> str:
 
 def _transaction_row(transaction: TransactionSummary) -> FigureRow:
     return FigureRow(transaction.name, 0, _cells(transaction, transaction.latency))
+
+
+def _op_rows(op: Performance, depth: int) -> Iterator[FigureRow]:
+    """Yield the row of an op, and one for those of its calls that only found the end."""
+    yield FigureRow(op.op, depth, _cells(op, op.time))
+    for found in op.outcomes:
+        if found.outcome == FOUND_END:
+            mean, longest_ns = format_time_ns(found.mean_ns), format_time_ns(found.max_ns)
+            cells = (format_count(found.count), "", "", "", mean, *(DASH,) * 4, longest_ns)
+            yield FigureRow("found the end", depth + 1, cells)
 
 
 def _outside_row(part: RoundSummary) -> FigureRow:

@@ -116,8 +116,6 @@ RATED_S = 0.5
 nothing of a second."""
 RECENT_INTERVALS = 5  # chosen: rates over about as many seconds follow the load and do not flicker
 COUNTED = frozenset({"ok", "failed"})
-CANCELLED = "cancelled"
-"""Calls and transactions that were broken off when their turn ended: they are in no figure here."""
 
 
 def is_transaction(row: MeasuredRow) -> bool:

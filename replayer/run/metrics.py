@@ -23,8 +23,9 @@ from prometheus_client.metrics_core import (
 )
 
 from replayer._native import Histogram
+from replayer.measure import CANCELLED, FOUND_END
 from replayer.run.addresses import UnusableAddressError, put_address
-from replayer.run.ledger import CANCELLED, COUNTED, MeasuredInterval, MeasuredRow
+from replayer.run.ledger import COUNTED, MeasuredInterval, MeasuredRow
 from replayer.run.progress import Hang, Observer, ProgressDisplay, Report, Tick
 from replayer.run.web_options import Address
 
@@ -57,7 +58,8 @@ class _Sum:
         found = (row.outcome, row.expected)
         self.outcomes[found] = self.outcomes.get(found, 0) + row.histogram.count
         self.bytes += row.bytes
-        self._add_times(row.histogram)
+        if row.outcome != FOUND_END:
+            self._add_times(row.histogram)
 
     def _add_times(self, times: Histogram) -> None:
         self.seconds += times.mean * times.count / NS_PER_S

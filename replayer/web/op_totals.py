@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from replayer._native import Histogram
+from replayer.measure import CANCELLED, FOUND_END
 from replayer.measure.summary import PERCENTILE_SAMPLES
-from replayer.run.ledger import CANCELLED, COUNTED, RECENT_INTERVALS, MeasuredInterval, MeasuredRow
+from replayer.run.ledger import COUNTED, RECENT_INTERVALS, MeasuredInterval, MeasuredRow
 
 __all__ = ["WHOLE", "Key", "OpLine", "OpTotals", "is_shown", "supported"]
 
@@ -49,17 +50,20 @@ class OpLine:
 
     times: Histogram = field(default_factory=Histogram)
     errors: Counter[str] = field(default_factory=Counter)
+    ends: int = 0
     bytes: int = 0
 
     @property
     def count(self) -> int:
-        """All that ended."""
-        return self.times.count + self.errors.total()
+        """All that ended, with those that only found an end."""
+        return self.times.count + self.ends + self.errors.total()
 
     def add(self, row: MeasuredRow) -> None:
         """Add what an interval has of it."""
         self.bytes += row.bytes
-        if row.expected:
+        if row.outcome == FOUND_END:
+            self.ends += row.histogram.count
+        elif row.expected:
             self.times.add(row.histogram)
         else:
             self.errors[row.outcome] += row.histogram.count

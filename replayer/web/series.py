@@ -14,6 +14,7 @@ from itertools import islice
 from replayer._native import Histogram
 from replayer.analysis import Widening
 from replayer.analysis.slots import STUMP
+from replayer.measure import FOUND_END
 from replayer.measure.summary import PERCENTILE_SAMPLES
 from replayer.run.ledger import MeasuredInterval, MeasuredRow
 from replayer.web.op_totals import PERCENTS, Key, is_shown
@@ -121,15 +122,17 @@ class RunSeries:
         return tuple(islice(self.columns, skipped, None))
 
     def _cell(self, key: Key, rows: Sequence[MeasuredRow]) -> Cell:
-        times, errors = Histogram(), 0
+        times, errors, ends = Histogram(), 0, 0
         for row in rows:
-            if row.expected:
+            if row.outcome == FOUND_END:
+                ends += row.histogram.count
+            elif row.expected:
                 times.add(row.histogram)
             else:
                 errors += row.histogram.count
         turn = (rows[-1].round, rows[-1].phase)
         return Cell(
-            count=times.count + errors,
+            count=times.count + ends + errors,
             errors=errors,
             bytes=sum(row.bytes for row in rows),
             times={

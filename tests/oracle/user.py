@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from replayer.ops import BY_NAME
 from tests.oracle.calls import errno_name
 from tests.oracle.layout import home
 from tests.oracle.randomness import ops_stream, shuffled, stage_stream
@@ -130,11 +131,14 @@ class User:
             outcome = errno_name(error)
         except ShortError as short:
             outcome, value = "SHORT", short.moved
-        self._note(step, outcome, value if step["op"] in COUNTED_BYTES else 0)
+        ended = outcome == "ok" and not value and "ends" in BY_NAME[step["op"]].flags
+        found_end = ended and _allows(step, "ok")
+        moved = value if step["op"] in COUNTED_BYTES else 0
+        self._note(step, "END" if found_end else outcome, moved)
         return value if outcome == "ok" else 0
 
     def _note(self, step: Step, outcome: str, moved: int) -> None:
-        expected = _allows(step, outcome)
+        expected = outcome == "END" or _allows(step, outcome)
         unmet = not expected and self.looking and outcome in MAY_CHANGE
         slot = self.slots[step["path"] if "path" in step else step["file"]]
         path = f"{slot.entry.home}/{slot.entry.path}"

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from replayer._native import Sandbox
-from replayer.ops import PLAN_OPS
+from replayer.ops import PLAN_OPS, names_where
 from tests.unit.engine.drafts import Drafts, Run
 
 MASK = (1 << 64) - 1
+
+ENDING = names_where(lambda op: "ends" in op.flags)
 
 
 def mix64(z: int) -> int:
@@ -65,7 +67,8 @@ def test_counts_and_bytes_of_reads_are_exact(drafts: Drafts, run: Run, sandbox: 
     plan = drafts.plan(steps)
     sandbox.lay_out(plan, 2).result()
     rows = run(plan)
-    assert rows["read", "ok", True].histogram.count == 6 + 2
+    assert rows["read", "ok", True].histogram.count == 6
+    assert rows["read", "END", True].histogram.count == 2
     assert rows["read", "ok", True].bytes == 5100
     assert rows["close", "ok", True].histogram.count == 2
     assert rows["transaction", "ok", True].histogram.count == 1
@@ -205,9 +208,10 @@ def test_every_op_succeeds_on_real_files(
     monkeypatch.setenv("REPLAYER_CONFINEMENT", mode)
     Path(sandbox.path, "files").mkdir()
     rows = run(drafts.plan(all_ops(drafts)))
-    assert {key[1:] for key in rows} == {("ok", True)}
+    assert {key[1:] for key in rows} == {("ok", True), ("END", True)}
     assert {key[0] for key in rows} >= PLAN_OPS
-    assert rows["sendfile", "ok", True].bytes == 0
+    assert {key[0] for key in rows if key[1] == "END"} <= ENDING
+    assert rows["sendfile", "END", True].bytes == 0
     assert rows["copy_file_range", "ok", True].bytes == 20000
     other = Path(sandbox.path, "files/other")
     assert (other.stat().st_size, other.stat().st_mode & 0o7777) == (5, 0o640)

@@ -1,8 +1,8 @@
 //! What samples are of: an op, or one of the times of a transaction.
 
 pub(crate) use replayer_ops::{
-    CANCELLED, DIVERGED, FAILED, LOST, OK, Op, SHORT, STALE, SWAPPED, TORN, UNMET, is_violation,
-    may_change, outcome_name, outcome_of_errno, outcome_of_name,
+    CANCELLED, DIVERGED, END, FAILED, Flag, LOST, OK, Op, SHORT, STALE, SWAPPED, TORN, UNMET,
+    is_violation, may_change, outcome_name, outcome_of_errno, outcome_of_name,
 };
 
 /// Latency of a transaction: end − intended.

@@ -7,8 +7,8 @@ mod outcome;
 
 pub use errno::{errno_name, errno_number, numbers};
 pub use outcome::{
-    CANCELLED, DIVERGED, FAILED, LAST_ERRNO, LOST, OK, SHORT, STALE, SWAPPED, TORN, UNKNOWN, UNMET,
-    is_violation, may_change, outcome_name, outcome_of_errno, outcome_of_name,
+    CANCELLED, DIVERGED, END, FAILED, LAST_ERRNO, LOST, OK, SHORT, STALE, SWAPPED, TORN, UNKNOWN,
+    UNMET, is_violation, may_change, outcome_name, outcome_of_errno, outcome_of_name,
 };
 
 /// What an op does to the tree: what ordering, labels and inference ask for.
@@ -75,6 +75,8 @@ pub enum Flag {
     xattr,
     /// A step of a plan makes it again until it returns 0.
     to_end,
+    /// It returns 0 where there is no more: at the end of a file or folder.
+    ends,
 }
 
 impl Flag {
@@ -92,6 +94,7 @@ impl Flag {
         Flag::nofollow,
         Flag::xattr,
         Flag::to_end,
+        Flag::ends,
     ];
 }
 
@@ -150,9 +153,9 @@ const fn first_of(names: &'static [&'static str]) -> &'static str {
 ops! {
     Open "open" Look None [plan trace cached makes],
     Close "close" End None [plan trace],
-    Read "read" Read Reads [plan trace cached moves length],
-    Pread "pread" Read Reads [plan trace cached length],
-    PreadRandom "pread_random" Read Reads [plan cached length] as "pread",
+    Read "read" Read Reads [plan trace cached moves length ends],
+    Pread "pread" Read Reads [plan trace cached length ends],
+    PreadRandom "pread_random" Read Reads [plan cached length ends] as "pread",
     Write "write" Write Writes [plan trace moves],
     Append "append" Write Writes [plan] as "write",
     Pwrite "pwrite" Write Writes [plan trace],
@@ -170,9 +173,9 @@ ops! {
     FlockUnlock "flock_unlock" Use None [plan] as "flock",
     FcntlLock "fcntl_lock" Use None [plan],
     FcntlUnlock "fcntl_unlock" Use None [plan] as "fcntl_lock",
-    Getdents "getdents" Read None [plan trace cached moves length],
-    CopyFileRange "copy_file_range" Write Copies [plan trace to_end],
-    Sendfile "sendfile" Read Reads [plan trace cached to_end],
+    Getdents "getdents" Read None [plan trace cached moves length ends],
+    CopyFileRange "copy_file_range" Write Copies [plan trace to_end ends],
+    Sendfile "sendfile" Read Reads [plan trace cached to_end ends],
     MmapRead "mmap_read" Read Reads [plan cached],
     Stat "stat" Look None [plan trace cached],
     Lstat "lstat" Look None [plan trace cached nofollow],
@@ -192,9 +195,9 @@ ops! {
     Setxattr "setxattr" Attribute None [plan trace xattr],
     Removexattr "removexattr" Attribute None [plan trace xattr],
     Listxattr "listxattr" Look None [plan trace cached xattr],
-    Readv "readv" Read Reads [trace cached moves length] as "read",
+    Readv "readv" Read Reads [trace cached moves length ends] as "read",
     Writev "writev" Write Writes [trace moves] as "write",
-    Preadv "preadv" Read Reads [trace cached length] as "pread",
+    Preadv "preadv" Read Reads [trace cached length ends] as "pread",
     Pwritev "pwritev" Write Writes [trace] as "pwrite",
     Fstatfs "fstatfs" Use None [trace],
     Syncfs "syncfs" Use None [trace flushes],
@@ -210,7 +213,7 @@ ops! {
     Ioctl "ioctl" Use None [trace],
     Mmap "mmap" Read None [trace],
     Clone "clone" Write Alters [trace],
-    Splice "splice" Read Copies [trace],
+    Splice "splice" Read Copies [trace ends],
     Chdir "chdir" Look None [trace],
     Statfs "statfs" Look None [trace],
     Mknod "mknod" Alter None [trace makes nofollow],

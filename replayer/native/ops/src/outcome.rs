@@ -30,6 +30,9 @@ pub const LOST: u8 = 142;
 /// A read returned what was there before the last write.
 pub const STALE: u8 = 143;
 
+/// A call that moves data went well and moved none: it found the end of the file or of the folder.
+pub const END: u8 = 144;
+
 /// Whether a read returned something else than what was written: no step can expect that.
 #[must_use]
 pub fn is_violation(outcome: u8) -> bool {
@@ -71,7 +74,7 @@ pub fn outcome_of_name(name: &str) -> Option<u8> {
 }
 
 /// Outcomes that are no errno.
-const OURS: [(&str, u8); 10] = [
+const OURS: [(&str, u8); 11] = [
     ("ok", OK),
     ("SHORT", SHORT),
     ("failed", FAILED),
@@ -82,6 +85,7 @@ const OURS: [(&str, u8); 10] = [
     ("SWAPPED", SWAPPED),
     ("LOST", LOST),
     ("STALE", STALE),
+    ("END", END),
 ];
 
 #[cfg(test)]

@@ -53,7 +53,10 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             DataCall::CopyFileRange { to, size, once } => self.copy(act, (slot, *to), *size, *once),
             DataCall::Sendfile { size, once } => self.sendfile(act, slot, *size, *once),
             DataCall::MmapRead => match self.file(slot) {
-                Some(file) => self.moving(act, |kernel| kernel.mmap_read(file)),
+                Some(file) => {
+                    let measured = self.measure(act, |kernel| kernel.mmap_read(file))?;
+                    self.settle(act, measured.outcome(), measured.value(), measured)
+                }
                 None => self.refuse(act, Errno::BADF),
             },
         }
@@ -82,7 +85,7 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             let outcome = if is_short {
                 ops::SHORT
             } else {
-                measured.outcome()
+                measured.outcome_of_data::<K>()
             };
             let outcome = self.verified(slot, (None, size), &measured, outcome);
             let done = self.settle(act, outcome, read, measured)?;
@@ -98,7 +101,8 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
             return self.refuse(act, Errno::BADF);
         };
         let measured = self.measure(act, |kernel| kernel.pread(file, buffer, offset))?;
-        let outcome = self.verified(slot, (Some(offset), size), &measured, measured.outcome());
+        let outcome = measured.outcome_of_data::<K>();
+        let outcome = self.verified(slot, (Some(offset), size), &measured, outcome);
         self.settle(act, outcome, measured.value(), measured)
     }
 
@@ -178,7 +182,8 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
         let buffer = self.scratch.first(DIRECTORY_BYTES);
         let mut total = 0;
         loop {
-            match self.timed(act, |kernel| kernel.getdents(file, buffer))? {
+            let measured = self.measure(act, |kernel| kernel.getdents(file, buffer))?;
+            match self.settle(act, measured.outcome_of_data::<K>(), 0, measured)? {
                 Some(0) => return Ok(Some(total)),
                 Some(read) => total += read,
                 None => return Ok(None),

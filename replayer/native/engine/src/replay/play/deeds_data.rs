@@ -183,6 +183,9 @@ impl<'a, K: Places> Player<'a, K> {
             std::cmp::Ordering::Greater => Verdict::Diverged(Got::Less),
             std::cmp::Ordering::Less => Verdict::Diverged(Got::More),
         };
+        if !matches!(verdict, Verdict::Diverged(_)) {
+            return self.book_other(cue, act, ended, verdict);
+        }
         // What is told of a divergence are the sums.
         let summed = Cue {
             recorded: Recorded::Exactly(sums.0),

@@ -5,7 +5,7 @@ use super::ledger::{Example, Kind};
 use super::player::{Act, Ended, Played, Player};
 use crate::clock::now_ns;
 use crate::interpreter::Halt;
-use crate::ops::{CANCELLED, DIVERGED, OK};
+use crate::ops::{CANCELLED, DIVERGED, END, Flag, OK};
 use crate::program::ReplayPace;
 use crate::record::event::{Divergence, Event};
 use crate::replay::reel::{Cue, Recorded};
@@ -70,10 +70,18 @@ impl<K: Places> Player<'_, K> {
     /// Record a call whose result is as it should be.
     #[inline]
     pub(super) fn book(&mut self, cue: &Cue, act: Act, ended: Ended, verdict: Verdict) {
-        let outcome = ended.outcome();
+        let outcome = Self::succeeded_as(act, ended);
         self.tally.compared += u64::from(verdict != Verdict::Unknown);
         self.tally.matched += u64::from(verdict == Verdict::Matched);
         self.sample(cue, act, ended, (outcome, true));
+    }
+
+    /// The outcome of a call whose result is as it should be: reading that moved nothing has found the end.
+    fn succeeded_as(act: Act, ended: Ended) -> u8 {
+        match ended.answer {
+            Ok(0) if K::REAL && act.op.is(Flag::ends) => END,
+            _ => ended.outcome(),
+        }
     }
 
     /// Whether a call ended by our own signal, because the lane is to end: what it would have returned nobody knows.
@@ -110,7 +118,7 @@ impl<K: Places> Player<'_, K> {
                 if let Some(count) = self.tally.allowed.get_mut(allowance as usize) {
                     *count += 1;
                 }
-                self.sample(cue, act, ended, (ended.outcome(), true));
+                self.sample(cue, act, ended, (Self::succeeded_as(act, ended), true));
                 Ok(())
             }
             Verdict::Diverged(got) => {
