@@ -1,19 +1,10 @@
 """``replayer compare RUN RUN…``: targets of runs beside each other, with how sure each ratio is."""
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
 
 from replayer.measure import load_run
-from replayer.report import (
-    Comparison,
-    Destination,
-    compare,
-    render_comparison_json,
-    render_comparison_markdown,
-    render_comparison_table,
-    render_html,
-)
+from replayer.report import COMPARISON_FORMS, Destination, compare, render_html, suffixes
 
 __all__ = ["HELP", "NAME", "add_arguments", "run"]
 
@@ -33,11 +24,6 @@ examples
   replayer compare runs/efs runs/zfs --html comparison.html
 """
 
-_FORMS: dict[str, Callable[[Comparison], str]] = {
-    "json": render_comparison_json,
-    "markdown": render_comparison_markdown,
-}
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
@@ -54,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
         "--format",
-        choices=("table", *_FORMS),
+        choices=tuple(COMPARISON_FORMS),
         help="what to print (default: table)",
     )
     form.add_argument(
@@ -69,19 +55,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="FILE",
         help="write to a new file instead of printing; without a format its name says which "
-        "(.json, .md, .html), or else it is a table",
+        f"({', '.join(suffixes(COMPARISON_FORMS))}), or else it is a table",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Compare, and print; the exit code is about reading the runs, not about who is faster."""
-    to = Destination.of(arguments.html, arguments.output, arguments.format, _FORMS)
+    forms = suffixes(COMPARISON_FORMS)
+    to = Destination.of(arguments.html, arguments.output, arguments.format, forms)
     records = [load_run(path) for path in arguments.runs]
     comparison = compare(records, arguments.different_plans)
     if to.form == "html":
         to.put(render_html(records, arguments.different_plans))
-    elif to.form == "table":
-        to.put(render_comparison_table(comparison, to.style))
     else:
-        to.put(_FORMS[to.form](comparison))
+        to.put(COMPARISON_FORMS[to.form].render(comparison, to.style))
     return 0

@@ -25,15 +25,16 @@ CSV_COLUMNS = (
 _Cell = str | int | float | None
 
 
-def render_csv(document: Document) -> str:
-    """Render a run as CSV with a header, ending with a newline."""
+def render_csv(*documents: Document) -> str:
+    """Render runs as CSV with one header, ending with a newline."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    for target in document.summary.targets:
-        for part in (target.overall, *target.rounds):
-            number = "all" if part.number is None else str(part.number)
-            writer.writerows((document.id, target.name, number, *row) for row in _rows(part))
+    for document in documents:
+        for target in document.summary.targets:
+            for part in (target.overall, *target.rounds):
+                number = "all" if part.number is None else str(part.number)
+                writer.writerows((document.id, target.name, number, *row) for row in _rows(part))
     return text.getvalue()
 
 

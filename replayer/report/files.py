@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -13,13 +13,6 @@ from replayer.report.style import Style
 __all__ = ["Destination", "ReportFiles", "write_new"]
 
 _HINT = "name a file that does not exist yet"
-_FORM_OF_SUFFIX = {
-    ".csv": "csv",
-    ".html": "html",
-    ".json": "json",
-    ".md": "markdown",
-    ".xml": "junit",
-}
 
 
 class UnwritableError(ReplayerError):
@@ -82,7 +75,11 @@ class Destination:
 
     @classmethod
     def of(
-        cls, html: Path | None, output: Path | None, form: str | None, forms: Collection[str]
+        cls,
+        html: Path | None,
+        output: Path | None,
+        form: str | None,
+        suffixes: Mapping[str, str],
     ) -> Self:
         """Choose from what was asked for.
 
@@ -90,7 +87,7 @@ class Destination:
             html: A file for a page, instead of anything else.
             output: A file for what would be printed; its name says the form if nothing else does.
             form: The form that was asked for.
-            forms: Those that there are beside a table and a page.
+            suffixes: The forms that there are, by the suffix of a file.
 
         Raises:
             ReplayerError: Both files are named.
@@ -100,8 +97,8 @@ class Destination:
             raise ReplayerError(message, hint="ask for one of them at a time")
         if html is not None:
             return cls(html, "html")
-        named = None if output is None else _FORM_OF_SUFFIX.get(output.suffix.lower())
-        return cls(output, form or (named if named in {"html", *forms} else None) or "table")
+        named = None if output is None else suffixes.get(output.suffix.lower())
+        return cls(output, form or named or "table")
 
     @property
     def style(self) -> Style:

@@ -68,9 +68,10 @@ def _own_docstrings(model: type[Frozen]) -> Iterator[tuple[str, str]]:
             yield one.target.id, inspect.cleandoc(below.value.value)
 
 
-def render_json(document: Document) -> str:
-    """Render a run as JSON, ending with a newline."""
-    return document.model_dump_json(indent=2) + "\n"
+def render_json(*documents: Document) -> str:
+    """Render a run as JSON, ending with a newline; of several runs each is one line."""
+    indent = 2 if len(documents) == 1 else None
+    return "".join(document.model_dump_json(indent=indent) + "\n" for document in documents)
 
 
 def render_comparison_json(comparison: Comparison) -> str:

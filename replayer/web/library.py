@@ -1,7 +1,7 @@
 """The pages of past runs and of traces: tables made here, in threads, so that nobody waits."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import islice
@@ -22,17 +22,15 @@ from replayer.measure.units import (
 )
 from replayer.paths import UnaskablePathError, is_file, is_link
 from replayer.report import (
+    FORMS,
+    PLAIN,
     ComparedFigure,
     Comparison,
     Document,
     compare,
     compose,
     plan_changes,
-    render_csv,
     render_html,
-    render_json,
-    render_junit,
-    render_markdown,
     render_table,
     same_work,
     show_interval,
@@ -284,12 +282,8 @@ def _load(folder: Path) -> PastRun | None:
         return None
 
 
-FORMS: dict[str, tuple[Callable[[Document], str], str]] = {
-    "json": (render_json, "application/json"),
-    "md": (render_markdown, "text/markdown"),
-    "csv": (render_csv, "text/csv"),
-    "xml": (render_junit, "application/xml"),
-}
+DOWNLOADS = {form.suffix: form for form in FORMS.values()}
+"""The forms of a report by the suffix of the file."""
 
 MOST_NAMED = 3  # chosen: a line of a table; the report has them all
 
@@ -312,13 +306,13 @@ def add_runs(blueprint: Blueprint, control: RunControl) -> None:
 
     @blueprint.route("/runs/<name>/report.<form>")
     def report(name: str, form: str) -> Response:
-        if form not in FORMS:
+        found = DOWNLOADS.get(form)
+        if found is None:
             return Response("no such form", status=404)
-        render, kind = FORMS[form]
-        text = render(call_in_thread(_document, folder, name))
+        text = found.render([call_in_thread(_document, folder, name)], PLAIN)
         return send_file(
             BytesIO(text.encode()),
-            mimetype=kind,
+            mimetype=found.media_type,
             as_attachment=True,
             download_name=f"replayer-{_in_a_header(name)}.{form}",
         )
