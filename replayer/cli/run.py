@@ -2,7 +2,8 @@
 
 import argparse
 
-from replayer.cli._locust import add_run_arguments, hand_over
+from replayer.cli._run_arguments import add_run_arguments
+from replayer.locust.launch import hand_over
 from replayer.run.options import add_scenario_options
 from replayer.run.web_options import add_web_options
 

@@ -34,7 +34,7 @@ from replayer.run.prepared_run import RunRequest
 from replayer.run.progress import Observer
 from replayer.run.results import Shown, end_run
 from replayer.run.targets import NamedTarget
-from replayer.run.writer import RunEnding, RunWriter, load_facts
+from replayer.run.writer import RunEnding, RunWriter, TargetsAsFound, load_facts, workload_facts
 
 __all__ = ["ClusterRun", "PersistentPool", "dismiss", "gather_pool", "open_cluster_run", "open_run"]
 
@@ -210,13 +210,11 @@ def open_run(environment: Environment, request: RunRequest, agreement: Agreement
     settings, pool = request.settings, agreement.pool
     runner, options = environment.runner, options_of(environment)
     assert isinstance(runner, MasterRunner)  # noqa: S101 - see above
-    writer = RunWriter(create_run_folder(settings.output, settings.runs), request.workload)
-    writer.begin_with(
-        tuple(TargetFacts.model_validate(each) for each in agreement.targets),
-        request.rounds,
-        agreement.procedure,
-        agreement.machine,
-    )
+    folder, workload = create_run_folder(settings.output, settings.runs), request.workload
+    writer = RunWriter(folder, workload.plan.document())
+    targets = tuple(TargetFacts.model_validate(each) for each in agreement.targets)
+    found = TargetsAsFound(targets, agreement.machine, agreement.procedure)
+    writer.begin(workload_facts(workload, settings.command, request.rounds, found))
     last_words(partial(_last_words, writer, pool))
     names = tuple(target.name for target in request.targets)
     recorder = MergedRecorder(writer, pool, request.progress)

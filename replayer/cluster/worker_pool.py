@@ -377,7 +377,8 @@ class WorkerPool:
         self.on_loss = lambda _worker: None  # a worker that needs longer is not reported as lost
         remover = successor or self.creator
         with suppress(ReplayerError):
-            return remover is None or remover in self.ask(self.living, "dismiss", told, within_s)
+            answers = self.ask(self.living, "dismiss", told, within_s)
+            return remover is None or remover in answers
         return False
 
     def close(self) -> None:

@@ -42,7 +42,7 @@ from replayer.run.schedule import ScheduledSegment
 from replayer.run.target_dir import AWAY, HANGING, LayoutContext, TargetDir
 from replayer.run.threads import call_in_thread
 from replayer.run.workload import changes_files
-from replayer.run.writer import RunEnding, RunWriter, describe_targets
+from replayer.run.writer import RunEnding, RunWriter, describe_targets, find_targets, workload_facts
 
 __all__ = ["WorkerRun", "WorkerTerms", "remove_patiently"]
 
@@ -414,8 +414,10 @@ class WorkerRun:
         elif self._terms.turn > 1:
             output = output.with_name(f"{output.name}-{self._terms.turn}")
         made = create_run_folder(output)
-        self._writer = RunWriter(RunFolder(made.path, name), self.request.workload)
-        self._writer.begin(self.request.targets, self.request.rounds, self._procedure)
+        workload, command = self.request.workload, self.request.settings.command
+        self._writer = RunWriter(RunFolder(made.path, name), workload.plan.document())
+        found = find_targets(self.request.targets, self._procedure)
+        self._writer.begin(workload_facts(workload, command, self.request.rounds, found))
 
     @property
     def _record(self) -> RunWriter:

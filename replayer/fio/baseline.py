@@ -34,10 +34,10 @@ from replayer.fio import (
 )
 from replayer.fio.devices import parse_devices
 from replayer.fio.job_health import JobHealth
-from replayer.fio.jobs import load_jobs
+from replayer.fio.jobs import document_of, load_jobs
 from replayer.fio.order import BaselineOrder, Size
 from replayer.fio.places import DevicePlace, FolderPlace, JobPlace
-from replayer.fio.run_record import BaselineRecord, marker_note, name_of
+from replayer.fio.run_record import baseline_facts, describe_load, marker_note, name_of
 from replayer.fio.turn import JobProgress, TurnEnding, TurnObserver, play_turn
 from replayer.measure import RunWarning, Segment, create_run_folder
 from replayer.measure.runfolder import writing_to
@@ -46,6 +46,7 @@ from replayer.run.results import Shown, say_interrupted, say_problems, show_resu
 from replayer.run.schedule import default_rounds
 from replayer.run.targets import parse_targets, refuse_aliases
 from replayer.run.watchdog import ask
+from replayer.run.writer import RunEnding, RunWriter
 from replayer.verdict import Names, check_names, parse_threshold
 
 __all__ = ["run_baseline", "scale_jobs"]
@@ -68,7 +69,7 @@ class _Baseline:
     files: tuple[JobFile, ...]
     places: tuple[JobPlace, ...]
     rounds: int
-    record: BaselineRecord
+    writer: RunWriter
     recorder: Recorder
     progress: JobProgress
     interruption: Interruption
@@ -112,21 +113,21 @@ class _Baseline:
             device=place.device,
         )
         stem = f"{self._stem(file)}-{segment.target}-{segment.round}"
-        ending = play_turn(launch, file, watch, self.record.folder.path / "fio" / f"{stem}.json")
+        ending = play_turn(launch, file, watch, self.writer.folder.path / "fio" / f"{stem}.json")
         self._note(segment, place, ending)
         if ending.failure is not None:
             raise ending.failure
         self.turns += 1
         if not ending.given_up:
-            kept = self.record.folder.path / "fio" / stem
+            kept = self.writer.folder.path / "fio" / stem
             ask(folder, partial(_keep_logs, folder, kept))
             place.clear(self.interruption)
 
     def _written(self, file: JobFile, place: JobPlace) -> Path:
         """Return the job file that fio reads, beside the results."""
         suffix = "" if place.device is None else f"-{place.device.name}"
-        path = Path(self.record.folder.path, "fio", f"{self._stem(file)}{suffix}.fio")
-        with writing_to(self.record.folder.path):
+        path = Path(self.writer.folder.path, "fio", f"{self._stem(file)}{suffix}.fio")
+        with writing_to(self.writer.folder.path):
             path.parent.mkdir(exist_ok=True)
             path.write_text(render_job_file(file, place.device), encoding="utf-8")
         return path
@@ -138,7 +139,7 @@ class _Baseline:
     def _note(self, segment: Segment, place: JobPlace, ending: TurnEnding) -> None:
         """Keep what fio complained of, and what went wrong."""
         where = {"target": segment.target, "round": segment.round}
-        append = self.record.folder.append_event
+        append = self.writer.folder.append_event
         for text in ending.messages:
             append("fio", self.recorder.now_s, {**where, "message": text})
             failed = _FAILED.search(text)
@@ -184,20 +185,22 @@ def run_baseline(order: BaselineOrder) -> int:
     interruption = Interruption()
     interruption.watch()
     progress = JobProgress([place.name for place in places], quiet=order.quiet)
-    record = BaselineRecord(create_run_folder(order.output), order, program)
-    record.begin(files, tuple(g.facts(i) for i, g in enumerate(places)), rounds)
+    writer = RunWriter(create_run_folder(order.output), document_of(files, program.version))
+    targets = tuple(place.facts(index) for index, place in enumerate(places))
+    load = describe_load(files, rounds)
+    writer.begin(baseline_facts(order, program, files, targets, load))
     progress.announce(name_of(files), _expected_s(files, len(places) * rounds))
     with ExitStack() as leaving:
         leaving.callback(interruption.settle)
         leaving.callback(progress.close)
-        recorder = Recorder(record.folder.path)
+        recorder = Recorder(writer.folder.path)
         leaving.callback(recorder.close)
         baseline = _Baseline(
             program=program,
             files=files,
             places=places,
             rounds=rounds,
-            record=record,
+            writer=writer,
             recorder=recorder,
             progress=progress,
             interruption=interruption,
@@ -226,9 +229,9 @@ def _play(baseline: _Baseline) -> list[ReplayerError]:
 
 def _prepare(baseline: _Baseline) -> None:
     """Make the folders, and refuse targets that lack what a job needs."""
-    note = marker_note(baseline.record.folder.id, baseline.files)
+    note = marker_note(baseline.writer.folder.id, baseline.files)
     for place in baseline.places:
-        place.create(baseline.record.folder.id, note)
+        place.create(baseline.writer.folder.id, note)
     for place in baseline.places:
         for file in baseline.files:
             place.require(file)
@@ -238,11 +241,13 @@ def _conclude(baseline: _Baseline, problems: Sequence[ReplayerError]) -> None:
     """Write how it went."""
     failure = problems[0] if problems else None
     baseline.interrupted = baseline.interruption.level > Level.NONE
-    baseline.refused = baseline.record.end(
-        "failed" if failure else "interrupted" if baseline.interrupted else "finished",
-        baseline.health_meter.health(baseline.given_up),
-        failure,
-        baseline.warnings,
+    baseline.refused = baseline.writer.end(
+        RunEnding(
+            status="failed" if failure else "interrupted" if baseline.interrupted else "finished",
+            health=baseline.health_meter.health(baseline.given_up),
+            failure=failure,
+            warnings=tuple(baseline.warnings),
+        )
     )
 
 
@@ -273,16 +278,16 @@ class LeftBehindError(ReplayerError):
 
 def _end(baseline: _Baseline, order: BaselineOrder, problems: Sequence[ReplayerError]) -> int:
     """Show the results, and return the exit code."""
-    record = baseline.record
+    writer = baseline.writer
     baseline.progress.close()
     shown = Shown(EXIT_INCONCLUSIVE)
     if baseline.turns:
-        shown = show_results(record.folder, record.run, order.results, order.files)
+        shown = show_results(writer.folder, writer.run, order.results, order.files)
     told = say_problems([*problems, baseline.refused, *shown.problems])
     if told:
         return told[0].exit_code
     if baseline.interrupted:
-        say_interrupted(record.folder)
+        say_interrupted(writer.folder)
     return shown.exit_code
 
 

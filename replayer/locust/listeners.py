@@ -20,6 +20,7 @@ from replayer.cluster.cluster_run import ClusterRun, open_cluster_run
 from replayer.cluster.forks import forks_follow, forks_follow_no_more
 from replayer.cluster.worker_process import WorkerProcess, open_worker_process
 from replayer.errors import EXIT_BUG, ReplayerError, guard_streams, in_lines, keep_bug
+from replayer.locust.launch import command_line, parsed_already
 from replayer.locust.local_run import LocalRun, make_request, open_local_run
 from replayer.locust.master import read_carefully
 from replayer.locust.patches import correct_figures, find_refusal, leave_keys_alone, watch_csv_files
@@ -72,6 +73,7 @@ def register() -> None:
 
 
 def _add_arguments(parser: Any, **_: object) -> None:  # noqa: ANN401 - configargparse is untyped
+    locusts = {action.dest for action in parser._actions}  # noqa: SLF001 - it has no public view
     parser.add_argument("--scenario", metavar="SCENARIO", help="a scenario's file or name")
     parser.add_argument("--trace", metavar="TRACE", help="a trace to replay, instead of a scenario")
     parser.add_argument(
@@ -87,6 +89,9 @@ def _add_arguments(parser: Any, **_: object) -> None:  # noqa: ANN401 - configar
     add_fleet_options(parser)
     add_metrics_option(parser)
     parser.set_defaults(stop_timeout=str(DEFAULT_STOP_TIMEOUT_S), web_host=LOOPBACK)
+    ours = {action.dest for action in parser._actions} - locusts  # noqa: SLF001 - as above
+    parsed = {name: value for name, value in parsed_already().items() if name in ours}
+    parser.set_defaults(command_line=command_line(), **parsed)
     _refuse_modes_of(parser)
 
 

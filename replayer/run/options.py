@@ -34,8 +34,6 @@ __all__ = [
     "read_report_files",
     "read_rounds",
     "read_seed",
-    "replay_words_of",
-    "words_of",
 ]
 
 
@@ -141,25 +139,6 @@ def add_replay_options(parser: Parser) -> None:
     )
 
 
-def replay_words_of(settings: ReplaySettings) -> list[str]:
-    """Write settings as a command line that ``add_replay_options`` reads back."""
-    texts = {
-        "--trace": settings.trace,
-        "--pace": settings.pace,
-        "--speed": settings.speed,
-        "--rate": settings.rate,
-        "--loops": settings.loops,
-        "--event-log": settings.event_log,
-    }
-    requests = settings.requests
-    return [
-        *(["--requests"] if requests == () else ()),
-        *(f"--requests={label}" for label in requests or ()),
-        *(f"{name}={text}" for name, text in texts.items() if text is not None),
-        *(["--check-order"] if settings.check_order else ()),
-    ]
-
-
 def _read_speed(text: str) -> float:
     try:
         speed = float(text)
@@ -221,6 +200,7 @@ class Settings:
         results: What is printed on stdout at the end.
         files: Where the report goes beside that.
         quiet: Whether progress is left out.
+        command: The command line, as the run folder keeps it.
     """
 
     scenario: str | None = None
@@ -239,6 +219,7 @@ class Settings:
     results: Results = "tables"
     files: ReportFiles = field(default_factory=ReportFiles)
     quiet: bool = False
+    command: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, parsed: argparse.Namespace) -> "Settings":
@@ -259,6 +240,7 @@ class Settings:
             results=cast("Results", parsed.results),
             files=read_report_files(parsed),
             quiet=parsed.quiet,
+            command=tuple(parsed.command_line),
         )
 
 
@@ -303,38 +285,6 @@ def options_of(environment: ParsedCommand) -> argparse.Namespace:
         raise ReplayerError(message)
     parsed: argparse.Namespace = environment.parsed_options
     return parsed
-
-
-def words_of(settings: Settings) -> list[str]:
-    """Write settings as a command line that ``add_options`` reads back."""
-    texts = {
-        "--scenario": settings.scenario,
-        "--cache": settings.cache,
-        "--remount-command": settings.remount_command,
-        "--rounds": settings.rounds,
-        "--seed": settings.seed,
-        "--output": settings.output,
-        "--results": settings.results,
-        "--report-html": settings.files.html,
-        "--junit": settings.files.junit,
-    }
-    lists = {
-        "--target": settings.targets,
-        "--reuse": settings.reuse,
-        "--set": settings.changes,
-        "--threshold": settings.thresholds,
-    }
-    switches = {
-        "--keep": settings.keep == "laid-out",
-        "--keep-used": settings.keep == "used",
-        "--quiet": settings.quiet,
-    }
-    return [
-        *(() if settings.replay is None else replay_words_of(settings.replay)),
-        *(f"{name}={text}" for name, text in texts.items() if text is not None),
-        *(f"{name}={text}" for name, texts in lists.items() for text in texts),
-        *(name for name, chosen in switches.items() if chosen),
-    ]
 
 
 def add_target_options(parser: Parser) -> None:

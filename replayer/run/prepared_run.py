@@ -37,7 +37,7 @@ from replayer.run.targets import (
 )
 from replayer.run.threads import call_in_thread, call_within
 from replayer.run.workload import Workload, changes_files
-from replayer.run.writer import RunEnding, RunWriter
+from replayer.run.writer import RunEnding, RunWriter, find_targets, workload_facts
 
 __all__ = [
     "Leftovers",
@@ -150,8 +150,10 @@ def prepare_run(request: RunRequest) -> PreparedRun:
         request.interruption,
         request.stop_timeout_s,
     )
-    writer = RunWriter(create_run_folder(settings.output, settings.runs), workload)
-    writer.begin(request.targets, request.rounds, procedure)
+    folder = create_run_folder(settings.output, settings.runs)
+    writer = RunWriter(folder, workload.plan.document())
+    found = find_targets(request.targets, procedure)
+    writer.begin(workload_facts(workload, settings.command, request.rounds, found))
     target_dirs = [TargetDir(target, works) for target in request.targets]
     try:
         event_log = make_event_log(settings.replay, writer.folder.path)

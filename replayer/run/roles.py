@@ -88,8 +88,6 @@ def fleet_words(arguments: argparse.Namespace) -> list[str]:
         *(f"--{name.replace('_', '-')}={text}" for name, text in values.items() if text),
         *(["--master"] if arguments.master else []),
         *(["--worker"] if arguments.worker else []),
-        f"--on-lost-worker={arguments.on_lost_worker}",
-        f"--worker-timeout={arguments.worker_timeout}",
     ]
 
 

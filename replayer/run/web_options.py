@@ -24,7 +24,7 @@ __all__ = [
     "is_loopback",
     "read_address",
     "read_secret",
-    "refuse_page_words",
+    "refuse_page_options",
     "web_words",
 ]
 
@@ -68,25 +68,24 @@ def add_page_options(parser: Parser) -> None:
 
 
 def web_words(arguments: argparse.Namespace) -> list[str]:
-    """Write the options as a command line of Locust's."""
-    values = {name: getattr(arguments, name) for name in (*LOCUSTS, "web_secret_file")}
+    """Write Locust's own options of the page as a command line."""
+    values = {name: getattr(arguments, name) for name in LOCUSTS}
     return [
         *(f"--{name.replace('_', '-')}={text}" for name, text in values.items() if text),
-        *(f"--offer={scenario}" for scenario in arguments.offer),
         *(["--web-login"] if arguments.web_login else []),
     ]
 
 
-def refuse_page_words(arguments: argparse.Namespace) -> None:
+def refuse_page_options(arguments: argparse.Namespace) -> None:
     """Refuse options of the page where none is served.
 
     Raises:
         ReplayerError: Names the first one.
     """
-    words = web_words(arguments)
-    if words and not arguments.web:
-        name, _, _ = words[0].partition("=")
-        message = f"{name} is about the web page, and none is served"
+    names = (*LOCUSTS, "web_secret_file", "offer", "web_login")
+    given = next((name for name in names if getattr(arguments, name)), None)
+    if given is not None and not arguments.web:
+        message = f"--{given.replace('_', '-')} is about the web page, and none is served"
         raise ReplayerError(message, hint="add --web, or leave it out")
 
 

@@ -4,7 +4,6 @@ Facts and their form are the measure room's; here they are gathered in the order
 learns them. Reports read the folder and nothing else.
 """
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -37,54 +36,69 @@ from replayer.run.replays import describe_replay
 from replayer.run.targets import NamedTarget
 from replayer.run.workload import Workload
 
-__all__ = ["RunEnding", "RunWriter", "describe_targets", "load_facts"]
+__all__ = [
+    "RunEnding",
+    "RunFacts",
+    "RunWriter",
+    "TargetsAsFound",
+    "describe_targets",
+    "find_targets",
+    "load_facts",
+    "workload_facts",
+]
 
 NS_PER_S = 1e9
 
 
+@dataclass(frozen=True)
+class RunFacts:
+    """What is known of a run before anything runs; see run.json.
+
+    Attributes:
+        thresholds: Texts, and where each was written.
+    """
+
+    command: tuple[str, ...]
+    machine: MachineFacts
+    plan: PlanFacts
+    load: LoadFacts
+    cache: CacheFacts
+    targets: tuple[TargetFacts, ...]
+    thresholds: Sequence[tuple[str, str]]
+    replay: Replay | None = None
+    warnings: tuple[RunWarning, ...] = ()
+
+
 class RunWriter:
-    """Writes one run folder."""
+    """Writes one run folder, whoever makes the load.
 
-    def __init__(self, folder: RunFolder, workload: Workload) -> None:
+    Args:
+        folder: Where.
+        plan: The document of what is run.
+    """
+
+    def __init__(self, folder: RunFolder, plan: bytes) -> None:
         self.folder = folder
-        self._workload = workload
         self._run: Run | None = None
-        folder.write_plan(workload.plan.document())
+        folder.write_plan(plan)
 
-    def begin(self, targets: Sequence[NamedTarget], rounds: int, procedure: CacheProcedure) -> None:
+    def begin(self, facts: RunFacts) -> None:
         """Write what is known before anything runs."""
-        self.begin_with(describe_targets(targets), rounds, procedure.words, collect_machine())
-
-    def begin_with(
-        self,
-        targets: tuple[TargetFacts, ...],
-        rounds: int,
-        procedure: str,
-        machine: MachineFacts,
-    ) -> None:
-        """Write the same of targets and a machine that were described elsewhere."""
-        work = self._workload
         self._run = Run(
             id=self.folder.id,
-            command=tuple(sys.argv),
+            command=facts.command,
             began=utc_text(),
             process=this_process(),
-            machine=machine,
-            plan=PlanFacts(
-                name=work.plan.name,
-                fingerprint=work.plan.fingerprint,
-                seed=work.plan.seed,
-                scenario=work.source,
-                parts=work.parts,
-            ),
-            load=load_facts(work, rounds),
-            cache=CacheFacts(asked=work.cache, procedure=procedure),
-            targets=targets,
+            machine=facts.machine,
+            plan=facts.plan,
+            load=facts.load,
+            cache=facts.cache,
+            targets=facts.targets,
             thresholds=tuple(
-                StatedThreshold(text=text, source=source) for text, source in work.thresholds
+                StatedThreshold(text=text, source=source) for text, source in facts.thresholds
             ),
-            replay=describe_replay(work.plan),
-            warnings=tuple(_never_cold(targets)) if work.cache == "cold" else (),
+            replay=facts.replay,
+            warnings=facts.warnings,
         )
         self.folder.write_run(self._run)
 
@@ -174,6 +188,57 @@ class RunEnding:
     task_failures: tuple[TaskFailure, ...] = ()
     users: int | None = None
     user_kinds: tuple[UserKind, ...] = ()
+
+
+@dataclass(frozen=True)
+class TargetsAsFound:
+    """The targets of a run as one machine sees them.
+
+    Attributes:
+        targets: What run.json says of each.
+        machine: The machine.
+        procedure: How its caches are brought into their state, in words.
+    """
+
+    targets: tuple[TargetFacts, ...]
+    machine: MachineFacts
+    procedure: str
+
+
+def workload_facts(
+    workload: Workload, command: tuple[str, ...], rounds: int, at: TargetsAsFound
+) -> RunFacts:
+    """Return what is known of a run of a workload.
+
+    Args:
+        workload: What is run.
+        command: The command line.
+        rounds: Turns of each target.
+        at: Where it is run.
+    """
+    cold = workload.cache == "cold"
+    return RunFacts(
+        command=command,
+        machine=at.machine,
+        plan=PlanFacts(
+            name=workload.plan.name,
+            fingerprint=workload.plan.fingerprint,
+            seed=workload.plan.seed,
+            scenario=workload.source,
+            parts=workload.parts,
+        ),
+        load=load_facts(workload, rounds),
+        cache=CacheFacts(asked=workload.cache, procedure=at.procedure),
+        targets=at.targets,
+        thresholds=workload.thresholds,
+        replay=describe_replay(workload.plan),
+        warnings=tuple(_never_cold(at.targets)) if cold else (),
+    )
+
+
+def find_targets(targets: Sequence[NamedTarget], procedure: CacheProcedure) -> TargetsAsFound:
+    """Describe targets as this machine sees them."""
+    return TargetsAsFound(describe_targets(targets), collect_machine(), procedure.words)
 
 
 def describe_targets(targets: Sequence[NamedTarget]) -> tuple[TargetFacts, ...]:

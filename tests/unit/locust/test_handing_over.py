@@ -6,8 +6,8 @@ from pathlib import Path
 import locust
 import pytest
 
-from replayer.cli._locust import LocustfileError, code_of
 from replayer.locust import user_code
+from replayer.locust.launch import LocustfileError, code_of
 from replayer.locust.user_code import OURS
 from replayer.run.addresses import UnusableAddressError
 

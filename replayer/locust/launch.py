@@ -1,9 +1,14 @@
-"""What ``replayer run`` and ``replayer replay`` have in common: both hand over to Locust's main."""
+"""Starting Locust: our own command line becomes a call of its ``main``.
+
+Our options are parsed once. Locust's parser reads its own words alone, and gets the values of ours
+as defaults: what it hands on is the same as after ``locust -f``.
+"""
 
 import argparse
 import logging
 import sys
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 
 from replayer.errors import ReplayerError
@@ -12,109 +17,47 @@ from replayer.locust import LOCUSTFILE
 from replayer.locust.user_code import OURS, place_of, put
 from replayer.paths import is_file, is_folder
 from replayer.run.addresses import UnusableAddressError
-from replayer.run.options import (
-    DEFAULT_STOP_TIMEOUT_S,
-    Parser,
-    Settings,
-    add_procedure_options,
-    add_result_options,
-    add_target_options,
-    csv_prefix,
-    words_of,
-)
-from replayer.run.roles import add_fleet_options, add_locusts_fleet_options, fleet_words
-from replayer.run.web_options import add_metrics_option, refuse_page_words, web_words
+from replayer.run.options import csv_prefix
+from replayer.run.roles import fleet_words
+from replayer.run.web_options import refuse_page_options, web_words
 
-__all__ = ["add_run_arguments", "code_of", "hand_over"]
+__all__ = ["code_of", "command_line", "hand_over", "parsed_already"]
+
+_parsed: dict[str, object] = {}
+"""What our own parser has read; empty after ``locust -f``."""
+_command_line: list[str] = []
+"""Where it has read that."""
 
 
 class LocustfileError(ReplayerError):
     """A person's own locustfile cannot be used."""
 
 
-def add_run_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what runs and replays have in common, a group for each concern."""
-    _add_load_arguments(parser.add_argument_group("load"))
-    targets = parser.add_argument_group("targets")
-    add_target_options(targets)
-    add_procedure_options(targets)
-    results = parser.add_argument_group("results")
-    add_result_options(results)
-    _add_result_arguments(results)
-    several = parser.add_argument_group("several processes or machines")
-    add_locusts_fleet_options(several)
-    add_fleet_options(several)
-
-
-def _add_load_arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "-u",
-        "--users",
-        metavar="N",
-        help="how many users (default: the scenario's, or 1); with a load shape, how many there "
-        "will be at most",
-    )
-    parser.add_argument(
-        "-r",
-        "--spawn-rate",
-        metavar="RATE",
-        help="users that arrive a second (default: as the scenario ramps them, or all at once)",
-    )
-    parser.add_argument(
-        "-t",
-        "--run-time",
-        metavar="TIME",
-        help="measured time per target, such as 60s or 5m (default: the scenario's; replays: once)",
-    )
-    parser.add_argument(
-        "-s",
-        "--stop-timeout",
-        metavar="TIME",
-        default=str(DEFAULT_STOP_TIMEOUT_S),
-        help="time that transactions have to finish in at an end (default: %(default)s s)",
-    )
-    parser.add_argument(
-        "-f",
-        "--locustfile",
-        metavar="FILE",
-        help="a locustfile with users or a load shape that takes part",
-    )
-
-
-def _add_result_arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "--json", action="store_true", help="print the results as one JSON document"
-    )
-    parser.add_argument(
-        "--html",
-        dest="report_html",
-        metavar="FILE",
-        help="the same as --report-html; after 'locust -f', --html is Locust's own report",
-    )
-    parser.add_argument(
-        "--csv",
-        metavar="DIR|PREFIX",
-        help="Locust's own CSV files: DIR/locust_stats.csv and so on in a folder (there, or named "
-        "with a slash at its end), else PREFIX_stats.csv and so on",
-    )
-    parser.add_argument("--loglevel", metavar="LEVEL", help="show Locust's own log, such as INFO")
-    add_metrics_option(parser)
-
-
 def hand_over(arguments: argparse.Namespace) -> int:
     """Run what the parsed arguments ask for under Locust, and return its exit code."""
     if hasattr(arguments, "web"):
-        refuse_page_words(arguments)
+        refuse_page_options(arguments)
     if arguments.locustfile is not None:
         _check_locustfiles(arguments.locustfile)
     arguments.results = "json" if arguments.json else "tables"
-    settings = Settings.read(arguments)
-    sys.argv = [f"replayer {arguments.command}", *_locust_words(arguments), *words_of(settings)]
+    _parsed.update(vars(arguments))
+    _command_line[:] = ["replayer", *sys.argv[1:]]
+    sys.argv = [f"replayer {arguments.command}", *_locust_words(arguments)]
     if arguments.loglevel is None:
         logging.basicConfig(level=logging.ERROR, format="%(message)s")
         logging.getLogger("locust.stats_logger").disabled = True
         logging.getLogger("locust.main").addFilter(_is_whole)
     return _run_locust(arguments)
+
+
+def parsed_already() -> Mapping[str, object]:
+    """Return the options that our own parser has read, by name; none after ``locust -f``."""
+    return _parsed
+
+
+def command_line() -> tuple[str, ...]:
+    """Return the command line as it was typed: ours, or Locust's."""
+    return tuple(_command_line or sys.argv)
 
 
 def _is_whole(record: logging.LogRecord) -> bool:
@@ -198,7 +141,6 @@ def _locust_words(arguments: argparse.Namespace) -> list[str]:
         "--stop-timeout": arguments.stop_timeout,
         "--csv": None if arguments.csv is None else csv_prefix(arguments.csv),
         "--loglevel": arguments.loglevel,
-        "--metrics": getattr(arguments, "metrics", None),
     }
     given = [f"{name}={value}" for name, value in values.items() if value is not None]
     quiet = [] if arguments.loglevel else ["--skip-log-setup"]

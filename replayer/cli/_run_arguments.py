@@ -1,0 +1,84 @@
+"""The arguments that ``run``, ``replay`` and ``web`` have in common, a group for each concern."""
+
+import argparse
+
+from replayer.run.options import (
+    DEFAULT_STOP_TIMEOUT_S,
+    Parser,
+    add_procedure_options,
+    add_result_options,
+    add_target_options,
+)
+from replayer.run.roles import add_fleet_options, add_locusts_fleet_options
+from replayer.run.web_options import add_metrics_option
+
+__all__ = ["add_run_arguments"]
+
+
+def add_run_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare what runs and replays have in common, a group for each concern."""
+    _add_load_arguments(parser.add_argument_group("load"))
+    targets = parser.add_argument_group("targets")
+    add_target_options(targets)
+    add_procedure_options(targets)
+    results = parser.add_argument_group("results")
+    add_result_options(results)
+    _add_result_arguments(results)
+    several = parser.add_argument_group("several processes or machines")
+    add_locusts_fleet_options(several)
+    add_fleet_options(several)
+
+
+def _add_load_arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "-u",
+        "--users",
+        metavar="N",
+        help="how many users (default: the scenario's, or 1); with a load shape, how many there "
+        "will be at most",
+    )
+    parser.add_argument(
+        "-r",
+        "--spawn-rate",
+        metavar="RATE",
+        help="users that arrive a second (default: as the scenario ramps them, or all at once)",
+    )
+    parser.add_argument(
+        "-t",
+        "--run-time",
+        metavar="TIME",
+        help="measured time per target, such as 60s or 5m (default: the scenario's; replays: once)",
+    )
+    parser.add_argument(
+        "-s",
+        "--stop-timeout",
+        metavar="TIME",
+        default=str(DEFAULT_STOP_TIMEOUT_S),
+        help="time that transactions have to finish in at an end (default: %(default)s s)",
+    )
+    parser.add_argument(
+        "-f",
+        "--locustfile",
+        metavar="FILE",
+        help="a locustfile with users or a load shape that takes part",
+    )
+
+
+def _add_result_arguments(parser: Parser) -> None:
+    parser.add_argument(
+        "--json", action="store_true", help="print the results as one JSON document"
+    )
+    parser.add_argument(
+        "--html",
+        dest="report_html",
+        metavar="FILE",
+        help="the same as --report-html; after 'locust -f', --html is Locust's own report",
+    )
+    parser.add_argument(
+        "--csv",
+        metavar="DIR|PREFIX",
+        help="Locust's own CSV files: DIR/locust_stats.csv and so on in a folder (there, or named "
+        "with a slash at its end), else PREFIX_stats.csv and so on",
+    )
+    parser.add_argument("--loglevel", metavar="LEVEL", help="show Locust's own log, such as INFO")
+    add_metrics_option(parser)
