@@ -65,7 +65,7 @@ class RunFacts:
     cache: CacheFacts
     targets: tuple[TargetFacts, ...]
     thresholds: Sequence[tuple[str, str]]
-    replay: Replay | None = None
+    replay: ReplayFacts | None = None
     warnings: tuple[RunWarning, ...] = ()
 
 
