@@ -144,9 +144,8 @@ def _woken_late(load: LoadFacts, target: TargetSummary, others: str | None) -> I
     late = format_time_ns(worst.lag.mean_ns or 0)
     yield RunWarning(
         kind="begun late",
-        message=f"users began {worst.name} on {target.name} {late} late in the mean, which is "
-        f"{format_share(share)} of its latency: this client woke them late, the mount has no part "
-        "in it",
+        message=f"{worst.name} on {target.name} started {late} late on average "
+        f"({format_share(share)} of its latency). The client was busy; this is not the mount",
         hint=f"see its time 'from its start' ({worst.name}.service in limits); "
         f"{others or 'fewer users (-u) or more CPUs are woken sooner'}",
     )

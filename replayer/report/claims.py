@@ -91,23 +91,23 @@ def claim_notes(rounds: int, claims: AbstractSet[Claim]) -> Iterator[str]:
     )
     if "too few seconds" in claims:
         yield (
-            f"too few seconds: only where both have samples in {LEAST_SLOTS} seconds or more is "
-            "anything said of a difference (measure for longer)"
+            f"too few seconds: a difference needs samples in {LEAST_SLOTS} seconds or more on both "
+            "sides (measure longer)"
         )
     if "no ratio to 0" in claims:
-        yield "no ratio to 0: the best one took no time at all, so nothing is a multiple of it"
+        yield "no ratio to 0: the best value is 0, and nothing is a multiple of 0"
     if claims <= {"best", "too few seconds", "no ratio to 0"}:
         return
     if rounds >= CLAIM_ROUNDS or "differs" in claims:
         yield (
-            f"differs: {apart} leaves out 1; of equal targets, however many, chance would say so "
-            "of any at most 1 time in 20, for each figure"
+            f"differs: {apart} leaves out 1. If all targets were equal, a figure would wrongly "
+            "say 'differs' at most 1 time in 20."
         )
     if rounds < CLAIM_ROUNDS or "differs, few rounds" in claims:
         yield (
             f"differs, few rounds: {apart} lies beyond \N{MULTIPLICATION SIGN}"
-            f"{FEW_ROUNDS_MARGIN:g}, for fewer than {CLAIM_ROUNDS} rounds that have the figure "
-            f"hardly show how rounds differ (use --rounds {CLAIM_ROUNDS} or more)"
+            f"{FEW_ROUNDS_MARGIN:g}. Fewer than {CLAIM_ROUNDS} rounds hardly show how much rounds "
+            f"differ (use --rounds {CLAIM_ROUNDS} or more)"
         )
 
 

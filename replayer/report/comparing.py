@@ -274,15 +274,15 @@ def _sentences(found: Sequence[_Found], mix: str) -> Iterator[str]:
     pooled = [item for item in found if item.kind == "all transactions"]
     told = pooled or [item for item in found if item.kind == "transaction"]
     subjects = list(dict.fromkeys(item.subject for item in told))
-    figures = (("p50", "half of"), ("p95", "95 of 100 of"))
-    # Of several jobs that ran in turn, each is told of by its median.
+    figures = ("p50", "p95")
+    # Several jobs that ran in turn have one sentence each: their medians.
     for subject in subjects[:MOST_TOLD]:
         what = mix if pooled else subject
-        for figure, words in figures if len(subjects) == 1 else figures[:1]:
+        for figure in figures if len(subjects) == 1 else figures[:1]:
             own = [item for item in told if item.subject == subject and item.figure == figure]
             for item in own:
                 if isinstance(item, ComparedFigure):
-                    yield _sentence(item, f"{words} {what} take at most")
+                    yield _sentence(item, f"{figure} of {what} is")
                 elif figure == "p50" and all(each.samples for each in item.lacking):
                     yield f"{what}: too few samples to rank {enumerated(item.labels)}"
 

@@ -72,7 +72,7 @@ def sentences(analysis: Analysis) -> Iterator[Sentence]:
 def nothing_found(analysis: Analysis) -> str:
     """Say that there is nothing to say; where data were too few, that this proves nothing."""
     if analysis.notes:
-        return "Nothing that the data are enough for."
+        return "Nothing was found; some searches had too few data."
     return "Nothing: no cliffs, stalls, drift, slow begins, groups or outliers were found."
 
 

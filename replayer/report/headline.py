@@ -24,20 +24,18 @@ def say_verdict(document: Document) -> str:
     if verdict.outcome == "fail":
         missed = [found for found in judged if found.outcome == "fail"]
         first = describe_judgement(missed[0], len(document.targets))
-        are = "is" if len(missed) == 1 else "are"
-        how = f"{len(missed)} of {len(judged)} limits {are} missed, the first of them {first}"
-        return f"Not good enough: {how}"
+        return f"Not good enough: {len(missed)} of {len(judged)} thresholds failed, first {first}"
     if verdict.outcome == "inconclusive":
         open_ones = [found.says for found in judged if found.outcome == "inconclusive"]
         why = next(iter((*verdict.reasons, *open_ones)), "too little was measured")
         return f"Do not decide by this run: {why}"
-    kept = f"every limit that was set is kept ({len(judged)} of {len(judged)})"
+    kept = f"{len(judged)} of {len(judged)} thresholds hold"
     alarm = next(say_alarms(document), None)
     if alarm is not None:
-        limits = kept if judged else "no limits were set"
+        limits = kept if judged else "no thresholds were set"
         return f"Look closer before you decide: {limits}, but there was a {alarm}"
     if not judged:
-        return "Nothing speaks against these figures; no limits were set that could be missed"
+        return "No problem was found; no thresholds were set"
     return f"Good enough: {kept}"
 
 
@@ -67,8 +65,8 @@ def _wait(transaction: TransactionSummary) -> str | None:
     half, slow = transaction.latency.p50_ns, transaction.latency.p95_ns
     if half is None:
         return None
-    tail = f", 95 of 100 at most {format_time_ns(slow)}" if slow is not None else ""
-    return f"half of {transaction.name} take at most {format_time_ns(half)}{tail}"
+    tail = f", p95: {format_time_ns(slow)}" if slow is not None else ""
+    return f"{transaction.name} p50: {format_time_ns(half)}{tail}"
 
 
 def say_alarms(document: Document) -> Iterator[str]:

@@ -51,11 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["render_chart", "render_html"]
 
 _Context = dict[str, Any]
-_SHOWN = {
-    "p50": "half take at most (p50)",
-    "p95": "95 of 100 take at most (p95)",
-    "throughput": "how many a second",
-}
+_SHOWN = {"p50": "p50", "p95": "p95", "throughput": "throughput (succeeded per second)"}
 """What of transactions is shown as bars; the rest is in the full table."""
 _LEAST_SHARE = 0.004  # chosen: so much of a bar can still be seen
 _MOST_CURVES = 12  # transactions with a percentile chart of their own: chosen

@@ -75,7 +75,7 @@ def test_a_job_whose_time_was_lost_when_its_run_was_killed_is_reported(tmp_path:
 def test_jobs_that_took_turns_have_no_figures_together(jobs: RunRecord) -> None:
     comparison = report.compare([jobs])
     assert {item.kind for item in comparison.compared} == {"transaction"}
-    assert [text.split(" take")[0] for text in comparison.headline] == [
-        "fast: half of buffered",
-        "fast: half of sync",
+    assert [text.split(" is ")[0] for text in comparison.headline] == [
+        "fast: p50 of buffered",
+        "fast: p50 of sync",
     ]

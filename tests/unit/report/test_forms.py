@@ -258,8 +258,8 @@ def test_two_rounds_show_their_spread_and_claim_less_than_three(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("seconds", "calls", "claim", "why"),
     [
-        (1, 2000, "too few seconds", "both have samples in 4 seconds or more"),
-        (3, 2000, "too few seconds", "both have samples in 4 seconds or more"),
+        (1, 2000, "too few seconds", "samples in 4 seconds or more on both"),
+        (3, 2000, "too few seconds", "samples in 4 seconds or more on both"),
         (4, 2000, "differs, few rounds", "use --rounds 3 or more"),
     ],
 )

@@ -387,7 +387,7 @@ def test_a_limit_that_a_late_client_alone_misses_proves_nothing(
     assert len(found) == warnings
     if found:
         assert found[0].kind == "begun late"
-        assert "page on local 4.00 ms late in the mean, which is 80 %" in found[0].message
+        assert "page on local started 4.00 ms late on average (80 %" in found[0].message
 
 
 def test_a_little_lag_of_a_closed_loop_is_not_worth_a_word(tmp_path: Path) -> None:
