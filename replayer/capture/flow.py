@@ -5,6 +5,7 @@ kept, whatever happens afterwards.
 """
 
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -12,19 +13,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from replayer.capture.attaching import family_to_attach
 from replayer.capture.calibration import Calibration, measure_tracer
-from replayer.capture.commands import check_command
 from replayer.capture.compilation import Compilation, Known, compile_trace, way_to_compile
 from replayer.capture.log import Log
 from replayer.capture.order import Attach, Launch, Order
 from replayer.capture.permission import explain_refusal
 from replayer.capture.positions import Positions
 from replayer.capture.prelude import write_prelude
-from replayer.capture.processes import ProcessState, read_own_state, read_state
+from replayer.capture.processes import (
+    ProcessState,
+    ancestors_of,
+    family_of,
+    is_running,
+    read_own_state,
+    read_state,
+    tracer_of,
+)
 from replayer.capture.progress import Progress, make_progress, say
 from replayer.capture.recording import Recording, Watch, record_attached, record_command
-from replayer.capture.refusal import NothingRecordedError
+from replayer.capture.refusal import NothingRecordedError, TracerError
 from replayer.capture.rehearsal import Preparation, Rehearsals, on_one_cpu, rehearse
 from replayer.capture.roots import Root, check_roots, doubts_of
 from replayer.capture.sidecar import RootState, Sidecar, StraceState, TimeState, read_time
@@ -39,10 +46,48 @@ from replayer.capture.strace import (
     try_strace,
 )
 from replayer.capture.tree import Listed, Listing, list_tree
+from replayer.errors import ReplayerError
 from replayer.measure.units import format_bytes, format_count
 from replayer.trace import Computed, Untraced, explain_empty
 
 __all__ = ["capture"]
+
+
+def family_to_attach(pids: Sequence[int]) -> list[int]:
+    """Return processes and their descendants, each once.
+
+    Raises:
+        ReplayerError: There is no such process, or recording it would record this program.
+        TracerError: One of them is traced by somebody else.
+    """
+    return list(dict.fromkeys(member for pid in pids for member in _family(pid)))
+
+
+def _family(pid: int) -> list[int]:
+    if not is_running(pid):
+        raise ReplayerError(f"-p {pid}: no such process", hint="find it with pgrep -a NAME")
+    if pid in ancestors_of(os.getpid()):
+        message = f"-p {pid}: this program was started below it and would record itself"
+        raise ReplayerError(message, hint="start the capture from another terminal")
+    family = family_of(pid)
+    for member in family:
+        tracer = tracer_of(member)
+        if tracer:
+            message = f"-p {pid}: process {member} is traced by process {tracer} already"
+            raise TracerError(message, hint="a process can be traced by one program at a time")
+    return family
+
+
+def check_command(name: str) -> None:
+    """Make sure that a command would be found as a shell finds it.
+
+    Raises:
+        ReplayerError: There is none, or it cannot be executed.
+    """
+    if shutil.which(name) is not None:
+        return
+    message = f"{name}: command not found, or not executable"
+    raise ReplayerError(message, hint="write the command behind --, as in: -- tar xf a.tar")
 
 
 @dataclass(frozen=True)

@@ -7,18 +7,108 @@ a run (how large a directory has become) is estimated.
 
 import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from replayer.ops import MAKING, PATH_OPS, READING, UNTIMED, WRITING, timed_as
 from replayer.plan.census import Census
-from replayer.plan.known import KnownSlots
-from replayer.plan.rewriting import Rewriting
 from replayer.plan.room import Room, count_names
 from replayer.plan.spread import ZERO, Spread, constant, pieces, ratio_up, smaller
 from replayer.plan.tally import Tally
 
 __all__ = ["expect_transaction"]
+
+V = TypeVar("V")
+
+
+class KnownSlots:
+    """What each slot is bound to, and how its open file stands, as far as a plan tells.
+
+    Attributes:
+        identities: What each slot is bound to: equal ones are one entry, or the same entries in
+            turn.
+        homes: The dataset of what each slot is bound to.
+        names_of: How many names each slot may be bound to, by all users in all transactions.
+        names: What each slot bound by name is called, so that the same name is known again.
+        sizes: Of what each slot is bound to, in bytes.
+        places: How many entries the directory bound to a slot has, where known.
+        opened: Slots with an open file.
+        opened_as: What each open file was bound to when it was opened.
+        left: What is left to read of each open file, in bytes.
+        listed: Open directories that have been read to their end.
+    """
+
+    def __init__(self) -> None:
+        self.identities: dict[int, Hashable] = {}
+        self.homes: dict[int, int] = {}
+        self.names_of: dict[int, float] = {}
+        self.names: dict[int, str] = {}
+        self.sizes: dict[int, Spread] = {}
+        self.places: dict[int, int] = {}
+        self.opened: set[int] = set()
+        self.opened_as: dict[int, Hashable] = {}
+        self.left: dict[int, Spread] = {}
+        self.listed: set[int] = set()
+
+    def copy(self, source: int, slot: int) -> None:
+        """Bind a slot to what another one is bound to; files stay as they are."""
+        _copy(self.identities, source, slot)
+        _copy(self.homes, source, slot)
+        _copy(self.names_of, source, slot)
+        _copy(self.sizes, source, slot)
+        _copy(self.names, source, slot)
+        _copy(self.places, source, slot)
+
+    @contextmanager
+    def apart(self) -> Iterator[None]:
+        """Know nothing of any slot, as a stage of a pipeline; then what was known before."""
+        fresh = vars(KnownSlots())
+        own = {name: vars(self)[name] for name in fresh}
+        vars(self).update(fresh)
+        yield
+        vars(self).update(own)
+
+
+def _copy(known: dict[int, V], source: int, slot: int) -> None:
+    if source in known:
+        known[slot] = known[source]
+    else:
+        known.pop(slot, None)
+
+
+class Rewriting:
+    """Follows writes into files that were there before a transaction; amounts are expected ones."""
+
+    def __init__(self) -> None:
+        self._done_bytes = 0.0
+        self._open: dict[int, list[float]] = {}
+        """Of each slot: bytes written, and how many of them fit into what is there."""
+
+    def begin(self, slot: int, size_bytes: float) -> None:
+        """A file of this size is open, and its writes begin at its begin."""
+        self._open[slot] = [0.0, size_bytes]
+
+    def wrote(self, slot: int, size_bytes: float) -> None:
+        """So much was written."""
+        if slot in self._open:
+            self._open[slot][0] += size_bytes
+
+    def fits(self, slot: int, size_bytes: float) -> None:
+        """So much more will be written somewhere within the file."""
+        if slot in self._open:
+            self._open[slot][1] += size_bytes
+
+    def end(self, slot: int) -> None:
+        """The slot has another file, or writes go behind the end of this one."""
+        self._done_bytes += min(self._open.pop(slot, [0.0]))
+
+    def finish(self) -> float:
+        """Return how many bytes made no file longer."""
+        for slot in list(self._open):
+            self.end(slot)
+        return self._done_bytes
+
 
 O_CREAT = 0o100
 O_APPEND = 0o2000

@@ -1,27 +1,339 @@
 """From a name or a path to a scenario that has been judged whole."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import ValidationError
 
 from replayer.paths import UnaskablePathError, exists, is_file
-from replayer.scenario.document import Document, leads_to_file, load_text, parse_document
-from replayer.scenario.expansion import check_expansion
+from replayer.scenario.document import (
+    Document,
+    Key,
+    Origin,
+    leads_to_file,
+    load_text,
+    parse_document,
+)
 from replayer.scenario.flow import check_flow
-from replayer.scenario.inclusion import include_files
-from replayer.scenario.manifests import MANIFEST_ENDINGS, Entry, load_manifest, load_tar, part_of
+from replayer.scenario.manifests import (
+    MANIFEST_ENDINGS,
+    Entry,
+    check_path,
+    load_manifest,
+    load_tar,
+    part_of,
+)
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.overrides import apply_overrides
 from replayer.scenario.problems import ScenarioError, nearest_hint
-from replayer.scenario.references import check_references
-from replayer.scenario.refusals import explain
-from replayer.scenario.scripts import load_scripts
+from replayer.scenario.references import check_references, refuse
+from replayer.scenario.refusals import explain, show_key
+from replayer.scenario.replay_steps import Replay
 from replayer.scenario.shipped import shipped_folder, shipped_scenarios
-from replayer.scenario.traces import load_traces
-from replayer.trace import TraceError, find_trace
+from replayer.scenario.steps import (
+    Choose,
+    Each,
+    For,
+    Pipeline,
+    Repeat,
+    Script,
+    ScriptLine,
+    StepPart,
+    Until,
+    Use,
+)
+from replayer.scenario.walk import blocks_of, walk_steps
+from replayer.trace import TraceError, TraceFacts, find_trace, load_facts
 
 __all__ = ["load_scenario", "parse_scenario"]
+
+
+def load_traces(scenario: Scenario, folder: Path) -> Mapping[str, TraceFacts]:
+    """Return the facts of every trace, by the name that the scenario has for it.
+
+    Args:
+        scenario: Whose steps are looked through.
+        folder: What relative names begin at.
+
+    Raises:
+        ScenarioError: There is no such trace, or no such request in it; with file and line.
+    """
+    found: dict[str, TraceFacts] = {}
+    for key, step in _replays(scenario):
+        if step.trace not in found:
+            found[step.trace] = _load(scenario, key, step.trace, folder)
+        _check_request(scenario, key, step, found[step.trace])
+    return found
+
+
+def _replays(scenario: Scenario) -> Iterator[tuple[Key, Replay]]:
+    for group in ("transactions", "sequences"):
+        for name, steps in getattr(scenario, group).items():
+            for key, step in walk_steps(steps, (group, name)):
+                if isinstance(step, Replay):
+                    yield _written(scenario, key), step
+
+
+def _written(scenario: Scenario, key: Key) -> Key:
+    """Return where a step's operands stand: a transaction may be one step without a list."""
+    group, name, *_ = key
+    written = scenario.document.value
+    value = written.get(group, {}).get(name) if isinstance(written, dict) else None
+    return (group, name) if isinstance(value, dict) else (*key, "replay")
+
+
+def _load(scenario: Scenario, key: Key, name: str, folder: Path) -> TraceFacts:
+    try:
+        return load_facts(name, folder)
+    except (TraceError, UnaskablePathError) as error:
+        place = str(scenario.document.origin((*key, "trace")))
+        raise ScenarioError(place, str(error), hint=error.hint) from None
+
+
+def _check_request(scenario: Scenario, key: Key, step: Replay, trace: TraceFacts) -> None:
+    if step.request is None or step.request in trace.requests:
+        return
+    message = f"({step.request}) is no request of the trace {step.trace}"
+    hint = nearest_hint(step.request, trace.requests, kind="requests")
+    raise refuse(scenario, (*key, "request"), message, hint)
+
+
+MAX_STEPS = 1_000_000
+"""Chosen: a hundred times the largest shipped scenario; compiling them takes a minute."""
+
+MAX_BLOCKS = 16
+"""How deep steps nest in plan format 1, the list of a transaction included."""
+
+
+@dataclass(frozen=True)
+class _Size:
+    """Of steps: how many they become, and how many blocks lie in each other."""
+
+    steps: int = 0
+    blocks: int = 0
+
+    @classmethod
+    def of_all(cls, sizes: Sequence["_Size"]) -> "_Size":
+        """Return the size of steps that stand one after the other."""
+        return cls(sum(each.steps for each in sizes), max((e.blocks for e in sizes), default=0))
+
+
+def check_expansion(scenario: Scenario) -> None:
+    """Check how many steps the transactions have, and how deep they nest.
+
+    Raises:
+        ScenarioError: There are too many, or they nest too deep.
+    """
+    gauge = _Gauge(scenario.sequences)
+    whole = 0
+    for name, steps in scenario.transactions.items():
+        key = ("transactions", name)
+        size = gauge.measure(steps)
+        whole += size.steps
+        if size.blocks >= MAX_BLOCKS:
+            message = f"nests {size.blocks} blocks in each other, more than {MAX_BLOCKS - 1}"
+            raise refuse(scenario, key, message)
+        if whole > MAX_STEPS:
+            message = f"has {size.steps:,} steps once its sequences and names are put in"
+            hint = f"all transactions together may have {MAX_STEPS:,}; repeat: and each: count once"
+            raise refuse(scenario, key, message, hint)
+
+
+class _Gauge:
+    def __init__(self, sequences: Mapping[str, Sequence[StepPart]]) -> None:
+        self.sequences = sequences
+        self.of_sequence = cache(lambda name: self.measure(self.sequences[name]))
+
+    def measure(self, steps: Sequence[StepPart]) -> _Size:
+        return _Size.of_all([self.of_step(step) for step in steps])
+
+    def of_step(self, step: StepPart) -> _Size:
+        match step:
+            case Use():
+                return self.of_sequence(step.sequence)
+            case Script():
+                return self.of_script(step)
+            case For():
+                inner = self.measure(step.steps)
+                return _Size(len(step.names) * (1 + inner.steps), inner.blocks)
+            case Repeat() | Choose() | Each() | Pipeline() | Until():
+                inside = _Size.of_all([self.measure(steps) for _, steps in blocks_of(step, ())])
+                return _Size(1 + inside.steps, 1 + inside.blocks)
+            case _:
+                return _Size(1)
+
+    def of_script(self, step: Script) -> _Size:
+        lines = _Size.of_all([self.of_sequence(line.sequence) for line in step.lines])
+        return _Size(len(step.lines) + lines.steps, lines.blocks)
+
+
+ADDED = frozenset({"users", "datasets", "sequences", "transactions"})
+"""Keys whose entries are added to those of the included files; other keys are replaced."""
+
+MAX_DEPTH = 4
+"""Chosen: a variant of a scenario that uses shared sequences is two deep."""
+
+
+def include_files(document: Document, folder: Path, depth: int = 0) -> Document:
+    """Return a document with everything that its ``include`` names.
+
+    Args:
+        document: What the file says.
+        folder: Where the file is; the included ones are looked for there, then among the shipped.
+        depth: How many files have included this one.
+
+    Raises:
+        ScenarioError: A file does not exist, cannot be read, or files include each other.
+    """
+    names = _names(document)
+    if not names:
+        return document
+    place = str(document.origin(("include",)))
+    if depth == MAX_DEPTH:
+        raise ScenarioError(place, f"include goes deeper than {MAX_DEPTH} files")
+    below = Document({})
+    for name in names:
+        path = _find_included(name, folder, place)
+        found = parse_document(load_text(path), str(path))
+        if not isinstance(found.value, dict):
+            raise ScenarioError(str(path), "must be a mapping of keys such as sequences")
+        below = _laid_over(below, include_files(found, path.parent, depth + 1))
+    return _laid_over(below, document)
+
+
+def _names(document: Document) -> list[str]:
+    """Return what is included; anything else than names is left to the models to refuse."""
+    value = document.value
+    names = value.get("include", ()) if isinstance(value, dict) else ()
+    names = [names] if isinstance(names, str) else names
+    good = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return list(names) if good else []
+
+
+def _find_included(name: str, folder: Path, place: str) -> Path:
+    for home in (folder, shipped_folder()):
+        path = home / Path(name).expanduser()
+        if leads_to_file(path, place):
+            return path
+    raise ScenarioError(place, f"the included file {folder / name} does not exist")
+
+
+def _laid_over(below: Document, above: Document) -> Document:
+    value = dict(_mapping(below.value))
+    origins: dict[Key, Origin] = dict(below.origins)
+    for name, new in _mapping(above.value).items():
+        old = value.get(name)
+        if name in ADDED and isinstance(new, dict) and isinstance(old, dict):
+            value[name] = {**old, **new}
+            gone: list[Key] = [(name, inner) for inner in new]
+        else:
+            value[name] = new
+            gone = [(name,)]
+        origins = {key: at for key, at in origins.items() if not _inside(key, gone)}
+    return Document(value, {**origins, **above.origins})
+
+
+def _inside(key: Key, places: list[Key]) -> bool:
+    return key[:1] in places or key[:2] in places
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
+
+
+HEADER = "use\tname"
+MAX_LINES = 100_000
+
+
+def load_scripts(scenario: Scenario, folder: Path) -> None:
+    """Give every ``script`` step of a scenario its lines.
+
+    Raises:
+        ScenarioError: A script does not exist, is no table or uses a sequence that does not exist.
+    """
+    for name, steps in scenario.sequences.items():
+        for key, step in walk_steps(steps, ("sequences", name)):
+            if isinstance(step, Script):
+                place = str(scenario.document.origin(key))
+                message = f"{show_key(key)}: a script stands in transactions, not in sequences"
+                raise ScenarioError(place, message)
+    for name, steps in scenario.transactions.items():
+        for key, step in walk_steps(steps, ("transactions", name)):
+            if isinstance(step, Script):
+                inside = (*key, "script")
+                path = _find_script(scenario, inside, step, folder)
+                lines = _load_script(scenario, inside, step, path)
+                step.give_lines(line.below(step.below) for line in lines)
+
+
+def parse_script(
+    text: str,
+    source: str,
+    sequences: Mapping[str, object],
+    instead: Mapping[str, str | None] = MappingProxyType({}),
+) -> list[ScriptLine]:
+    """Parse the table of a script.
+
+    Args:
+        text: The table.
+        source: What messages call it.
+        sequences: Those that exist.
+        instead: Sequences for words of the table, or None for those to leave out.
+
+    Raises:
+        ScenarioError: It is no such table, or uses a sequence that does not exist.
+    """
+    lines = text.splitlines()
+    if not lines or lines[0] != HEADER or len(lines) == 1:
+        hint = "the first line must be: use<TAB>name"
+        raise ScenarioError(f"{source}:1", "not a script", hint=hint)
+    if len(lines) > MAX_LINES:
+        raise ScenarioError(source, f"must have at most {MAX_LINES} lines, got {len(lines)}")
+    found = []
+    for number, row in enumerate(lines[1:], start=2):
+        word, name = _split(row, f"{source}:{number}")
+        use = instead.get(word, word)
+        if use is not None:
+            found.append(_parse_line(use, name, f"{source}:{number}", sequences))
+    return found
+
+
+def _split(row: str, place: str) -> tuple[str, str]:
+    word, tab, name = row.partition("\t")
+    if not tab or not name or "\t" in name:
+        raise ScenarioError(place, f"must be a sequence, a tab and a path, got {row!r}")
+    return word, name
+
+
+def _parse_line(use: str, name: str, place: str, sequences: Mapping[str, object]) -> ScriptLine:
+    if use not in sequences:
+        hint = nearest_hint(use, sequences, kind="sequences")
+        raise ScenarioError(place, f"names the sequence {use}, which does not exist", hint=hint)
+    problem = None if name == "." else check_path(name)
+    if problem is not None:
+        raise ScenarioError(place, f"the path {name!r} {problem}")
+    return ScriptLine(use, name, place)
+
+
+def _find_script(scenario: Scenario, key: Key, step: Script, folder: Path) -> Path:
+    """Return the script's file: beside the scenario, or beside the included file that names it."""
+    origin = scenario.document.origin((*key, "file"))
+    here, beside = folder / step.file, Path(origin.source).parent / step.file
+    is_beside = not leads_to_file(here, str(origin)) and leads_to_file(beside, str(origin))
+    return beside if is_beside else here
+
+
+def _load_script(scenario: Scenario, key: Key, step: Script, path: Path) -> Sequence[ScriptLine]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        place = str(scenario.document.origin((*key, "file")))
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise ScenarioError(place, f"the script {path} cannot be read: {reason}") from None
+    return parse_script(text, str(path), scenario.sequences, step.with_)
 
 
 def load_scenario(path_or_name: str | Path, overrides: Sequence[str] = ()) -> Scenario:

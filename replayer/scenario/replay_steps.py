@@ -1,6 +1,6 @@
 """The step that replays a trace, and transactions that are nothing else.
 
-What a trace holds is judged in ``replayer.scenario.traces``, once the file has been read.
+What a trace holds is judged in ``replayer.scenario.loading``, once the file has been read.
 """
 
 from typing import Annotated, ClassVar, Literal
