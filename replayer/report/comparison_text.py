@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from replayer.errors import in_one_line
-from replayer.measure import format_rate, format_ratio, format_time_ns, format_times
+from replayer.measure import format_ratio, format_times
 from replayer.report.claims import say_unranked
 from replayer.report.comparison import ComparedFigure, Comparison, ComparisonRow
+from replayer.report.figures import DASH, show_spread, show_value
 from replayer.report.markdown import escape, table_lines
 from replayer.report.style import PLAIN, Column, Style, lay_out_grid
 from replayer.report.table import heading, note, wrapped
@@ -16,12 +17,10 @@ __all__ = [
     "render_comparison_markdown",
     "render_comparison_table",
     "show_interval",
-    "show_value",
 ]
 
 TITLES = ("", "target", "value", "ratio", "95 % interval", "rounds", "")
 _NEEDS = (9, 8, 7, 6, 4, 1, 5)
-_DASH = "\N{EN DASH}"
 
 
 def render_comparison_table(comparison: Comparison, style: Style = PLAIN) -> str:
@@ -61,32 +60,21 @@ def comparison_rows(ranked: ComparedFigure) -> Iterator[tuple[str, ...]]:
             show_value(ranked, standing.value),
             format_times(standing.ratio),
             show_interval(standing),
-            _spread(ranked, standing),
+            show_spread(ranked, standing),
             standing.claim,
         )
-
-
-def show_value(ranked: ComparedFigure, value: float) -> str:
-    """Return a figure in the unit that fits."""
-    return format_time_ns(value) if ranked.unit == "ns" else format_rate(value)
 
 
 def show_interval(standing: ComparisonRow) -> str:
     """Return the interval of a ratio; a dash where there is none."""
     if standing.ratio_low is None or standing.ratio_high is None:
-        return _DASH
+        return DASH
     if standing.ratio_high > _WIDEST * standing.ratio_low:
         return "too wide"
-    return f"{format_ratio(standing.ratio_low)}{_DASH}{format_ratio(standing.ratio_high)}"
+    return f"{format_ratio(standing.ratio_low)}{DASH}{format_ratio(standing.ratio_high)}"
 
 
 _WIDEST = 100  # chosen: such an interval says nothing but that more must be measured
-
-
-def _spread(ranked: ComparedFigure, standing: ComparisonRow) -> str:
-    if standing.low is None or standing.high is None:
-        return _DASH
-    return f"{show_value(ranked, standing.low)}{_DASH}{show_value(ranked, standing.high)}"
 
 
 def _ranking(comparison: Comparison, style: Style) -> Iterator[str]:

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError
 from pydantic_core import PydanticCustomError
 
 from replayer.analysis import LEAST_SLOTS
-from replayer.errors import ReplayerError, in_one_line
+from replayer.errors import ReplayerError
 from replayer.measure import (
     WAITS,
     Frozen,
@@ -29,7 +29,7 @@ from replayer.measure import (
 )
 from replayer.ops import TIMED_OPS, names_where
 from replayer.report.claims import CLAIM_SAMPLES
-from replayer.report.style import text_width
+from replayer.report.style import PLAIN, Column, lay_out_grid
 from replayer.scenario.document import load_text, parse_document
 from replayer.scenario.part import Part
 from replayer.scenario.problems import ScenarioError, nearest_hint
@@ -197,28 +197,21 @@ def render_costs(costs: Costs) -> str:
 
 def _table(costs: Sequence[Cost]) -> Iterator[str]:
     """Yield a header and a line for each target, columns as wide as what is in them."""
-    rows = [("target", "views", "fixed", "use", "a month", "a million")]
-    rows += [
+    titles = ("target", "views", "fixed", "use", "a month", "a million", "")
+    rows = [
         (
-            in_one_line(cost.target),
+            cost.target,
             format_rate(cost.views_per_s),
             f"{cost.fixed_per_month:,.2f}",
             f"{cost.use_per_month:,.2f}",
             f"{cost.per_month:,.2f}",
             f"{cost.per_million_views:,.2f}",
+            "" if cost.sufficient else "too slow for that many views",
         )
         for cost in costs
     ]
-    widths = [max(map(text_width, column)) for column in zip(*rows, strict=True)]
-    says = ["", *("" if cost.sufficient else "  too slow for that many views" for cost in costs)]
-    for (name, *amounts), remark in zip(rows, says, strict=True):
-        line = name + " " * (widths[0] - text_width(name))
-        for amount, width in zip(amounts, widths[1:], strict=True):
-            line += f"{' ' * _GAP}{amount:>{width}}"
-        yield f"{line}{remark}"
-
-
-_GAP = 2
+    columns = [Column(title, 9) for title in titles]
+    yield from lay_out_grid(columns, rows, PLAIN).lines
 
 
 def _check_views(record: RunRecord, summary: Summary, prices: Prices) -> None:

@@ -22,6 +22,7 @@ from replayer.measure import (
     format_times,
     late_share,
 )
+from replayer.report.comparison import ComparedFigure, ComparisonRow
 from replayer.report.document import RankedFigure, RankingRow
 from replayer.report.style import Column
 
@@ -34,6 +35,8 @@ __all__ = [
     "figure_rows",
     "longest",
     "ranking_rows",
+    "show_spread",
+    "show_value",
 ]
 
 DASH = "\N{EN DASH}"
@@ -109,22 +112,23 @@ def ranking_rows(ranking: Iterable[RankedFigure]) -> Iterator[tuple[str, ...]]:
             yield (
                 f"{ranked.subject} {ranked.figure}",
                 place.target,
-                _value(ranked, place.value),
+                show_value(ranked, place.value),
                 format_times(place.ratio),
-                _spread(ranked, place),
+                show_spread(ranked, place),
                 place.claim,
             )
 
 
-def _value(ranked: RankedFigure, value: float) -> str:
+def show_value(ranked: RankedFigure | ComparedFigure, value: float) -> str:
+    """Return a figure in the unit that fits."""
     return format_time_ns(value) if ranked.unit == "ns" else format_rate(value)
 
 
-def _spread(ranked: RankedFigure, place: RankingRow) -> str:
+def show_spread(ranked: RankedFigure | ComparedFigure, place: RankingRow | ComparisonRow) -> str:
     """Return the lowest and highest round, with the unit once where it is the same."""
     if place.low is None or place.high is None:
         return DASH
-    low, high = _value(ranked, place.low), _value(ranked, place.high)
+    low, high = show_value(ranked, place.low), show_value(ranked, place.high)
     number, blank, unit = low.partition(" ")
     return f"{number if high.endswith(blank + unit) else low}{DASH}{high}"
 

@@ -30,7 +30,7 @@ from replayer.report.claims import say_unranked
 from replayer.report.clients import client_rows, client_titles
 from replayer.report.comparing import MOST_CONTENDERS, Plans, compare
 from replayer.report.comparison import ComparedFigure, Comparison, ComparisonRow
-from replayer.report.comparison_text import TITLES, comparison_rows, show_interval, show_value
+from replayer.report.comparison_text import TITLES, comparison_rows, show_interval
 from replayer.report.composition import compose
 from replayer.report.description import (
     describe_incident,
@@ -39,7 +39,7 @@ from replayer.report.description import (
     footnotes,
 )
 from replayer.report.document import Document
-from replayer.report.figures import COLUMNS, ERROR_TITLES, error_rows, figure_rows
+from replayer.report.figures import COLUMNS, ERROR_TITLES, error_rows, figure_rows, show_value
 from replayer.report.findings import acknowledgements, nothing_found, sentences
 from replayer.report.headline import say_alarms, say_figures, say_verdict
 from replayer.report.plan_changes import same_work
