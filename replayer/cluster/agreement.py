@@ -1,7 +1,7 @@
-"""What master and workers must agree on before anything is created: targets' names, and the plan.
+"""What master and workers agree on before anything is created: the targets' names, and the plan.
 
-A worker that was given a scenario of its own compiles it with the master's numbers: what it would
-run must be what the master will tell of.
+A worker with a scenario of its own compiles it with the master's numbers, and must get the master's
+plan. A worker without a scenario takes the master's plan, which names no path.
 """
 
 import argparse

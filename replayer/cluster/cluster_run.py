@@ -1,6 +1,6 @@
-"""A run as its master leads it: agreement, preparation, and the end with everybody's results.
+"""A run on several workers, on the master's side: preparation, the run, and its end.
 
-No user works here and no target is touched: that is the workers'. The run folder is written here.
+No user works in this process and it touches no target. It writes the run folder.
 """
 
 import sys
@@ -235,9 +235,9 @@ def open_run(environment: Environment, request: RunRequest, agreement: Agreement
     recorder.hand_to(client.ledger.add)
     recorder.hand_to(agreement.watch)
     dispatch_to(environment, {worker.id: worker.number for worker in pool.workers})
-    leader = ClusterRun(request, agreement, recorder, client)
-    leader.conduct(environment)
-    return leader
+    run = ClusterRun(request, agreement, recorder, client)
+    run.conduct(environment)
+    return run
 
 
 def _lay_out(client: WorkersClient, agreement: Agreement, run: str, request: RunRequest) -> None:

@@ -1,6 +1,7 @@
-"""The record of a run on several workers: what they tell, in the master's run folder as it comes.
+"""Writes the results of all workers into the master's run folder, second by second.
 
-Times are shifted to the master's clock; counts are added by the merger; nothing is judged here.
+Times are shifted to the master's clock. Histograms are added bucket by bucket. A second is written
+when the results of every living worker reach beyond it; later ones make an interval of their own.
 """
 
 import json

@@ -1,7 +1,6 @@
-"""Who works for a master: workers by number, their signs of life, orders to them and answers.
+"""The workers of a master: their numbers, signs of life, orders and answers.
 
-What the orders mean is known elsewhere. Every wait here ends: with an answer, or with a worker that
-has given no sign of life for the time that the user allows.
+Every wait here ends: with an answer, or when a worker gave no sign of life for the user's timeout.
 """
 
 import atexit

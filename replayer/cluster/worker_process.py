@@ -349,6 +349,6 @@ def open_worker_process(environment: Environment, settings: Settings) -> WorkerP
     runner = environment.runner
     assert isinstance(runner, WorkerRunner)  # noqa: S101 - whoever calls has looked
     chosen_targets(settings)
-    follower = WorkerProcess(environment, runner, settings)
-    follower.begin()
-    return follower
+    worker = WorkerProcess(environment, runner, settings)
+    worker.begin()
+    return worker

@@ -1,7 +1,7 @@
-"""Checking a job file: only options that are known to stay inside the run's folder pass.
+"""Checks a job file: only options that stay inside the run's folder pass, with values fio accepts.
 
-What passes is written anew (``writing``), so that fio never reads a line that was not understood
-here. Refusals name file and line.
+What passes is written anew (``writing``): fio never reads a line that was not understood here.
+Refusals name file and line.
 """
 
 import difflib

@@ -1,4 +1,4 @@
-"""One turn: a job file run once on one target, watched until its fio has ended.
+"""One turn: a job file run once on one target, with progress, watched until its fio has ended.
 
 Results go to the recorder as they come. A turn ends in bounded time: fio is asked to stop when it
 is overdue or when the user wishes it, then killed, then left behind.

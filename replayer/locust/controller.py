@@ -61,7 +61,7 @@ class PhaseController:
 
     def start(self) -> None:
         """Begin, when Locust begins its test."""
-        self._greenlet = gevent.spawn(self._lead)
+        self._greenlet = gevent.spawn(self._run)
 
     def everyone_is_there(self) -> None:
         """Locust has started all users, or all of this stage of a load shape."""
@@ -98,9 +98,9 @@ class PhaseController:
         if self._greenlet is not None:
             self._greenlet.join()
 
-    def _lead(self) -> None:
+    def _run(self) -> None:
         try:
-            self._play_all()
+            self._run_segments()
         except ReplayerError as error:
             self.failure = None if self._is_wanted(error) else error
         except Exception as error:  # noqa: BLE001 - a bug must end the run, not hang it
@@ -118,15 +118,15 @@ class PhaseController:
         asked = self._request.interruption.level > Level.NONE
         return asked and isinstance(error, InterruptedRunError)
 
-    def _play_all(self) -> None:
+    def _run_segments(self) -> None:
         self._client.check()
         for segment in self._request.schedule:
             # Those who hang can take no part in another turn, and would be missed there.
             if self._is_ending() or self._client.stuck_users():
                 break
-            self._play(segment)
+            self._run_segment(segment)
 
-    def _play(self, segment: ScheduledSegment) -> None:
+    def _run_segment(self, segment: ScheduledSegment) -> None:
         self._client.prepare(segment)
         ramped = self._ramps_under_load()
         self._client.ledger.begin_turn()

@@ -53,7 +53,7 @@ if TYPE_CHECKING:  # Locust's web server is not for headless runs
 __all__ = ["register"]
 
 _runs: dict[Environment, LocalRun | ClusterRun] = {}
-_followers: dict[Environment, WorkerProcess] = {}
+_workers: dict[Environment, WorkerProcess] = {}
 _controls: "dict[Environment, RunControl]" = {}
 
 
@@ -162,7 +162,7 @@ def _open(environment: Environment, web_ui: "WebUI | None", settings: Settings) 
             serve_metrics(control.meter, address)
         return
     if isinstance(environment.runner, WorkerRunner):
-        _followers[environment] = open_worker_process(environment, settings)
+        _workers[environment] = open_worker_process(environment, settings)
         return
     observer = _listened_to(at_the_terminal(quiet=settings.quiet), environment)
     if isinstance(environment.runner, MasterRunner):
@@ -231,14 +231,14 @@ def _finish_run(environment: Environment, **_: object) -> None:
 
 def _end(environment: Environment, **_: object) -> None:
     run, control = _runs.pop(environment, None), _controls.pop(environment, None)
-    follower = _followers.pop(environment, None)
+    worker = _workers.pop(environment, None)
     try:
         if run is not None:
             environment.process_exit_code = run.close()
         elif control is not None:
             environment.process_exit_code = control.leave()
-        elif follower is not None:
-            environment.process_exit_code = follower.close()
+        elif worker is not None:
+            environment.process_exit_code = worker.close()
     except ReplayerError as error:
         print(in_lines(error), file=sys.stderr)
         environment.process_exit_code = error.exit_code

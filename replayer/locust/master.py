@@ -1,8 +1,8 @@
-"""Locust's master with two changes: it reads only well-formed messages, and it ends no test itself.
+"""Locust's master and its dispatch of users, changed in three ways.
 
-Every message comes through one door here. What cannot be read is dropped and counted: in Locust's
-own master it kills the greenlet that listens. The worker pool says which worker is lost: Locust
-would stop the test after 4 s of silence of the last worker, and leave the process waiting.
+It reads well-formed messages only: others are dropped and counted, where Locust would stop to
+listen. It ends no test by itself: the worker pool decides which worker is lost. And it gives users
+to the workers of the begin alone: worker i of n runs the users i, i + n, i + 2n and so on.
 """
 
 import sys

@@ -1,7 +1,7 @@
-"""Locust's figures by our rules: digits of microseconds, and percentiles that samples support.
+"""What of Locust is replaced: its figures, its CSV files on a full disk, its keys in a terminal.
 
-Locust makes its page, its CSV files and its HTML report with a few functions. They are replaced
-here. A figure that too few samples support is None, and is shown as a dash.
+Times keep the digits of microseconds. A percentile that too few samples support is shown as a dash.
+A key that adds or removes users would change the plan under its report, so keys have no effect.
 """
 
 import re

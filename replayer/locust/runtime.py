@@ -1,6 +1,6 @@
-"""The runtime of one process: the engine's users, their slots, and the pump that carries results.
+"""The runtime of one process: the engine's users, their slots, the result pump, failures of tasks.
 
-Who leads it is elsewhere: a controller beside it, or a master on another machine.
+A controller leads it: in this process, or that of a master on another machine.
 """
 
 import os

@@ -1,8 +1,4 @@
-"""What a load shape raises, or returns that no load can be made of: heard, and an end of the run.
-
-Locust itself takes a shape that dies for one that has come to its end, and goes on with the users
-that there are where it cannot begin a stage.
-"""
+"""Failures of load shapes and of users' starts end the run; Locust logs them and goes on."""
 
 import math
 from collections.abc import Callable, Collection

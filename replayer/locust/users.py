@@ -1,8 +1,8 @@
 """Locust users whose work is done by the engine's native threads.
 
 A ``ScenarioUser`` runs the plan's transactions: its greenlet starts its thread, waits and stops it.
-A ``FileUser`` is for people's own locustfiles: its tasks are Python, its file calls are made by its
-native thread. Neither makes a call on a mount itself.
+A ``FileUser`` is for users' own locustfiles: its tasks are Python, and its native thread makes the
+file calls. What users of a locustfile cannot take part in is refused here.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,8 @@
-"""Bringing the client's caches into a stated state before a segment, and saying how it was done.
+"""Brings the client's caches into a stated state before a segment, and records how it was done.
 
 Cold: the user's remount command if given; else the machine's caches dropped, where that is
 permitted; else every file synced and evicted. Warm: everything written out and read once. As-is:
-nothing, as laying out left it.
+nothing is done. The remount command keeps the terminal: sudo may ask for a password.
 """
 
 import os

@@ -1,7 +1,6 @@
-"""The harness's own health: what the client's CPUs did while it measured, and if it stood still.
+"""The health of this client: CPU time while it measured, and times when the process stood still.
 
-Read at the begin and end of every measured phase and added up. Whether it was well is judged by the
-measure room.
+It is read at the begin and end of every measured phase and added up. ``measure`` judges it.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""What was measured so far, for those who watch: live progress and Locust's statistics.
+"""What was measured so far: the form of intervals and rows, and their running sum per transaction.
 
-The engine's recorder is the record; this is its running sum per transaction, fed interval by
-interval.
+An interval comes from one engine, or is the sum of several workers' intervals. The run folder is
+the record; progress and Locust's statistics read the sum kept here.
 """
 
 from collections import Counter, deque

@@ -1,7 +1,7 @@
-"""The marker of a run's folder: whose it is, and how a kept folder passes from run to run.
+"""The marker of a run's folder: its owner, how a kept folder passes on, and how it may get lost.
 
-A folder without one is nobody's to use or to remove. It is replaced as a whole: a reader sees the
-old note or the new one.
+A folder without a marker is never used or removed. The marker is replaced as a whole: a reader sees
+the old note or the new one.
 """
 
 import errno

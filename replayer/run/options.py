@@ -1,7 +1,7 @@
 """The options of a run, declared once for ``replayer run`` and for Locust's own command line.
 
-Locust's options (users, spawn rate, run time, stop timeout, CSV, HTML) keep their names;
-those here are added to its parser. What was chosen goes on as frozen ``Settings``.
+Locust's options (users, spawn rate, run time, stop timeout, CSV, HTML) keep their names. What was
+chosen goes on as frozen ``Settings``.
 """
 
 import argparse

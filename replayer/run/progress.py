@@ -1,7 +1,6 @@
-"""Progress while a run goes on: a live table on a terminal, plain lines in a pipe, or nothing.
+"""Progress of a run: a live table on a terminal, plain lines in a pipe, or nothing; its observers.
 
-Everything goes to stderr; results go to stdout, elsewhere. Nothing here asks the engine or a mount:
-what is shown is handed in.
+Progress goes to stderr, results go to stdout. Nothing here asks the engine or a mount.
 """
 
 import sys

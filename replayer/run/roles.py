@@ -1,7 +1,7 @@
-"""Which options go with which role of a process: what would change nothing is refused.
+"""The options of runs on several processes, and which options each role of a process accepts.
 
-A process plays a run by itself, leads workers, is a worker, or serves the page. Called once the
-command line is parsed, before anything forks, connects or listens; pure.
+A process runs by itself, is a master, is a worker, or serves the page. An option without effect in
+its role is refused, once the command line is parsed and before anything forks or connects.
 """
 
 import argparse

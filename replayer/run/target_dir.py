@@ -1,8 +1,7 @@
 """The run's own folder on a target, laid out before the clock starts.
 
-Everything that touches the mount is the engine's; here it is asked for, waited for without
-blocking the hub, and its failures become refusals. What is laid out goes on to the engine as
-sandboxes.
+The engine makes every call on the mount. This module waits for it without blocking the hub, and
+turns failures into refusals. The folder goes on to the engine as sandboxes.
 """
 
 import os

@@ -1,6 +1,7 @@
-"""How long is waited for work on a mount whose calls do not come back, and what is said meanwhile.
+"""Bounded waits for calls and tasks on a mount that may never come back.
 
-It looks at a task, and says which calls hang and when that is enough.
+A wait reports the call that hangs, and gives up after a limit. A single call runs in a thread of
+its own.
 """
 
 import math

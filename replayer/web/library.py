@@ -1,4 +1,4 @@
-"""The pages of past runs and of traces: tables made here, in threads, so that nobody waits."""
+"""The pages of past runs and of traces: read and rendered in threads, so that nobody waits."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """The run control: starts the runs that the page asks for, one at a time.
 
 A run from here is a run from the command line: same checks, same folder, same report. It is laid
-out in a greenlet, played by Locust's runner, and closed when that has stopped.
+out in a greenlet, run by Locust's runner, and closed when that has stopped.
 """
 
 import signal
@@ -135,7 +135,7 @@ class ActiveRun:
         board: How far it is.
         tally: Its file operations.
         series: Its seconds.
-        stage: Where it is played; None while it is laid out and once it is over.
+        run: The run; None while it is laid out and once it is over.
         folder: Its run folder, once there is one.
         outcome: How it ended; None until then.
         failure: Why it could not go on.
@@ -165,7 +165,7 @@ class RunControl:
 
     Attributes:
         form: What may be ordered.
-        playing: The run that goes on, or the last one.
+        active: The run that goes on, or the last one.
         meter: Figures of all runs, for those who fetch them.
         run_time_s: What the form begins with, as the command line has it.
         outlook: What stands against a first run.
@@ -189,7 +189,7 @@ class RunControl:
 
     @property
     def run(self) -> LocalRun | ClusterRun | None:
-        """The stage of the run that goes on."""
+        """The run that goes on; None while none does."""
         return self.active.run if self.active else None
 
     @property
@@ -207,7 +207,7 @@ class RunControl:
         return "spawning" if self.active.run is None else "running"
 
     def start(self, order: RunOrder) -> None:
-        """Check an order and have it laid out and played; returns when it is checked.
+        """Check an order and have it laid out and run; returns when it is checked.
 
         Raises:
             ReplayerError: A run goes on, or the order cannot be run.
@@ -297,7 +297,7 @@ class RunControl:
             self._fail(active, text, text)
         else:
             active.run, active.folder = run, run.folder.path
-            self._play()
+            self._start_users()
 
     def _make_stage(
         self, request: RunRequest, observer: Observer, run_time_s: int | None
@@ -314,7 +314,7 @@ class RunControl:
         active.request.interruption.unwatch()
         self._after(active)
 
-    def _play(self) -> None:
+    def _start_users(self) -> None:
         """Have Locust start its test."""
         runner, options = self._environment.runner, options_of(self._environment)
         if not isinstance(runner, LocalRunner | MasterRunner):
