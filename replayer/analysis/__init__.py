@@ -6,7 +6,7 @@ what is found.
 
 from replayer.analysis.acknowledgement import find_acknowledged
 from replayer.analysis.composition import analyse
-from replayer.analysis.drift import Slope, exceedance, find_slope
+from replayer.analysis.drift import exceedance, find_slope
 from replayer.analysis.finding import (
     Acknowledged,
     Analysis,
@@ -15,15 +15,12 @@ from replayer.analysis.finding import (
     FirstTouch,
     Modes,
     Outliers,
-    Promise,
     Silence,
-    SlowPath,
     Step,
     Tail,
-    TailOp,
     Unfinished,
 )
-from replayer.analysis.modes import Split, find_split
+from replayer.analysis.modes import find_split
 from replayer.analysis.resampling import (
     DRAWS,
     LEAST_SLOTS,
@@ -36,12 +33,8 @@ from replayer.analysis.resampling import (
 )
 from replayer.analysis.slots import (
     Distribution,
-    IntervalSeries,
-    Slots,
     Subject,
     Widening,
-    chart_series,
-    cut_slots,
     read_distributions,
 )
 from replayer.analysis.steps import Shift, find_shifts
@@ -57,26 +50,17 @@ __all__ = [
     "Figure",
     "FirstTouch",
     "Interval",
-    "IntervalSeries",
     "Modes",
     "Outliers",
-    "Promise",
     "Resampled",
     "Shift",
     "Silence",
-    "Slope",
-    "Slots",
-    "SlowPath",
-    "Split",
     "Step",
     "Subject",
     "Tail",
-    "TailOp",
     "Unfinished",
     "Widening",
     "analyse",
-    "chart_series",
-    "cut_slots",
     "exceedance",
     "find_acknowledged",
     "find_shifts",
