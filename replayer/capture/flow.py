@@ -15,8 +15,8 @@ from typing import Any, Literal
 
 from replayer.capture.calibration import Calibration, measure_tracer
 from replayer.capture.compilation import Compilation, Known, compile_trace, way_to_compile
-from replayer.capture.log import Log
-from replayer.capture.order import Attach, Launch, Order
+from replayer.capture.log import StraceLog
+from replayer.capture.order import Attach, Order, RecordedCommand
 from replayer.capture.permission import explain_refusal
 from replayer.capture.positions import Positions
 from replayer.capture.prelude import write_prelude
@@ -30,7 +30,7 @@ from replayer.capture.processes import (
     tracer_of,
 )
 from replayer.capture.progress import Progress, make_progress, say
-from replayer.capture.recording import Recording, Watch, record_attached, record_command
+from replayer.capture.recording import StraceRecording, Watch, record_attached, record_command
 from replayer.capture.refusal import NothingRecordedError, TracerError
 from replayer.capture.rehearsal import Preparation, Rehearsals, on_one_cpu, rehearse
 from replayer.capture.roots import Root, check_roots, doubts_of
@@ -122,7 +122,7 @@ class _Done:
 
     before: _Before
     words: tuple[str, ...]
-    recording: Recording
+    recording: StraceRecording
     log_bytes: int
     cut_bytes: int
     rehearsals: Rehearsals | None = None
@@ -154,14 +154,14 @@ def capture(order: Order) -> int:
 
 
 def _record(job: _Capture) -> _Done:
-    log = Log(job.staging.log, job.order.limit_bytes)
+    log = StraceLog(job.staging.log, job.order.limit_bytes)
     what = job.order.what
-    if isinstance(what, Launch):
+    if isinstance(what, RecordedCommand):
         return _launch(job, what, log)
     return _attach(job, what, log)
 
 
-def _launch(job: _Capture, what: Launch, log: Log) -> _Done:
+def _launch(job: _Capture, what: RecordedCommand, log: StraceLog) -> _Done:
     check_command(what.command[0])
     strace = try_strace(job.strace, job.staging.folder)
     own = read_own_state()
@@ -179,14 +179,14 @@ def _launch(job: _Capture, what: Launch, log: Log) -> _Done:
     return replace(_done(before, words, recording, log), rehearsals=rehearsals, cpu=cpu)
 
 
-def _rehearse(job: _Capture, what: Launch) -> Rehearsals | None:
+def _rehearse(job: _Capture, what: RecordedCommand) -> Rehearsals | None:
     if not what.rehearsals:
         return None
     preparation = Preparation(what.preparation, [root.absolute for root in job.roots])
     return rehearse(what.command, preparation, what.rehearsals, job.progress)
 
 
-def _attach(job: _Capture, what: Attach, log: Log) -> _Done:
+def _attach(job: _Capture, what: Attach, log: StraceLog) -> _Done:
     family = family_to_attach(what.pids)
     measured = _calibrate(job, job.strace, "attached")
     before = _look(job, (), measured)
@@ -201,7 +201,9 @@ def _attach(job: _Capture, what: Attach, log: Log) -> _Done:
     return _done(before, words, recording, log)
 
 
-def _done(before: _Before, words: Sequence[str], recording: Recording, log: Log) -> _Done:
+def _done(
+    before: _Before, words: Sequence[str], recording: StraceRecording, log: StraceLog
+) -> _Done:
     cut = log.cut()
     return _Done(before, tuple(words), recording, log.size_bytes, cut)
 
@@ -242,7 +244,7 @@ def _finish(job: _Capture, done: _Done) -> int:
     try:
         sidecar, document = _compile(job, done)
     except BaseException:
-        if isinstance(job.order.what, Launch):
+        if isinstance(job.order.what, RecordedCommand):
             say(f"the command ended with exit status {done.recording.status}")
         _keep_recording(job, done.before.states)
         raise
@@ -280,7 +282,7 @@ def _keep_recording(job: _Capture, states: tuple[ProcessState, ...]) -> None:
 
 
 def _known(job: _Capture, states: tuple[ProcessState, ...]) -> Known:
-    is_launch = isinstance(job.order.what, Launch)
+    is_launch = isinstance(job.order.what, RecordedCommand)
     named = [(None if is_launch else state.pid, state) for state in states]
     umasks = tuple((task, int(state.umask, 8)) for task, state in named if state.umask)
     if is_launch:
@@ -291,7 +293,7 @@ def _known(job: _Capture, states: tuple[ProcessState, ...]) -> Known:
 def _computed(job: _Capture, done: _Done) -> Computed | None:
     if done.recording.user_ns is None or done.cut_bytes:
         return None
-    calls, tasks = Log(job.staging.log, job.order.limit_bytes).count_calls()
+    calls, tasks = StraceLog(job.staging.log, job.order.limit_bytes).count_calls()
     runs = done.rehearsals
     if runs is None:
         return {"user_ns": done.recording.user_ns, "calls": calls}
@@ -304,7 +306,7 @@ def _computed(job: _Capture, done: _Done) -> Computed | None:
 def _note(order: Order) -> str:
     if order.note:
         return order.note
-    if isinstance(order.what, Launch):
+    if isinstance(order.what, RecordedCommand):
         return f"replayer capture of {' '.join(order.what.command)}"
     numbers = ", ".join(map(str, order.what.pids))
     return f"replayer capture of process{'es' if len(order.what.pids) > 1 else ''} {numbers}"
@@ -312,13 +314,13 @@ def _note(order: Order) -> str:
 
 def _describe(job: _Capture, done: _Done) -> Sidecar:
     what, states = job.order.what, done.before.states
-    is_launch = isinstance(what, Launch)
+    is_launch = isinstance(what, RecordedCommand)
     cut = (f"{done.cut_bytes:,} bytes behind --limit were cut off",) if done.cut_bytes else ()
     return Sidecar(
         kind="command" if is_launch else "attached",
-        command=what.command if isinstance(what, Launch) else (),
-        pid=done.recording.first_process if isinstance(what, Launch) else what.pids[0],
-        pids=() if isinstance(what, Launch) else what.pids,
+        command=what.command if isinstance(what, RecordedCommand) else (),
+        pid=done.recording.first_process if isinstance(what, RecordedCommand) else what.pids[0],
+        pids=() if isinstance(what, RecordedCommand) else what.pids,
         cwd=states[0].cwd if states else "",
         umask=states[0].umask if states else "",
         processes_before=states,

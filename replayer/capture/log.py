@@ -12,7 +12,7 @@ import mmap
 import os
 from pathlib import Path
 
-__all__ = ["Log"]
+__all__ = ["StraceLog"]
 
 SAMPLE_BYTES = 64 << 10
 RESERVE_BYTES = 256 << 20  # chosen: what stays free on the disk for everybody else
@@ -21,7 +21,7 @@ _KEEP_SIZE_PUNCH_HOLE = 0x01 | 0x02  # fallocate(2)
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-class Log:
+class StraceLog:
     """The file that strace writes.
 
     Attributes:

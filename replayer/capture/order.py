@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-__all__ = ["Attach", "Launch", "Order", "RawLog", "Telling"]
+__all__ = ["Attach", "Order", "RawLog", "RecordedCommand", "Telling"]
 
 LIMIT_BYTES = 20 * 10**9  # chosen: about 150 million calls, and a tenth of a usual disk
 
@@ -24,7 +24,7 @@ class RawLog(Enum):
 
 
 @dataclass(frozen=True)
-class Launch:
+class RecordedCommand:
     """Record a command from its beginning.
 
     Attributes:
@@ -62,7 +62,7 @@ class Order:
 
     target: Path
     roots: tuple[Path, ...]
-    what: Launch | Attach
+    what: RecordedCommand | Attach
     exclude: tuple[str, ...] = ()
     raw: RawLog = RawLog.DROP
     limit_bytes: int = LIMIT_BYTES

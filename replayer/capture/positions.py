@@ -44,7 +44,7 @@ _CALL = re.compile(
 
 
 @dataclass(frozen=True)
-class _Call:
+class _LoggedCall:
     """A recorded call: of which thread, on which descriptor (if any), and what it closes."""
 
     task: int
@@ -65,7 +65,7 @@ class _Look:
     began_ns: int
     ended_ns: int
 
-    def is_disturbed_by(self, calls: Sequence[_Call]) -> bool:
+    def is_disturbed_by(self, calls: Sequence[_LoggedCall]) -> bool:
         return any(
             call.began_ns < self.ended_ns and call.ended_ns > self.began_ns
             for call in calls
@@ -123,7 +123,7 @@ def _look(process: int) -> Iterator[_Look]:
 
 
 def _at_begin(
-    before: ProcessState, looks: Sequence[_Look], calls: Sequence[_Call]
+    before: ProcessState, looks: Sequence[_Look], calls: Sequence[_LoggedCall]
 ) -> Iterator[Descriptor]:
     """Yield what was open before any of some recorded calls, from looks that were made later."""
     old = {each.number: each for each in before.descriptors}
@@ -142,7 +142,9 @@ def _at_begin(
             yield _moved_back(look.found, old.get(number), earlier)
 
 
-def _moved_back(new: Descriptor, old: Descriptor | None, calls: Sequence[_Call]) -> Descriptor:
+def _moved_back(
+    new: Descriptor, old: Descriptor | None, calls: Sequence[_LoggedCall]
+) -> Descriptor:
     own = [call for call in calls if call.file == new.number]
     same = old if old is not None and old.link == new.link else None
     jumps = any(call.name in JUMPING for call in own) or (own and _appends(new))
@@ -158,7 +160,7 @@ def _appends(descriptor: Descriptor) -> bool:
     return bool(int(descriptor.flags, 8) & os.O_APPEND)
 
 
-def _calls_before(log: Path, moment_ns: int) -> Iterator[_Call]:
+def _calls_before(log: Path, moment_ns: int) -> Iterator[_LoggedCall]:
     """Yield the calls that began before a moment, in the order of the log."""
     with log.open(errors="replace") as lines:
         for line in lines:
@@ -169,7 +171,7 @@ def _calls_before(log: Path, moment_ns: int) -> Iterator[_Call]:
             if began_ns >= moment_ns:
                 return
             file = None if call["file"] is None else int(call["file"])
-            yield _Call(
+            yield _LoggedCall(
                 task=int(call["task"]),
                 name=call["name"],
                 file=file,

@@ -7,7 +7,7 @@ stands where it would without us.
 import sys
 from typing import Protocol, TextIO
 
-from replayer.capture.log import Log
+from replayer.capture.log import StraceLog
 from replayer.capture.order import Telling
 from replayer.measure.clock import monotonic_ns
 from replayer.measure.units import format_bytes, format_count
@@ -24,7 +24,7 @@ class Progress(Protocol):
     def line(self, text: str) -> None:
         """Show a line in place of the last one, now and then."""
 
-    def recording(self, log: Log) -> None:
+    def recording(self, log: StraceLog) -> None:
         """Show time, size and events of a recording."""
 
     def clear(self) -> None:
@@ -50,7 +50,7 @@ class _Silent:
     def line(self, text: str) -> None:
         """Ignore it."""
 
-    def recording(self, log: Log) -> None:
+    def recording(self, log: StraceLog) -> None:
         """Ignore it."""
 
     def clear(self) -> None:
@@ -72,7 +72,7 @@ class _Shown:
             self._shown_ns = now
             self._write(f"{text}{_CLEAR}\r")
 
-    def recording(self, log: Log) -> None:
+    def recording(self, log: StraceLog) -> None:
         """Show time, size and events of a recording."""
         if monotonic_ns() - self._shown_ns < EVERY_NS:
             return

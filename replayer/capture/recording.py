@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from replayer.capture.log import Log
+from replayer.capture.log import StraceLog
 from replayer.capture.processes import (
     computed_below,
     family_of,
@@ -31,7 +31,7 @@ from replayer.capture.signals import Inbox, Notice, Sender
 from replayer.keeper import follow
 from replayer.measure.clock import monotonic_ns
 
-__all__ = ["Recording", "Watch", "record_attached", "record_command"]
+__all__ = ["StraceRecording", "Watch", "record_attached", "record_command"]
 
 TICK_SECONDS = 0.2
 GRACE_NS = 10 * 10**9  # chosen: what processes have to end in after SIGTERM
@@ -53,7 +53,7 @@ class Watch:
         pids: The processes that were named, where they are attached to.
     """
 
-    log: Log
+    log: StraceLog
     inbox: Inbox
     progress: Progress
     attaching: Callable[[int], object] | None = None
@@ -61,7 +61,7 @@ class Watch:
 
 
 @dataclass(frozen=True)
-class Recording:
+class StraceRecording:
     """What came of it.
 
     Attributes:
@@ -88,7 +88,7 @@ class _Ender(Protocol):
         """Look after it; False to stop waiting."""
 
 
-def record_command(words: Sequence[str], watch: Watch) -> Recording:
+def record_command(words: Sequence[str], watch: Watch) -> StraceRecording:
     """Run a command line that launches a command, to the end of all that it starts."""
     with subprocess.Popen(  # noqa: S603 - the user's own words
         words,
@@ -105,7 +105,7 @@ def record_command(words: Sequence[str], watch: Watch) -> Recording:
         raise LostLogError(watch.log.path, watch.log.reason)
     if status < 0 and not watch.log.tells_of_the_commands_death():
         remarks.append(_broken(status, watch.log.first_process()))
-    return Recording(
+    return StraceRecording(
         status=_passed_on(status),
         first_process=watch.log.first_process(),
         user_ns=user_ns,
@@ -113,7 +113,7 @@ def record_command(words: Sequence[str], watch: Watch) -> Recording:
     )
 
 
-def record_attached(words: Sequence[str], watch: Watch, errors: Path) -> Recording:
+def record_attached(words: Sequence[str], watch: Watch, errors: Path) -> StraceRecording:
     """Run a command line that attaches, until the processes end or somebody ends it.
 
     Raises:
@@ -146,7 +146,7 @@ def record_attached(words: Sequence[str], watch: Watch, errors: Path) -> Recordi
     status = strace.poll()
     if _is_lost(watch.log):
         raise LostLogError(watch.log.path, watch.log.reason)
-    return Recording(
+    return StraceRecording(
         status=1 if status not in (0, None, -signal.SIGINT, -signal.SIGTERM) else 0,
         first_process=watch.log.first_process(),
         user_ns=None,
@@ -159,7 +159,7 @@ def _passed_on(status: int) -> int:
     return status if status >= 0 else _BY_SIGNAL - status
 
 
-def _is_lost(log: Log) -> bool:
+def _is_lost(log: StraceLog) -> bool:
     """Look once more: a mount may have been away for a moment only."""
     log.bound()
     return log.trouble is not None
@@ -197,7 +197,7 @@ def _wait(strace: subprocess.Popen[bytes], watch: Watch, ender: _Ender) -> None:
 class _CommandEnder:
     """Ends processes and never strace."""
 
-    def __init__(self, strace: int, log: Log, remarks: list[str]) -> None:
+    def __init__(self, strace: int, log: StraceLog, remarks: list[str]) -> None:
         self._strace = strace
         self._log = log
         self._remarks = remarks

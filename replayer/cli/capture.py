@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic_core import PydanticCustomError
 
-from replayer.capture import LIMIT_BYTES, Attach, Launch, Order, RawLog, Telling, capture
+from replayer.capture import LIMIT_BYTES, Attach, Order, RawLog, RecordedCommand, Telling, capture
 from replayer.errors import ReplayerError
 from replayer.scenario.units import read_size
 
@@ -167,7 +167,7 @@ def _parse_limit(text: str) -> int:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def _what(arguments: argparse.Namespace) -> Launch | Attach:
+def _what(arguments: argparse.Namespace) -> RecordedCommand | Attach:
     if bool(arguments.words) == bool(arguments.pids):
         raise ReplayerError(
             "a capture needs either a command behind -- or -p PID",
@@ -184,5 +184,5 @@ def _what(arguments: argparse.Namespace) -> Launch | Attach:
             hint="such as: --rehearse 20 --prepare 'rm -rf copy && mkdir copy'",
         )
     if arguments.words:
-        return Launch(tuple(arguments.words), arguments.rehearse, arguments.prepare)
+        return RecordedCommand(tuple(arguments.words), arguments.rehearse, arguments.prepare)
     return Attach(tuple(dict.fromkeys(arguments.pids)))

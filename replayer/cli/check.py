@@ -14,7 +14,7 @@ from replayer.measure.units import format_bytes, format_count, format_many, form
 from replayer.paths import is_folder
 from replayer.plan import PlanSummary, compile_plan, describe_plan
 from replayer.plan.likeness import LIMIT_POINTS, Likeness, Row, calls_of, compare_calls
-from replayer.plan.summary import DatasetSummary, TransactionSummary
+from replayer.plan.summary import DatasetSummary, TransactionExpectation
 from replayer.plan.traces import TraceSummary
 from replayer.report import Style, fold
 from replayer.run.options import read_seed
@@ -110,7 +110,7 @@ def _check_without(without: Collection[str], known: Collection[str]) -> None:
             raise AgainstError(message, hint=hint)
 
 
-def _find(summary: PlanSummary, word: str) -> tuple[TransactionSummary, dict[str, Any]]:
+def _find(summary: PlanSummary, word: str) -> tuple[TransactionExpectation, dict[str, Any]]:
     """Return what a word of --against means: a transaction and the census of a trace."""
     pair = _parse(word)
     name = pair.transaction or _only_one(summary, word)
@@ -266,7 +266,7 @@ def _sentence(scenario: Scenario, summary: PlanSummary) -> str:
     return "; ".join(words)
 
 
-def _transaction(transaction: TransactionSummary, width: int) -> Iterator[str]:
+def _transaction(transaction: TransactionExpectation, width: int) -> Iterator[str]:
     ops, failing = transaction.ops_total, transaction.failing_lookups
     line = (
         f"{transaction.name:<{width}} {transaction.share * 100:5.1f} %  {_number(ops)}"

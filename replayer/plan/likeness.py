@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from replayer.ops import PATH_OPS, PLAN_OPS, READING, SAME_AS, TRACE_OPS, WRITING
-from replayer.plan.summary import TransactionSummary
+from replayer.plan.summary import TransactionExpectation
 
 __all__ = ["LIMIT_POINTS", "Likeness", "Row", "calls_of", "compare_calls"]
 
@@ -93,14 +93,14 @@ class _Calls:
         return 100 * self.written / moved if moved else 0.0
 
 
-def calls_of(said: TransactionSummary, census: Mapping[str, Any]) -> frozenset[str]:
+def calls_of(said: TransactionExpectation, census: Mapping[str, Any]) -> frozenset[str]:
     """Return the names of the calls that a transaction and a trace have, under either's name."""
     names = {*said.ops, *census["ops"]}
     return frozenset({*names, *(SAME_AS.get(name, name) for name in names)})
 
 
 def compare_calls(
-    said: TransactionSummary, census: Mapping[str, Any], without: Collection[str] = ()
+    said: TransactionExpectation, census: Mapping[str, Any], without: Collection[str] = ()
 ) -> Likeness:
     """Compare what a transaction is expected to do with what a trace's requests did.
 
@@ -129,7 +129,7 @@ def compare_calls(
     )
 
 
-def _of_plan(said: TransactionSummary, trace: _Calls, without: Collection[str]) -> _Calls:
+def _of_plan(said: TransactionExpectation, trace: _Calls, without: Collection[str]) -> _Calls:
     """Return the plan's calls, all that a run makes.
 
     Steps copy and send until a call returns 0; not every application does. Such calls that only

@@ -13,7 +13,7 @@ from replayer.plan.tally import Tally
 from replayer.plan.traces import TraceSummary, describe_trace
 from replayer.plan.warming import say_warmed
 
-__all__ = ["DatasetSummary", "PlanSummary", "TransactionSummary", "describe_plan"]
+__all__ = ["DatasetSummary", "PlanSummary", "TransactionExpectation", "describe_plan"]
 
 BLOCK_BYTES = 4096
 
@@ -32,7 +32,7 @@ class DatasetSummary:
 
 
 @dataclass(frozen=True)
-class TransactionSummary:
+class TransactionExpectation:
     """What one transaction is expected to do."""
 
     name: str
@@ -63,7 +63,7 @@ class PlanSummary:
     duration_ns: int | None
     transactions_per_user: int | None
     warm_up_ns: int
-    transactions: tuple[TransactionSummary, ...]
+    transactions: tuple[TransactionExpectation, ...]
     datasets: tuple[DatasetSummary, ...]
     traces: tuple[TraceSummary, ...]
     working_set_files: int
@@ -150,9 +150,9 @@ def describe_plan(plan: Plan) -> PlanSummary:
     )
 
 
-def _transaction(name: str, share: float, tally: Tally) -> TransactionSummary:
+def _transaction(name: str, share: float, tally: Tally) -> TransactionExpectation:
     ops = {op: count for op, count in sorted(tally.ops.items()) if count}
-    return TransactionSummary(
+    return TransactionExpectation(
         name=name,
         share=share,
         ops=ops,

@@ -20,9 +20,9 @@ __all__ = [
     "MAX_DEPTH",
     "MAX_NODES",
     "MAX_TEXT_BYTES",
-    "Document",
     "Key",
     "Origin",
+    "YamlDocument",
     "load_text",
     "parse_document",
     "parse_fragment",
@@ -64,7 +64,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Document:
+class YamlDocument:
     """The plain values of a scenario and the origin of each."""
 
     value: object
@@ -77,7 +77,7 @@ class Document:
         return self.origins.get(key, Origin("scenario"))
 
 
-def parse_document(text: str, source: str) -> Document:
+def parse_document(text: str, source: str) -> YamlDocument:
     """Parse YAML text into plain values with origins.
 
     Raises:
@@ -87,7 +87,7 @@ def parse_document(text: str, source: str) -> Document:
     if root is None:
         raise ScenarioError(source, "the file is empty", hint="see scenarios/README.md")
     reader = _Reader(source)
-    return Document(reader.read(root, (), ()), reader.origins)
+    return YamlDocument(reader.read(root, (), ()), reader.origins)
 
 
 def parse_fragment(text: str, source: str) -> object:

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from replayer.paths import UnaskablePathError, exists, is_file
 from replayer.scenario.document import (
-    Document,
     Key,
     Origin,
+    YamlDocument,
     leads_to_file,
     load_text,
     parse_document,
@@ -177,7 +177,7 @@ MAX_DEPTH = 4
 """Chosen: a variant of a scenario that uses shared sequences is two deep."""
 
 
-def include_files(document: Document, folder: Path, depth: int = 0) -> Document:
+def include_files(document: YamlDocument, folder: Path, depth: int = 0) -> YamlDocument:
     """Return a document with everything that its ``include`` names.
 
     Args:
@@ -194,7 +194,7 @@ def include_files(document: Document, folder: Path, depth: int = 0) -> Document:
     place = str(document.origin(("include",)))
     if depth == MAX_DEPTH:
         raise ScenarioError(place, f"include goes deeper than {MAX_DEPTH} files")
-    below = Document({})
+    below = YamlDocument({})
     for name in names:
         path = _find_included(name, folder, place)
         found = parse_document(load_text(path), str(path))
@@ -204,7 +204,7 @@ def include_files(document: Document, folder: Path, depth: int = 0) -> Document:
     return _laid_over(below, document)
 
 
-def _names(document: Document) -> list[str]:
+def _names(document: YamlDocument) -> list[str]:
     """Return what is included; anything else than names is left to the models to refuse."""
     value = document.value
     names = value.get("include", ()) if isinstance(value, dict) else ()
@@ -221,7 +221,7 @@ def _find_included(name: str, folder: Path, place: str) -> Path:
     raise ScenarioError(place, f"the included file {folder / name} does not exist")
 
 
-def _laid_over(below: Document, above: Document) -> Document:
+def _laid_over(below: YamlDocument, above: YamlDocument) -> YamlDocument:
     value = dict(_mapping(below.value))
     origins: dict[Key, Origin] = dict(below.origins)
     for name, new in _mapping(above.value).items():
@@ -233,7 +233,7 @@ def _laid_over(below: Document, above: Document) -> Document:
             value[name] = new
             gone = [(name,)]
         origins = {key: at for key, at in origins.items() if not _inside(key, gone)}
-    return Document(value, {**origins, **above.origins})
+    return YamlDocument(value, {**origins, **above.origins})
 
 
 def _inside(key: Key, places: list[Key]) -> bool:
@@ -393,7 +393,7 @@ def _hint_for_trace(name: str) -> str:
     return f"it is a trace: replayer replay {name}"
 
 
-def _build(document: Document, folder: Path, overrides: Sequence[str]) -> Scenario:
+def _build(document: YamlDocument, folder: Path, overrides: Sequence[str]) -> Scenario:
     document = apply_overrides(include_files(document, folder), overrides)
     if not isinstance(document.value, dict):
         message = "must be a mapping of keys such as name, users and transactions"

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
-from replayer.scenario.document import Document
+from replayer.scenario.document import YamlDocument
 from replayer.scenario.draws import DurationDraw, SizeDraw
 from replayer.scenario.manifests import Entry
 from replayer.scenario.part import Name, Part
@@ -194,7 +194,7 @@ class Scenario(Part):
     ]
     thresholds: tuple[str, ...] = ()
 
-    _document: Document = PrivateAttr(default_factory=lambda: Document({}))
+    _document: YamlDocument = PrivateAttr(default_factory=lambda: YamlDocument({}))
     _entries: Mapping[str, tuple[Entry, ...]] = PrivateAttr(default_factory=dict)
     _traces: Mapping[str, TraceFacts] = PrivateAttr(default_factory=dict)
 
@@ -215,7 +215,7 @@ class Scenario(Part):
         return self
 
     @property
-    def document(self) -> Document:
+    def document(self) -> YamlDocument:
         """The YAML it was read from, with the origin of every value."""
         return self._document
 
@@ -246,7 +246,7 @@ class Scenario(Part):
         """After how many transactions a user stops; None when only the duration ends a run."""
         return self.iterations
 
-    def located(self, document: Document, entries: Mapping[str, tuple[Entry, ...]]) -> Self:
+    def located(self, document: YamlDocument, entries: Mapping[str, tuple[Entry, ...]]) -> Self:
         """Return the same scenario, knowing where it was written and what its manifests hold."""
         twin = self.model_copy()
         twin._document = document  # noqa: SLF001 - its own kind

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from replayer.paths import exists, is_file, is_folder
-from replayer.scenario.document import Document, Key, Origin, parse_fragment
+from replayer.scenario.document import Key, Origin, YamlDocument, parse_fragment
 from replayer.scenario.manifests import MANIFEST_ENDINGS
 from replayer.scenario.model import Dataset, Scenario
 from replayer.scenario.problems import ScenarioError, nearest_hint
@@ -22,7 +22,7 @@ WITH = ("script", "with")
 TOP = tuple(field.alias or name for name, field in Scenario.model_fields.items())
 
 
-def apply_overrides(document: Document, overrides: Sequence[str]) -> Document:
+def apply_overrides(document: YamlDocument, overrides: Sequence[str]) -> YamlDocument:
     """Return the document with ``KEY.KEY=VALUE`` applied in order; values are YAML.
 
     Raises:
@@ -64,7 +64,7 @@ def _leads_away(key: Key, value: str) -> bool:
             return key[-1] == "tar" or key[-2:] == SCRIPT
 
 
-def _apply(document: Document, override: str) -> Document:
+def _apply(document: YamlDocument, override: str) -> YamlDocument:
     option = f"--set {override}"
     dotted, equals, text = override.partition("=")
     names = dotted.strip().split(".")
@@ -78,10 +78,10 @@ def _apply(document: Document, override: str) -> Document:
     value = _rooted(key, parse_fragment(text, option))
     changed = _with(document.value, key, value, option)
     origins = {k: v for k, v in document.origins.items() if k[: len(key)] != key}
-    return Document(_without_other_sources(changed, key), {**origins, key: Origin(option)})
+    return YamlDocument(_without_other_sources(changed, key), {**origins, key: Origin(option)})
 
 
-def _resolve(document: Document, names: list[str], option: str) -> Key:
+def _resolve(document: YamlDocument, names: list[str], option: str) -> Key:
     """Return the full key; the word ``datasets`` may be left out."""
     if names[0] in TOP:
         return _numbered(names, document.value)

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from replayer.scenario.document import Document, Key
+from replayer.scenario.document import Key, YamlDocument
 from replayer.scenario.problems import ScenarioError, nearest_hint
 from replayer.scenario.units import show_value
 
@@ -37,7 +37,7 @@ PHRASES: Mapping[str, str] = {
 }
 
 
-def explain(error: ValidationError, document: Document) -> ScenarioError:
+def explain(error: ValidationError, document: YamlDocument) -> ScenarioError:
     """Return the error of the scenario that comes first in its text."""
     every = error.errors(include_url=False)
     # A list whose items are all refused counts as too short as well: the items are what is wrong.
@@ -55,7 +55,7 @@ def show_key(key: Key) -> str:
 
 
 def _explain_one(
-    details: ErrorDetails, document: Document
+    details: ErrorDetails, document: YamlDocument
 ) -> tuple[tuple[int, int], ScenarioError]:
     context = details.get("ctx", {})
     key = _key_of(details["loc"], document.value)

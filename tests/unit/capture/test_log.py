@@ -6,19 +6,19 @@ from pathlib import Path
 import pytest
 
 from replayer.capture import log as log_module
-from replayer.capture.log import Log
+from replayer.capture.log import StraceLog
 
 LINE = b"4711  1795235524.343141229 close(3</srv/file>) = 0 <0.000007962>\n"
 
 
 def test_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
-    log = Log(tmp_path / "log", 1000)
+    log = StraceLog(tmp_path / "log", 1000)
     assert (log.size_bytes, log.estimate_events(), log.first_process()) == (0, 0, None)
     assert log.cut() == 0
 
 
 def test_events_are_estimated_from_the_length_of_lines(tmp_path: Path) -> None:
-    log = Log(tmp_path / "log", 10**9)
+    log = StraceLog(tmp_path / "log", 10**9)
     for _ in range(3):
         with log.path.open("ab") as file:
             file.write(LINE * 5000)
@@ -32,13 +32,13 @@ def test_events_are_estimated_from_the_length_of_lines(tmp_path: Path) -> None:
 def test_the_first_process_is_the_first_word(
     tmp_path: Path, text: bytes, process: int | None
 ) -> None:
-    log = Log(tmp_path / "log", 1000)
+    log = StraceLog(tmp_path / "log", 1000)
     log.path.write_bytes(text)
     assert log.first_process() == process
 
 
 def test_what_lies_behind_the_bound_takes_no_space_and_is_cut_at_a_line(tmp_path: Path) -> None:
-    log = Log(tmp_path / "log", 1_000_000)
+    log = StraceLog(tmp_path / "log", 1_000_000)
     with log.path.open("wb") as file:
         for _ in range(20):
             file.write(LINE * 10_000)
@@ -57,13 +57,13 @@ def test_a_disk_that_fills_up_lowers_the_bound(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_module, "RESERVE_BYTES", 1 << 60)
-    log = Log(tmp_path / "log", 10**9)
+    log = StraceLog(tmp_path / "log", 10**9)
     log.path.write_bytes(LINE)
     log.bound()
     assert log.limit_bytes == len(LINE)
 
 
-def look(log: Log) -> tuple[bool, str | None]:
+def look(log: StraceLog) -> tuple[bool, str | None]:
     """Return whether a log is full, and what troubles it, after another look."""
     log.bound()
     return log.is_full, log.trouble
@@ -72,7 +72,7 @@ def look(log: Log) -> tuple[bool, str | None]:
 def test_a_log_that_somebody_removes_is_full_and_says_why(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    log, gone = Log(folder / "log", 10**9), "No such file or directory"
+    log, gone = StraceLog(folder / "log", 10**9), "No such file or directory"
     assert look(log) == (False, None)
     log.path.write_bytes(LINE)
     assert look(log) == (False, None)
@@ -105,6 +105,6 @@ DEATH = b"%d  1795235524.343141229 +++ killed by SIGKILL +++\n"
 def test_the_death_of_the_command_is_told_from_that_of_others(
     tmp_path: Path, *, text: bytes, tells: bool
 ) -> None:
-    log = Log(tmp_path / "log", 10**9)
+    log = StraceLog(tmp_path / "log", 10**9)
     log.path.write_bytes(text)
     assert log.tells_of_the_commands_death() is tells

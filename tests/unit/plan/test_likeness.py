@@ -9,7 +9,7 @@ import pytest
 
 from replayer.plan import compile_plan, describe_plan
 from replayer.plan.likeness import LIMIT_POINTS, compare_calls
-from replayer.plan.summary import TransactionSummary
+from replayer.plan.summary import TransactionExpectation
 from replayer.scenario import load_scenario
 from replayer.trace import load_census
 
@@ -96,7 +96,7 @@ REINSTALLED = {
 
 
 @cache
-def said(scenario: str, overrides: tuple[str, ...] = ()) -> dict[str, TransactionSummary]:
+def said(scenario: str, overrides: tuple[str, ...] = ()) -> dict[str, TransactionExpectation]:
     summary = describe_plan(compile_plan(load_scenario(scenario, overrides)))
     return {found.name: found for found in summary.transactions}
 
@@ -157,7 +157,7 @@ def test_a_release_by_unzip_looks_as_often_as_unzip() -> None:
     assert release.failing_lookups == pytest.approx(11_972, rel=0.01)
 
 
-def calls(transaction: TransactionSummary, counted: dict[str, int]) -> dict[str, float]:
+def calls(transaction: TransactionExpectation, counted: dict[str, int]) -> dict[str, float]:
     """Return how often a transaction makes the calls that were counted; PHP copies in one call."""
     return {op: transaction.ops[op] - transaction.ends.get(op, 0) for op in counted}
 
@@ -188,8 +188,8 @@ def test_tools_look_at_the_links_of_a_tree_too() -> None:
     assert found["find_size"].ops["lstat"] == files + 2 * directories + links
 
 
-def transaction(ops: dict[str, float]) -> TransactionSummary:
-    return TransactionSummary(
+def transaction(ops: dict[str, float]) -> TransactionExpectation:
+    return TransactionExpectation(
         name="x",
         share=1,
         ops=ops,
@@ -209,7 +209,7 @@ def census(ops: dict[str, dict[str, Any]], requests: int = 0) -> dict[str, Any]:
     return {"requests": requests, "ops": {op: {**empty, **found} for op, found in ops.items()}}
 
 
-def rows(said: TransactionSummary, seen: dict[str, Any]) -> dict[str, tuple[float, float]]:
+def rows(said: TransactionExpectation, seen: dict[str, Any]) -> dict[str, tuple[float, float]]:
     return {row.what: (row.plan, row.trace) for row in compare_calls(said, seen).rows}
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from replayer.plan import Plan, compile_plan, describe_plan
-from replayer.plan.summary import TransactionSummary
+from replayer.plan.summary import TransactionExpectation
 from replayer.scenario import load_scenario, parse_scenario
 from tests.oracle import in_turns, lay_out, run_plan
 from tests.unit.scenario.texts import SMALL
@@ -39,18 +39,18 @@ MEASURED = {
 FAILING = {"front_page": 128, "single_post": 136, "not_found": 118, "dashboard": 91, "login": 189}
 
 
-def described(plan: Plan) -> dict[str, TransactionSummary]:
+def described(plan: Plan) -> dict[str, TransactionExpectation]:
     return {found.name: found for found in describe_plan(plan).transactions}
 
 
 @pytest.fixture(scope="module")
-def pages() -> dict[str, TransactionSummary]:
+def pages() -> dict[str, TransactionExpectation]:
     return described(compile_plan(load_scenario("wordpress-pages")))
 
 
 @pytest.mark.parametrize("page", MEASURED)
 def test_a_page_view_makes_the_calls_of_the_application(
-    page: str, pages: dict[str, TransactionSummary]
+    page: str, pages: dict[str, TransactionExpectation]
 ) -> None:
     assert pages[page].ops == pytest.approx(MEASURED[page])
     assert pages[page].failing_lookups == pytest.approx(FAILING[page])
