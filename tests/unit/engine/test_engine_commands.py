@@ -118,7 +118,7 @@ def test_ends_must_fit_begins(talk: Talk) -> None:
             r'^the path "\.\./x" has a \. or \.\. component$',
         ),
         (b'{"op": "stat", "path": 3, "expect": ["ok"]}', "^path must be a string"),
-        (b'{"op": "stat", "path": "x"}', '"expect" is missing'),
+        (b'{"op": "stat", "path": "x"}', "missing field `expect`"),
         (
             b'{"op": "write", "file": 0, "total": 9999999, "block": 9999999, "expect": ["ok"]}',
             r"^a single write must be at most 1048576 bytes, got 9999999$",

@@ -22,8 +22,11 @@ def first_step(**step: object) -> Change:
 
 CHANGES: list[tuple[Change, str]] = [
     (lambda d: d.update(format=2), "plan: format: must be an integer from 1 to 1, got 2"),
-    (lambda d: d.update(user=1), 'plan: unknown key "user"; known here: format, name'),
-    (lambda d: d.pop("mix"), 'plan: "mix" is missing'),
+    (
+        lambda d: d.update(user=1),
+        "plan: user: unknown field `user`, expected one of `format`, `name`",
+    ),
+    (lambda d: d.pop("mix"), "plan: missing field `mix`"),
     (lambda d: d.update(mix=[0]), "plan: mix: the sum of the weights must be from 1"),
     (lambda d: d.update(name="A b"), "plan: name: must be a name like"),
     (lambda d: d.update(users=0), "plan: users: must be an integer from 1"),
@@ -44,14 +47,20 @@ CHANGES: list[tuple[Change, str]] = [
         lambda d: d["pickers"][0].update(types="l"),
         r"plan: pickers\[0\].types: no entry of the dataset has such a type",
     ),
-    (first_step(do="jump"), r"plan: transactions\[0\].steps\[0\].do: must be one of bind, repeat"),
+    (
+        first_step(do="jump"),
+        r"plan: transactions\[0\].steps\[0\].do: unknown variant `jump`, expected one of `bind`",
+    ),
     (first_step(do="bind", slot=16, pick=0), "slot: must be an integer from 0 to 15, got 16"),
     (
         first_step(do="bind", slot=0, pick=1),
         r"pick: must be the number of a picker \(there are 1\)",
     ),
     (first_step(do="call", op="stat", path=0, expect=["ENOPE"]), "must be ok, any or the name of"),
-    (first_step(do="call", op="stat", path=0, file=1, expect=["ok"]), 'unknown key "file"'),
+    (
+        first_step(do="call", op="stat", path=0, file=1, expect=["ok"]),
+        r"steps\[0\].file: unknown field `file`, expected `path`",
+    ),
     (
         first_step(do="call", op="open", path=0, flags=1 << 30, mode=None, expect=["ok"]),
         "flags: must be a sum of known open flags",
@@ -69,9 +78,12 @@ CHANGES: list[tuple[Change, str]] = [
     ),
     (
         first_step(do="think", time={"uniform": [5, 4]}),
-        r"time.uniform\[1\]: must be an integer from 5",
+        r"time.uniform: must be a low and a high number, got \[5,4\]",
     ),
-    (lambda d: d.update(pace={"kind": "closed", "gap": {"const": 0}}), 'unknown key "gap"'),
+    (
+        lambda d: d.update(pace={"kind": "closed", "gap": {"const": 0}}),
+        "plan: pace.gap: unknown field `gap`, expected `think`",
+    ),
     (
         lambda d: d.update(traces=[{"name": "t", "directory": "t", "sha256": "12"}]),
         r"plan: traces\[0\].sha256: must be 64 hexadecimal digits in lower case, got",
@@ -88,6 +100,14 @@ CHANGES: list[tuple[Change, str]] = [
         lambda d: d.update(traces=[{"name": "t", "directory": "t", "sha256": "0" * 64}]),
         "plan: traces: needs the folders of 1 traces, got 0",
     ),
+    (first_step(do="bind_pick", slot=0, pick=0), r"steps\[0\].do: unknown variant `bind_pick`"),
+    (first_step(do="bind", slot=0), "must have one of `pick`, `name` and `dataset`"),
+    (first_step(do="think", time=5), r"steps\[0\].time: invalid type: integer `5`"),
+    (
+        first_step(do="call", op="open", path=0, slot=1, flags=0, mode=None, expect=["ok"]),
+        r"steps\[0\]: unknown field `slot`",
+    ),
+    (lambda d: d.update(written={"random": None}), "plan: written: must be random, zeros or"),
     (
         first_step(do="replay", trace=0, request=None, pace="asap", speed_percent=100),
         r"steps\[0\].trace: must be the number of a trace \(there are 0\), got 0",

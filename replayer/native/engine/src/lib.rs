@@ -7,6 +7,7 @@ mod content;
 mod core;
 mod crowd;
 mod dealer;
+mod document;
 mod engine;
 mod error;
 mod health;

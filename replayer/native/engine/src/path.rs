@@ -1,5 +1,8 @@
 //! What a path inside a run's folder may look like. Pure text: nothing is looked up.
 
+use crate::document::text;
+use serde::de::{Deserializer, Error};
+
 /// At most this many bytes in a path (chosen below `PATH_MAX` so that the folder of a user still fits).
 pub(crate) const PATH_BYTES: usize = 4000;
 const NAME_BYTES: usize = 255;
@@ -22,6 +25,15 @@ fn name_fault(name: &[u8]) -> Option<&'static str> {
         _ if name.len() > NAME_BYTES => Some("has a component longer than 255 bytes"),
         _ if name.contains(&0) => Some("holds a NUL byte"),
         _ => None,
+    }
+}
+
+/// Read a path that stays where it is put.
+pub(crate) fn plain_path<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let path = text(deserializer)?;
+    match fault(path.as_bytes()) {
+        Some(fault) => Err(D::Error::custom(format_args!("the path {path:?} {fault}"))),
+        None => Ok(path),
     }
 }
 

@@ -7,7 +7,9 @@
 use super::{Act, Done, Halt, Interpreter, Value};
 use crate::ops::Op;
 use crate::path;
-use crate::program::{Call, Expect, FileCall, LinkTarget, Mode, PairCall, PathCall, Timed};
+use crate::program::{
+    Call, Draw, Expect, LinkTarget, LockKind, Mode, Owner, Pieces, SlotId, Timed,
+};
 use crate::sys::{ACCESS_LIST, Answer, Kernel, LockRange, access_list, c_path};
 use rustix::io::Errno;
 use std::ffi::CStr;
@@ -23,13 +25,9 @@ impl<K: Kernel> Interpreter<'_, K> {
     #[inline(always)]
     pub(super) fn call(&mut self, timed: &Timed) -> Result<(), Halt> {
         // Apart from the others' table of jumps: it would be mispredicted after every call.
-        if let Call::Path {
-            path,
-            call: PathCall::Stat,
-        } = timed.call
-        {
-            let act = self.act(timed.op, path, &timed.expect);
-            return self.at(act, path, K::stat).map(|_| ());
+        if let Call::Stat { path } = timed.call {
+            let act = self.act(timed.op, path.0, &timed.expect);
+            return self.at(act, path.0, K::stat).map(|_| ());
         }
         if self.verifier.is_some() {
             return self.run_watched(timed).map(|_| ());
@@ -45,8 +43,17 @@ impl<K: Kernel> Interpreter<'_, K> {
         self.looked_ns = None; // it has waited for this order
         let done = self.run(timed)?;
         // Here the slot of a file is not that of its path, which means another one with the next order.
-        if let (Call::Open { path, file, .. }, Some(_)) = (&timed.call, done) {
-            self.name_after(*file, *path);
+        let opened = (&timed.call, done);
+        if let (
+            Call::Open {
+                path,
+                slot: Some(file),
+                ..
+            },
+            Some(_),
+        ) = opened
+        {
+            self.name_after(file.0, path.0);
         }
         Ok(done.unwrap_or(0))
     }
@@ -54,129 +61,188 @@ impl<K: Kernel> Interpreter<'_, K> {
     #[inline(never)]
     pub(super) fn run(&mut self, timed: &Timed) -> Done {
         let Timed { op, call, expect } = timed;
-        let op = *op;
+        let act = |slot: &SlotId| self.act(*op, slot.0, expect);
         match call {
-            Call::Path { path, call } => self.path_call(self.act(op, *path, expect), *path, call),
-            Call::Data { file, call } => self.data_call(self.act(op, *file, expect), *file, call),
-            Call::File { file, call } => self.file_call(self.act(op, *file, expect), *file, call),
             Call::Open {
                 path,
-                file,
+                slot,
                 flags,
                 mode,
-            } => self.open((*path, *file), *flags, *mode, expect),
-            Call::Close { file } => self.close(*file, expect),
-            Call::Pair { path, to, call } => {
-                self.pair_call(self.act(op, *path, expect), (*path, *to), call)
+            } => self.open((path.0, slot.unwrap_or(*path).0), *flags, *mode, expect),
+            Call::Close { file } => self.close(file.0, expect),
+            Call::Read { file, .. }
+            | Call::Pread { file, .. }
+            | Call::PreadRandom { file, .. }
+            | Call::Write(Pieces { file, .. })
+            | Call::Append(Pieces { file, .. })
+            | Call::Pwrite { file, .. }
+            | Call::PwriteRandom { file, .. }
+            | Call::Getdents { file }
+            | Call::CopyFileRange { file, .. }
+            | Call::Sendfile { file, .. }
+            | Call::MmapRead { file } => self.data_call(act(file), file.0, call),
+            Call::Stat { path } => self.at(act(path), path.0, K::stat),
+            Call::Lstat { path } => self.at(act(path), path.0, K::lstat),
+            Call::Access { path, mode } => {
+                self.at(act(path), path.0, |k, path| k.access(path, *mode))
             }
-            Call::Symlink { path, target } => self.symlink(*path, target, expect),
+            Call::Rmdir { path } => self.at(act(path), path.0, K::rmdir),
+            Call::Unlink { path } => self.at(act(path), path.0, K::unlink),
+            Call::Readlink { path } => {
+                let buffer = self.scratch.first(LINK_BYTES);
+                self.at(act(path), path.0, |k, path| k.readlink(path, buffer))
+            }
+            Call::Rename { path, to, flags } => {
+                self.pair(act(path), (path.0, to.0), |k, from, to| {
+                    k.rename(from, to, *flags)
+                })
+            }
+            Call::Link { path, to } => self.pair(act(path), (path.0, to.0), K::link),
+            Call::Symlink { path, target } => self.symlink(path.0, target, expect),
+            _ => self.mark(timed),
         }
     }
 
+    /// Calls that change attributes by path.
     #[inline(never)]
-    fn path_call(&mut self, act: Act<'_>, slot: u8, call: &PathCall) -> Done {
+    fn mark(&mut self, timed: &Timed) -> Done {
+        let Timed { op, call, expect } = timed;
+        let act = |slot: &SlotId| self.act(*op, slot.0, expect);
         let attributes = self.scratch.first(ATTRIBUTE_BYTES);
         match call {
-            PathCall::Stat => self.at(act, slot, K::stat),
-            PathCall::Lstat => self.at(act, slot, K::lstat),
-            PathCall::Access(mode) => self.at(act, slot, |k, path| k.access(path, *mode)),
-            PathCall::Mkdir(mode) => {
-                let mode = self.mode(*mode, slot);
-                self.at(act, slot, |k, path| k.mkdir(path, mode))
+            Call::Mkdir { path, mode } => {
+                let (act, mode) = (act(path), self.mode(*mode, path.0));
+                self.at(act, path.0, |k, path| k.mkdir(path, mode))
             }
-            PathCall::Rmdir => self.at(act, slot, K::rmdir),
-            PathCall::Unlink => self.at(act, slot, K::unlink),
-            PathCall::Readlink => {
-                let buffer = self.scratch.first(LINK_BYTES);
-                self.at(act, slot, |k, path| k.readlink(path, buffer))
+            Call::Truncate { path, size } => {
+                let (act, size) = (act(path), self.draw(*size));
+                self.at(act, path.0, |k, path| k.truncate(path, size))
             }
-            PathCall::Truncate(size) => {
-                let size = self.draw(*size);
-                self.at(act, slot, |k, path| k.truncate(path, size))
+            Call::Chmod { path, mode } => {
+                let (act, mode) = (act(path), self.mode(*mode, path.0));
+                self.at(act, path.0, |k, path| k.chmod(path, mode))
             }
-            PathCall::Chmod(mode) => {
-                let mode = self.mode(*mode, slot);
-                self.at(act, slot, |k, path| k.chmod(path, mode))
+            Call::Chown { path, uid, gid } => {
+                let owner = Owner::of(*uid, *gid);
+                self.at(act(path), path.0, |k, path| k.chown(path, owner))
             }
-            PathCall::Chown(owner) => self.at(act, slot, |k, path| k.chown(path, *owner)),
-            PathCall::Utimens(time) => {
-                let time = time.map(|time| self.draw(time));
-                self.at(act, slot, |k, path| k.utimens(path, time))
+            Call::Utimens { path, mtime_ns } => {
+                let (act, time) = (act(path), mtime_ns.map(|time| self.draw(time)));
+                self.at(act, path.0, |k, path| k.utimens(path, time))
             }
-            PathCall::Getxattr(name) => {
-                self.at(act, slot, |k, path| k.getxattr(path, name, attributes))
-            }
-            PathCall::Setxattr(name, size) => {
-                let size = self.draw(*size);
-                let list = access_list(self.mode_of(slot));
+            Call::Getxattr { path, name } => self.at(act(path), path.0, |k, path| {
+                k.getxattr(path, name, attributes)
+            }),
+            Call::Setxattr { path, name, size } => {
+                let (act, size) = (act(path), self.draw(*size));
+                let list = access_list(self.mode_of(path.0));
                 let value = if name.as_c_str() == ACCESS_LIST {
                     &list
                 } else {
                     self.setting.written.first(size)
                 };
-                self.at(act, slot, |k, path| k.setxattr(path, name, value))
+                self.at(act, path.0, |k, path| k.setxattr(path, name, value))
             }
-            PathCall::Removexattr(name) => self.at(act, slot, |k, path| k.removexattr(path, name)),
-            PathCall::Listxattr => self.at(act, slot, |k, path| k.listxattr(path, attributes)),
+            Call::Removexattr { path, name } => {
+                self.at(act(path), path.0, |k, path| k.removexattr(path, name))
+            }
+            Call::Listxattr { path } => {
+                self.at(act(path), path.0, |k, path| k.listxattr(path, attributes))
+            }
+            _ => self.file_call(timed),
         }
     }
 
+    /// Calls on open files that move no data.
     #[inline(never)]
-    fn file_call(&mut self, act: Act<'_>, slot: u8, call: &FileCall) -> Done {
+    fn file_call(&mut self, timed: &Timed) -> Done {
+        let Timed { op, call, expect } = timed;
+        let act = |slot: &SlotId| self.act(*op, slot.0, expect);
         match call {
-            FileCall::Lseek { offset, whence } => {
-                let offset = self.draw(*offset).cast_signed();
-                self.on(act, slot, |k, file| k.lseek(file, offset, *whence))
+            Call::Lseek {
+                file,
+                offset,
+                whence,
+            } => {
+                let (act, offset) = (act(file), self.draw(*offset).cast_signed());
+                self.on(act, file.0, |k, file| k.lseek(file, offset, *whence))
             }
-            FileCall::Fsync => self.on(act, slot, K::fsync),
-            FileCall::Fdatasync => self.on(act, slot, K::fdatasync),
-            FileCall::Fstat => self.on(act, slot, K::fstat),
-            FileCall::Ftruncate(size) => {
-                let size = self.draw(*size);
-                self.on(act, slot, |k, file| k.ftruncate(file, size))
+            Call::Fsync { file } => self.on(act(file), file.0, K::fsync),
+            Call::Fdatasync { file } => self.on(act(file), file.0, K::fdatasync),
+            Call::Fstat { file } => self.on(act(file), file.0, K::fstat),
+            Call::Ftruncate { file, size } => {
+                let (act, size) = (act(file), self.draw(*size));
+                self.on(act, file.0, |k, file| k.ftruncate(file, size))
             }
-            FileCall::Fallocate { offset, size, mode } => {
+            Call::Fallocate {
+                file,
+                offset,
+                size,
+                mode,
+            } => {
+                let act = act(file);
                 let range = (self.draw(*offset), self.draw(*size));
-                self.on(act, slot, |k, file| k.fallocate(file, *mode, range))
+                self.on(act, file.0, |k, file| k.fallocate(file, *mode, range))
             }
-            FileCall::Fchmod(mode) => {
-                let mode = self.mode(*mode, slot);
-                self.on(act, slot, |k, file| k.fchmod(file, mode))
+            Call::Fchmod { file, mode } => {
+                let (act, mode) = (act(file), self.mode(*mode, file.0));
+                self.on(act, file.0, |k, file| k.fchmod(file, mode))
             }
-            FileCall::Fchown(owner) => self.on(act, slot, |k, file| k.fchown(file, *owner)),
-            FileCall::Futimens(time) => {
-                let time = time.map(|time| self.draw(time));
-                self.on(act, slot, |k, file| k.futimens(file, time))
+            Call::Fchown { file, uid, gid } => {
+                let owner = Owner::of(*uid, *gid);
+                self.on(act(file), file.0, |k, file| k.fchown(file, owner))
             }
-            FileCall::Flock { kind, wait } => {
-                self.on(act, slot, |k, file| k.flock(file, *kind, *wait))
+            Call::Futimens { file, mtime_ns } => {
+                let (act, time) = (act(file), mtime_ns.map(|time| self.draw(time)));
+                self.on(act, file.0, |k, file| k.futimens(file, time))
             }
-            FileCall::FcntlLock {
+            Call::Flock { file, kind, wait } => {
+                self.on(act(file), file.0, |k, file| k.flock(file, *kind, *wait))
+            }
+            Call::FlockUnlock { file } => self.on(act(file), file.0, |k, file| {
+                k.flock(file, LockKind::Unlock, true)
+            }),
+            Call::FcntlLock {
+                file,
                 kind,
                 wait,
                 offset,
                 size,
-            } => {
-                let (kind, wait) = (*kind, *wait);
-                let (offset, size) = (self.draw(*offset), self.draw(*size));
-                let range = LockRange {
-                    kind,
-                    wait,
-                    offset,
-                    size,
-                };
-                self.on(act, slot, |k, file| k.fcntl_lock(file, range))
-            }
+            } => self.range_lock((act(file), file.0), (*kind, *wait), (*offset, *size)),
+            Call::FcntlUnlock { file, offset, size } => self.range_lock(
+                (act(file), file.0),
+                (LockKind::Unlock, false),
+                (*offset, *size),
+            ),
+            // Every other call was made by `run` or `mark`.
+            _ => Ok(None),
         }
     }
 
-    fn pair_call(&mut self, act: Act<'_>, (from, to): (u8, u8), call: &PairCall) -> Done {
-        let (Some(from), Some(to)) = (self.path(from), self.path(to)) else {
-            return self.refuse(act, Errno::INVAL);
+    fn range_lock(
+        &mut self,
+        (act, file): (Act<'_>, u8),
+        (kind, wait): (LockKind, bool),
+        (offset, size): (Draw, Draw),
+    ) -> Done {
+        let range = LockRange {
+            kind,
+            wait,
+            offset: self.draw(offset),
+            size: self.draw(size),
         };
-        match call {
-            PairCall::Rename { flags } => self.timed(act, |k| k.rename(from, to, *flags)),
-            PairCall::Link => self.timed(act, |k| k.link(from, to)),
+        self.on(act, file, |k, file| k.fcntl_lock(file, range))
+    }
+
+    fn pair(
+        &mut self,
+        act: Act<'_>,
+        (from, to): (u8, u8),
+        call: impl FnOnce(&K, &CStr, &CStr) -> Answer,
+    ) -> Done {
+        match (self.path(from), self.path(to)) {
+            (Some(from), Some(to)) => self.timed(act, |kernel| call(kernel, from, to)),
+            _ => self.refuse(act, Errno::INVAL),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Act, Done, Interpreter};
 use crate::ops::{self, Op};
-use crate::program::{DataCall, Draw};
+use crate::program::{Call, Draw, Pieces};
 use crate::sys::{Answer, Kernel};
 use rustix::io::Errno;
 
@@ -11,48 +11,53 @@ const DIRECTORY_BYTES: u64 = 32 << 10;
 
 impl<'a, K: Kernel> Interpreter<'a, K> {
     #[inline(never)]
-    pub(super) fn data_call(&mut self, act: Act<'_>, slot: u8, call: &DataCall) -> Done {
+    pub(super) fn data_call(&mut self, act: Act<'_>, slot: u8, call: &Call) -> Done {
         match call {
-            DataCall::Read {
+            Call::Read {
                 size,
                 until_end,
                 check_size,
+                ..
             } => {
                 let size = self.draw(*size);
                 self.read(act, slot, size, (*until_end, *check_size))
             }
-            DataCall::Pread { size, offset } => {
+            Call::Pread { size, offset, .. } => {
                 let (size, offset) = (self.draw(*size), self.draw(*offset));
                 self.pread(act, slot, size, offset)
             }
-            DataCall::PreadRandom { size, align } => {
+            Call::PreadRandom { size, align, .. } => {
                 let size = self.draw(*size);
                 let offset = self.position(slot, size, *align);
                 self.pread(act, slot, size, offset)
             }
-            DataCall::Write {
-                total,
-                first,
-                block,
-            } => {
-                let total = self.draw(*total);
+            Call::Write(pieces) | Call::Append(pieces) => {
+                let Pieces {
+                    total,
+                    first,
+                    block,
+                    ..
+                } = *pieces;
+                let total = self.draw(total);
                 let first = first.map(|first| self.draw(first).max(1));
-                let block = self.draw(*block).max(1);
+                let block = self.draw(block).max(1);
                 self.write(act, slot, total, (first.unwrap_or(block), block))
             }
-            DataCall::Pwrite { size, offset } => {
+            Call::Pwrite { size, offset, .. } => {
                 let (size, offset) = (self.draw(*size), self.draw(*offset));
                 self.pwrite(act, slot, size, offset)
             }
-            DataCall::PwriteRandom { size, align } => {
+            Call::PwriteRandom { size, align, .. } => {
                 let size = self.draw(*size);
                 let offset = self.position(slot, size, *align);
                 self.pwrite(act, slot, size, offset)
             }
-            DataCall::Getdents => self.getdents(act, slot),
-            DataCall::CopyFileRange { to, size, once } => self.copy(act, (slot, *to), *size, *once),
-            DataCall::Sendfile { size, once } => self.sendfile(act, slot, *size, *once),
-            DataCall::MmapRead => match self.file(slot) {
+            Call::Getdents { .. } => self.getdents(act, slot),
+            Call::CopyFileRange { to, size, once, .. } => {
+                self.copy(act, (slot, to.0), *size, *once)
+            }
+            Call::Sendfile { size, once, .. } => self.sendfile(act, slot, *size, *once),
+            _ => match self.file(slot) {
                 Some(file) => {
                     let measured = self.measure(act, |kernel| kernel.mmap_read(file))?;
                     self.settle(act, measured.outcome(), measured.value(), measured)

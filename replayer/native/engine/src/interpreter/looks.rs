@@ -3,7 +3,7 @@
 use super::{Halt, Interpreter};
 use crate::clock::now_ns;
 use crate::ops::{OK, Op, UNMET};
-use crate::program::{Await, Expect, SLOTS, Until};
+use crate::program::{Await, Expect, SLOTS, SignalId, Until};
 use crate::pulse::Place;
 use crate::segment::Segment;
 use crate::signals::Signal;
@@ -12,7 +12,7 @@ use crate::sys::Places;
 
 impl<K: Places> Interpreter<'_, K> {
     /// Tell the others that this transaction has come so far.
-    pub(super) fn give(&self, number: u8) {
+    pub(super) fn give(&self, number: SignalId) {
         self.setting.signals.give(self.signal_of(number));
     }
 
@@ -78,13 +78,13 @@ impl<K: Places> Interpreter<'_, K> {
         self.conclude((Op::Until, place), step.expect, (outcome, ns))
     }
 
-    fn is_given(&self, number: u8) -> bool {
+    fn is_given(&self, number: SignalId) -> bool {
         let time_ns = self.setting.signals.time_of(self.signal_of(number));
         time_ns.is_some()
     }
 
     /// When a signal was given; what is seen before that is seen at once.
-    fn given_ns(&self, number: u8, end_ns: u64) -> u64 {
+    fn given_ns(&self, number: SignalId, end_ns: u64) -> u64 {
         let time_ns = self.setting.signals.time_of(self.signal_of(number));
         time_ns.unwrap_or(end_ns)
     }
@@ -150,9 +150,9 @@ impl<K: Places> Interpreter<'_, K> {
     }
 
     /// A signal, for this transaction.
-    fn signal_of(&self, number: u8) -> Signal {
+    fn signal_of(&self, number: SignalId) -> Signal {
         Signal {
-            number,
+            number: number.0,
             segment_ns: self.segment.map_or(0, |segment| segment.begin_ns),
             seq: self.seq,
         }

@@ -7,7 +7,7 @@
 use super::{Halt, Interpreter};
 use crate::clock::now_ns;
 use crate::ops;
-use crate::program::{Each, Entry, EntryKind, Replay, ReplayPart, Step};
+use crate::program::{Each, Entry, EntryKind, Replay, Step};
 use crate::replay::play::wait_until;
 use crate::sleep::sleep_until;
 use crate::sys::Places;
@@ -87,8 +87,8 @@ impl<'a, K: Places> Interpreter<'a, K> {
                 self.think(time_ns)
             }
             Step::Replay(replay) => self.replay(replay),
-            Step::Signal(number) => {
-                self.give(*number);
+            Step::Signal(signal) => {
+                self.give(*signal);
                 Ok(())
             }
             Step::Await(step) => self.wait_for(step),
@@ -99,10 +99,10 @@ impl<'a, K: Places> Interpreter<'a, K> {
     /// Give one performance of a trace, or of one of its requests.
     fn replay(&mut self, replay: &Replay) -> Result<(), Halt> {
         self.looked_ns = None; // time passes, also when it is broken off
-        let reels = replay.reels.reels();
-        let index = match replay.part {
-            ReplayPart::Whole => 0,
-            ReplayPart::Request => self.stream.below(reels.len() as u64),
+        let reels = self.program.replays.reels(replay);
+        let index = match replay.request {
+            None => 0,
+            Some(_) => self.stream.below(reels.len() as u64),
         };
         let reel = usize::try_from(index)
             .ok()
@@ -153,7 +153,7 @@ impl<'a, K: Places> Interpreter<'a, K> {
             Some(EntryKind::Link) => &each.link,
             None => return Ok(()),
         };
-        self.bind_entry(each.slot, each.dataset, u32::try_from(index).unwrap_or(0));
+        self.bind_entry(each.slot.0, each.dataset, u32::try_from(index).unwrap_or(0));
         self.steps(steps)
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Act, Done, Halt, Interpreter, Measured};
 use crate::clock::now_ns;
-use crate::program::{Call, DataCall, FileCall, PairCall, PathCall, Timed};
+use crate::program::{Call, Timed};
 use crate::sys::{Answer, Kernel};
 use crate::verify::{Change, Opening, Verifier, Violation};
 use rustix::io::Errno;
@@ -195,51 +195,39 @@ impl<'a, K: Kernel> Interpreter<'a, K> {
 
     fn deed(&mut self, call: &Call) -> Deed<'a> {
         let deed = match call {
-            Call::Pair { path, to, call } => self.pair_deed((*path, *to), call),
-            Call::Path { path, call } => self.path_deed(*path, call),
-            Call::Symlink { path, .. } => self.change(*path).map(Deed::Link),
-            Call::File { file, call } => self.file_deed(*file, call),
-            Call::Data { file, call } => match call {
-                DataCall::CopyFileRange { to, .. } => {
-                    let change = self.change_open(*to);
-                    Some(Deed::Pass(*file, Some((*to, change))))
-                }
-                DataCall::Sendfile { .. } | DataCall::MmapRead => Some(Deed::Pass(*file, None)),
-                _ => None,
-            },
+            Call::Rename { path, to, flags } => {
+                self.pair_deed((path.0, to.0), flags & EXCHANGE == 0)
+            }
+            Call::Link { path, to } => self.pair_deed((path.0, to.0), false),
+            Call::Unlink { path } => self.change(path.0).map(Deed::Remove),
+            Call::Truncate { path, .. } => self.change(path.0).map(Deed::Cut),
+            Call::Symlink { path, .. } => self.change(path.0).map(Deed::Link),
+            Call::Lseek { file, .. } => Some(Deed::Seek(file.0)),
+            Call::Ftruncate { file, .. } => self.change_open(file.0).map(Deed::Cut),
+            Call::Fallocate { file, mode, .. } if mode & !KEEP_SIZE != 0 => {
+                let change = self.change_open(file.0);
+                change.map(|change| Deed::Blur(change, None))
+            }
+            Call::CopyFileRange { file, to, .. } => {
+                let change = self.change_open(to.0);
+                Some(Deed::Pass(file.0, Some((to.0, change))))
+            }
+            Call::Sendfile { file, .. } | Call::MmapRead { file } => Some(Deed::Pass(file.0, None)),
             _ => None,
         };
         deed.unwrap_or(Deed::None)
     }
 
-    fn path_deed(&mut self, path: u8, call: &PathCall) -> Option<Deed<'a>> {
-        match call {
-            PathCall::Unlink => self.change(path).map(Deed::Remove),
-            PathCall::Truncate(_) => self.change(path).map(Deed::Cut),
-            _ => None,
-        }
-    }
-
-    fn file_deed(&mut self, file: u8, call: &FileCall) -> Option<Deed<'a>> {
-        match call {
-            FileCall::Lseek { .. } => Some(Deed::Seek(file)),
-            FileCall::Ftruncate(_) => self.change_open(file).map(Deed::Cut),
-            FileCall::Fallocate { mode, .. } if mode & !KEEP_SIZE != 0 => self
-                .change_open(file)
-                .map(|change| Deed::Blur(change, None)),
-            _ => None,
-        }
-    }
-
-    fn pair_deed(&mut self, (from, to): (u8, u8), call: &PairCall) -> Option<Deed<'a>> {
+    fn pair_deed(&mut self, (from, to): (u8, u8), is_move: bool) -> Option<Deed<'a>> {
         if self.is_directory(from) {
             self.aside(|verifier| verifier.directory_moved());
         }
         let name = self.path(to)?.to_bytes();
         let (from, to) = (self.change(from)?, self.change(to)?);
-        Some(match call {
-            PairCall::Rename { flags } if flags & EXCHANGE == 0 => Deed::Rename(from, to, name),
-            _ => Deed::Blur(from, Some(to)),
+        Some(if is_move {
+            Deed::Rename(from, to, name)
+        } else {
+            Deed::Blur(from, Some(to))
         })
     }
 

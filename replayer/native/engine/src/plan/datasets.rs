@@ -1,86 +1,86 @@
 //! Datasets and pickers of a plan.
 
-use super::draws::{index, weights};
-use super::value::{
-    Fault, Fields, Parsed, boolean, choice, integer, list, nullable, refuse, small, text, tuple,
+use super::check::exists;
+use crate::document::{
+    Fault, Parsed, Text, Weight, integer, nullable, read_on, refused, tagged, text, word,
 };
-use crate::path;
-use crate::program::{Content, Dataset, EntryKind, NamedTrace, PickRule, Picker, Scope};
+use crate::path::{PATH_BYTES, link_stays_inside, plain_path};
+use crate::program::{Content, Dataset, EntryKind, NamedTrace, PickRule, Picker, Scope, Weights};
 use crate::rng::shuffle;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
 use serde_json::Value;
 
-pub(super) fn content(value: &Value) -> Parsed<Content> {
-    if value.is_object() {
-        let fields = Fields::of(value)?.only(&["compressible"])?;
-        let percent = fields.take("compressible", |value| integer(value, 0, 100))?;
-        return Ok(Content::Compressible(u8::try_from(percent).unwrap_or(100)));
-    }
-    choice(
-        value,
-        &[("random", Content::Random), ("zeros", Content::Zeros)],
-    )
-}
-
-/// Read a path that stays where it is put.
-pub(super) fn plain_path(value: &Value) -> Parsed<&str> {
-    let path = text(value)?;
-    match path::fault(path.as_bytes()) {
-        Some(fault) => Err(Fault::new(format!("the path {path:?} {fault}"))),
-        None => Ok(path),
+pub(super) fn content<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Content, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let (is_word, refusal) = (
+        value.is_string(),
+        refused("random, zeros or {\"compressible\": percent}", &value),
+    );
+    match read_on(value)? {
+        content @ Content::Compressible(_) if !is_word => Ok(content),
+        content @ (Content::Random | Content::Zeros) if is_word => Ok(content),
+        _ => Err(D::Error::custom(refusal)),
     }
 }
 
-pub(super) fn dataset(value: &Value) -> Parsed<Dataset> {
-    let known = [
-        "name",
-        "directory",
-        "laid_out",
-        "scope",
-        "content",
-        "entries",
-    ];
-    let fields = Fields::of(value)?.only(&known)?;
-    let name = fields.take("name", text)?.to_owned();
-    let directory = fields.take("directory", plain_path)?.to_owned();
-    let scopes = [("shared", Scope::Shared), ("user", Scope::User)];
-    let scope = fields.take("scope", |value| choice(value, &scopes))?;
-    let content = fields.take("content", content)?;
-    let mut dataset = Dataset::new(name, directory, scope, content);
-    dataset.laid_out = fields.take("laid_out", boolean)?;
-    fields.take("entries", |value| {
-        list(value, |value| entry(value, &mut dataset))
-    })?;
-    Ok(dataset)
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DatasetDocument {
+    #[serde(deserialize_with = "text")]
+    name: String,
+    #[serde(deserialize_with = "plain_path")]
+    directory: String,
+    laid_out: bool,
+    #[serde(deserialize_with = "word")]
+    scope: Scope,
+    #[serde(deserialize_with = "content")]
+    content: Content,
+    entries: Vec<EntryDocument>,
 }
 
-const KINDS: [(&str, EntryKind); 3] = [
-    ("f", EntryKind::File),
-    ("d", EntryKind::Directory),
-    ("l", EntryKind::Link),
-];
+#[derive(Deserialize)]
+struct EntryDocument(
+    #[serde(deserialize_with = "plain_path")] String,
+    #[serde(deserialize_with = "word")] EntryKind,
+    #[serde(deserialize_with = "integer::<_, _, 0, { 1 << 50 }>")] u64,
+    #[serde(deserialize_with = "integer::<_, _, 0, 0o7777>")] u32,
+    Text,
+);
 
-fn entry(value: &Value, dataset: &mut Dataset) -> Parsed<()> {
-    let [path_value, kind_value, size_value, mode_value, link_value] = tuple(value)?;
-    let path = plain_path(path_value).map_err(|fault| fault.at_index(0))?;
-    let kind = choice(kind_value, &KINDS).map_err(|fault| fault.at_index(1))?;
-    let largest = if kind == EntryKind::File { 1 << 50 } else { 0 };
-    let size = integer(size_value, 0, largest).map_err(|fault| fault.at_index(2))?;
-    let mode = small(mode_value, 0o7777).map_err(|fault| fault.at_index(3))?;
-    let link = text(link_value).map_err(|fault| fault.at_index(4))?;
-    let link_fits = match kind {
-        EntryKind::Link => path::link_stays_inside(path.as_bytes(), link.as_bytes()),
-        _ => link.is_empty(),
-    };
-    if !link_fits {
-        let want = "a relative target inside the dataset for an l, \"\" for others";
-        return refuse(want, link_value).map_err(|fault| fault.at_index(4));
+impl DatasetDocument {
+    pub(super) fn dataset(self) -> Parsed<Dataset> {
+        let mut dataset = Dataset::new(self.name, self.directory, self.scope, self.content);
+        dataset.laid_out = self.laid_out;
+        for (index, entry) in self.entries.iter().enumerate() {
+            let pushed = entry.push(&mut dataset);
+            pushed.map_err(|fault| fault.at(format_args!(".entries[{index}]")))?;
+        }
+        Ok(dataset)
     }
-    let whole = dataset.directory.len() + path.len();
-    if whole > path::PATH_BYTES {
-        return refuse("short enough for 4000 bytes with its directory", path_value);
+}
+
+impl EntryDocument {
+    fn push(&self, dataset: &mut Dataset) -> Parsed<()> {
+        let EntryDocument(path, kind, size, mode, Text(link)) = self;
+        if *kind != EntryKind::File && *size > 0 {
+            return Err(Fault::new(refused("an integer from 0 to 0", size)).at("[2]"));
+        }
+        let link_fits = match kind {
+            EntryKind::Link => link_stays_inside(path.as_bytes(), link.as_bytes()),
+            _ => link.is_empty(),
+        };
+        if !link_fits {
+            let what = "a relative target inside the dataset for an l, \"\" for others";
+            return Err(Fault::new(refused(what, link)).at("[4]"));
+        }
+        if dataset.directory.len() + path.len() > PATH_BYTES {
+            let what = "short enough for 4000 bytes with its directory";
+            return Err(Fault::new(refused(what, path)));
+        }
+        let pushed = dataset.push(path.as_bytes(), *kind, (*size, *mode), link.as_bytes());
+        pushed.ok_or_else(|| Fault::new("the paths of one dataset exceed 4 GiB"))
     }
-    let pushed = dataset.push(path.as_bytes(), kind, (size, mode), link.as_bytes());
-    pushed.ok_or_else(|| Fault::new("the paths of one dataset exceed 4 GiB"))
 }
 
 /// Refuse datasets and traces that share a directory or lie inside another's.
@@ -98,111 +98,127 @@ pub(super) fn check_apart(datasets: &[Dataset], traces: &[NamedTrace]) -> Parsed
         {
             let both = format!("{one:?} and {other:?} share the directory {outer:?}");
             return Err(if traces.is_empty() {
-                Fault::new(format!("datasets {both}")).at_key("datasets")
+                Fault::new(format!("datasets {both}")).at(".datasets")
             } else {
-                Fault::new(both).at_key("traces")
+                Fault::new(both).at(".traces")
             });
         }
     }
     Ok(())
 }
 
-pub(super) fn largest_entry(datasets: &[Dataset]) -> u64 {
-    let entries = datasets.iter().flat_map(|dataset| &dataset.entries);
-    entries.map(|entry| entry.size).max().unwrap_or(0)
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum RuleDocument {
+    Segments {
+        dataset: u16,
+        types: Text,
+        segments: Vec<(Weight, u64, u64)>,
+        #[serde(deserialize_with = "nullable")]
+        shuffle: Option<u64>,
+    },
+    Sequential {
+        dataset: u16,
+        types: Text,
+    },
+    Own {
+        dataset: u16,
+        types: Text,
+    },
 }
 
-pub(super) fn picker(value: &Value, datasets: &[Dataset], users: u32) -> Parsed<Picker> {
-    let fields = Fields::of(value)?;
-    let dataset = fields.take("dataset", |value| index(value, datasets.len(), "dataset"))?;
-    let types = fields.take("types", types)?;
-    let mut candidates: Vec<u32> = match datasets.get(usize::from(dataset)) {
-        Some(dataset) => (0_u32..)
-            .zip(&dataset.entries)
+pub(super) struct PickerDocument(RuleDocument);
+
+impl<'de> Deserialize<'de> for PickerDocument {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<PickerDocument, D::Error> {
+        tagged("kind", deserializer).map(PickerDocument)
+    }
+}
+
+impl PickerDocument {
+    pub(super) fn picker(self, datasets: &[Dataset], users: u32) -> Parsed<Picker> {
+        let (RuleDocument::Segments { dataset, types, .. }
+        | RuleDocument::Sequential { dataset, types }
+        | RuleDocument::Own { dataset, types }) = &self.0;
+        let dataset = *dataset;
+        exists("dataset", dataset, datasets.len(), "dataset")?;
+        let types = kinds(&types.0).map_err(|fault| fault.at(".types"))?;
+        let entries = datasets
+            .get(usize::from(dataset))
+            .map(|dataset| &dataset.entries);
+        let mut candidates: Vec<u32> = (0_u32..)
+            .zip(entries.into_iter().flatten())
             .filter(|(_, entry)| types.contains(&entry.kind))
             .map(|(index, _)| index)
-            .collect(),
-        None => Vec::new(),
-    };
-    if candidates.is_empty() {
-        return Err(Fault::new("no entry of the dataset has such a type").at_key("types"));
-    }
-    let rule = rule(fields, &mut candidates, users)?;
-    Ok(Picker {
-        dataset,
-        candidates: candidates.into_boxed_slice(),
-        rule,
-    })
-}
-
-fn types(value: &Value) -> Parsed<Vec<EntryKind>> {
-    let kinds: Option<Vec<EntryKind>> = text(value)?
-        .chars()
-        .map(|letter| {
-            KINDS
-                .iter()
-                .find(|(known, _)| known.starts_with(letter))
-                .map(|(_, kind)| *kind)
-        })
-        .collect();
-    match kinds {
-        Some(kinds) if !kinds.is_empty() => Ok(kinds),
-        _ => refuse("some of the letters f, d and l", value),
-    }
-}
-
-fn rule(fields: Fields, candidates: &mut [u32], users: u32) -> Parsed<PickRule> {
-    #[derive(Clone, Copy)]
-    enum Kind {
-        Segments,
-        Sequential,
-        Own,
-    }
-    let kinds = [
-        ("segments", Kind::Segments),
-        ("sequential", Kind::Sequential),
-        ("own", Kind::Own),
-    ];
-    match fields.take("kind", |value| choice(value, &kinds))? {
-        Kind::Segments => {
-            let fields = fields.only(&["dataset", "types", "kind", "segments", "shuffle"])?;
-            let rule = fields.take("segments", |value| segments(value, candidates.len()))?;
-            let seed = fields.take("shuffle", |value| {
-                nullable(value, |value| integer(value, 0, u64::MAX))
-            })?;
-            if let Some(seed) = seed {
-                shuffle(candidates, seed);
-            }
-            Ok(rule)
+            .collect();
+        if candidates.is_empty() {
+            return Err(Fault::new("no entry of the dataset has such a type").at(".types"));
         }
-        Kind::Sequential => fields
-            .only(&["dataset", "types", "kind"])
-            .map(|_| PickRule::Sequential),
-        Kind::Own => {
-            fields.only(&["dataset", "types", "kind"])?;
-            let count = candidates.len();
-            if count < users as usize {
+        let count = candidates.len();
+        let rule = match self.0 {
+            RuleDocument::Segments {
+                segments: all,
+                shuffle: seed,
+                ..
+            } => {
+                let rule = segments(&all, count as u64).map_err(|fault| fault.at(".segments"))?;
+                if let Some(seed) = seed {
+                    shuffle(&mut candidates, seed);
+                }
+                rule
+            }
+            RuleDocument::Sequential { .. } => PickRule::Sequential,
+            RuleDocument::Own { .. } if count < users as usize => {
                 return Err(Fault::new(format!(
                     "an own picker needs a candidate for each of {users} users, got {count}"
                 )));
             }
-            Ok(PickRule::Own)
-        }
+            RuleDocument::Own { .. } => PickRule::Own,
+        };
+        Ok(Picker {
+            dataset,
+            candidates: candidates.into_boxed_slice(),
+            rule,
+        })
     }
 }
 
-fn segments(value: &Value, candidates: usize) -> Parsed<PickRule> {
-    let segments = list(value, |value| {
-        let [weight, start, count] = tuple(value)?;
-        let weight = integer(weight, 0, 1 << 62).map_err(|fault| fault.at_index(0))?;
-        let start = integer(start, 0, candidates as u64 - 1).map_err(|fault| fault.at_index(1))?;
-        let count =
-            integer(count, 1, candidates as u64 - start).map_err(|fault| fault.at_index(2))?;
-        Ok((weight, (start, count)))
-    })?;
-    let (shares, spans): (Vec<u64>, Vec<(u64, u64)>) = segments.into_iter().unzip();
+fn kinds(types: &str) -> Parsed<Vec<EntryKind>> {
+    let kinds = types.chars().map(|letter| match letter {
+        'f' => Some(EntryKind::File),
+        'd' => Some(EntryKind::Directory),
+        'l' => Some(EntryKind::Link),
+        _ => None,
+    });
+    match kinds.collect::<Option<Vec<_>>>() {
+        Some(kinds) if !kinds.is_empty() => Ok(kinds),
+        _ => Err(Fault::new(refused(
+            "some of the letters f, d and l",
+            &types,
+        ))),
+    }
+}
+
+fn segments(segments: &[(Weight, u64, u64)], candidates: u64) -> Parsed<PickRule> {
+    for (index, (_, start, count)) in segments.iter().enumerate() {
+        let bounds = [
+            (1, *start, 0, candidates - 1),
+            (2, *count, 1, candidates.saturating_sub(*start)),
+        ];
+        for (place, number, low, high) in bounds {
+            if !(low..=high).contains(&number) {
+                let what = format!("an integer from {low} to {high}");
+                return Err(
+                    Fault::new(refused(what, &number)).at(format_args!("[{index}][{place}]"))
+                );
+            }
+        }
+    }
     Ok(PickRule::Segments {
-        weights: weights(&shares)?,
-        spans: spans.into_boxed_slice(),
+        weights: Weights::of(segments.iter().map(|(weight, ..)| weight.0)).map_err(Fault::new)?,
+        spans: segments
+            .iter()
+            .map(|(_, start, count)| (*start, *count))
+            .collect(),
     })
 }

@@ -1,110 +1,159 @@
 //! Plan format 1 (replayer/plan/FORMAT.md): from a JSON document to a checked program.
 //! Refuses anything that is unknown or out of bounds; touches no file system.
 
-mod calls;
+mod check;
+mod commands;
 mod datasets;
-mod draws;
-mod looks;
-mod operands;
-mod parts;
-mod replays;
-mod steps;
-mod value;
 mod verify;
 
-mod commands;
+pub(crate) use commands::{Command, PATH_SLOT, TO_SLOT, Texts, parse_command};
 
-pub(crate) use calls::OPEN_FLAGS;
-pub(crate) use commands::{Command, parse_command};
-pub(crate) use operands::{PATH_SLOT, TO_SLOT, Texts};
-
+use crate::document::{
+    Fault, LARGEST, Number, Object, Parsed, integer, json, nullable, read, refused, text,
+};
 use crate::error::{Error, Result};
-use crate::program::{Draw, NamedTrace, Pace, Program, Replays, Transaction, Weights};
-use draws::{draw, weights};
+use crate::program::{Content, Identity, NamedTrace, Pace, Program, Replays, Transaction, Weights};
+use check::Check;
+use datasets::{DatasetDocument, PickerDocument, content};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
 use serde_json::Value;
-use value::{Fault, Fields, Parsed, integer, list, nullable, refuse, small, text, tuple};
 
 /// At most this many transactions (the numbers above are left to interactive users).
 pub(crate) const TRANSACTIONS: usize = 4096;
 
-/// The parts of a plan that others refer to by number, and what reading the steps finds out.
-pub(crate) struct Context<'a> {
-    tables: &'a [Box<[u64]>],
-    datasets: usize,
-    pickers: usize,
-    /// The traces, and the groups of reels that steps have named so far.
-    replays: Replays,
-    /// Largest size of an entry.
-    largest: u64,
-    /// Largest single write and read seen so far.
-    write_bytes: u64,
-    read_bytes: u64,
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(deserialize_with = "integer::<_, _, 1, 1>")]
+    #[expect(dead_code, reason = "read by itself before all others")]
+    format: u64,
+    #[serde(deserialize_with = "name")]
+    #[expect(dead_code, reason = "nothing that runs asks for it")]
+    name: String,
+    #[serde(deserialize_with = "integer::<_, _, 0, { u64::MAX }>")]
+    seed: u64,
+    #[serde(deserialize_with = "integer::<_, _, 1, { 1 << 24 }>")]
+    users: u32,
+    #[serde(deserialize_with = "content")]
+    written: Content,
+    #[serde(deserialize_with = "integer::<_, _, 4096, { 1 << 34 }>")]
+    pool_bytes: u64,
+    tables: Vec<Vec<Number>>,
+    datasets: Vec<Object<DatasetDocument>>,
+    #[serde(default)]
+    traces: Vec<Object<NamedTrace>>,
+    pickers: Vec<PickerDocument>,
+    transactions: Vec<Object<Transaction>>,
+    mix: Vec<u32>,
+    #[serde(default)]
+    roles: Vec<(u32, Vec<u32>)>,
+    #[serde(default)]
+    verify: bool,
+    pace: Pace,
+    stop: Object<Stop>,
+    #[serde(deserialize_with = "integer::<_, _, 0, LARGEST>")]
+    #[expect(dead_code, reason = "whoever leads the run asks for it")]
+    warm_up_ns: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Stop {
+    #[serde(deserialize_with = "nullable")]
+    #[expect(dead_code, reason = "whoever leads the run asks for it")]
+    duration_ns: Option<Number>,
+    #[serde(deserialize_with = "nullable")]
+    transactions: Option<Number>,
+}
+
+fn name<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<String, D::Error> {
+    let name = text(deserializer)?;
+    let fits =
+        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
+    let starts = name.starts_with(|first: char| first.is_ascii_alphanumeric());
+    if starts && name.bytes().all(fits) {
+        return Ok(name);
+    }
+    Err(D::Error::custom(refused(
+        "a name like [a-z0-9][a-z0-9_-]*",
+        &name,
+    )))
+}
+
+impl Program {
+    /// Read a plan, and open the traces that it replays.
+    ///
+    /// # Errors
+    /// It is no plan of format 1, or a trace does not fit it.
+    pub fn parse(document: &[u8], traces: &[String]) -> Result<Program> {
+        let mut program = parse_plan(document)?;
+        let audience = program.audience();
+        program.replays.open(traces, audience)?;
+        program.verify = program.verify.map(Identity::drawn);
+        Ok(program)
+    }
 }
 
 /// Parse and check a document.
 pub(crate) fn parse_plan(document: &[u8]) -> Result<Program> {
-    let value: Value = serde_json::from_slice(document)
-        .map_err(|error| Error::value(format!("plan: is no JSON document: {error}")))?;
-    parse_document(&value).map_err(|fault| Error::value(fault.render()))
+    let program = json(document).and_then(|value| {
+        // Another format may have other keys.
+        format(&value)?;
+        read(value).and_then(|Object(document)| program(document))
+    });
+    program.map_err(|fault| Error::value(format!("plan: {fault}")))
 }
 
-const KEYS: &[&str] = &[
-    "format",
-    "name",
-    "seed",
-    "users",
-    "written",
-    "pool_bytes",
-    "tables",
-    "datasets",
-    "traces",
-    "pickers",
-    "transactions",
-    "mix",
-    "roles",
-    "verify",
-    "pace",
-    "stop",
-    "warm_up_ns",
-];
+fn format(value: &Value) -> Parsed<()> {
+    match value.get("format") {
+        Some(format) => integer::<_, u64, 1, 1>(format)
+            .map(|_| ())
+            .map_err(|error| Fault::new(error.to_string()).at(".format")),
+        None => Ok(()),
+    }
+}
 
-fn parse_document(value: &Value) -> Parsed<Program> {
-    let fields = Fields::of(value)?;
-    fields.take("format", |value| integer(value, 1, 1))?;
-    let fields = fields.only(KEYS)?;
-    let users = fields.take("users", |value| integer(value, 1, 1 << 24))?;
-    let users = u32::try_from(users).unwrap_or(u32::MAX);
-    let tables = fields.take("tables", |value| list(value, draws::table))?;
-    let datasets = fields.take("datasets", |value| list(value, datasets::dataset))?;
-    let traces = traces(fields)?;
-    datasets::check_apart(&datasets, &traces)?;
-    let pickers = fields.take("pickers", |value| {
-        list(value, |value| datasets::picker(value, &datasets, users))
+fn program(document: Document) -> Parsed<Program> {
+    let users = document.users;
+    let tables = each(document.tables, "tables", |table| match &*table {
+        [] => Err(Fault::new("must be a list of at least one number, got []")),
+        numbers => Ok(numbers.iter().map(|number| number.0).collect()),
     })?;
-    let mut context = Context {
-        tables: &tables,
-        datasets: datasets.len(),
-        pickers: pickers.len(),
-        replays: Replays::of(traces),
-        largest: datasets::largest_entry(&datasets),
-        write_bytes: 0,
-        read_bytes: 1 << 16,
+    let datasets = each(document.datasets, "datasets", |dataset| dataset.0.dataset())?;
+    let traces: Vec<NamedTrace> = document.traces.into_iter().map(|trace| trace.0).collect();
+    datasets::check_apart(&datasets, &traces)?;
+    let pickers = each(document.pickers, "pickers", |picker| {
+        picker.picker(&datasets, users)
+    })?;
+    let replays = Replays::of(traces);
+    let transactions = document.transactions.into_iter();
+    let transactions: Vec<Transaction> = transactions.map(|each| each.0).collect();
+    let mut check = Check::new(&tables, &datasets, pickers.len(), replays);
+    check.transactions(&transactions)?;
+    check
+        .draw(document.pace.draw())
+        .map_err(|fault| fault.at(".pace"))?;
+    check
+        .pool(document.pool_bytes)
+        .map_err(|fault| fault.at(".pool_bytes"))?;
+    let (read_bytes, replays) = (check.read_bytes, check.replays);
+    let count = transactions.len();
+    let verify = if document.verify {
+        let contents = (&*datasets, document.written);
+        let identity = verify::identity(&replays, contents, &transactions);
+        Some(identity.map_err(|fault| fault.at(".verify"))?)
+    } else {
+        None
     };
-    let transactions = fields.take("transactions", |value| transactions(value, &mut context))?;
-    let pace = fields.take("pace", |value| pace(value, &context))?;
-    let (write_bytes, read_bytes) = (context.write_bytes, context.read_bytes);
-    let replays = context.replays;
-    let written = fields.take("written", datasets::content)?;
-    let verify = verify::identity(fields, &replays, (&datasets, written), &transactions)?;
-    fields.take("name", name)?;
-    let program = Program {
-        seed: fields.take("seed", |value| integer(value, 0, u64::MAX))?,
+    Ok(Program {
+        seed: document.seed,
         users,
-        written,
-        pool_bytes: fields.take("pool_bytes", |value| pool_bytes(value, write_bytes))?,
-        mix: fields.take("mix", |value| mix(value, transactions.len()))?,
-        roles: roles(fields, users, transactions.len())?,
-        transactions_per_user: fields.take("stop", stop)?,
+        written: document.written,
+        pool_bytes: document.pool_bytes,
+        mix: mix(document.mix, count).map_err(|fault| fault.at(".mix"))?,
+        roles: roles(document.roles, users, count)?,
+        transactions_per_user: document.stop.0.transactions.map(|number| number.0),
         read_bytes,
         verify,
         tables,
@@ -112,130 +161,38 @@ fn parse_document(value: &Value) -> Parsed<Program> {
         replays,
         pickers,
         transactions,
-        pace,
-    };
-    fields.take("warm_up_ns", |value| integer(value, 0, draws::LARGEST))?;
-    Ok(program)
+        pace: document.pace,
+    })
 }
 
-fn traces(fields: Fields) -> Parsed<Vec<NamedTrace>> {
-    if !fields.has("traces") {
-        return Ok(Vec::new());
-    }
-    fields.take("traces", |value| list(value, replays::trace))
-}
-
-fn name(value: &Value) -> Parsed<()> {
-    let name = text(value)?;
-    let fits =
-        |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(&byte);
-    let starts = name
-        .bytes()
-        .next()
-        .is_some_and(|byte| byte.is_ascii_alphanumeric());
-    if !starts || !name.bytes().all(fits) {
-        return refuse("a name like [a-z0-9][a-z0-9_-]*", value);
-    }
-    Ok(())
-}
-
-fn pool_bytes(value: &Value, write_bytes: u64) -> Parsed<u64> {
-    let bytes = integer(value, 4096, 1 << 34)?;
-    if bytes % 8 != 0 {
-        return refuse("a multiple of 8", value);
-    }
-    let least = write_bytes.saturating_add(4096);
-    if bytes < least {
-        return refuse(
-            &format!("at least {least} (the largest single write + 4096)"),
-            value,
-        );
-    }
-    Ok(bytes)
-}
-
-fn transactions(value: &Value, context: &mut Context) -> Parsed<Vec<Transaction>> {
-    let transactions = list(value, |value| {
-        let fields = Fields::of(value)?.only(&["name", "steps"])?;
-        let name = fields.take("name", text)?.to_owned();
-        let steps = fields.take("steps", |value| steps::steps(value, context, 0))?;
-        Ok(Transaction { name, steps })
-    })?;
-    if transactions.is_empty() || transactions.len() > TRANSACTIONS {
-        return Err(Fault::new(format!(
-            "must hold 1 to {TRANSACTIONS} transactions, got {}",
-            transactions.len()
-        )));
-    }
-    let mut names: Vec<&str> = transactions
-        .iter()
-        .map(|known| known.name.as_str())
-        .collect();
-    names.sort_unstable();
-    for pair in names.windows(2) {
-        if let [one, other] = pair
-            && one == other
-        {
-            return Err(Fault::new(format!(
-                "two transactions have the name {one:?}"
-            )));
-        }
-    }
-    Ok(transactions)
-}
-
-fn mix(value: &Value, transactions: usize) -> Parsed<Weights> {
-    let mix = list(value, |value| integer(value, 0, u64::from(u32::MAX)))?;
+fn mix(mix: Vec<u32>, transactions: usize) -> Parsed<Weights> {
     if mix.len() != transactions {
         return Err(Fault::new(format!(
             "must hold one weight a transaction ({transactions}), got {}",
             mix.len()
         )));
     }
-    weights(&mix)
+    Weights::of(mix.into_iter().map(u64::from)).map_err(Fault::new)
 }
 
-fn roles(fields: Fields, users: u32, transactions: usize) -> Parsed<Vec<(u32, Weights)>> {
-    if !fields.has("roles") {
-        return Ok(Vec::new());
-    }
+fn roles(roles: Vec<(u32, Vec<u32>)>, users: u32, count: usize) -> Parsed<Vec<(u32, Weights)>> {
     let mut end = 0;
-    fields.take("roles", |value| {
-        list(value, |value| {
-            let [count, weights] = tuple(value)?;
-            end += small(count, users - end)?;
-            Ok((end, mix(weights, transactions)?))
-        })
+    each(roles, "roles", |(many, weights)| {
+        let rest = users - end;
+        if many > rest {
+            let what = format!("an integer from 0 to {rest}");
+            return Err(Fault::new(refused(what, &many)).at("[0]"));
+        }
+        end += many;
+        let weights = mix(weights, count).map_err(|fault| fault.at("[1]"))?;
+        Ok((end, weights))
     })
 }
 
-/// Makes a pace of its time.
-type MakePace = fn(Draw) -> Pace;
-
-/// Kinds of pace: the operand of each, and what becomes of it.
-const PACES: [(&str, (&str, MakePace)); 3] = [
-    ("closed", ("think", Pace::Closed)),
-    ("every", ("period", Pace::Every)),
-    ("arrivals", ("gap", Pace::Arrivals)),
-];
-
-fn pace(value: &Value, context: &Context) -> Parsed<Pace> {
-    let fields = Fields::of(value)?;
-    let (operand, make) = fields.take("kind", |value| value::choice(value, &PACES))?;
-    let fields = fields.only(&["kind", operand])?;
-    let time = fields.take(operand, |value| draw(value, context))?;
-    if let Draw::SizeOf(_) = time {
-        return Err(Fault::new("a size of an entry is no time").at_key(operand));
-    }
-    Ok(make(time))
-}
-
-fn stop(value: &Value) -> Parsed<Option<u64>> {
-    let fields = Fields::of(value)?.only(&["duration_ns", "transactions"])?;
-    fields.take("duration_ns", |value| {
-        nullable(value, |value| integer(value, 0, draws::LARGEST))
-    })?;
-    fields.take("transactions", |value| {
-        nullable(value, |value| integer(value, 0, draws::LARGEST))
-    })
+/// What becomes of every item of a list.
+fn each<T, U>(items: Vec<T>, key: &str, mut make: impl FnMut(T) -> Parsed<U>) -> Parsed<Vec<U>> {
+    let items = items.into_iter().enumerate();
+    let results = items
+        .map(|(index, item)| make(item).map_err(|fault| fault.at(format_args!(".{key}[{index}]"))));
+    results.collect()
 }

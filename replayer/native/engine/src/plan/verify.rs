@@ -1,29 +1,24 @@
 //! The key `verify`: what a plan must be like so that reads can be checked, and how its files are told apart.
 
-use super::value::{Fault, Fields, Parsed, boolean};
+use crate::document::{Fault, Parsed};
 use crate::program::{
-    Call, Content, Dataset, EntryKind, Identity, Naming, PairCall, PathCall, Replays, Step,
-    Transaction,
+    Call, Content, Dataset, EntryKind, Identity, Naming, Replays, Step, Transaction,
 };
 use crate::verify::is_empty;
 
-/// How files are told apart; `None`: nothing is verified.
+/// How files are told apart.
 pub(super) fn identity(
-    fields: Fields,
     replays: &Replays,
     (datasets, written): (&[Dataset], Content),
     transactions: &[Transaction],
-) -> Parsed<Option<Identity>> {
-    if !fields.has("verify") || !fields.take("verify", boolean)? {
-        return Ok(None);
-    }
+) -> Parsed<Identity> {
     if !replays.traces.is_empty() {
-        return Err(Fault::new("replays are checked against their traces").at_key("verify"));
+        return Err(Fault::new("replays are checked against their traces"));
     }
     let contents = datasets.iter().map(|dataset| dataset.content);
     if contents.chain([written]).any(is_empty) {
         let message = "zeros cannot say whose they are: contents must be random or compressible";
-        return Err(Fault::new(message).at_key("verify"));
+        return Err(Fault::new(message));
     }
     let mut names = Names::default();
     for transaction in transactions {
@@ -37,7 +32,7 @@ pub(super) fn identity(
     } else {
         Naming::Paths
     };
-    Ok(Some(Identity { run: 0, naming }))
+    Ok(Identity { run: 0, naming })
 }
 
 /// What the steps of a plan do with names.
@@ -64,14 +59,8 @@ impl Names {
     fn call(&mut self, call: &Call) {
         match call {
             Call::Symlink { .. } => self.links = true,
-            Call::Pair {
-                call: PairCall::Rename { .. },
-                ..
-            } => self.renames = true,
-            Call::Path {
-                call: PathCall::Mkdir(_),
-                ..
-            } => self.directories = true,
+            Call::Rename { .. } => self.renames = true,
+            Call::Mkdir { .. } => self.directories = true,
             _ => {}
         }
     }

@@ -1,26 +1,35 @@
 //! Datasets: the entries of a plan, their paths in one text.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use crate::document::integer;
+use serde::Deserialize;
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Content {
     Random,
     Zeros,
     /// So many percent of every 4 KiB block are zeros.
-    Compressible(u8),
+    Compressible(#[serde(deserialize_with = "integer::<_, _, 0, 100>")] u8),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Scope {
     Shared,
     /// One copy for each user, below `directory/uN`.
     User,
+    #[serde(skip)]
     /// One copy for each user, beside the others' in the same directories: under a name of its own (`replay/names.rs`).
     Own,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 pub(crate) enum EntryKind {
+    #[serde(rename = "f")]
     File,
+    #[serde(rename = "d")]
     Directory,
+    #[serde(rename = "l")]
     Link,
 }
 

@@ -1,25 +1,25 @@
 //! A plan in the form that threads run: everything resolved, nothing left to look up by name.
 //! Made by `plan`; read by the interpreter, the pacers and the layout; never changed.
 
+mod call;
 mod dataset;
 mod identity;
 pub(crate) mod replay;
 mod step;
 
+pub(crate) use call::{
+    Call, Expect, LinkTarget, LockKind, Mode, OPEN_FLAGS, Owner, Pieces, SLOTS, SlotId, Timed,
+};
 pub(crate) use dataset::{Content, Dataset, Entry, EntryKind, Own, Scope};
 pub(crate) use identity::{Identity, Naming, SALT, file_of};
 pub(crate) use replay::{NamedTrace, ReplayPace, Replays};
-pub(crate) use step::{
-    Await, Call, DataCall, Each, Expect, FileCall, LinkTarget, LockKind, Mode, Owner, PairCall,
-    Part, PathCall, Pipeline, Replay, ReplayPart, STAGES, Step, Timed, Until,
-};
+pub(crate) use step::{Await, Each, Part, Pipeline, Replay, STAGES, SignalId, Step, Until};
 
+use crate::document::{LARGEST, Number, integer, refused, tagged, text};
 use crate::error::Result;
-use crate::plan::parse_plan;
 use crate::rng::{Stream, scale};
-
-/// At most this many slots in a plan.
-pub(crate) const SLOTS: usize = 16;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
 
 /// A plan of format 1, checked and ready to run.
 #[derive(Debug)]
@@ -46,18 +46,6 @@ pub struct Program {
 }
 
 impl Program {
-    /// Read a plan, and open the traces that it replays.
-    ///
-    /// # Errors
-    /// It is no plan of format 1, or a trace does not fit it.
-    pub fn parse(document: &[u8], traces: &[String]) -> Result<Program> {
-        let mut program = parse_plan(document)?;
-        let audience = program.audience();
-        program.replays.open(traces, audience)?;
-        program.verify = program.verify.map(Identity::drawn);
-        Ok(program)
-    }
-
     /// The names of its transactions.
     #[must_use]
     pub fn transaction_names(&self) -> impl ExactSizeIterator<Item = &str> {
@@ -128,8 +116,10 @@ pub(crate) enum PickRule {
     Own,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Transaction {
+    #[serde(deserialize_with = "text")]
     pub(crate) name: String,
     pub(crate) steps: Steps,
 }
@@ -141,6 +131,23 @@ pub(crate) type Steps = Box<[Step]>;
 pub(crate) struct Weights(pub(crate) Box<[u64]>);
 
 impl Weights {
+    pub(crate) fn of(
+        weights: impl IntoIterator<Item = u64>,
+    ) -> std::result::Result<Weights, String> {
+        let mut sum = 0_u64;
+        let mut cumulative = Vec::new();
+        for weight in weights {
+            sum = sum.saturating_add(weight);
+            cumulative.push(sum);
+        }
+        if sum == 0 || sum == u64::MAX {
+            return Err(format!(
+                "the sum of the weights must be from 1 to 2^64 - 2, got {sum}"
+            ));
+        }
+        Ok(Weights(cumulative.into_boxed_slice()))
+    }
+
     /// Draw an index: the first whose cumulative weight is above the draw.
     #[inline]
     pub(crate) fn pick(&self, stream: &mut Stream) -> usize {
@@ -152,13 +159,28 @@ impl Weights {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Draw {
-    Const(u64),
+    Const(#[serde(deserialize_with = "integer::<_, _, 0, LARGEST>")] u64),
     /// low, and how many values there are (0: all 2^64).
+    #[serde(deserialize_with = "uniform")]
     Uniform(u64, u64),
     Table(u16),
-    SizeOf(u8),
+    SizeOf(#[serde(deserialize_with = "integer::<_, _, 0, { SLOTS as u64 - 1 }>")] u8),
+}
+
+fn uniform<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<(u64, u64), D::Error> {
+    let (Number(low), Number(high)) = Deserialize::deserialize(deserializer)?;
+    if high < low {
+        return Err(D::Error::custom(refused(
+            "a low and a high number",
+            &[low, high],
+        )));
+    }
+    Ok((low, high - low + 1))
 }
 
 impl Draw {
@@ -187,9 +209,40 @@ impl Draw {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Pace {
     Closed(Draw),
     Every(Draw),
     Arrivals(Draw),
+}
+
+impl Pace {
+    /// What is drawn.
+    pub(crate) fn draw(self) -> Draw {
+        match self {
+            Pace::Closed(draw) | Pace::Every(draw) | Pace::Arrivals(draw) => draw,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Pace {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Pace, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "snake_case", deny_unknown_fields)]
+        enum Document {
+            Closed { think: Draw },
+            Every { period: Draw },
+            Arrivals { gap: Draw },
+        }
+
+        let pace = match tagged("kind", deserializer)? {
+            Document::Closed { think } => Pace::Closed(think),
+            Document::Every { period } => Pace::Every(period),
+            Document::Arrivals { gap } => Pace::Arrivals(gap),
+        };
+        match pace.draw() {
+            Draw::SizeOf(_) => Err(D::Error::custom("a size of an entry is no time")),
+            _ => Ok(pace),
+        }
+    }
 }

@@ -1,23 +1,42 @@
 //! Traces of a plan: their place below the run's folder, and the reels that its steps play.
 
+use crate::document::{refused, text};
 use crate::error::{Error, Result};
-use crate::program::{Dataset, Program, Step};
+use crate::path::plain_path;
+use crate::program::{Dataset, Program, Replay, Step};
 use crate::replay::compile::{self, Contended, Source};
 use crate::replay::reel::{Lane, Reel};
+use serde::Deserialize;
+use serde::de::{Deserializer, Error as _};
 use std::sync::{Arc, OnceLock};
 
 /// A trace that a plan names.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NamedTrace {
+    #[serde(deserialize_with = "text")]
     pub(crate) name: String,
     /// Its top, below the run's folder.
+    #[serde(deserialize_with = "plain_path")]
     pub(crate) directory: String,
     /// Of its trace.json.
+    #[serde(deserialize_with = "sha256")]
     pub(crate) sha256: String,
 }
 
+fn sha256<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<String, D::Error> {
+    let sum = text(deserializer)?;
+    let fits = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    if sum.len() != 64 || !sum.bytes().all(fits) {
+        let what = "64 hexadecimal digits in lower case";
+        return Err(D::Error::custom(refused(what, &sum)));
+    }
+    Ok(sum)
+}
+
 /// How a replay takes its time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ReplayPace {
     /// No event waits for a time.
     Asap,
@@ -66,7 +85,7 @@ const ONCE: &str = "have one user play the whole trace once: -u 1 --loops 1, wit
 
 /// The reels that a step draws from: none until they are compiled.
 #[derive(Debug, Default)]
-pub(crate) struct ReelGroup {
+struct ReelGroup {
     /// Number of the trace.
     trace: u16,
     /// The requests that are drawn from; `None`: the whole trace is one reel.
@@ -75,16 +94,7 @@ pub(crate) struct ReelGroup {
 }
 
 impl ReelGroup {
-    /// Of reels that are made already.
-    #[cfg(test)]
-    pub(crate) fn of(reels: Vec<Arc<Reel>>) -> Arc<ReelGroup> {
-        Arc::new(ReelGroup {
-            reels: OnceLock::from(Ok(reels.into())),
-            ..ReelGroup::default()
-        })
-    }
-
-    pub(crate) fn reels(&self) -> &[Arc<Reel>] {
+    fn reels(&self) -> &[Arc<Reel>] {
         match self.reels.get() {
             Some(Ok(reels)) => reels,
             _ => &[],
@@ -103,7 +113,7 @@ pub(crate) struct Needs {
 #[derive(Debug, Default)]
 pub(crate) struct Replays {
     pub(crate) traces: Vec<NamedTrace>,
-    groups: Vec<Arc<ReelGroup>>,
+    groups: Vec<ReelGroup>,
     /// Opened traces, in the order of their names.
     sources: Vec<Source>,
     /// What they need below the run's folder.
@@ -118,20 +128,39 @@ impl Replays {
         }
     }
 
-    /// The group of a trace and a label, made where there is none yet.
-    pub(crate) fn group(&mut self, trace: u16, label: Option<&str>) -> Arc<ReelGroup> {
-        let same =
-            |group: &&Arc<ReelGroup>| group.trace == trace && group.label.as_deref() == label;
-        if let Some(known) = self.groups.iter().find(same) {
-            return Arc::clone(known);
+    /// Note that a step plays a trace, or the requests of a label.
+    pub(crate) fn note(&mut self, trace: u16, label: Option<&str>) {
+        if self.group(trace, label).is_none() {
+            self.groups.push(ReelGroup {
+                trace,
+                label: label.map(str::to_owned),
+                reels: OnceLock::new(),
+            });
         }
-        let group = Arc::new(ReelGroup {
-            trace,
-            label: label.map(str::to_owned),
-            reels: OnceLock::new(),
-        });
-        self.groups.push(Arc::clone(&group));
-        group
+    }
+
+    fn group(&self, trace: u16, label: Option<&str>) -> Option<&ReelGroup> {
+        let mut groups = self.groups.iter();
+        groups.find(|group| group.trace == trace && group.label.as_deref() == label)
+    }
+
+    /// The reels that a step draws from: none until they are compiled.
+    pub(crate) fn reels(&self, step: &Replay) -> &[Arc<Reel>] {
+        let group = self.group(step.trace, step.request.as_ref().map(|label| &*label.0));
+        group.map_or(&[], ReelGroup::reels)
+    }
+
+    /// The same of reels that are made already.
+    #[cfg(test)]
+    pub(crate) fn made(label: &str, reels: Vec<Arc<Reel>>) -> Replays {
+        Replays {
+            groups: vec![ReelGroup {
+                trace: 0,
+                label: Some(label.to_owned()),
+                reels: OnceLock::from(Ok(reels.into())),
+            }],
+            ..Replays::default()
+        }
     }
 
     /// Open the folders of all traces, in the order of their names.

@@ -1,9 +1,14 @@
 //! Steps: the instructions that an interpreter runs.
 
-use super::replay::{ReelGroup, ReplayPace};
-use super::{Draw, Steps, Weights};
-use crate::ops::{OK, Op};
-use std::ffi::CString;
+use super::replay::ReplayPace;
+use super::{Draw, Expect, SlotId, Steps, Timed, Weights};
+use crate::document::{
+    Object, Text, Weight, given, integer, nullable, read_on, tagged, text, word,
+};
+use crate::signals::SIGNALS;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use serde_json::Value;
 use std::sync::Arc;
 
 /// Its discriminant stands apart: found in a field's unused values, it would take five instructions more to read, twice an op.
@@ -36,56 +41,161 @@ pub(crate) enum Step {
     Think(Draw),
     Call(Box<Timed>),
     Replay(Box<Replay>),
-    Signal(u8),
+    Signal(SignalId),
     Await(Box<Await>),
     Until(Box<Until>),
 }
 
+impl<'de> Deserialize<'de> for Step {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Step, D::Error> {
+        let step = match tagged("do", deserializer)? {
+            Document::Bind(bind) => bind.step(),
+            Document::Repeat { times, steps } => Ok(Step::Repeat { times, steps }),
+            Document::Choose { branches } => {
+                let (shares, branches): (Vec<Weight>, Vec<Steps>) = branches.into_iter().unzip();
+                Weights::of(shares.iter().map(|share| share.0)).map(|weights| Step::Choose {
+                    weights,
+                    branches: branches.into(),
+                })
+            }
+            Document::Each(each) => Ok(Step::Each(Box::new(each))),
+            Document::Pipeline { steps, batches } => {
+                Pipeline::of(steps, batches).map(|pipeline| Step::Pipeline(Arc::new(pipeline)))
+            }
+            Document::Think { time } => Ok(Step::Think(time)),
+            Document::Call(timed) => Ok(Step::Call(Box::new(timed))),
+            Document::Replay(replay) => Ok(Step::Replay(Box::new(replay))),
+            Document::Signal { signal } => Ok(Step::Signal(signal)),
+            Document::Await(step) => Ok(Step::Await(Box::new(step))),
+            Document::Until(step) => Ok(Step::Until(Box::new(step))),
+        };
+        step.map_err(D::Error::custom)
+    }
+}
+
+/// A step as plans write it, by its key `do`.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+enum Document {
+    Bind(Bind),
+    Repeat {
+        times: Draw,
+        steps: Steps,
+    },
+    Choose {
+        branches: Vec<(Weight, Steps)>,
+    },
+    Each(Each),
+    Pipeline {
+        steps: Vec<Step>,
+        #[serde(default, deserialize_with = "given")]
+        batches: Option<Vec<Batch>>,
+    },
+    Think {
+        time: Draw,
+    },
+    Call(Timed),
+    Replay(Replay),
+    Signal {
+        signal: SignalId,
+    },
+    Await(Await),
+    Until(Until),
+}
+
+/// What a slot is bound to: one of three.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Bind {
+    slot: SlotId,
+    #[serde(default, deserialize_with = "given")]
+    pick: Option<u16>,
+    #[serde(default, deserialize_with = "given")]
+    name: Option<Object<Name>>,
+    #[serde(default, deserialize_with = "given")]
+    dataset: Option<u16>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Name {
+    dataset: u16,
+    parts: Box<[Part]>,
+}
+
+impl Bind {
+    fn step(self) -> Result<Step, String> {
+        let slot = self.slot.0;
+        match (self.pick, self.name, self.dataset) {
+            (Some(picker), None, None) => Ok(Step::Pick { slot, picker }),
+            (None, Some(Object(Name { dataset, parts })), None) => Ok(Step::Name {
+                slot,
+                dataset,
+                parts,
+            }),
+            (None, None, Some(dataset)) => Ok(Step::Root { slot, dataset }),
+            _ => Err("must have one of `pick`, `name` and `dataset`".to_owned()),
+        }
+    }
+}
+
+/// The number of a signal.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub(crate) struct SignalId(
+    #[serde(deserialize_with = "integer::<_, _, 0, { SIGNALS as u64 - 1 }>")] pub(crate) u8,
+);
+
 /// Waiting for a signal of another user.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Await {
-    pub(crate) signal: u8,
+    pub(crate) signal: SignalId,
     pub(crate) limit: Draw,
     pub(crate) expect: Expect,
 }
 
 /// Steps that are repeated until their calls come out as they should.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Until {
     pub(crate) steps: Steps,
     pub(crate) every: Draw,
     pub(crate) limit: Draw,
     /// The signal from which time counts; otherwise from the step's begin.
-    pub(crate) since: Option<u8>,
+    #[serde(deserialize_with = "nullable")]
+    pub(crate) since: Option<SignalId>,
     pub(crate) expect: Expect,
 }
 
+/// Times as fast, in percent, at most (as plan format 1 has it).
+const MOST_SPEED: u64 = 1_000_000;
+
 /// A performance of a trace or of one request of it.
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Replay {
     pub(crate) trace: u16,
-    /// The whole trace, or every request of a label.
-    pub(crate) reels: Arc<ReelGroup>,
-    pub(crate) part: ReplayPart,
+    /// One of the requests of this label, drawn; else the whole trace.
+    #[serde(deserialize_with = "nullable")]
+    pub(crate) request: Option<Text>,
+    #[serde(deserialize_with = "word")]
     pub(crate) pace: ReplayPace,
     /// 100: as recorded.
+    #[serde(deserialize_with = "integer::<_, _, 1, MOST_SPEED>")]
     pub(crate) speed_percent: u32,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ReplayPart {
-    Whole,
-    /// One of the requests, drawn.
-    Request,
-}
-
-#[derive(Debug)]
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Each {
     pub(crate) dataset: u16,
-    pub(crate) slot: u8,
+    pub(crate) slot: SlotId,
     pub(crate) reverse: bool,
+    #[serde(rename = "f")]
     pub(crate) file: Steps,
+    #[serde(rename = "d")]
     pub(crate) directory: Steps,
+    #[serde(rename = "l")]
     pub(crate) link: Steps,
 }
 
@@ -123,6 +233,53 @@ pub(crate) struct Pipeline {
     pub(crate) batches: Box<[u64]>,
 }
 
+/// Entries that a stage hands on at a time (chosen: more than a buffer between two programs holds).
+#[derive(Clone, Copy, Deserialize)]
+struct Batch(#[serde(deserialize_with = "integer::<_, _, 1, 1_000_000>")] u64);
+
+impl Pipeline {
+    fn of(steps: Vec<Step>, batches: Option<Vec<Batch>>) -> Result<Pipeline, String> {
+        let stages = steps.into_iter().map(stage);
+        let stages = stages.collect::<Result<Box<[Each]>, _>>()?;
+        let Some(first) = stages
+            .first()
+            .filter(|_| (2..=STAGES).contains(&(stages.len() as u64)))
+        else {
+            return Err(format!("a pipeline must have 2 to {STAGES} stages"));
+        };
+        let way = |each: &Each| (each.dataset, each.reverse);
+        if stages.iter().any(|stage| way(stage) != way(first)) {
+            return Err("stages must go through one dataset in one order".to_owned());
+        }
+        let batches: Box<[u64]> = match batches {
+            Some(batches) => batches.iter().map(|batch| batch.0).collect(),
+            None => vec![1; stages.len() - 1].into(),
+        };
+        if batches.len() + 1 != stages.len() {
+            return Err("every stage but the last must have a batch".to_owned());
+        }
+        Ok(Pipeline { stages, batches })
+    }
+}
+
+fn stage(step: Step) -> Result<Each, String> {
+    match step {
+        Step::Each(_) if step.needs_helpers() => {
+            Err("a stage may hold neither replays nor other pipelines".to_owned())
+        }
+        Step::Each(each) => Ok(*each),
+        _ => Err("a stage must be an each step".to_owned()),
+    }
+}
+
+impl Step {
+    /// Whether it needs other threads of its user. Nesting is bounded by the JSON parser.
+    fn needs_helpers(&self) -> bool {
+        let is_itself = matches!(self, Step::Replay(_) | Step::Pipeline(_));
+        is_itself || self.blocks().into_iter().flatten().any(Step::needs_helpers)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum Part {
     Text(String),
@@ -136,209 +293,47 @@ pub(crate) enum Part {
     NameOf(u8),
 }
 
-/// A timed step: a call and its allowed outcomes.
-#[derive(Debug)]
-pub(crate) struct Timed {
-    pub(crate) op: Op,
-    pub(crate) call: Call,
-    pub(crate) expect: Expect,
-}
-
-/// A set of outcome codes.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Expect([u64; 3]);
-
-impl Expect {
-    pub(crate) const ANY: Expect = Expect([u64::MAX; 3]);
-    pub(crate) const OK: Expect = Expect([1 << OK, 0, 0]);
-    pub(crate) const NONE: Expect = Expect([0; 3]);
-
-    pub(crate) fn with(mut self, outcome: u8) -> Expect {
-        if let Some(word) = self.0.get_mut(usize::from(outcome >> 6)) {
-            *word |= 1 << (outcome & 63);
+impl Part {
+    /// The number that it draws.
+    pub(crate) fn draw(&self) -> Option<Draw> {
+        match self {
+            Part::Number(draw) => Some(*draw),
+            _ => None,
         }
-        self
     }
+}
 
-    pub(crate) fn or(self, other: Expect) -> Expect {
-        let mut union = self;
-        for (word, more) in union.0.iter_mut().zip(other.0) {
-            *word |= more;
+impl<'de> Deserialize<'de> for Part {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Part, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        enum Document {
+            User(bool),
+            Round(bool),
+            Seq(bool),
+            Next(bool),
+            Draw(Draw),
+            Hex(#[serde(deserialize_with = "integer::<_, _, 1, 16>")] u8),
+            PathOf(SlotId),
+            NameOf(SlotId),
         }
-        union
+
+        let value = Value::deserialize(deserializer)?;
+        if value.is_string() {
+            return text(value).map(Part::Text).map_err(D::Error::custom);
+        }
+        Ok(match read_on(value)? {
+            Document::User(true) => Part::User,
+            Document::Round(true) => Part::Round,
+            Document::Seq(true) => Part::Seq,
+            Document::Next(true) => Part::Next,
+            Document::User(_) | Document::Round(_) | Document::Seq(_) | Document::Next(_) => {
+                return Err(D::Error::custom("must be true, got false"));
+            }
+            Document::Draw(draw) => Part::Number(draw),
+            Document::Hex(digits) => Part::Hex(digits),
+            Document::PathOf(slot) => Part::PathOf(slot.0),
+            Document::NameOf(slot) => Part::NameOf(slot.0),
+        })
     }
-
-    #[inline]
-    pub(crate) fn allows(self, outcome: u8) -> bool {
-        self.0
-            .get(usize::from(outcome >> 6))
-            .is_some_and(|word| word & (1 << (outcome & 63)) != 0)
-    }
-}
-
-/// A mode, or that of the bound entry.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Mode {
-    Fixed(u32),
-    Bound,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum LockKind {
-    Shared,
-    Exclusive,
-    Unlock,
-}
-
-/// Where a symlink points.
-#[derive(Debug)]
-pub(crate) enum LinkTarget {
-    Bound,
-    Parts(Box<[Part]>),
-}
-
-/// What is called; `path`, `to` and `file` are slots.
-#[derive(Debug)]
-pub(crate) enum Call {
-    Open {
-        path: u8,
-        file: u8,
-        flags: u32,
-        mode: Mode,
-    },
-    Close {
-        file: u8,
-    },
-    Symlink {
-        path: u8,
-        target: LinkTarget,
-    },
-    Pair {
-        path: u8,
-        to: u8,
-        call: PairCall,
-    },
-    Path {
-        path: u8,
-        call: PathCall,
-    },
-    File {
-        file: u8,
-        call: FileCall,
-    },
-    Data {
-        file: u8,
-        call: DataCall,
-    },
-}
-
-/// A call on two paths.
-#[derive(Debug)]
-pub(crate) enum PairCall {
-    Rename { flags: u32 },
-    Link,
-}
-
-/// A call on one path.
-#[derive(Debug)]
-pub(crate) enum PathCall {
-    Stat,
-    Lstat,
-    Access(u32),
-    Mkdir(Mode),
-    Rmdir,
-    Unlink,
-    Readlink,
-    Truncate(Draw),
-    Chmod(Mode),
-    Chown(Owner),
-    Utimens(Option<Draw>),
-    Getxattr(CString),
-    Setxattr(CString, Draw),
-    Removexattr(CString),
-    Listxattr,
-}
-
-/// A call on an open file that moves no data.
-#[derive(Debug)]
-pub(crate) enum FileCall {
-    Lseek {
-        /// The bits of a signed number; a plan's are not below 0.
-        offset: Draw,
-        whence: u32,
-    },
-    Fsync,
-    Fdatasync,
-    Fstat,
-    Ftruncate(Draw),
-    Fallocate {
-        offset: Draw,
-        size: Draw,
-        mode: u32,
-    },
-    Fchmod(Mode),
-    Fchown(Owner),
-    Futimens(Option<Draw>),
-    Flock {
-        kind: LockKind,
-        wait: bool,
-    },
-    FcntlLock {
-        kind: LockKind,
-        wait: bool,
-        offset: Draw,
-        size: Draw,
-    },
-}
-
-/// A call, or a series of calls, that moves data of an open file.
-#[derive(Debug)]
-pub(crate) enum DataCall {
-    Read {
-        size: Draw,
-        until_end: bool,
-        check_size: bool,
-    },
-    Pread {
-        size: Draw,
-        offset: Draw,
-    },
-    PreadRandom {
-        size: Draw,
-        align: u64,
-    },
-    /// `write` and `append`.
-    Write {
-        total: Draw,
-        /// The first piece, where it is cut otherwise than those after it.
-        first: Option<Draw>,
-        block: Draw,
-    },
-    Pwrite {
-        size: Draw,
-        offset: Draw,
-    },
-    PwriteRandom {
-        size: Draw,
-        align: u64,
-    },
-    Getdents,
-    CopyFileRange {
-        to: u8,
-        size: Draw,
-        /// One call; else calls until one returns 0.
-        once: bool,
-    },
-    Sendfile {
-        size: Draw,
-        once: bool,
-    },
-    MmapRead,
-}
-
-/// Who shall own a file; `None` leaves it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Owner {
-    pub(crate) uid: Option<u32>,
-    pub(crate) gid: Option<u32>,
 }

@@ -12,7 +12,7 @@ use replayer_trace::{Event, MOST_DATA, Op};
 use std::collections::HashSet;
 
 /// Flags that an open may have: those of plan format 1.
-pub(crate) const OPEN_FLAGS: u32 = crate::plan::OPEN_FLAGS;
+pub(crate) const OPEN_FLAGS: u32 = crate::program::OPEN_FLAGS;
 const CREAT: u32 = 0o100;
 /// `O_CREAT` and the bit of `O_TMPFILE`: only they take a mode (openat2(2)).
 const MAKES: u32 = CREAT | 0o20_000_000;

@@ -2,7 +2,7 @@ use super::Band;
 use crate::clock::now_ns;
 use crate::interpreter::{FailedOp, Halt, Journal, Setting};
 use crate::overhead::setting;
-use crate::program::{EntryKind, Replay, ReplayPace, ReplayPart};
+use crate::program::{EntryKind, Replay, ReplayPace};
 use crate::pulse::Pulse;
 use crate::replay::reel::{
     Chunk, Chunks, Cue, Deed, Entry, PathId, Paths, Place, Recorded, Reel, Script, Span, TextId,
@@ -254,8 +254,7 @@ impl Ground {
     ) -> Shown {
         let replay = Replay {
             trace: 0,
-            reels: Arc::default(),
-            part: ReplayPart::Whole,
+            request: None,
             pace,
             speed_percent: 100,
         };

@@ -321,8 +321,7 @@ fn what_began_in_the_warm_up_is_of_it_on_all_lanes() {
     }
     let replay = Replay {
         trace: 0,
-        reels: Arc::default(),
-        part: ReplayPart::Whole,
+        request: None,
         pace: ReplayPace::Asap,
         speed_percent: 100,
     };

@@ -323,10 +323,10 @@ fn a_step_of_a_transaction_draws_a_request_and_plays_it() {
     tape.cue(0, Deed::Stat { at: missing }, OK);
     let setting = Arc::get_mut(&mut ground.setting).unwrap();
     let program = Arc::get_mut(&mut setting.program).unwrap();
+    program.replays = crate::program::Replays::made("page", vec![good, tape.reel()]);
     program.transactions[0].steps = [crate::program::Step::Replay(Box::new(Replay {
         trace: 0,
-        reels: crate::program::replay::ReelGroup::of(vec![good, tape.reel()]),
-        part: ReplayPart::Request,
+        request: Some(crate::document::Text("page".to_owned())),
         pace: ReplayPace::Asap,
         speed_percent: 100,
     }))]

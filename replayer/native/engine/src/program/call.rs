@@ -1,0 +1,335 @@
+//! Calls of timed steps, in the words of plan format 1: its ops, their operands, and how they may end.
+
+use super::{Draw, Part};
+use crate::document::{
+    Fault, LARGEST, Object, Parsed, Text, given, integer, nullable, read, read_on, refused, text,
+    variant, word,
+};
+use crate::ops::{OK, Op, outcome_of_name};
+use crate::sys::is_list;
+use serde::Deserialize;
+use serde::de::{Deserializer, Error};
+use serde_json::{Map, Value};
+use std::ffi::CString;
+
+/// At most this many slots in a plan.
+pub(crate) const SLOTS: usize = 16;
+
+/// The number of a slot.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+pub(crate) struct SlotId(
+    #[serde(deserialize_with = "integer::<_, _, 0, { SLOTS as u64 - 1 }>")] pub(crate) u8,
+);
+
+/// A timed step: a call and its allowed outcomes.
+#[derive(Debug)]
+pub(crate) struct Timed {
+    pub(crate) op: Op,
+    pub(crate) call: Call,
+    pub(crate) expect: Expect,
+}
+
+impl<'de> Deserialize<'de> for Timed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Timed, D::Error> {
+        let mut fields = Map::deserialize(deserializer)?;
+        Timed::of(&mut fields).map_err(|fault| fault.handed_on())
+    }
+}
+
+impl Timed {
+    /// Read its keys.
+    pub(crate) fn of(fields: &mut Map<String, Value>) -> Parsed<Timed> {
+        let name = fields.get("op").unwrap_or(&Value::Null);
+        let op = name.as_str().and_then(Op::of_plan);
+        let op = op.ok_or_else(|| Fault::new(refused("a known op", name)).at(".op"))?;
+        let expect = fields.remove("expect");
+        let call = variant("op", std::mem::take(fields))?;
+        let expect = expect.ok_or_else(|| Fault::new("missing field `expect`"))?;
+        let expect = read(expect).map_err(|fault| fault.at(".expect"))?;
+        Ok(Timed { op, call, expect })
+    }
+}
+
+/// A set of outcome codes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expect([u64; 3]);
+
+impl<'de> Deserialize<'de> for Expect {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Expect, D::Error> {
+        let names = Vec::<Text>::deserialize(deserializer)?;
+        if names.is_empty() {
+            return Err(D::Error::custom("must be a list of at least one outcome"));
+        }
+        names.iter().try_fold(Expect::NONE, |expect, Text(name)| {
+            match outcome_of_name(name) {
+                _ if name == "any" => Ok(Expect::ANY),
+                Some(code) => Ok(expect.with(code)),
+                None => Err(D::Error::custom(refused(
+                    "ok, any or the name of an errno",
+                    name,
+                ))),
+            }
+        })
+    }
+}
+
+impl Expect {
+    pub(crate) const ANY: Expect = Expect([u64::MAX; 3]);
+    pub(crate) const OK: Expect = Expect([1 << OK, 0, 0]);
+    pub(crate) const NONE: Expect = Expect([0; 3]);
+
+    pub(crate) fn with(mut self, outcome: u8) -> Expect {
+        if let Some(word) = self.0.get_mut(usize::from(outcome >> 6)) {
+            *word |= 1 << (outcome & 63);
+        }
+        self
+    }
+
+    #[inline]
+    pub(crate) fn allows(self, outcome: u8) -> bool {
+        self.0
+            .get(usize::from(outcome >> 6))
+            .is_some_and(|word| word & (1 << (outcome & 63)) != 0)
+    }
+}
+
+/// A mode, or that of the bound entry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mode {
+    Fixed(u32),
+    Bound,
+}
+
+impl<'de> Deserialize<'de> for Mode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Mode, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::Null => Ok(Mode::Bound),
+            value => integer::<_, _, 0, 0o7777>(value)
+                .map(Mode::Fixed)
+                .map_err(D::Error::custom),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LockKind {
+    Shared,
+    Exclusive,
+    #[serde(skip)]
+    Unlock,
+}
+
+/// Where a symlink points.
+#[derive(Debug)]
+pub(crate) enum LinkTarget {
+    Bound,
+    Parts(Box<[Part]>),
+}
+
+impl<'de> Deserialize<'de> for LinkTarget {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LinkTarget, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Document {
+            parts: Box<[Part]>,
+        }
+
+        Ok(match Value::deserialize(deserializer)? {
+            Value::Null => LinkTarget::Bound,
+            value @ Value::String(_) => LinkTarget::Parts(Box::new([read_on(value)?])),
+            value => LinkTarget::Parts(read_on::<Object<Document>, _>(value)?.0.parts),
+        })
+    }
+}
+
+/// What is called. Its names are those of the ops, its operands those of plan format 1.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[rustfmt::skip]
+pub(crate) enum Call {
+    /// `slot`: the one that it fills; a plan's is that of the path.
+    Open { path: SlotId, #[serde(default, deserialize_with = "given")] slot: Option<SlotId>, #[serde(deserialize_with = "open_flags")] flags: u32, mode: Mode },
+    Close { file: SlotId },
+    Read { file: SlotId, size: Draw, until_end: bool, check_size: bool },
+    Pread { file: SlotId, size: Draw, offset: Draw },
+    PreadRandom { file: SlotId, size: Draw, #[serde(deserialize_with = "integer::<_, _, 1, LARGEST>")] align: u64 },
+    Write(Pieces),
+    Append(Pieces),
+    Pwrite { file: SlotId, size: Draw, offset: Draw },
+    PwriteRandom { file: SlotId, size: Draw, #[serde(deserialize_with = "integer::<_, _, 1, LARGEST>")] align: u64 },
+    /// `offset`: the bits of a signed number; a plan's are not below 0.
+    Lseek { file: SlotId, offset: Draw, #[serde(deserialize_with = "integer::<_, _, 0, 2>")] whence: u32 },
+    Fsync { file: SlotId },
+    Fdatasync { file: SlotId },
+    Fstat { file: SlotId },
+    Ftruncate { file: SlotId, size: Draw },
+    Fallocate { file: SlotId, offset: Draw, size: Draw, #[serde(deserialize_with = "integer::<_, _, 0, 0x7F>")] mode: u32 },
+    Fchmod { file: SlotId, mode: Mode },
+    Fchown { file: SlotId, uid: OwnerId, gid: OwnerId },
+    Futimens { file: SlotId, #[serde(deserialize_with = "nullable")] mtime_ns: Option<Draw> },
+    Flock { file: SlotId, #[serde(deserialize_with = "word")] kind: LockKind, wait: bool },
+    FlockUnlock { file: SlotId },
+    FcntlLock { file: SlotId, #[serde(deserialize_with = "word")] kind: LockKind, wait: bool, offset: Draw, size: Draw },
+    FcntlUnlock { file: SlotId, offset: Draw, size: Draw },
+    Getdents { file: SlotId },
+    /// `once`: one call; else calls until one returns 0.
+    CopyFileRange { file: SlotId, to: SlotId, size: Draw, #[serde(default)] once: bool },
+    Sendfile { file: SlotId, size: Draw, #[serde(default)] once: bool },
+    MmapRead { file: SlotId },
+    Stat { path: SlotId },
+    Lstat { path: SlotId },
+    Access { path: SlotId, #[serde(deserialize_with = "integer::<_, _, 0, 7>")] mode: u32 },
+    Mkdir { path: SlotId, mode: Mode },
+    Rmdir { path: SlotId },
+    Unlink { path: SlotId },
+    Rename { path: SlotId, to: SlotId, #[serde(deserialize_with = "integer::<_, _, 0, 2>")] flags: u32 },
+    Link { path: SlotId, to: SlotId },
+    Symlink { path: SlotId, target: LinkTarget },
+    Readlink { path: SlotId },
+    Truncate { path: SlotId, size: Draw },
+    Chmod { path: SlotId, mode: Mode },
+    Chown { path: SlotId, uid: OwnerId, gid: OwnerId },
+    Utimens { path: SlotId, #[serde(deserialize_with = "nullable")] mtime_ns: Option<Draw> },
+    Getxattr { path: SlotId, #[serde(deserialize_with = "attribute")] name: CString },
+    Setxattr { path: SlotId, #[serde(deserialize_with = "attribute")] name: CString, size: Draw },
+    Removexattr { path: SlotId, #[serde(deserialize_with = "attribute")] name: CString },
+    Listxattr { path: SlotId },
+}
+
+/// Writing so many bytes in pieces.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Pieces {
+    pub(crate) file: SlotId,
+    pub(crate) total: Draw,
+    /// The first piece, where it is cut otherwise than those after it.
+    #[serde(default, deserialize_with = "given")]
+    pub(crate) first: Option<Draw>,
+    pub(crate) block: Draw,
+}
+
+impl Call {
+    /// The slots of its paths, where it has some.
+    pub(crate) fn paths(&mut self) -> [Option<&mut SlotId>; 2] {
+        match self {
+            Call::Rename { path, to, .. } | Call::Link { path, to } => [Some(path), Some(to)],
+            Call::Open { path, .. }
+            | Call::Stat { path }
+            | Call::Lstat { path }
+            | Call::Access { path, .. }
+            | Call::Mkdir { path, .. }
+            | Call::Rmdir { path }
+            | Call::Unlink { path }
+            | Call::Symlink { path, .. }
+            | Call::Readlink { path }
+            | Call::Truncate { path, .. }
+            | Call::Chmod { path, .. }
+            | Call::Chown { path, .. }
+            | Call::Utimens { path, .. }
+            | Call::Getxattr { path, .. }
+            | Call::Setxattr { path, .. }
+            | Call::Removexattr { path, .. }
+            | Call::Listxattr { path } => [Some(path), None],
+            _ => [None, None],
+        }
+    }
+
+    /// The numbers that it draws.
+    pub(crate) fn draws(&self) -> Vec<Draw> {
+        match self {
+            Call::Read { size, .. }
+            | Call::PreadRandom { size, .. }
+            | Call::PwriteRandom { size, .. }
+            | Call::Ftruncate { size, .. }
+            | Call::CopyFileRange { size, .. }
+            | Call::Sendfile { size, .. }
+            | Call::Truncate { size, .. }
+            | Call::Setxattr { size, .. } => vec![*size],
+            Call::Pread { size, offset, .. }
+            | Call::Pwrite { size, offset, .. }
+            | Call::Fallocate { size, offset, .. }
+            | Call::FcntlLock { size, offset, .. }
+            | Call::FcntlUnlock { size, offset, .. } => vec![*size, *offset],
+            Call::Lseek { offset, .. } => vec![*offset],
+            Call::Write(pieces) | Call::Append(pieces) => {
+                let some = [Some(pieces.total), pieces.first, Some(pieces.block)];
+                some.into_iter().flatten().collect()
+            }
+            Call::Futimens { mtime_ns, .. } | Call::Utimens { mtime_ns, .. } => {
+                mtime_ns.iter().copied().collect()
+            }
+            Call::Symlink { target, .. } => match target {
+                LinkTarget::Parts(parts) => parts.iter().filter_map(Part::draw).collect(),
+                LinkTarget::Bound => Vec::new(),
+            },
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Who shall own a file; `None` leaves it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner {
+    pub(crate) uid: Option<u32>,
+    pub(crate) gid: Option<u32>,
+}
+
+impl Owner {
+    pub(crate) fn of(OwnerId(uid): OwnerId, OwnerId(gid): OwnerId) -> Owner {
+        Owner { uid, gid }
+    }
+}
+
+/// A user or a group, −1 in plans for `None`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnerId(pub(crate) Option<u32>);
+
+impl<'de> Deserialize<'de> for OwnerId {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<OwnerId, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        if value.as_i64() == Some(-1) {
+            return Ok(OwnerId(None));
+        }
+        let number = integer::<_, _, 0, { u32::MAX as u64 - 1 }>(value);
+        number.map(|id| OwnerId(Some(id))).map_err(D::Error::custom)
+    }
+}
+
+/// Flags that `open` may have (Linux, x86-64).
+pub(crate) const OPEN_FLAGS: u32 = 0o3 // access mode
+    | 0o100 // CREAT
+    | 0o200 // EXCL
+    | 0o400 // NOCTTY
+    | 0o1000 // TRUNC
+    | 0o2000 // APPEND
+    | 0o4000 // NONBLOCK
+    | 0o10000 // DSYNC
+    | 0o40000 // DIRECT
+    | 0o100_000 // LARGEFILE
+    | 0o200_000 // DIRECTORY
+    | 0o400_000 // NOFOLLOW
+    | 0o1_000_000 // NOATIME
+    | 0o2_000_000 // CLOEXEC
+    | 0o4_010_000 // SYNC
+    | 0o10_000_000 // PATH
+    | 0o20_200_000; // TMPFILE
+
+fn open_flags<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let flags: u32 = integer::<_, _, 0, { u32::MAX as u64 }>(deserializer)?;
+    if flags & !OPEN_FLAGS != 0 || flags & 3 == 3 {
+        let known = format_args!("a sum of known open flags (within {OPEN_FLAGS:#o})").to_string();
+        return Err(D::Error::custom(refused(known, &flags)));
+    }
+    Ok(flags)
+}
+
+fn attribute<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CString, D::Error> {
+    let name = text(deserializer)?;
+    let is_own = name.starts_with("user.") && (6..=255).contains(&name.len());
+    if !is_own && !is_list(name.as_bytes()) {
+        let what = "a name that begins with \"user.\", at most 255 bytes, or that of an access control list";
+        return Err(D::Error::custom(refused(what, &name)));
+    }
+    CString::new(name).map_err(D::Error::custom)
+}
